@@ -1,0 +1,173 @@
+//! The names and units of the protocol, each a type of its own, so that none is taken for another.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::ops::{Add, Sub};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id!(/// One life of the switch's registers. Grows with every restart; 0 is none.
+    Epoch(u32));
+id!(/// What a registered host shows with each packet, drawn anew at each registration.
+    Key(u32));
+id!(/// Dense index of a client, from the controller.
+    ClientId(u16));
+id!(/// Dense index of a worker, from the controller.
+    WorkerId(u16));
+id!(/// Dense index of a slice: one queue and the workers that it feeds (Rain §3.2.3).
+    SliceId(u16));
+id!(/// Grows whenever a worker joins, moves slice, dies or is re-admitted.
+    Generation(u32));
+id!(/// 64 random bits per start of a client.
+    Incarnation(u64));
+id!(/// What kind of work a task is; the controller maps types to slices.
+    TaskType(u16));
+id!(/// Which try of a task a packet belongs to; the first is 1.
+    Attempt(u16));
+id!(/// Names a question, so that its answer can be told from an older one.
+    Nonce(u32));
+id!(/// Where the bytes of a payload lie. Only the driver that made it knows what it means.
+    Handle(u32));
+
+impl Handle {
+    /// No bytes beside the inline ones.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// A cumulative counter that wraps: compare with [`Serial::since`] only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Serial(pub u32);
+
+impl Serial {
+    /// How far this is past `older`; negative when it is behind.
+    pub const fn since(self, older: Self) -> i32 {
+        self.0.wrapping_sub(older.0) as i32
+    }
+
+    /// The counter `steps` later.
+    #[must_use]
+    pub const fn plus(self, steps: u32) -> Self {
+        Self(self.0.wrapping_add(steps))
+    }
+
+    /// The later of the two.
+    #[must_use]
+    pub const fn latest(self, other: Self) -> Self {
+        if self.since(other) >= 0 { self } else { other }
+    }
+}
+
+impl fmt::Display for Serial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A point in time, or a span, in nanoseconds. Where zero lies is the driver's affair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// A span of `us` microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us.saturating_mul(1_000))
+    }
+
+    /// A span of `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+
+    /// The span from `earlier` to this point; zero when it lies ahead.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The span times `factor`, saturating.
+    #[must_use]
+    pub const fn times(self, factor: u64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+
+    /// The span as the wire carries it: nanoseconds in 32 bits, saturating at 4.29 s.
+    pub const fn saturated(self) -> u32 {
+        if self.0 > u32::MAX as u64 { u32::MAX } else { self.0 as u32 }
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self.since(other)
+    }
+}
+
+/// What names a task everywhere: who submitted it, and its number there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TaskId {
+    /// The client's start.
+    pub incarnation: Incarnation,
+    /// The task's number in that start.
+    pub sequence: Serial,
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}/{}", self.incarnation.0, self.sequence)
+    }
+}
+
+/// An address and port, 16 bytes for either family: IPv4 is carried as IPv4-mapped IPv6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// The address.
+    pub ip: [u8; 16],
+    /// The UDP port.
+    pub port: u16,
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Self {
+        let ip = match address.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+            IpAddr::V6(v6) => v6.octets(),
+        };
+        Self { ip, port: address.port() }
+    }
+}
+
+impl From<Endpoint> for SocketAddr {
+    fn from(endpoint: Endpoint) -> Self {
+        let v6 = Ipv6Addr::from(endpoint.ip);
+        let ip = v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), |v4: Ipv4Addr| IpAddr::V4(v4));
+        Self::new(ip, endpoint.port)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&SocketAddr::from(*self), f)
+    }
+}

@@ -1,0 +1,374 @@
+//! Every packet of the protocol, as a value that can only be legal.
+
+use crate::{
+    Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Nonce, Serial, SliceId, TaskId, TaskType,
+    WorkerId,
+};
+
+/// How many payload bytes a queue entry in the switch holds (Rain §4).
+pub const INLINE_BYTES: usize = 8;
+
+/// A task's or a reply's bytes, as the state machines see them.
+///
+/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then holds
+/// what the submitter put there (its length and checksum).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// Length in bytes.
+    pub len: u16,
+    /// The bytes themselves, zero-padded, when `len` is at most [`INLINE_BYTES`].
+    pub inline: [u8; INLINE_BYTES],
+    /// Where a longer payload lies; [`Handle::NONE`] for a short one.
+    pub handle: Handle,
+}
+
+impl Payload {
+    /// No bytes at all.
+    pub const EMPTY: Self = Self { len: 0, inline: [0; INLINE_BYTES], handle: Handle::NONE };
+
+    /// Whether the queue entry cannot hold it.
+    pub const fn is_large(&self) -> bool {
+        self.len as usize > INLINE_BYTES
+    }
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// A task on its way from a client to the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submit {
+    /// The switch's life that the client knows.
+    pub epoch: Epoch,
+    /// The client's registration.
+    pub key: Key,
+    /// The client's index.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// Which try this is.
+    pub attempt: Attempt,
+    /// What kind of work it is.
+    pub task_type: TaskType,
+    /// Unused as yet; carried through.
+    pub priority: u8,
+    /// Unused as yet; carried through.
+    pub constraints: u8,
+    /// The task's bytes.
+    pub payload: Payload,
+}
+
+/// A task on its way from the switch to the worker whose token it met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// Whose token was spent.
+    pub worker: WorkerId,
+    /// The generation of that token.
+    pub generation: Generation,
+    /// How many tasks the switch has sent to this worker in this generation, this one included.
+    pub sent: Serial,
+    /// How many of the worker's tokens the switch has granted.
+    pub seen: Serial,
+    /// The client's index.
+    pub client: ClientId,
+    /// Where the reply goes.
+    pub client_at: Endpoint,
+    /// The task.
+    pub task: TaskId,
+    /// Which try this is.
+    pub attempt: Attempt,
+    /// What kind of work it is.
+    pub task_type: TaskType,
+    /// As submitted.
+    pub priority: u8,
+    /// As submitted.
+    pub constraints: u8,
+    /// INT: time in the switch's queue, ns, saturating.
+    pub wait_ns: u32,
+    /// INT: tasks that were left waiting when this one was dispatched.
+    pub occupancy: u32,
+    /// The task's bytes.
+    pub payload: Payload,
+}
+
+/// How a worker's reply ends a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyStatus {
+    /// The service's answer is in the payload.
+    #[default]
+    Done,
+    /// The service failed or panicked; it is not retried. The payload may say why.
+    Failed,
+    /// The task ran, but its reply is no longer kept: the client's outcome is Unknown.
+    Gone,
+}
+
+/// A worker's answer, straight to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The newest life of the switch that the worker knows.
+    pub epoch: Epoch,
+    /// Who ran it.
+    pub worker: WorkerId,
+    /// Whose task it was.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// The try that this answers.
+    pub attempt: Attempt,
+    /// What kind of work it was.
+    pub task_type: TaskType,
+    /// How it ended.
+    pub status: ReplyStatus,
+    /// Time in the switch's queue, ns, saturating.
+    pub switch_wait_ns: u32,
+    /// Time from arrival at the worker to the start of service, ns, saturating.
+    pub worker_wait_ns: u32,
+    /// Service time, ns, saturating.
+    pub service_ns: u32,
+    /// The service's answer.
+    pub payload: Payload,
+}
+
+/// A worker's readiness for one more task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Token {
+    /// The switch's life that the worker knows.
+    pub epoch: Epoch,
+    /// The worker's registration.
+    pub key: Key,
+    /// The worker's index.
+    pub worker: WorkerId,
+    /// The worker's generation.
+    pub generation: Generation,
+    /// Names this packet, should it be answered.
+    pub nonce: Nonce,
+    /// How many tokens the worker has issued in this generation, this one included.
+    pub issued: Serial,
+}
+
+/// A worker's question how its counters stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// The switch's life that the worker knows.
+    pub epoch: Epoch,
+    /// The worker's registration.
+    pub key: Key,
+    /// The worker's index.
+    pub worker: WorkerId,
+    /// The worker's generation.
+    pub generation: Generation,
+    /// Names this question.
+    pub nonce: Nonce,
+}
+
+/// What the switch holds of a worker: the answer to a PROBE, and to a TOKEN that granted nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// The worker.
+    pub worker: WorkerId,
+    /// The generation that the switch admits now.
+    pub generation: Generation,
+    /// The question's name.
+    pub nonce: Nonce,
+    /// The counters, or `None` while the generation is changing.
+    pub counters: Option<Counters>,
+}
+
+/// A worker's counters as the switch holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Tokens granted in this generation.
+    pub seen: Serial,
+    /// Tasks sent in this generation.
+    pub sent: Serial,
+}
+
+/// Why the switch did not take a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RejectReason {
+    /// The slice's queue holds as many tasks as it may.
+    QueueFull,
+    /// No room for a payload that would have to wait.
+    NoRoom,
+    /// The slice has no workers.
+    NoWorkers,
+    /// No slice serves this type.
+    UnknownType,
+    /// Too many stale tokens met the task in a row.
+    StaleTokens,
+}
+
+impl RejectReason {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 5] =
+        [Self::QueueFull, Self::NoRoom, Self::NoWorkers, Self::UnknownType, Self::StaleTokens];
+}
+
+/// The switch's refusal of one try of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reject {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// The client's index.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// The try that was refused.
+    pub attempt: Attempt,
+    /// What kind of work it was.
+    pub task_type: TaskType,
+    /// Why.
+    pub reason: RejectReason,
+    /// When to try again, ns from now; a hint.
+    pub retry_after_ns: u32,
+}
+
+/// The answer to a SUBMIT of another epoch: not a refusal, the task just counts as unanswered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// The client's index.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// The try that was not taken.
+    pub attempt: Attempt,
+}
+
+/// A worker's request for a task's bytes, straight to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Who asks.
+    pub worker: WorkerId,
+    /// Where the bytes go.
+    pub worker_at: Endpoint,
+    /// Whose task it is.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// The try that the worker holds.
+    pub attempt: Attempt,
+    /// The first missing byte.
+    pub offset: u32,
+    /// How many bytes are missing.
+    pub length: u32,
+}
+
+/// Bytes of a task that a worker asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Who asked.
+    pub worker: WorkerId,
+    /// Whose task it is.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// The try that the worker holds.
+    pub attempt: Attempt,
+    /// Where in the task these bytes stand.
+    pub offset: u32,
+    /// The bytes.
+    pub payload: Payload,
+}
+
+/// What a SWEEP looks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SweepOf {
+    /// Parked tokens: live ones park again, stale ones are dropped.
+    #[default]
+    Tokens,
+    /// Parked tasks of a slice without workers: each is rejected.
+    Tasks,
+}
+
+/// The controller's broom: goes round a slice's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// The slice.
+    pub slice: SliceId,
+    /// What it looks for.
+    pub of: SweepOf,
+    /// How many entries it may still visit.
+    pub left: u16,
+    /// A live token in hand, to be parked in the next pass.
+    pub carried: Option<(WorkerId, Generation)>,
+}
+
+/// Any packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Client to switch: a task.
+    Submit(Submit),
+    /// Switch to worker: a task.
+    Dispatch(Dispatch),
+    /// Worker to client: its answer.
+    Reply(Reply),
+    /// Worker to switch: ready for one more.
+    Token(Token),
+    /// Worker to switch: how do my counters stand?
+    Probe(Probe),
+    /// Switch to worker: so.
+    Answer(Answer),
+    /// Switch to client: not taken.
+    Reject(Reject),
+    /// Switch to client: another epoch.
+    Notice(Notice),
+    /// Worker to client: the bytes, please.
+    Need(Need),
+    /// Client to worker: the bytes.
+    Part(Part),
+    /// Controller to switch, and round in it.
+    Sweep(Sweep),
+}
+
+impl Packet {
+    /// The payload, for kinds that have one.
+    pub const fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::Submit(p) => Some(&p.payload),
+            Self::Dispatch(p) => Some(&p.payload),
+            Self::Reply(p) => Some(&p.payload),
+            Self::Part(p) => Some(&p.payload),
+            _ => None,
+        }
+    }
+
+    /// The payload, to be pointed elsewhere.
+    pub const fn payload_mut(&mut self) -> Option<&mut Payload> {
+        match self {
+            Self::Submit(p) => Some(&mut p.payload),
+            Self::Dispatch(p) => Some(&mut p.payload),
+            Self::Reply(p) => Some(&mut p.payload),
+            Self::Part(p) => Some(&mut p.payload),
+            _ => None,
+        }
+    }
+
+    /// The kind's name, as the protocol writes it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Submit(_) => "SUBMIT",
+            Self::Dispatch(_) => "DISPATCH",
+            Self::Reply(_) => "REPLY",
+            Self::Token(_) => "TOKEN",
+            Self::Probe(_) => "PROBE",
+            Self::Answer(_) => "ANSWER",
+            Self::Reject(_) => "REJECT",
+            Self::Notice(_) => "NOTICE",
+            Self::Need(_) => "NEED",
+            Self::Part(_) => "PART",
+            Self::Sweep(_) => "SWEEP",
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a controller writes into a switch, and reads back from it.
+//!
+//! Each [`TableOp`] is answered by one [`TableAnswer`], in order. The operations are the small steps that a real
+//! switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
+
+use crate::{
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, TaskType, WorkerId,
+};
+
+/// How large a switch is, and which life it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The life of its registers.
+    pub epoch: Epoch,
+    /// Worker indices are below this.
+    pub workers: u16,
+    /// Client indices are below this.
+    pub clients: u16,
+    /// Slice indices are below this.
+    pub slices: u16,
+    /// Task types are below this.
+    pub types: u16,
+    /// Tasks that one slice's ring can hold.
+    pub tasks_per_slice: u32,
+    /// Tokens that one slice's ring can hold.
+    pub tokens_per_slice: u32,
+    /// Replay cells per client: no client may have more tasks outstanding. A power of two.
+    pub replay_cells: u32,
+}
+
+/// A worker's row in the source table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerRow {
+    /// Shown by each of its packets.
+    pub key: Key,
+    /// Where it sends from and is sent to.
+    pub at: Endpoint,
+    /// Where its tokens go.
+    pub slice: SliceId,
+    /// The generation that is let in (`gen_in`).
+    pub generation: Generation,
+    /// Whether TOKEN and PROBE are answered with counters; closed while the generation changes.
+    pub open: bool,
+    /// The host's life, for a controller that reads the table back.
+    pub life: u64,
+}
+
+/// A client's row in the source table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientRow {
+    /// Shown by each of its packets.
+    pub key: Key,
+    /// Where it sends from and is sent to.
+    pub at: Endpoint,
+    /// The start of the client that holds the index.
+    pub incarnation: Incarnation,
+}
+
+/// A slice's settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceRow {
+    /// Whether it takes tasks; closed while it has no workers.
+    pub open: bool,
+    /// Tasks that may wait (C); at most the ring.
+    pub limit: u32,
+    /// The hint that a REJECT carries.
+    pub retry_after: Nanos,
+}
+
+/// What the switch holds of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerState {
+    /// Its row, if it has one.
+    pub row: Option<WorkerRow>,
+    /// The generation that popped tokens must have.
+    pub generation_out: Generation,
+    /// Tokens granted.
+    pub seen: Serial,
+    /// Tasks sent.
+    pub sent: Serial,
+}
+
+/// What the switch holds of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceState {
+    /// Its settings.
+    pub row: SliceRow,
+    /// Tokens parked if positive, tasks waiting if negative.
+    pub balance: i32,
+    /// Cumulative count of tokens that were parked.
+    pub tokens_in: Serial,
+    /// Cumulative count of parked tokens that were taken.
+    pub tokens_out: Serial,
+}
+
+/// One step that a controller takes on a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableOp {
+    /// Ask for the [`Shape`].
+    ReadShape,
+    /// Map a task type to a slice, or to none.
+    SetType(TaskType, Option<SliceId>),
+    /// Ask which slice a type maps to.
+    ReadType(TaskType),
+    /// Set a slice's row.
+    SetSlice(SliceId, SliceRow),
+    /// Ask for a slice's state.
+    ReadSlice(SliceId),
+    /// Set or clear a worker's row.
+    SetWorker(WorkerId, Option<WorkerRow>),
+    /// Ask for a worker's state.
+    ReadWorker(WorkerId),
+    /// Let popped tokens through only if they are of this generation (`gen_out`).
+    RaiseGeneration(WorkerId, Generation),
+    /// Set a worker's `seen`, `seen_out` and `sent` to this start.
+    ResetCounters(WorkerId, Serial),
+    /// Set or clear a client's row. Setting it also starts its replay cells anew: only pairs of this sequence
+    /// number or later pass.
+    SetClient(ClientId, Option<(ClientRow, Serial)>),
+    /// Ask for a client's row.
+    ReadClient(ClientId),
+    /// Send a SWEEP round.
+    Inject(Sweep),
+    /// Ask to be answered once every pass that had begun has ended.
+    Drain,
+}
+
+/// The answer to a [`TableOp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableAnswer {
+    /// Done; nothing to say.
+    Done,
+    /// The index or value lies outside the switch's shape; nothing was changed.
+    OutOfRange,
+    /// To [`TableOp::ReadShape`].
+    Shape(Shape),
+    /// To [`TableOp::ReadType`].
+    Type(Option<SliceId>),
+    /// To [`TableOp::ReadSlice`].
+    Slice(SliceState),
+    /// To [`TableOp::ReadWorker`].
+    Worker(WorkerState),
+    /// To [`TableOp::ReadClient`].
+    Client(Option<ClientRow>),
+}
