@@ -1,0 +1,112 @@
+//! Memory that a packet may touch once a pass.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::{Column, Layout, Pass};
+
+/// An array of words in one stage.
+#[derive(Debug)]
+pub struct Register<T> {
+    cells: Box<[T]>,
+    name: &'static str,
+    stage: u8,
+    id: u8,
+}
+
+impl<T: Copy> Register<T> {
+    /// `cells` words of `bits` bits in `stage`, all `initial`.
+    pub fn new(
+        layout: &mut Layout,
+        name: &'static str,
+        stage: u8,
+        bits: u32,
+        cells: usize,
+        initial: T,
+    ) -> Self {
+        let id = layout.register(name, stage, bits, cells);
+        Self { cells: vec![initial; cells].into_boxed_slice(), name, stage, id }
+    }
+
+    /// Compares one word; writes what `then` or `otherwise` makes of it; returns the old word.
+    #[inline]
+    pub fn branch(
+        &mut self,
+        pass: &mut Pass,
+        index: usize,
+        when: impl FnOnce(T) -> bool,
+        then: impl FnOnce(T) -> T,
+        otherwise: impl FnOnce(T) -> T,
+    ) -> T {
+        pass.touch(self.id, self.name, self.stage);
+        let cell = &mut self.cells[index];
+        let old = *cell;
+        *cell = if when(old) { then(old) } else { otherwise(old) };
+        old
+    }
+
+    /// Writes what `with` makes of one word; returns the old word.
+    #[inline]
+    pub fn update(&mut self, pass: &mut Pass, index: usize, with: impl FnOnce(T) -> T) -> T {
+        self.branch(pass, index, |_| true, with, |word| word)
+    }
+
+    /// Reads one word.
+    #[inline]
+    pub fn read(&mut self, pass: &mut Pass, index: usize) -> T {
+        self.update(pass, index, |word| word)
+    }
+
+    /// Writes one word.
+    #[inline]
+    pub fn write(&mut self, pass: &mut Pass, index: usize, word: T) {
+        self.update(pass, index, |_| word);
+    }
+
+    /// The controller's view of one word, outside any pass.
+    pub fn peek(&self, index: usize) -> T {
+        self.cells[index]
+    }
+
+    /// The controller's write of one word, outside any pass.
+    pub fn poke(&mut self, index: usize, word: T) {
+        self.cells[index] = word;
+    }
+
+    /// The controller's write of a run of words, outside any pass.
+    pub fn fill(&mut self, from: usize, len: usize, word: T) {
+        self.cells[from..from + len].fill(word);
+    }
+}
+
+/// A queue's entries, striped over stages: each [`Column`] is an array of its own on the chip. All have the same
+/// index, known before the first, so a packet reads or writes one row a pass.
+#[derive(Debug)]
+pub struct Ring<T> {
+    rows: Box<[T]>,
+    name: &'static str,
+    stage: u8,
+    id: u8,
+}
+
+impl<T: Copy> Ring<T> {
+    /// `rows` entries that the chip holds as `columns`.
+    pub fn new(layout: &mut Layout, name: &'static str, columns: &[Column], rows: usize, initial: T) -> Self {
+        let (id, stage) = layout.ring(columns, rows);
+        Self { rows: vec![initial; rows].into_boxed_slice(), name, stage, id }
+    }
+
+    /// Reads one row.
+    #[inline]
+    pub fn read(&self, pass: &mut Pass, index: usize) -> T {
+        pass.touch(self.id, self.name, self.stage);
+        self.rows[index]
+    }
+
+    /// Writes one row.
+    #[inline]
+    pub fn write(&mut self, pass: &mut Pass, index: usize, row: T) {
+        pass.touch(self.id, self.name, self.stage);
+        self.rows[index] = row;
+    }
+}

@@ -1,0 +1,88 @@
+//! What the switch refuses, by reason.
+
+/// Why a packet changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// No such client or worker is registered.
+    UnknownSource,
+    /// The registration key is another one.
+    WrongKey,
+    /// The registered host has another address.
+    WrongAddress,
+    /// Another life of the switch; answered.
+    WrongEpoch,
+    /// Another generation of the worker; answered.
+    WrongGeneration,
+    /// The worker's generation is changing; answered.
+    Closed,
+    /// This try of the task was here before.
+    Replayed,
+    /// The TOKEN's tokens were all granted before; answered.
+    RepeatedToken,
+    /// The TOKEN counts further ahead than any worker may; answered.
+    ImpossibleCounter,
+    /// A kind of packet that does not belong here.
+    Unexpected,
+    /// More tokens than were ever admitted: a bug.
+    TokenRingFull,
+    /// The SWEEP's work is done.
+    SweepDone,
+}
+
+impl Refusal {
+    /// All reasons, in the order of [`Refusals`].
+    pub const ALL: [Self; 12] = [
+        Self::UnknownSource,
+        Self::WrongKey,
+        Self::WrongAddress,
+        Self::WrongEpoch,
+        Self::WrongGeneration,
+        Self::Closed,
+        Self::Replayed,
+        Self::RepeatedToken,
+        Self::ImpossibleCounter,
+        Self::Unexpected,
+        Self::TokenRingFull,
+        Self::SweepDone,
+    ];
+
+    /// The reason as counters and status pages write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnknownSource => "unknown_source",
+            Self::WrongKey => "wrong_key",
+            Self::WrongAddress => "wrong_address",
+            Self::WrongEpoch => "wrong_epoch",
+            Self::WrongGeneration => "wrong_generation",
+            Self::Closed => "closed",
+            Self::Replayed => "replayed",
+            Self::RepeatedToken => "repeated_token",
+            Self::ImpossibleCounter => "impossible_counter",
+            Self::Unexpected => "unexpected_kind",
+            Self::TokenRingFull => "token_ring_full",
+            Self::SweepDone => "sweep_done",
+        }
+    }
+}
+
+/// Counts of refused packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    counts: [u64; Refusal::ALL.len()],
+}
+
+impl Refusals {
+    pub(super) const fn add(&mut self, refusal: Refusal) {
+        self.counts[refusal as usize] += 1;
+    }
+
+    /// How often this reason occurred.
+    pub const fn of(&self, refusal: Refusal) -> u64 {
+        self.counts[refusal as usize]
+    }
+
+    /// Each reason with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (Refusal, u64)> + '_ {
+        Refusal::ALL.iter().map(|refusal| (*refusal, self.of(*refusal)))
+    }
+}
