@@ -1,0 +1,258 @@
+//! Seeded faults: a socket that loses, doubles and overtakes packets on purpose.
+//!
+//! Each direction of each socket has a ChaCha stream of its own and draws the same number of words for every
+//! packet, so that what happens to the n-th packet depends on the seed, the socket's name, the direction and n
+//! alone. A packet that is overtaken is held for a random part of [`Rates::delay`].
+//!
+//! Left out: corruption, which the kernel's checksum would hide as loss.
+
+use std::str::FromStr;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use sluice_wire::Nanos;
+
+use crate::NetError;
+
+/// How long an overtaken packet is held at most, unless the plan says otherwise.
+const DELAY: Nanos = Nanos::from_millis(1);
+
+/// What to inject into one socket.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FaultPlan {
+    /// Seeds every stream.
+    pub seed: u64,
+    /// Tells this socket's streams from those of other sockets under one seed.
+    pub socket: String,
+    /// What happens to packets that arrive.
+    pub receive: Rates,
+    /// What happens to packets that leave.
+    pub send: Rates,
+}
+
+impl FaultPlan {
+    /// No faults.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The same rates in both directions of the socket that is called `socket`.
+    pub fn both(seed: u64, socket: &str, rates: Rates) -> Self {
+        Self { seed, socket: socket.to_owned(), receive: rates, send: rates }
+    }
+
+    /// Whether it injects nothing.
+    pub fn is_none(&self) -> bool {
+        self.receive.is_none() && self.send.is_none()
+    }
+
+    /// The faults of packets that arrive; `None` when there are none.
+    pub fn receiving(&self) -> Option<Faults> {
+        self.faults(self.receive, 0)
+    }
+
+    /// The faults of packets that leave; `None` when there are none.
+    pub fn sending(&self) -> Option<Faults> {
+        self.faults(self.send, 1)
+    }
+
+    fn faults(&self, rates: Rates, direction: u64) -> Option<Faults> {
+        (!rates.is_none()).then(|| Faults::new(rates, self.seed, stream_of(&self.socket) << 1 | direction))
+    }
+}
+
+/// How often packets of one direction meet which fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// The share of packets lost, 0 to 1.
+    pub loss: f64,
+    /// The share of packets that come twice, 0 to 1.
+    pub dup: f64,
+    /// The share of packets held back, so that later ones overtake them, 0 to 1.
+    pub reorder: f64,
+    /// How long such a packet is held at most.
+    pub delay: Nanos,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self { loss: 0.0, dup: 0.0, reorder: 0.0, delay: DELAY }
+    }
+}
+
+impl Rates {
+    /// Whether nothing ever happens.
+    pub fn is_none(&self) -> bool {
+        self.loss <= 0.0 && self.dup <= 0.0 && self.reorder <= 0.0
+    }
+}
+
+impl FromStr for Rates {
+    type Err = NetError;
+
+    /// Reads `loss=0.01,dup=0.01,reorder=0.05,delay=2ms`; any part may be missing.
+    fn from_str(text: &str) -> Result<Self, NetError> {
+        let mut rates = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            set(&mut rates, part).map_err(|why| NetError::Faults { text: text.to_owned(), why })?;
+        }
+        Ok(rates)
+    }
+}
+
+/// The stream of fates of one direction of one socket.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    rates: Rates,
+    random: ChaCha8Rng,
+    done: FaultCounts,
+}
+
+/// What happens to one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// How many times it goes on: 0, 1 or 2.
+    pub copies: u8,
+    /// How long it is held before it does.
+    pub held: Option<Nanos>,
+}
+
+/// What was done to packets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Packets lost.
+    pub lost: u64,
+    /// Packets that came twice.
+    pub doubled: u64,
+    /// Packets held back.
+    pub held: u64,
+}
+
+impl Faults {
+    fn new(rates: Rates, seed: u64, stream: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(stream);
+        Self { rates, random, done: FaultCounts::default() }
+    }
+
+    /// The next packet's fate.
+    pub fn fate(&mut self) -> Fate {
+        let [lost, doubled, held, part] = [(); 4].map(|()| unit(self.random.next_u32()));
+        if lost < self.rates.loss {
+            self.done.lost += 1;
+            return Fate { copies: 0, held: None };
+        }
+        let doubled = doubled < self.rates.dup;
+        let held = (held < self.rates.reorder).then(|| Nanos((part * self.rates.delay.0 as f64) as u64));
+        self.done.doubled += u64::from(doubled);
+        self.done.held += u64::from(held.is_some());
+        Fate { copies: 1 + u8::from(doubled), held }
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> FaultCounts {
+        self.done
+    }
+}
+
+/// A random word as a number from 0 to just under 1.
+fn unit(word: u32) -> f64 {
+    f64::from(word) / 4_294_967_296.0
+}
+
+/// A stream number from a socket's name (FNV-1a).
+fn stream_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn set(rates: &mut Rates, part: &str) -> Result<(), String> {
+    let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` has no `=`"))?;
+    let (key, value) = (key.trim(), value.trim());
+    let place = match key {
+        "loss" => &mut rates.loss,
+        "dup" => &mut rates.dup,
+        "reorder" => &mut rates.reorder,
+        "delay" => {
+            rates.delay = span(value)?;
+            return Ok(());
+        }
+        _ => return Err(format!("`{key}` is none of loss, dup, reorder, delay")),
+    };
+    let share: f64 = value.parse().map_err(|_| format!("{key} `{value}` is not a number"))?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(format!("{key} {share} is not between 0 and 1"));
+    }
+    *place = share;
+    Ok(())
+}
+
+/// Reads a span such as `500us` or `2ms`.
+fn span(text: &str) -> Result<Nanos, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let unit_ns: u64 = match unit {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err(format!("delay `{text}` needs a whole number and a unit: ns, us, ms or s")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("delay `{text}` is not a whole number"))?;
+    number.checked_mul(unit_ns).map(Nanos).ok_or_else(|| format!("delay `{text}` is too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fates(socket: &str, seed: u64, count: usize) -> Vec<Fate> {
+        let rates = "loss=0.1,dup=0.1,reorder=0.2,delay=2ms".parse().expect("well written");
+        let mut faults = FaultPlan::both(seed, socket, rates).receiving().expect("has faults");
+        (0..count).map(|_| faults.fate()).collect()
+    }
+
+    #[test]
+    fn one_seed_and_one_socket_give_the_same_fates() {
+        assert_eq!(fates("worker-1", 7, 500), fates("worker-1", 7, 500));
+        assert_ne!(fates("worker-1", 7, 500), fates("worker-2", 7, 500));
+        assert_ne!(fates("worker-1", 7, 500), fates("worker-1", 8, 500));
+    }
+
+    #[test]
+    fn the_two_directions_of_a_socket_differ() {
+        let plan = FaultPlan::both(1, "switch", "loss=0.5".parse().expect("well written"));
+        let (mut receive, mut send) = (plan.receiving().expect("some"), plan.sending().expect("some"));
+        let alike = (0..1_000).filter(|_| receive.fate() == send.fate()).count();
+        assert!((400..600).contains(&alike), "{alike}");
+    }
+
+    #[test]
+    fn faults_come_near_their_rates() {
+        let fates = fates("switch", 3, 100_000);
+        let share = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as f64 / 100_000.0;
+        assert!((share(|fate| fate.copies == 0) - 0.1).abs() < 0.005);
+        assert!((share(|fate| fate.copies == 2) - 0.09).abs() < 0.005);
+        assert!((share(|fate| fate.held.is_some()) - 0.18).abs() < 0.006);
+        assert!(fates.iter().filter_map(|fate| fate.held).all(|held| held < Nanos::from_millis(2)));
+    }
+
+    #[test]
+    fn text_that_makes_no_sense_is_refused_with_the_reason() {
+        let cases = [
+            ("lost=0.1", "`lost` is none of loss"),
+            ("loss", "has no `=`"),
+            ("dup=x", "not a number"),
+            ("reorder=1.5", "not between 0 and 1"),
+            ("loss=NaN", "not between 0 and 1"),
+            ("delay=3", "needs a whole number and a unit"),
+            ("delay=ms", "not a whole number"),
+            ("delay=99999999999999999s", "too long"),
+        ];
+        for (text, reason) in cases {
+            let said = text.parse::<Rates>().unwrap_err().to_string();
+            assert!(said.contains(reason), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Packets held until their time: testbed delays, and faults that delay.
+//!
+//! A heap of due times over a slab of buffers. Buffers keep their capacity, so that a hold in use does not
+//! allocate; what is due at the same time leaves in the order in which it came.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use sluice_wire::Nanos;
+
+/// What waits for its time, each with its bytes.
+#[derive(Debug)]
+pub struct Hold<T> {
+    due: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    cells: Vec<Cell<T>>,
+    free: Vec<u32>,
+    arrivals: u64,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Cell<T> {
+    item: Option<T>,
+    bytes: Vec<u8>,
+}
+
+/// What left a [`Hold`]. Its bytes stay until [`Hold::release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due<T> {
+    /// When it was due.
+    pub at: Nanos,
+    /// What was held.
+    pub item: T,
+    /// Where its bytes are.
+    pub cell: HoldCell,
+}
+
+/// Names the bytes of something that left a [`Hold`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldCell(u32);
+
+impl<T> Hold<T> {
+    /// A hold for at most `most` packets. Nothing is allocated before the first.
+    pub const fn new(most: usize) -> Self {
+        Self { due: BinaryHeap::new(), cells: Vec::new(), free: Vec::new(), arrivals: 0, most }
+    }
+
+    /// Holds `item` and a copy of `bytes` until `due`. Says `false`, and holds nothing, when it is full.
+    pub fn put(&mut self, due: Nanos, item: T, bytes: &[u8]) -> bool {
+        let Some(cell) = self.vacant() else { return false };
+        let place = &mut self.cells[cell as usize];
+        place.item = Some(item);
+        place.bytes.clear();
+        place.bytes.extend_from_slice(bytes);
+        self.due.push(Reverse((due, self.arrivals, cell)));
+        self.arrivals += 1;
+        true
+    }
+
+    /// When the next packet is due.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.due.peek().map(|Reverse((due, _, _))| *due)
+    }
+
+    /// Takes the next packet that is due at `now`.
+    pub fn pop_due(&mut self, now: Nanos) -> Option<Due<T>> {
+        if self.next_due()? > now {
+            return None;
+        }
+        let Reverse((at, _, cell)) = self.due.pop()?;
+        let item = self.cells[cell as usize].item.take()?;
+        Some(Due { at, item, cell: HoldCell(cell) })
+    }
+
+    /// The bytes of a packet that left and was not released.
+    pub fn bytes(&self, cell: HoldCell) -> &[u8] {
+        &self.cells[cell.0 as usize].bytes
+    }
+
+    /// Gives the place of a packet that left to the next one.
+    pub fn release(&mut self, cell: HoldCell) {
+        self.free.push(cell.0);
+    }
+
+    /// How many packets are held.
+    pub fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+
+    fn vacant(&mut self) -> Option<u32> {
+        if let Some(cell) = self.free.pop() {
+            return Some(cell);
+        }
+        if self.cells.len() >= self.most {
+            return None;
+        }
+        self.cells.push(Cell { item: None, bytes: Vec::new() });
+        Some(self.cells.len() as u32 - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(hold: &mut Hold<u32>, now: Nanos) -> Vec<(u32, Vec<u8>)> {
+        let mut out = Vec::new();
+        while let Some(due) = hold.pop_due(now) {
+            out.push((due.item, hold.bytes(due.cell).to_vec()));
+            hold.release(due.cell);
+        }
+        out
+    }
+
+    #[test]
+    fn packets_leave_by_time_and_ties_by_arrival() {
+        let mut hold = Hold::new(8);
+        for (at, item) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
+            assert!(hold.put(Nanos(at), item, &[item as u8]));
+        }
+        assert_eq!(hold.next_due(), Some(Nanos(10)));
+        assert_eq!(drain(&mut hold, Nanos(20)), [(2, vec![2]), (4, vec![4])]);
+        assert_eq!(drain(&mut hold, Nanos(29)), []);
+        assert_eq!(drain(&mut hold, Nanos(30)), [(1, vec![1]), (3, vec![3])]);
+        assert!(hold.is_empty());
+    }
+
+    #[test]
+    fn a_full_hold_takes_nothing_until_a_place_is_released() {
+        let mut hold = Hold::new(1);
+        assert!(hold.put(Nanos(1), 1, b"a"));
+        assert!(!hold.put(Nanos(1), 2, b"b"));
+        let due = hold.pop_due(Nanos(1)).expect("it is due");
+        assert!(!hold.put(Nanos(1), 2, b"b"));
+        hold.release(due.cell);
+        assert!(hold.put(Nanos(1), 2, b"b"));
+    }
+}

@@ -1,0 +1,1 @@
+//! The switch on plain sockets.

@@ -1,0 +1,3 @@
+//! placeholder
+#[allow(unsafe_code)]
+pub(crate) mod sys;
