@@ -66,7 +66,6 @@ const TOKEN_COLUMNS: [Column; 1] = [Column { name: "token", stage: 4, bits: 16 +
 /// One byte of payload a stage, as on the chip (Rain §4); what identifies the task lies beside it.
 const TASK_COLUMNS: [Column; 14] = [
     Column { name: "payload 0", stage: 4, bits: 8 },
-    Column { name: "sequence", stage: 4, bits: 32 },
     Column { name: "client, attempt", stage: 4, bits: 32 },
     Column { name: "payload 1", stage: 5, bits: 8 },
     Column { name: "incarnation", stage: 5, bits: 64 },
@@ -76,6 +75,7 @@ const TASK_COLUMNS: [Column; 14] = [
     Column { name: "arrived", stage: 7, bits: 32 },
     Column { name: "priority, constraints", stage: 7, bits: 16 },
     Column { name: "payload 4", stage: 8, bits: 8 },
+    Column { name: "sequence", stage: 8, bits: 32 },
     Column { name: "payload 5", stage: 9, bits: 8 },
     Column { name: "payload 6", stage: 10, bits: 8 },
     Column { name: "payload 7", stage: 11, bits: 8 },

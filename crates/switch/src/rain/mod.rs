@@ -61,7 +61,7 @@ impl Config {
             slices: 16,
             types: 256,
             tasks_per_slice: 8 * 1024,
-            tokens_per_slice: 16 * 1024,
+            tokens_per_slice: 4 * 1024,
             replay_cells: 4 * 1024,
             counters_start: Serial(0),
         }
