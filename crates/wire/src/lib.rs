@@ -4,13 +4,33 @@
 //! reason; [`encode`] writes them. [`tables`] is what a controller writes into a switch. No allocation, no I/O,
 //! and no input makes anything here panic.
 //!
-//! Left out: `RoCEv2` (the RDMA engine's packets).
+//! The layout of the bytes stands in `docs/wire.md`. Left out: `RoCEv2` (the RDMA engine's packets).
+//!
+//! ```
+//! use sluice_wire::{Packet, Probe, WorkerId, encode, parse};
+//!
+//! let probe = Packet::Probe(Probe { worker: WorkerId(7), ..Probe::default() });
+//! let mut bytes = [0; 128];
+//! let length = encode(&probe, &[], &mut bytes)?;
+//! assert_eq!(parse(&bytes[..length])?, (probe, &[][..]));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod encode;
+mod error;
 mod ids;
+mod large;
+mod layout;
 mod packet;
 pub mod tables;
+mod view;
 
+pub use encode::{encode, encoded_len};
+pub use error::{EncodeError, ParseError};
 pub use ids::*;
+pub use large::{check_large, large_descriptor};
+pub use layout::{HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};
 pub use packet::*;
+pub use view::{View, parse};

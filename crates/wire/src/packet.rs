@@ -1,8 +1,8 @@
 //! Every packet of the protocol, as a value that can only be legal.
 
 use crate::{
-    Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Nonce, Serial, SliceId, TaskId, TaskType,
-    WorkerId,
+    Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
+    TaskType, WorkerId,
 };
 
 /// How many payload bytes a queue entry in the switch holds (Rain §4).
@@ -355,20 +355,25 @@ impl Packet {
         }
     }
 
+    /// What it is.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Submit(_) => Kind::Submit,
+            Self::Dispatch(_) => Kind::Dispatch,
+            Self::Reply(_) => Kind::Reply,
+            Self::Token(_) => Kind::Token,
+            Self::Probe(_) => Kind::Probe,
+            Self::Answer(_) => Kind::Answer,
+            Self::Reject(_) => Kind::Reject,
+            Self::Notice(_) => Kind::Notice,
+            Self::Need(_) => Kind::Need,
+            Self::Part(_) => Kind::Part,
+            Self::Sweep(_) => Kind::Sweep,
+        }
+    }
+
     /// The kind's name, as the protocol writes it.
     pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Submit(_) => "SUBMIT",
-            Self::Dispatch(_) => "DISPATCH",
-            Self::Reply(_) => "REPLY",
-            Self::Token(_) => "TOKEN",
-            Self::Probe(_) => "PROBE",
-            Self::Answer(_) => "ANSWER",
-            Self::Reject(_) => "REJECT",
-            Self::Notice(_) => "NOTICE",
-            Self::Need(_) => "NEED",
-            Self::Part(_) => "PART",
-            Self::Sweep(_) => "SWEEP",
-        }
+        self.kind().name()
     }
 }

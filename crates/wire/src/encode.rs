@@ -1,0 +1,192 @@
+//! A packet, written as bytes.
+
+use zerocopy::IntoBytes;
+use zerocopy::byteorder::network_endian::U32;
+
+use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
+use crate::view::has_clean_padding;
+use crate::{
+    Answer, Attempt, ClientId, Counters, Dispatch, EncodeError, Endpoint, Generation, Need, Notice, Packet,
+    Part, Payload, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep, SweepOf, TaskId, Token,
+    WorkerId,
+};
+
+/// How many bytes [`encode`] writes for this packet.
+pub const fn encoded_len(packet: &Packet) -> usize {
+    HEADER_BYTES + body_len(packet)
+}
+
+/// Writes a packet to the front of `out` and says how many bytes that took.
+///
+/// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle is
+/// not looked at. Nothing is written on an error.
+pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
+    let stated = body_len(packet);
+    if body.len() != stated {
+        return Err(EncodeError::Body { needs: stated, has: body.len() });
+    }
+    if stated > MAX_PAYLOAD_BYTES {
+        return Err(EncodeError::PayloadLength);
+    }
+    if packet.payload().is_some_and(|payload| !has_clean_padding(payload)) {
+        return Err(EncodeError::Padding);
+    }
+    let needs = HEADER_BYTES + stated;
+    let has = out.len();
+    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
+    let (head, tail) = out.split_at_mut(HEADER_BYTES);
+    head.copy_from_slice(header(packet).as_bytes());
+    tail.copy_from_slice(body);
+    Ok(needs)
+}
+
+const fn body_len(packet: &Packet) -> usize {
+    match packet.payload() {
+        Some(payload) if payload.is_large() => payload.len as usize,
+        _ => 0,
+    }
+}
+
+fn header(packet: &Packet) -> Header {
+    let mut header = Header::empty(packet.kind());
+    match packet {
+        Packet::Submit(p) => submit(&mut header, p),
+        Packet::Dispatch(p) => dispatch(&mut header, p),
+        Packet::Reply(p) => reply(&mut header, p),
+        Packet::Token(p) => token(&mut header, p),
+        Packet::Probe(p) => probe(&mut header, p),
+        Packet::Answer(p) => answer(&mut header, p),
+        Packet::Reject(p) => reject(&mut header, p),
+        Packet::Notice(p) => notice(&mut header, p),
+        Packet::Need(p) => need(&mut header, p),
+        Packet::Part(p) => part(&mut header, p),
+        Packet::Sweep(p) => sweep(&mut header, p),
+    }
+    header
+}
+
+fn submit(header: &mut Header, p: &Submit) {
+    header.epoch = p.epoch.0.into();
+    header.key = p.key.0.into();
+    header.task_type = p.task_type.0.into();
+    header.priority = p.priority;
+    header.constraints = p.constraints;
+    set_try(header, p.client, p.task, p.attempt);
+    set_payload(header, &p.payload);
+}
+
+fn dispatch(header: &mut Header, p: &Dispatch) {
+    header.epoch = p.epoch.0.into();
+    header.task_type = p.task_type.0.into();
+    header.priority = p.priority;
+    header.constraints = p.constraints;
+    set_token(header, p.worker, p.generation);
+    set_try(header, p.client, p.task, p.attempt);
+    set_endpoint(header, p.client_at);
+    set_payload(header, &p.payload);
+    header.words = [p.seen.0, p.sent.0, p.wait_ns, p.occupancy].map(U32::new);
+}
+
+fn reply(header: &mut Header, p: &Reply) {
+    header.code = match p.status {
+        ReplyStatus::Done => 0,
+        ReplyStatus::Failed => 1,
+        ReplyStatus::Gone => 2,
+    };
+    header.epoch = p.epoch.0.into();
+    header.task_type = p.task_type.0.into();
+    header.worker = p.worker.0.into();
+    set_try(header, p.client, p.task, p.attempt);
+    set_payload(header, &p.payload);
+    header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, 0].map(U32::new);
+}
+
+fn token(header: &mut Header, p: &Token) {
+    header.epoch = p.epoch.0.into();
+    header.key = p.key.0.into();
+    set_token(header, p.worker, p.generation);
+    header.words = [p.issued.0, 0, p.nonce.0, 0].map(U32::new);
+}
+
+fn probe(header: &mut Header, p: &Probe) {
+    header.epoch = p.epoch.0.into();
+    header.key = p.key.0.into();
+    set_token(header, p.worker, p.generation);
+    header.words = [0, 0, p.nonce.0, 0].map(U32::new);
+}
+
+fn answer(header: &mut Header, p: &Answer) {
+    let Counters { seen, sent } = p.counters.unwrap_or_default();
+    header.code = u8::from(p.counters.is_some());
+    header.epoch = p.epoch.0.into();
+    set_token(header, p.worker, p.generation);
+    header.words = [seen.0, sent.0, p.nonce.0, 0].map(U32::new);
+}
+
+fn reject(header: &mut Header, p: &Reject) {
+    header.code = match p.reason {
+        RejectReason::QueueFull => 0,
+        RejectReason::NoRoom => 1,
+        RejectReason::NoWorkers => 2,
+        RejectReason::UnknownType => 3,
+        RejectReason::StaleTokens => 4,
+    };
+    header.epoch = p.epoch.0.into();
+    header.task_type = p.task_type.0.into();
+    set_try(header, p.client, p.task, p.attempt);
+    header.words = [0, 0, p.retry_after_ns, 0].map(U32::new);
+}
+
+fn notice(header: &mut Header, p: &Notice) {
+    header.epoch = p.epoch.0.into();
+    set_try(header, p.client, p.task, p.attempt);
+}
+
+fn need(header: &mut Header, p: &Need) {
+    header.worker = p.worker.0.into();
+    set_try(header, p.client, p.task, p.attempt);
+    set_endpoint(header, p.worker_at);
+    header.words = [p.offset, p.length, 0, 0].map(U32::new);
+}
+
+fn part(header: &mut Header, p: &Part) {
+    header.worker = p.worker.0.into();
+    set_try(header, p.client, p.task, p.attempt);
+    set_payload(header, &p.payload);
+    header.words = [p.offset, 0, 0, 0].map(U32::new);
+}
+
+fn sweep(header: &mut Header, p: &Sweep) {
+    let of = match p.of {
+        SweepOf::Tokens => 0,
+        SweepOf::Tasks => 1,
+    };
+    header.code = of + if p.carried.is_some() { 2 } else { 0 };
+    header.epoch = p.epoch.0.into();
+    header.slice = p.slice.0.into();
+    let (worker, generation) = p.carried.unwrap_or_default();
+    set_token(header, worker, generation);
+    header.words = [0, 0, 0, u32::from(p.left)].map(U32::new);
+}
+
+fn set_token(header: &mut Header, worker: WorkerId, generation: Generation) {
+    header.worker = worker.0.into();
+    header.generation = generation.0.into();
+}
+
+fn set_try(header: &mut Header, client: ClientId, task: TaskId, attempt: Attempt) {
+    header.client = client.0.into();
+    header.incarnation = task.incarnation.0.into();
+    header.sequence = task.sequence.0.into();
+    header.attempt = attempt.0.into();
+}
+
+fn set_endpoint(header: &mut Header, at: Endpoint) {
+    header.address = at.ip;
+    header.port = at.port.into();
+}
+
+fn set_payload(header: &mut Header, payload: &Payload) {
+    header.length = payload.len.into();
+    header.inline = payload.inline;
+}

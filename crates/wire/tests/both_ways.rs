@@ -1,0 +1,142 @@
+//! Packets to bytes to packets, and bytes to packets to bytes.
+
+mod common;
+
+use common::{Numbers, packet};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use sluice_wire::{
+    EncodeError, HEADER_BYTES, Handle, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError, Payload, Submit, VERSION,
+    check_large, encode, encoded_len, large_descriptor, parse,
+};
+
+fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; encoded_len(packet)];
+    assert_eq!(encode(packet, body, &mut out), Ok(out.len()));
+    out
+}
+
+fn any_packet(lengths: impl Strategy<Value = usize>) -> impl Strategy<Value = (Packet, Vec<u8>)> {
+    let numbers = prop::collection::vec(any::<u8>(), 0..96);
+    (select(Kind::ALL.to_vec()), lengths, numbers)
+        .prop_map(|(kind, length, numbers)| packet(kind, length, &mut Numbers(&numbers)))
+}
+
+/// Whatever these bytes are, they are refused, or they are the only bytes of what they say.
+fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
+    if let Ok((packet, body)) = parse(bytes) {
+        prop_assert_eq!(encoded(&packet, body), bytes);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_packet_comes_back_from_its_bytes(
+        (packet, body) in any_packet(prop_oneof![0..=8_usize, 9..=2_000_usize])
+    ) {
+        let bytes = encoded(&packet, &body);
+        prop_assert_eq!(parse(&bytes), Ok((packet, &body[..])));
+    }
+
+    #[test]
+    fn bytes_that_are_a_packet_are_its_only_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        check(&bytes)?;
+    }
+
+    #[test]
+    fn bytes_behind_a_good_start_are_a_packet_or_refused(
+        kind in 0..=12_u8,
+        rest in prop::collection::vec(prop_oneof![9 => Just(0), 1 => any::<u8>()], 0..100),
+    ) {
+        check(&[&[VERSION, kind, HEADER_BYTES as u8][..], &rest].concat())?;
+    }
+
+    #[test]
+    fn a_changed_byte_is_refused_or_makes_another_packet(
+        (packet, body) in any_packet(0..=40_usize),
+        at in any::<Index>(),
+        change in 1..=255_u8,
+    ) {
+        let mut bytes = encoded(&packet, &body);
+        let at = at.index(bytes.len());
+        bytes[at] ^= change;
+        check(&bytes)?;
+        prop_assert_ne!(parse(&bytes), Ok((packet, &body[..])));
+    }
+
+    #[test]
+    fn a_cut_packet_is_short((packet, body) in any_packet(0..=40_usize), keep in any::<Index>()) {
+        let bytes = encoded(&packet, &body);
+        prop_assert_eq!(parse(&bytes[..keep.index(bytes.len())]), Err(ParseError::Short));
+    }
+
+    #[test]
+    fn a_packet_with_bytes_behind_it_is_long((packet, body) in any_packet(0..=40_usize), more in 1..20_usize) {
+        let mut bytes = encoded(&packet, &body);
+        bytes.resize(bytes.len() + more, 0);
+        prop_assert_eq!(parse(&bytes), Err(ParseError::Long));
+    }
+
+    #[test]
+    fn a_descriptor_knows_its_bytes(bytes in prop::collection::vec(any::<u8>(), 9..300), at in any::<Index>()) {
+        let descriptor = large_descriptor(&bytes);
+        prop_assert!(check_large(descriptor, &bytes));
+        prop_assert!(!check_large(descriptor, &bytes[1..]));
+        let mut changed = bytes.clone();
+        changed[at.index(bytes.len())] ^= 1;
+        prop_assert!(!check_large(descriptor, &changed));
+    }
+}
+
+#[test]
+fn the_longest_payload_fits_one_datagram() {
+    let (packet, body) = packet(Kind::Submit, MAX_PAYLOAD_BYTES, &mut Numbers(&[]));
+    let bytes = encoded(&packet, &body);
+    assert_eq!(bytes.len(), 65_507);
+    assert_eq!(parse(&bytes), Ok((packet, &body[..])));
+}
+
+#[test]
+fn a_longer_payload_is_impossible_both_ways() {
+    let (packet, body) = packet(Kind::Submit, MAX_PAYLOAD_BYTES + 1, &mut Numbers(&[]));
+    let mut bytes = vec![0; HEADER_BYTES + body.len()];
+    assert_eq!(encode(&packet, &body, &mut bytes), Err(EncodeError::PayloadLength));
+    let (longest, body) = common::packet(Kind::Submit, MAX_PAYLOAD_BYTES, &mut Numbers(&[]));
+    let mut bytes = encoded(&longest, &body);
+    bytes[38..40].copy_from_slice(&(MAX_PAYLOAD_BYTES as u16 + 1).to_be_bytes());
+    bytes.push(0);
+    assert_eq!(parse(&bytes), Err(ParseError::PayloadLength));
+}
+
+#[test]
+fn a_packet_that_does_not_fit_the_buffer_is_not_written() {
+    let (packet, body) = packet(Kind::Submit, 20, &mut Numbers(&[7; 96]));
+    let mut out = [0; HEADER_BYTES + 19];
+    let refused = EncodeError::Buffer { needs: HEADER_BYTES + 20, has: HEADER_BYTES + 19 };
+    assert_eq!(encode(&packet, &body, &mut out), Err(refused));
+    assert_eq!(out, [0; HEADER_BYTES + 19]);
+}
+
+#[test]
+fn a_body_of_another_length_is_not_written() {
+    let mut out = [0; 200];
+    for (length, has, needs) in [(20, 19, 20), (8, 8, 0)] {
+        let (packet, _) = packet(Kind::Submit, length, &mut Numbers(&[7; 96]));
+        assert_eq!(encode(&packet, &vec![0; has], &mut out), Err(EncodeError::Body { needs, has }));
+    }
+}
+
+#[test]
+fn bytes_behind_a_short_payloads_end_are_not_written() {
+    let payload = Payload { len: 7, inline: [1; 8], handle: Handle::NONE };
+    let packet = Packet::Submit(Submit { payload, ..Submit::default() });
+    assert_eq!(encode(&packet, &[], &mut [0; 200]), Err(EncodeError::Padding));
+}
+
+#[test]
+fn the_checksum_is_the_usual_crc_32() {
+    assert_eq!(large_descriptor(b"123456789"), [0, 0, 0, 9, 0xcb, 0xf4, 0x39, 0x26]);
+}

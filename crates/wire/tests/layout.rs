@@ -1,0 +1,120 @@
+//! The layout, byte by byte, held to a golden file; and what is refused for which reason.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{Numbers, packet};
+use sluice_wire::{Kind, Packet, ParseError, encode, encoded_len, parse};
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/packets.hex");
+
+/// Offsets, as in `docs/wire.md`.
+const VERSION: usize = 0;
+const KIND: usize = 1;
+const HEADER_LENGTH: usize = 2;
+const CODE: usize = 3;
+const KEY: usize = 8;
+const GENERATION: usize = 20;
+const LENGTH: usize = 38;
+const INLINE: usize = 40;
+const SLICE: usize = 66;
+const WORDS: usize = 68;
+
+/// One packet of each kind, each byte of its fields another number; the last two carry a body.
+fn samples() -> Vec<(&'static str, Vec<u8>)> {
+    let numbers: Vec<u8> = (0x11..=0xff).collect();
+    let samples = Kind::ALL.map(|kind| (kind.name(), packet(kind, 5, &mut Numbers(&numbers))));
+    let large = [("SUBMIT-LARGE", Kind::Submit), ("PART-LARGE", Kind::Part)]
+        .map(|(name, kind)| (name, packet(kind, 12, &mut Numbers(&numbers))));
+    samples.into_iter().chain(large).map(|(name, (packet, body))| (name, bytes_of(&packet, &body))).collect()
+}
+
+fn bytes_of(packet: &Packet, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; encoded_len(packet)];
+    encode(packet, body, &mut out).unwrap();
+    out
+}
+
+fn sample(kind: Kind) -> Vec<u8> {
+    samples().into_iter().find(|(name, _)| *name == kind.name()).unwrap().1
+}
+
+/// A sample with some bytes replaced.
+fn with(kind: Kind, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut sample = sample(kind);
+    sample[at..at + bytes.len()].copy_from_slice(bytes);
+    sample
+}
+
+/// `BLESS=1 cargo test -p sluice-wire` writes the file anew. The fuzz targets start from it.
+#[test]
+fn each_kind_has_the_bytes_of_the_golden_file() {
+    let mut found = String::new();
+    for (name, bytes) in samples() {
+        write!(found, "{name} ").unwrap();
+        for byte in bytes {
+            write!(found, "{byte:02x}").unwrap();
+        }
+        found.push('\n');
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(GOLDEN, &found).unwrap();
+    }
+    assert_eq!(found, std::fs::read_to_string(GOLDEN).unwrap());
+}
+
+#[test]
+fn each_reason_is_given_for_what_it_names() {
+    let cases = [
+        (vec![], ParseError::Short),
+        (sample(Kind::Token)[..83].to_vec(), ParseError::Short),
+        (with(Kind::Submit, LENGTH, &[0, 9]), ParseError::Short),
+        ([sample(Kind::Token), vec![0]].concat(), ParseError::Long),
+        (with(Kind::Token, VERSION, &[2]), ParseError::Version),
+        (with(Kind::Token, KIND, &[0]), ParseError::Kind),
+        (with(Kind::Token, KIND, &[12]), ParseError::Kind),
+        (with(Kind::Token, HEADER_LENGTH, &[85]), ParseError::HeaderLength),
+        (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
+        (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
+        (with(Kind::Reply, CODE, &[3]), ParseError::Code),
+        (with(Kind::Answer, CODE, &[2]), ParseError::Code),
+        (with(Kind::Reject, CODE, &[5]), ParseError::Code),
+        (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
+        (with(Kind::Sweep, WORDS + 13, &[1]), ParseError::Range),
+    ];
+    for (at, (bytes, reason)) in cases.into_iter().enumerate() {
+        assert_eq!(parse(&bytes).unwrap_err(), reason, "case {at}");
+    }
+}
+
+#[test]
+fn a_field_that_the_kind_does_not_use_must_be_zero() {
+    let cases = [
+        (Kind::Submit, CODE),
+        (Kind::Dispatch, KEY),
+        (Kind::Token, LENGTH + 1),
+        (Kind::Probe, WORDS),
+        (Kind::Notice, GENERATION),
+        (Kind::Reject, SLICE),
+    ];
+    for (kind, at) in cases {
+        assert_eq!(parse(&with(kind, at, &[1])).unwrap_err(), ParseError::Unused, "{kind:?} {at}");
+    }
+}
+
+#[test]
+fn a_closed_answer_holds_no_counters_and_a_sweep_without_a_token_names_none() {
+    for (kind, code, at) in [(Kind::Answer, 0, WORDS), (Kind::Sweep, 0, GENERATION)] {
+        let mut bytes = with(kind, CODE, &[code]);
+        bytes[at + 3] = 1;
+        assert_eq!(parse(&bytes).unwrap_err(), ParseError::Unused, "{kind:?}");
+    }
+}
+
+#[test]
+fn each_reason_has_a_name_of_its_own() {
+    for (at, reason) in ParseError::ALL.iter().enumerate() {
+        assert!(ParseError::ALL[..at].iter().all(|earlier| earlier.name() != reason.name()));
+    }
+}
