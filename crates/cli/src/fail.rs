@@ -1,0 +1,109 @@
+//! How a command ends when it does not end well: one line that says what, why and what next, and an exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+/// What a command gives back.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Why a command did not end well.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+/// The kinds of failure, each with an exit code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Something failed that should not have.
+    Broken,
+    /// What was asked makes no sense, or this machine cannot do it.
+    BadInput,
+    /// The run was complete, but its result does not hold what it must.
+    GateFailed,
+    /// Stopped from outside before its end.
+    Aborted,
+}
+
+impl Kind {
+    /// The exit code.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Broken => 1,
+            Self::BadInput => 2,
+            Self::GateFailed => 3,
+            Self::Aborted => 4,
+        }
+    }
+
+    /// The kind of a child's exit code.
+    pub(crate) const fn of_code(code: i32) -> Self {
+        match code {
+            2 => Self::BadInput,
+            3 => Self::GateFailed,
+            4 => Self::Aborted,
+            _ => Self::Broken,
+        }
+    }
+
+    /// As the JSON says it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::BadInput => "bad_input",
+            Self::GateFailed => "gate_failed",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+impl Failure {
+    /// A failure of `kind`; the message becomes one line.
+    pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        let message = message.to_string();
+        let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        Self { kind, message: lines.join("; ") }
+    }
+
+    /// What was asked makes no sense, or cannot be done here.
+    pub(crate) fn bad_input(message: impl fmt::Display) -> Self {
+        Self::new(Kind::BadInput, message)
+    }
+
+    /// Something failed that should not have.
+    pub(crate) fn broken(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Broken, message)
+    }
+
+    /// Which kind it is.
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        eprintln!("sluice: {}", self.message);
+        if json {
+            println!("{}", self.to_json());
+        }
+        ExitCode::from(self.kind.code())
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "schema": "sluice.error.v1",
+            "error": { "kind": self.kind.name(), "exit_code": self.kind.code(), "message": self.message },
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

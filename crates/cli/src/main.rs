@@ -1,0 +1,6 @@
+//! The `sluice` command.
+#![forbid(unsafe_code)]
+
+mod fail;
+
+fn main() {}
