@@ -1,0 +1,51 @@
+//! Takes the worker for as long as the task says without using the processor.
+//!
+//! For dilated runs on small machines: many workers can be busy at once on few cores, and each still takes packets.
+//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply repeats the request.
+
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_wire::{Nanos, TaskType};
+
+use crate::span;
+
+/// The type number of a holding task.
+pub const HOLD: TaskType = TaskType(4);
+
+/// The service that only takes time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hold;
+
+/// A request to hold a worker for `time` (before dilation); the service refuses more than ten seconds.
+pub const fn request(time: Nanos) -> [u8; 8] {
+    span::encode(time)
+}
+
+impl Service for Hold {
+    fn types(&self) -> Vec<TaskType> {
+        vec![HOLD]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        let span = span::decode(task.bytes)?;
+        task.hold(span);
+        reply.extend(span::encode(span));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn holds_the_worker_for_the_span_and_repeats_it() {
+        let held = Cell::new(Nanos(0));
+        let mut reply = Vec::new();
+        let request = request(Nanos(1_234));
+        Hold.serve(Task::new(&request, HOLD, 1_000, &held), &mut reply).expect("it is a legal request");
+        assert_eq!(held.get(), Nanos(1_234));
+        assert_eq!(reply, request);
+    }
+}

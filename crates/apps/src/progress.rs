@@ -1,0 +1,78 @@
+//! How loading a database is shown: a bar on a terminal, a line at the start and the end elsewhere.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// What happens while a database is made ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Another process is loading it: this one waits for it.
+    Waiting,
+    /// So many of so many keys are written; the first step says 0, the last says all.
+    Loaded {
+        /// Keys written.
+        done: u64,
+        /// Keys in all.
+        total: u64,
+    },
+}
+
+/// Who wants to know.
+pub trait Progress {
+    /// Is told each step.
+    fn step(&mut self, step: Step);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn step(&mut self, _: Step) {}
+}
+
+/// Shows the steps on stderr.
+#[derive(Debug, Default)]
+pub struct Shown {
+    bar: Option<ProgressBar>,
+}
+
+impl Shown {
+    /// Nothing shown yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn bar(&mut self, total: u64) -> &ProgressBar {
+        self.bar.get_or_insert_with(|| {
+            let style =
+                ProgressStyle::with_template("loading {bar:30} {percent:>3} %  {per_sec}  {eta} left")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(total).with_style(style)
+        })
+    }
+}
+
+impl Progress for Shown {
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Waiting => say("another process loads the database; waiting for it"),
+            Step::Loaded { done, total } if io::stderr().is_terminal() => {
+                let bar = self.bar(total);
+                bar.set_position(done);
+                if done == total {
+                    bar.finish_and_clear();
+                }
+            }
+            Step::Loaded { done: 0, total } => say(&format!("loading {total} keys")),
+            Step::Loaded { done, total } if done == total => say(&format!("loaded {total} keys")),
+            Step::Loaded { .. } => {}
+        }
+    }
+}
+
+/// A message that nobody can read any more is not worth failing for.
+fn say(what: &str) {
+    writeln!(io::stderr(), "{what}").ok();
+}

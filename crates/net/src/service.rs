@@ -1,0 +1,88 @@
+//! What a worker serves: the one trait that an application writes.
+//!
+//! A [`Service`] gets one task at a time on the worker's own thread and appends its answer to a buffer. Everything
+//! else (packets, tokens, retries, repeats) is the worker driver's. A service may panic or return an error: the
+//! client then gets a reply that says so, and the worker serves on.
+
+use std::cell::Cell;
+
+use sluice_wire::{Attempt, Nanos, TaskId, TaskType};
+
+/// The code that a worker runs for each task.
+pub trait Service: Send {
+    /// The kinds of task that this service understands.
+    fn types(&self) -> Vec<TaskType>;
+
+    /// Runs one task and appends its answer to `reply`, which comes empty.
+    ///
+    /// An error is the client's to read ([`sluice_wire::ReplyStatus::Failed`]); it is never retried. An answer
+    /// longer than [`Task::reply_max`] is such an error too.
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError>;
+}
+
+impl<S: Service + ?Sized> Service for Box<S> {
+    fn types(&self) -> Vec<TaskType> {
+        (**self).types()
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        (**self).serve(task, reply)
+    }
+}
+
+/// One task, as its service sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// The client's bytes. They come from outside: nothing about them is certain.
+    pub bytes: &'a [u8],
+    /// What kind of work it is.
+    pub task_type: TaskType,
+    /// The task's name; the same for a repeat.
+    pub id: TaskId,
+    /// Which try of the task arrived first at this worker.
+    pub attempt: Attempt,
+    /// The longest answer that fits one packet, in bytes.
+    pub reply_max: usize,
+    held: &'a Cell<Nanos>,
+}
+
+impl<'a> Task<'a> {
+    /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
+    pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
+        let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
+        Self { bytes, task_type, id, attempt: Attempt(1), reply_max, held }
+    }
+
+    /// Keeps the worker busy for `span` after `serve` returns, while it still takes packets.
+    ///
+    /// For services that stand for work instead of doing it. Dilation stretches the span like any service time.
+    pub fn hold(&self, span: Nanos) {
+        self.held.set(self.held.get() + span);
+    }
+}
+
+/// Why a service could not answer a task. Its text goes to the client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ServiceError(String);
+
+impl ServiceError {
+    /// An error that says `why`.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_a_service_holds_add_up() {
+        let held = Cell::new(Nanos(0));
+        let task = Task::new(b"", TaskType(1), 100, &held);
+        task.hold(Nanos(3));
+        task.hold(Nanos(4));
+        assert_eq!(held.get(), Nanos(7));
+    }
+}
