@@ -9,8 +9,10 @@ mod error;
 pub mod faults;
 pub mod hold;
 pub mod pin;
+pub mod rpc;
 pub mod service;
 pub mod switch;
+pub mod tables;
 pub mod udp;
 
 pub use error::NetError;
