@@ -1,0 +1,455 @@
+//! The client: keeps each task until its one outcome (Rain §3.2.2; the protocol's "The client").
+//!
+//! A task is Reply, Refused (no attempt can have run) or Unknown (it may have run), exactly once. Attempts are
+//! repeated after a timeout that doubles, after a REJECT's hint, and once per task for a new registration.
+//! Timeouts and REJECTs are paid from a budget of [`ClientSettings::retry_budget_percent`] of the tasks sent;
+//! when that is spent, a rejected task is refused, and a silent one is still tried again after each timeout that
+//! was backed off, which its doubling bounds. Until a registration known to be dead is renewed, nothing is sent.
+//!
+//! Left out: NEED and PART (tasks over one packet).
+
+mod budget;
+mod renewal;
+mod shares;
+mod slots;
+mod timers;
+mod types;
+
+use alloc::vec::Vec;
+
+use sluice_wire::{
+    Attempt, Endpoint, Epoch, Handle, Incarnation, Nanos, Notice, Packet, Reject, Reply, ReplyStatus, Serial,
+    Submit, TaskId,
+};
+
+pub use types::{
+    Action, Busy, ClientGrant, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy,
+};
+
+use budget::Budget;
+use renewal::Renewal;
+use shares::Shares;
+use slots::{Slot, Slots};
+use timers::Timers;
+
+/// Timeouts in a row, with nothing heard, after which the controller is asked.
+const SILENT_TIMEOUTS: u32 = 3;
+/// How far the sequence may run ahead of the oldest outstanding task: a quarter of the serial numbers.
+const WINDOW: i32 = 1 << 30;
+
+/// One client's state. Allocates nothing until it is used.
+#[derive(Debug)]
+pub struct Client {
+    incarnation: Incarnation,
+    next: Serial,
+    /// At or before the oldest outstanding task.
+    oldest: Serial,
+    granted: Option<ClientGrant>,
+    /// The newest epoch heard of; the registration is dead while it is for an older one.
+    newest: Epoch,
+    slots: Slots,
+    shares: Shares,
+    timers: Timers,
+    budget: Budget,
+    renewal: Renewal,
+    silent: u32,
+    stats: ClientStats,
+}
+
+impl Client {
+    /// A client that is not registered. Tasks are numbered from `first_sequence`.
+    pub fn new(incarnation: Incarnation, first_sequence: Serial) -> Self {
+        Self {
+            incarnation,
+            next: first_sequence,
+            oldest: first_sequence,
+            granted: None,
+            newest: Epoch(0),
+            slots: Slots::default(),
+            shares: Shares::default(),
+            timers: Timers::default(),
+            budget: Budget::default(),
+            renewal: Renewal::default(),
+            silent: 0,
+            stats: ClientStats::default(),
+        }
+    }
+
+    /// Takes each answer of the controller, also unchanged ones. A newer epoch, or another key or index, sends each
+    /// outstanding task once more at once, free of budget and at most once per epoch.
+    pub fn grant(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        grant: ClientGrant,
+        out: &mut Vec<Action>,
+    ) {
+        if grant.epoch < self.newest {
+            self.ask_renewal(now, settings, out);
+            return;
+        }
+        self.newest = grant.epoch;
+        self.renewal.settle();
+        self.slots.allow(grant.replay_cells, settings.outstanding_max);
+        let held = self.granted.as_ref();
+        let fresh = held
+            .is_none_or(|held| (held.epoch, held.key, held.client) != (grant.epoch, grant.key, grant.client));
+        if held.is_none_or(|held| held.shares != grant.shares || held.slices != grant.slices) {
+            self.share_out(&grant, settings);
+        }
+        self.granted = Some(grant);
+        if fresh {
+            self.silent = 0;
+            self.send_all_again(now, settings, out);
+        }
+    }
+
+    /// Takes a task, which then ends in exactly one [`Action::Done`]; or pushes it back.
+    pub fn submit(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        submission: Submission,
+        out: &mut Vec<Action>,
+    ) -> Result<TaskId, Busy> {
+        let admitted = self.admit(now, settings, &submission, out);
+        match admitted {
+            Ok(_) => self.stats.submitted += 1,
+            Err(_) => self.stats.pushed_back += 1,
+        }
+        admitted
+    }
+
+    /// Takes a packet. A REPLY's bytes are wanted only if a `Done` carries them on.
+    pub fn packet(&mut self, now: Nanos, settings: &ClientSettings, packet: &Packet, out: &mut Vec<Action>) {
+        match packet {
+            Packet::Reply(reply) => self.on_reply(now, settings, reply, out),
+            Packet::Reject(reject) => self.on_reject(now, settings, reject, out),
+            Packet::Notice(Notice { epoch, task, .. }) => {
+                self.hear(now, settings, *task, *epoch, out);
+            }
+            _ => self.stats.foreign += 1,
+        }
+    }
+
+    /// Takes the switch's epoch from a heartbeat.
+    pub fn epoch(&mut self, now: Nanos, settings: &ClientSettings, epoch: Epoch, out: &mut Vec<Action>) {
+        if epoch > self.newest {
+            self.newest = epoch;
+            if self.granted.is_some() {
+                self.ask_renewal(now, settings, out);
+            }
+        }
+    }
+
+    /// The switch's address refused a packet (ECONNREFUSED).
+    pub fn refused(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
+        self.ask_renewal(now, settings, out);
+    }
+
+    /// Does what is due. With `Nanos(u64::MAX)` every outstanding task ends.
+    pub fn tick(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
+        if self.renewal.due().is_some_and(|due| due <= now) {
+            self.ask_renewal(now, settings, out);
+        }
+        while let Some((_, id)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.fire(now, settings, id, out);
+        }
+    }
+
+    /// When [`Client::tick`] is next wanted.
+    pub fn deadline(&self) -> Option<Nanos> {
+        let timer = self.timers.first().map(|(at, _)| at);
+        [timer, self.renewal.due()].into_iter().flatten().min()
+    }
+
+    /// The oldest outstanding sequence number, or the next one: where a new registration's replay cells begin.
+    pub fn floor(&self) -> Serial {
+        self.slots.oldest(self.next)
+    }
+
+    /// Tasks that wait for their outcome.
+    pub fn outstanding(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Where the switch of the last grant is.
+    pub fn switch(&self) -> Option<Endpoint> {
+        self.granted.as_ref().map(|grant| grant.switch)
+    }
+
+    /// What was counted since the start.
+    pub fn stats(&self) -> ClientStats {
+        self.stats
+    }
+
+    fn admit(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        submission: &Submission,
+        out: &mut Vec<Action>,
+    ) -> Result<TaskId, Busy> {
+        if !self.window_is_open() {
+            return Err(Busy::WindowSpent);
+        }
+        if submission.deadline <= now {
+            return Ok(self.end_unsent(submission, out));
+        }
+        if self.living().is_none() {
+            return Err(Busy::NotRegistered);
+        }
+        let share = self.shares.of(submission.task_type);
+        if !self.shares.has_room(share) {
+            return Err(Busy::ShareSpent);
+        }
+        let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
+        self.next = sequence.plus(1);
+        self.shares.charge(share);
+        self.budget.earn(settings);
+        let id = self.slots.insert(new_slot(sequence, share, submission));
+        self.send(now, settings, id, out);
+        Ok(self.name(sequence))
+    }
+
+    /// Whether new sequence numbers can still be told from the oldest outstanding one.
+    fn window_is_open(&mut self) -> bool {
+        if self.next.since(self.oldest) >= WINDOW && self.slots.find(self.oldest).is_none() {
+            self.oldest = self.floor();
+        }
+        self.next.since(self.oldest) < WINDOW
+    }
+
+    /// Ends a task that came too late to be sent. Its number is used up, its residue is not touched.
+    fn end_unsent(&mut self, submission: &Submission, out: &mut Vec<Action>) -> TaskId {
+        let task = self.name(self.next);
+        self.next = self.next.plus(1);
+        self.stats.refused += 1;
+        let outcome = Outcome::Refused(RefusedWhy::NeverSent);
+        out.push(Action::Done { tag: submission.tag, task, attempts: 0, outcome });
+        release(submission.payload.handle, out);
+        task
+    }
+
+    fn on_reply(&mut self, now: Nanos, settings: &ClientSettings, reply: &Reply, out: &mut Vec<Action>) {
+        let Some(id) = self.hear(now, settings, reply.task, reply.epoch, out) else { return };
+        let attempts = self.slots.get(id).attempts;
+        if !(1..=attempts).contains(&reply.attempt.0) {
+            self.stats.foreign += 1;
+            return;
+        }
+        let outcome = match reply.status {
+            ReplyStatus::Gone => Outcome::Unknown(UnknownWhy::ReplyGone),
+            ReplyStatus::Done | ReplyStatus::Failed => Outcome::Reply(*reply),
+        };
+        self.end(id, outcome, out);
+    }
+
+    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent in.
+    fn on_reject(&mut self, now: Nanos, settings: &ClientSettings, reject: &Reject, out: &mut Vec<Action>) {
+        let Some(id) = self.hear(now, settings, reject.task, reject.epoch, out) else { return };
+        let living = self.living().is_some();
+        let slot = self.slots.get(id);
+        let newest = (Attempt(slot.attempts), slot.sent_in) == (reject.attempt, reject.epoch);
+        if !newest || slot.rejected.is_some() {
+            self.stats.late += 1;
+            return;
+        }
+        self.stats.rejects += 1;
+        slot.rejected = Some(reject.reason);
+        let again = now + Nanos(u64::from(reject.retry_after_ns));
+        if slot.may_retry() && again < slot.deadline {
+            if !living {
+                return;
+            }
+            if self.budget.pay(settings) {
+                slot.paid = true;
+                self.timers.set(id, again);
+                return;
+            }
+        }
+        if let Some(reason) = slot.refused() {
+            self.end(id, Outcome::Refused(RefusedWhy::Rejected(reason)), out);
+        }
+    }
+
+    /// What every packet tells: that someone is there, and an epoch. Finds the task that it is about.
+    fn hear(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        task: TaskId,
+        epoch: Epoch,
+        out: &mut Vec<Action>,
+    ) -> Option<u32> {
+        if task.incarnation != self.incarnation {
+            self.stats.foreign += 1;
+            return None;
+        }
+        self.silent = 0;
+        self.epoch(now, settings, epoch, out);
+        let id = self.slots.find(task.sequence);
+        self.stats.late += u64::from(id.is_none());
+        id
+    }
+
+    /// A task's timer ran out: its deadline, a paid retry, or a timeout.
+    fn fire(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        let living = self.living().is_some();
+        let slot = self.slots.get(id);
+        if slot.deadline <= now {
+            let refused = slot.refused().map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
+            self.end(id, refused.unwrap_or(Outcome::Unknown(UnknownWhy::Deadline)), out);
+        } else if !living {
+            let deadline = slot.deadline;
+            self.timers.set(id, deadline);
+        } else if slot.paid {
+            self.stats.retries_paid += 1;
+            self.send(now, settings, id, out);
+        } else {
+            self.time_out(now, settings, id, out);
+        }
+    }
+
+    fn time_out(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        self.stats.timeouts += 1;
+        self.silent += 1;
+        if self.silent >= SILENT_TIMEOUTS && self.ask_renewal(now, settings, out) {
+            self.silent = 0;
+        }
+        let slot = self.slots.get(id);
+        let backed_off = slot.backoffs > 0;
+        slot.backoffs = slot.backoffs.saturating_add(1);
+        if !slot.may_retry() {
+            self.set_timeout(now, settings, id);
+        } else if self.budget.pay(settings) {
+            self.stats.retries_paid += 1;
+            self.send(now, settings, id, out);
+        } else if backed_off {
+            self.stats.retries_probing += 1;
+            self.send(now, settings, id, out);
+        } else {
+            self.set_timeout(now, settings, id);
+        }
+    }
+
+    /// Sends the next attempt. The registration must be living.
+    fn send(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        let Some(grant) = &self.granted else { return };
+        let slot = self.slots.get(id);
+        slot.unanswered |= slot.attempts > 0 && slot.rejected.is_none();
+        slot.rejected = None;
+        slot.paid = false;
+        slot.attempts += 1;
+        slot.sent_in = grant.epoch;
+        out.push(Action::ToSwitch(Submit {
+            epoch: grant.epoch,
+            key: grant.key,
+            client: grant.client,
+            task: TaskId { incarnation: self.incarnation, sequence: slot.sequence },
+            attempt: Attempt(slot.attempts),
+            task_type: slot.task_type,
+            priority: 0,
+            constraints: 0,
+            payload: slot.payload,
+        }));
+        self.stats.sent += 1;
+        self.set_timeout(now, settings, id);
+    }
+
+    fn set_timeout(&mut self, now: Nanos, settings: &ClientSettings, id: u32) {
+        let slot = self.slots.get(id);
+        let at = (now + settings.timeout(slot.backoffs)).min(slot.deadline);
+        self.timers.set(id, at);
+    }
+
+    /// Gives each outstanding task its free retry of this epoch, oldest first.
+    fn send_all_again(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
+        let next = self.next;
+        let mut ids: Vec<u32> = self.slots.ids().collect();
+        ids.sort_unstable_by_key(|id| self.slots.get(*id).sequence.since(next));
+        for id in ids {
+            let epoch = self.newest;
+            let slot = self.slots.get(id);
+            if !slot.may_retry() || slot.deadline <= now || slot.freed_in == epoch {
+                continue;
+            }
+            slot.freed_in = epoch;
+            slot.backoffs = 0;
+            self.stats.retries_free += 1;
+            self.send(now, settings, id, out);
+        }
+    }
+
+    /// Charges what is outstanding to the shares of another grant.
+    fn share_out(&mut self, grant: &ClientGrant, settings: &ClientSettings) {
+        self.shares = Shares::new(grant, settings.unmapped_share);
+        let ids: Vec<u32> = self.slots.ids().collect();
+        for id in ids {
+            let slot = self.slots.get(id);
+            slot.share = self.shares.of(slot.task_type);
+            self.shares.charge(slot.share);
+        }
+    }
+
+    /// Asks for the controller, and goes on asking while the registration is known to be dead.
+    fn ask_renewal(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) -> bool {
+        let asked = self.renewal.ask(now, settings, out);
+        if asked {
+            self.stats.renewals += 1;
+            if self.living().is_none() {
+                self.renewal.repeat(now, settings);
+            }
+        }
+        asked
+    }
+
+    /// The registration, unless it is known to be dead.
+    fn living(&self) -> Option<&ClientGrant> {
+        self.granted.as_ref().filter(|grant| grant.epoch >= self.newest)
+    }
+
+    /// The one place where a task that was sent ends.
+    fn end(&mut self, id: u32, outcome: Outcome, out: &mut Vec<Action>) {
+        self.timers.clear(id);
+        let slot = self.slots.remove(id);
+        self.shares.free(slot.share);
+        match outcome {
+            Outcome::Reply(_) => self.stats.replied += 1,
+            Outcome::Refused(_) => self.stats.refused += 1,
+            Outcome::Unknown(_) => self.stats.unknown += 1,
+        }
+        let task = self.name(slot.sequence);
+        out.push(Action::Done { tag: slot.tag, task, attempts: slot.attempts, outcome });
+        release(slot.payload.handle, out);
+    }
+
+    fn name(&self, sequence: Serial) -> TaskId {
+        TaskId { incarnation: self.incarnation, sequence }
+    }
+}
+
+fn new_slot(sequence: Serial, share: u32, submission: &Submission) -> Slot {
+    Slot {
+        sequence,
+        tag: submission.tag,
+        payload: submission.payload,
+        deadline: submission.deadline,
+        task_type: submission.task_type,
+        attempts: 0,
+        backoffs: 0,
+        retry: submission.retry,
+        unanswered: false,
+        rejected: None,
+        paid: false,
+        sent_in: Epoch(0),
+        freed_in: Epoch(0),
+        share,
+    }
+}
+
+fn release(handle: Handle, out: &mut Vec<Action>) {
+    if handle != Handle::NONE {
+        out.push(Action::Release(handle));
+    }
+}

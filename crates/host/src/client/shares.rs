@@ -1,0 +1,67 @@
+//! Admission shares: how many tasks the client may have outstanding in each slice (Rain §3.2.2).
+
+use alloc::vec::Vec;
+
+use sluice_wire::{SliceId, TaskType};
+
+use super::ClientGrant;
+
+/// The index of the share that takes what the grant maps nowhere.
+const UNMAPPED: u32 = 0;
+
+/// One slice's share and what of it is outstanding.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    limit: u32,
+    used: u32,
+}
+
+/// All shares, found by task type.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    routes: Vec<(TaskType, u32)>,
+    shares: Vec<Share>,
+}
+
+impl Shares {
+    /// The shares of a grant, with nothing outstanding.
+    pub(super) fn new(grant: &ClientGrant, unmapped: u32) -> Self {
+        let mut by_slice: Vec<(SliceId, u32)> = grant.shares.clone();
+        by_slice.sort_by_key(|(slice, _)| *slice);
+        by_slice.dedup_by_key(|(slice, _)| *slice);
+        let limits = by_slice.iter().map(|(_, limit)| *limit);
+        let shares = core::iter::once(unmapped).chain(limits).map(|limit| Share { limit, used: 0 }).collect();
+        let share_of = |slice: SliceId| {
+            by_slice.binary_search_by_key(&slice, |(slice, _)| *slice).map_or(UNMAPPED, |at| at as u32 + 1)
+        };
+        let mut routes: Vec<_> = grant.slices.iter().map(|(kind, slice)| (*kind, share_of(*slice))).collect();
+        routes.sort_by_key(|(kind, _)| *kind);
+        routes.dedup_by_key(|(kind, _)| *kind);
+        Self { routes, shares }
+    }
+
+    /// Which share a task of this type is charged to.
+    pub(super) fn of(&self, task_type: TaskType) -> u32 {
+        let route = self.routes.binary_search_by_key(&task_type, |(kind, _)| *kind);
+        route.map_or(UNMAPPED, |at| self.routes[at].1)
+    }
+
+    /// Whether one more task may be charged to the share.
+    pub(super) fn has_room(&self, share: u32) -> bool {
+        self.shares.get(share as usize).is_some_and(|share| share.used < share.limit)
+    }
+
+    /// Charges a task, also beyond the limit: shares may shrink under tasks that are outstanding.
+    pub(super) fn charge(&mut self, share: u32) {
+        if let Some(share) = self.shares.get_mut(share as usize) {
+            share.used += 1;
+        }
+    }
+
+    /// A task of the share has ended.
+    pub(super) fn free(&mut self, share: u32) {
+        if let Some(share) = self.shares.get_mut(share as usize) {
+            share.used = share.used.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Outstanding tasks, found by their residue: the sequence number modulo the client's replay cells in the switch.
+//!
+//! The switch keeps one replay cell per residue, so a residue is taken again only after the outcome of the task that
+//! held it. The tasks themselves lie packed in a slab, so that few of them touch little memory.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
+
+/// The cell of a free residue.
+const FREE: u32 = u32::MAX;
+/// No table grows beyond this.
+const CELLS_MAX: u32 = 1 << 20;
+
+/// One outstanding task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) sequence: Serial,
+    pub(super) tag: u64,
+    pub(super) payload: Payload,
+    pub(super) deadline: Nanos,
+    pub(super) task_type: TaskType,
+    /// Attempts sent.
+    pub(super) attempts: u16,
+    /// Doublings of the timeout.
+    pub(super) backoffs: u8,
+    /// Whether more attempts may be made at all.
+    pub(super) retry: bool,
+    /// Whether an attempt before the newest was never rejected.
+    pub(super) unanswered: bool,
+    /// The newest attempt's REJECT, if it came.
+    pub(super) rejected: Option<RejectReason>,
+    /// Whether the timer stands for a retry that is paid for, not for a timeout.
+    pub(super) paid: bool,
+    /// The epoch that the newest attempt was sent in.
+    pub(super) sent_in: Epoch,
+    /// The epoch whose free retry is used up.
+    pub(super) freed_in: Epoch,
+    /// The share that it is charged to.
+    pub(super) share: u32,
+}
+
+impl Slot {
+    /// Why it was refused, if every attempt was.
+    pub(super) fn refused(&self) -> Option<RejectReason> {
+        self.rejected.filter(|_| !self.unanswered)
+    }
+
+    /// Whether one more attempt may be made, budget apart.
+    pub(super) fn may_retry(&self) -> bool {
+        self.retry && self.attempts < u16::MAX
+    }
+}
+
+/// The table of residues and the slab of tasks. Slab indices name tasks, also to the timers.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// The number of cells that the newest grant allows: zero or a power of two.
+    wanted: u32,
+    /// Slab index by residue. Its length is `wanted`, unless tasks that are outstanding do not fit that yet.
+    cells: Vec<u32>,
+    /// One bit per residue that is not free, so that a free one is found 64 at a time.
+    taken: Vec<u64>,
+    slab: Vec<Slot>,
+    vacant: Vec<u32>,
+}
+
+impl Slots {
+    /// Outstanding tasks.
+    pub(super) fn len(&self) -> usize {
+        self.slab.len() - self.vacant.len()
+    }
+
+    /// Takes the number of replay cells from a grant. Tasks distinct modulo a factor of it are distinct modulo it.
+    pub(super) fn allow(&mut self, replay_cells: u32, outstanding_max: u32) {
+        let most = outstanding_max.min(CELLS_MAX);
+        let factor = replay_cells & replay_cells.wrapping_neg();
+        self.wanted = if most == 0 { 0 } else { factor.min(1 << most.ilog2()) };
+    }
+
+    /// The first sequence number from `next` on whose residue is free.
+    pub(super) fn claim(&mut self, next: Serial) -> Option<Serial> {
+        if self.len() >= self.wanted as usize || !self.fit() {
+            return None;
+        }
+        let mask = self.wanted - 1;
+        let residue = self.free_from((next.0 & mask) as usize)?;
+        Some(next.plus((residue as u32).wrapping_sub(next.0) & mask))
+    }
+
+    /// Puts a task into the free residue that [`Slots::claim`] found, and returns its index.
+    pub(super) fn insert(&mut self, slot: Slot) -> u32 {
+        let residue = self.residue(slot.sequence);
+        let id = if let Some(id) = self.vacant.pop() {
+            self.slab[id as usize] = slot;
+            id
+        } else {
+            self.slab.push(slot);
+            self.slab.len() as u32 - 1
+        };
+        self.cells[residue] = id;
+        self.taken[residue / 64] |= 1 << (residue % 64);
+        id
+    }
+
+    /// The index of a task, while it is outstanding.
+    pub(super) fn find(&self, sequence: Serial) -> Option<u32> {
+        if self.cells.is_empty() {
+            return None;
+        }
+        let id = self.cells[self.residue(sequence)];
+        (id != FREE && self.slab[id as usize].sequence == sequence).then_some(id)
+    }
+
+    /// The task of an index that [`Slots::find`] or [`Slots::insert`] gave.
+    pub(super) fn get(&mut self, id: u32) -> &mut Slot {
+        &mut self.slab[id as usize]
+    }
+
+    /// Takes a task out, which frees its residue.
+    pub(super) fn remove(&mut self, id: u32) -> Slot {
+        let slot = self.slab[id as usize];
+        let residue = self.residue(slot.sequence);
+        self.cells[residue] = FREE;
+        self.taken[residue / 64] &= !(1 << (residue % 64));
+        self.vacant.push(id);
+        slot
+    }
+
+    /// The indices of all outstanding tasks.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
+        self.cells.iter().copied().filter(|id| *id != FREE)
+    }
+
+    /// The oldest outstanding sequence number, counted back from `next`; `next` if there is none.
+    pub(super) fn oldest(&self, next: Serial) -> Serial {
+        let sequences = self.ids().map(|id| self.slab[id as usize].sequence);
+        sequences.min_by_key(|sequence| sequence.since(next)).unwrap_or(next)
+    }
+
+    fn residue(&self, sequence: Serial) -> usize {
+        sequence.0 as usize & (self.cells.len() - 1)
+    }
+
+    /// Gives the table the size that the grant allows, unless two outstanding tasks would meet in one residue.
+    fn fit(&mut self) -> bool {
+        let cells = self.wanted as usize;
+        if self.cells.len() == cells {
+            return true;
+        }
+        let mut table = vec![FREE; cells];
+        // Residues that a table of under 64 does not have count as taken.
+        let mut taken = vec![if cells < 64 { u64::MAX << cells } else { 0 }; cells.div_ceil(64)];
+        for id in self.ids() {
+            let residue = self.slab[id as usize].sequence.0 as usize & (cells - 1);
+            if table[residue] != FREE {
+                return false;
+            }
+            table[residue] = id;
+            taken[residue / 64] |= 1 << (residue % 64);
+        }
+        (self.cells, self.taken) = (table, taken);
+        true
+    }
+
+    /// The first free residue from `start` on, going round.
+    fn free_from(&self, start: usize) -> Option<usize> {
+        let words = self.taken.len();
+        (0..=words).find_map(|step| {
+            let word = (start / 64 + step) % words;
+            let from = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
+            let free = !self.taken[word] & from;
+            (free != 0).then(|| word * 64 + free.trailing_zeros() as usize)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(sequence: Serial) -> Slot {
+        Slot {
+            sequence,
+            tag: 0,
+            payload: Payload::EMPTY,
+            deadline: Nanos(0),
+            task_type: TaskType(0),
+            attempts: 0,
+            backoffs: 0,
+            retry: true,
+            unanswered: false,
+            rejected: None,
+            paid: false,
+            sent_in: Epoch(0),
+            freed_in: Epoch(0),
+            share: 0,
+        }
+    }
+
+    fn put(slots: &mut Slots, next: &mut Serial) -> Option<u32> {
+        let sequence = slots.claim(*next)?;
+        *next = sequence.plus(1);
+        Some(slots.insert(slot(sequence)))
+    }
+
+    #[test]
+    fn a_residue_is_skipped_until_its_task_is_removed_also_across_the_wrap() {
+        for cells in [1, 2, 8, 64, 256] {
+            let mut slots = Slots::default();
+            slots.allow(cells, 1 << 16);
+            let mut next = Serial(u32::MAX - 3);
+            let ids: Vec<u32> = core::iter::from_fn(|| put(&mut slots, &mut next)).collect();
+            assert_eq!(ids.len(), cells as usize);
+            let stuck = *slots.get(ids[0]);
+            for _ in 0..3 * cells {
+                let Some(id) = slots.ids().find(|id| *id != ids[0]) else { break };
+                slots.remove(id);
+                assert!(put(&mut slots, &mut next).is_some());
+                assert_eq!(slots.find(stuck.sequence), Some(ids[0]));
+            }
+            assert_eq!(slots.oldest(next), stuck.sequence);
+        }
+    }
+
+    #[test]
+    fn a_smaller_table_takes_nothing_until_the_tasks_outstanding_fit() {
+        let mut slots = Slots::default();
+        slots.allow(8, 1 << 16);
+        let mut next = Serial(0);
+        let ids: Vec<u32> = (0..6).filter_map(|_| put(&mut slots, &mut next)).collect();
+        slots.allow(4, 1 << 16);
+        assert!(put(&mut slots, &mut next).is_none());
+        for id in [ids[1], ids[2], ids[3]] {
+            slots.remove(id);
+        }
+        assert!(put(&mut slots, &mut next).is_none(), "0 and 4 meet in one residue");
+        assert_eq!(slots.find(Serial(4)), Some(ids[4]));
+        slots.remove(ids[4]);
+        assert!(put(&mut slots, &mut next).is_some());
+        assert_eq!(slots.find(Serial(0)), Some(ids[0]));
+    }
+
+    #[test]
+    fn a_larger_table_serves_at_once_and_keeps_what_is_outstanding() {
+        let mut slots = Slots::default();
+        slots.allow(2, 1 << 16);
+        let mut next = Serial(7);
+        let ids: Vec<u32> = core::iter::from_fn(|| put(&mut slots, &mut next)).collect();
+        slots.allow(128, 1 << 16);
+        assert_eq!(core::iter::from_fn(|| put(&mut slots, &mut next)).count(), 126);
+        assert_eq!(slots.find(Serial(7)), Some(ids[0]));
+    }
+
+    #[test]
+    fn odd_numbers_of_cells_are_used_as_far_as_they_are_a_power_of_two() {
+        for (cells, most, usable) in [(0, 8, 0), (12, 8, 4), (1 << 31, 10, 8), (7, 8, 1), (8, 0, 0)] {
+            let mut slots = Slots::default();
+            slots.allow(cells, most);
+            let mut next = Serial(0);
+            assert_eq!(core::iter::from_fn(|| put(&mut slots, &mut next)).count(), usable);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What goes into a client and what comes out of it.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use sluice_wire::{
+    ClientId, Endpoint, Epoch, Handle, Key, Nanos, Payload, RejectReason, Reply, SliceId, Submit, TaskId,
+    TaskType,
+};
+
+/// What all clients of a driver share; handed to each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// How long the first attempt may stay unanswered. Scales with dilation.
+    pub first_timeout: Nanos,
+    /// Where the doubling of timeouts ends. Scales with dilation.
+    pub timeout_max: Nanos,
+    /// How long a task may take when its submitter does not say.
+    pub deadline_default: Nanos,
+    /// Retries paid from the budget, in percent of the tasks sent.
+    pub retry_budget_percent: u32,
+    /// Retries that the budget holds when it is full; it starts full.
+    pub retry_burst: u32,
+    /// The least time between two [`Action::Renew`]. Real time: does not scale with dilation.
+    pub renew_gap: Nanos,
+    /// Tasks of types that the grant maps to no share, outstanding at most.
+    pub unmapped_share: u32,
+    /// Tasks outstanding at most, whatever the grant allows: bounds memory. Above 2^20 it counts as 2^20.
+    pub outstanding_max: u32,
+}
+
+impl ClientSettings {
+    /// The defaults, with all times of the network times `factor`.
+    pub fn dilated(factor: u64) -> Self {
+        let first_timeout = Nanos::from_millis(50).times(factor);
+        Self {
+            first_timeout,
+            timeout_max: Nanos::from_millis(1_600).times(factor),
+            deadline_default: Nanos::from_millis(5_000).max(first_timeout.times(4)),
+            retry_budget_percent: 10,
+            retry_burst: 32,
+            renew_gap: Nanos::from_millis(50),
+            unmapped_share: 64,
+            outstanding_max: 1 << 16,
+        }
+    }
+
+    /// How long an attempt may stay unanswered after `backoffs` doublings; never zero.
+    pub(super) fn timeout(&self, backoffs: u8) -> Nanos {
+        let first = self.first_timeout.max(Nanos(1));
+        first.times(1 << backoffs.min(32)).min(self.timeout_max.max(first))
+    }
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self::dilated(1)
+    }
+}
+
+/// A registration, as the controller gives and renews it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientGrant {
+    /// The index.
+    pub client: ClientId,
+    /// What each packet shows.
+    pub key: Key,
+    /// The switch's life that this registration is good for.
+    pub epoch: Epoch,
+    /// Where the switch is.
+    pub switch: Endpoint,
+    /// Replay cells in the switch: a power of two (of any other number only its largest such factor is used).
+    pub replay_cells: u32,
+    /// Which slice serves which type.
+    pub slices: Vec<(TaskType, SliceId)>,
+    /// How many tasks this client may have outstanding in each slice.
+    pub shares: Vec<(SliceId, u32)>,
+}
+
+/// A task to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// What kind of work it is.
+    pub task_type: TaskType,
+    /// Its bytes. Once the task was taken, the handle is the client's until [`Action::Release`].
+    pub payload: Payload,
+    /// When the outcome is due, as a point in time.
+    pub deadline: Nanos,
+    /// Whether more than one attempt may be made. Without, the first REJECT is final and so is silence.
+    pub retry: bool,
+    /// The submitter's own name for it; comes back with the outcome.
+    pub tag: u64,
+}
+
+/// Why a task was not taken now: the application is to hold back and offer it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Busy {
+    /// There is no registration, or the switch that it was for is gone.
+    NotRegistered,
+    /// The client has as many tasks outstanding in the slice as it may.
+    ShareSpent,
+    /// The switch has no free replay cell for this client.
+    CellsSpent,
+    /// A task has been outstanding for so long that sequence numbers would no longer tell old from new.
+    WindowSpent,
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotRegistered => {
+                "no registration with a living switch: offer the task again after the next grant"
+            }
+            Self::ShareSpent => {
+                "this client's share of the slice is outstanding: offer the task again after an outcome"
+            }
+            Self::CellsSpent => "no replay cell is free: offer the task again after an outcome",
+            Self::WindowSpent => {
+                "one task has been outstanding for 2^30 others: offer the task again after its outcome"
+            }
+        })
+    }
+}
+
+impl core::error::Error for Busy {}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A worker answered, with success or failure as the reply's status says.
+    Reply(Reply),
+    /// No attempt can have run.
+    Refused(RefusedWhy),
+    /// It may have run.
+    Unknown(UnknownWhy),
+}
+
+/// Why a task certainly did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefusedWhy {
+    /// The switch rejected every attempt, the last one for this reason.
+    Rejected(RejectReason),
+    /// Its deadline had passed when it was submitted.
+    NeverSent,
+}
+
+/// Why it is not known whether a task ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnknownWhy {
+    /// The deadline passed with an attempt unanswered.
+    Deadline,
+    /// It ran, but the worker no longer keeps the reply.
+    ReplyGone,
+}
+
+/// What the driver is to do, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send this to the switch.
+    ToSwitch(Submit),
+    /// Tell the submitter; the only time for this task.
+    Done {
+        /// The submitter's name for it.
+        tag: u64,
+        /// The task.
+        task: TaskId,
+        /// How many attempts were sent.
+        attempts: u16,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The task's bytes are no longer needed; follows its `Done`.
+    Release(Handle),
+    /// Talk to the controller at once.
+    Renew,
+}
+
+/// What a client has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientStats {
+    /// Tasks taken.
+    pub submitted: u64,
+    /// Offers that were pushed back.
+    pub pushed_back: u64,
+    /// SUBMIT packets, first attempts and retries.
+    pub sent: u64,
+    /// Retries paid from the budget.
+    pub retries_paid: u64,
+    /// Retries after a backed-off timeout with the budget spent.
+    pub retries_probing: u64,
+    /// Retries that a new registration gave.
+    pub retries_free: u64,
+    /// Attempts that stayed unanswered for their timeout.
+    pub timeouts: u64,
+    /// REJECTs that counted.
+    pub rejects: u64,
+    /// Packets that came for an ended task, or said again what was known.
+    pub late: u64,
+    /// Packets that cannot be for this client.
+    pub foreign: u64,
+    /// Times that the controller was asked for.
+    pub renewals: u64,
+    /// Tasks that ended in a reply.
+    pub replied: u64,
+    /// Tasks that ended refused.
+    pub refused: u64,
+    /// Tasks that ended unknown.
+    pub unknown: u64,
+}
