@@ -30,11 +30,15 @@ impl Clock {
         sys::monotonic()
     }
 
-    /// The time of a wall-clock stamp in ns since 1970, never after `now`.
-    pub fn from_realtime(&mut self, stamp: u64, now: Nanos) -> Nanos {
+    /// Compares with the wall clock again if the last comparison is old.
+    pub fn keep(&mut self, now: Nanos) {
         if now.since(self.compared) > RESYNC {
             self.compare(now);
         }
+    }
+
+    /// The time of a wall-clock stamp in ns since 1970, never after `now`; right if [`Clock::keep`] was called.
+    pub fn from_realtime(&self, stamp: u64, now: Nanos) -> Nanos {
         let ours = i128::from(stamp) - self.ahead;
         Nanos(u64::try_from(ours).unwrap_or(0)).min(now)
     }
@@ -56,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_wall_clock_stamp_of_this_moment_is_now() {
-        let mut clock = Clock::start();
+        let clock = Clock::start();
         let stamp = sys::realtime();
         let now = clock.now();
         let converted = clock.from_realtime(stamp, now);
@@ -65,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_stamp_from_the_future_becomes_now() {
-        let mut clock = Clock::start();
+        let clock = Clock::start();
         let now = clock.now();
         assert_eq!(clock.from_realtime(sys::realtime() + 1_000_000_000, now), now);
     }

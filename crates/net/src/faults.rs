@@ -143,7 +143,7 @@ impl Faults {
             return Fate { copies: 0, held: None };
         }
         let doubled = doubled < self.rates.dup;
-        let held = (held < self.rates.reorder).then(|| Nanos((part * self.rates.delay.0 as f64) as u64));
+        let held = (held < self.rates.reorder).then_some(Nanos((part * self.rates.delay.0 as f64) as u64));
         self.done.doubled += u64::from(doubled);
         self.done.held += u64::from(held.is_some());
         Fate { copies: 1 + u8::from(doubled), held }

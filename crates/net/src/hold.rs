@@ -77,6 +77,16 @@ impl<T> Hold<T> {
         &self.cells[cell.0 as usize].bytes
     }
 
+    /// Takes those bytes out, for an owner that changes the hold while it reads them.
+    pub fn take_bytes(&mut self, cell: HoldCell) -> Vec<u8> {
+        std::mem::take(&mut self.cells[cell.0 as usize].bytes)
+    }
+
+    /// Puts a buffer back that was taken out, to be used again.
+    pub fn put_bytes(&mut self, cell: HoldCell, bytes: Vec<u8>) {
+        self.cells[cell.0 as usize].bytes = bytes;
+    }
+
     /// Gives the place of a packet that left to the next one.
     pub fn release(&mut self, cell: HoldCell) {
         self.free.push(cell.0);

@@ -1,1 +1,206 @@
-//! The switch on plain sockets.
+//! The switch on a plain socket: one thread that takes batches of datagrams through [`Rain`](sluice_switch::rain).
+//!
+//! Between two batches it takes the controller's steps. What goes round ([`Verdict::Again`]) waits until what
+//! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its cell is
+//! reserved before the pass and given back if the task need not wait. With [`Delays`], arrivals and departures are
+//! held as long as the links and passes of a testbed would take.
+//!
+//! No lock, no allocation and no system call per packet; other threads see its counts after each batch.
+//!
+//! [`Verdict::Again`]: sluice_switch::rain::Verdict::Again
+
+mod counters;
+mod delays;
+mod mailbox;
+mod plane;
+mod slab;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use sluice_switch::rain;
+use sluice_wire::Nanos;
+
+pub use counters::{Count, SwitchCounters};
+pub use delays::Delays;
+pub use mailbox::TablePort;
+
+use crate::NetError;
+use crate::faults::FaultPlan;
+use crate::pin::pin_thread;
+use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker, sys};
+use mailbox::Mailbox;
+use plane::Plane;
+
+/// Bytes of payload that may wait beside the queue entries, by default.
+pub const SLAB_BYTES: usize = 16 << 20;
+
+/// How often the kernel is asked what it dropped.
+const DROPS_EVERY: Nanos = Nanos::from_millis(100);
+
+/// How a switch is set up.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// The program's size, and the life of its registers.
+    pub rain: rain::Config,
+    /// The longest datagram taken or sent, bytes.
+    pub datagram_max: usize,
+    /// Bytes of payload that may wait beside the queue entries.
+    pub slab_bytes: usize,
+    /// Delays of a testbed.
+    pub delays: Delays,
+    /// How to wait.
+    pub waiting: Waiting,
+    /// The core to stay on.
+    pub core: Option<usize>,
+    /// What goes wrong on purpose.
+    pub faults: FaultPlan,
+}
+
+impl SwitchConfig {
+    /// A switch of this size on a port of the loopback that the kernel chooses, with all defaults.
+    pub fn new(rain: rain::Config) -> Self {
+        Self {
+            at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            rain,
+            datagram_max: DATAGRAM_BYTES,
+            slab_bytes: SLAB_BYTES,
+            delays: Delays::NONE,
+            waiting: Waiting::Adaptive,
+            core: None,
+            faults: FaultPlan::none(),
+        }
+    }
+}
+
+/// A switch that listens, to be run on a thread of its own.
+pub struct SwitchDriver {
+    socket: Socket,
+    plane: Plane,
+    mailbox: Mailbox,
+    handle: SwitchHandle,
+    core: Option<usize>,
+}
+
+/// What other threads hold of a running switch.
+#[derive(Clone)]
+pub struct SwitchHandle {
+    tables: TablePort,
+    counters: SwitchCounters,
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    local: SocketAddr,
+}
+
+impl SwitchDriver {
+    /// Binds the socket and lays out the program's memory.
+    ///
+    /// # Errors
+    /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when the kernel refuses an option.
+    ///
+    /// # Panics
+    /// If the program's size is not sound; see [`rain::Rain::new`].
+    pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
+        let options = SocketOptions {
+            datagram_max: config.datagram_max,
+            stamps: !config.delays.is_none(),
+            refusals: false,
+            waiting: config.waiting,
+            faults: config.faults.clone(),
+        };
+        let socket = Socket::bind(config.at, &options)?;
+        let (tables, mailbox) = Mailbox::new(socket.waker());
+        let handle = SwitchHandle {
+            tables,
+            counters: SwitchCounters::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            waker: socket.waker(),
+            local: socket.local(),
+        };
+        Ok(Self { socket, plane: Plane::new(config), mailbox, handle, core: config.core })
+    }
+
+    /// Where it listens.
+    pub fn local(&self) -> SocketAddr {
+        self.socket.local()
+    }
+
+    /// For other threads.
+    pub fn handle(&self) -> SwitchHandle {
+        self.handle.clone()
+    }
+
+    /// Switches until told to stop.
+    ///
+    /// # Errors
+    /// [`NetError::Pin`] when the core cannot be had, [`NetError::Socket`] when the socket stops working.
+    pub fn run(mut self) -> Result<(), NetError> {
+        if let Some(core) = self.core {
+            pin_thread(core)?;
+        }
+        sys::sharpen_timers();
+        let mut drops_at = Nanos(0);
+        while !self.handle.stop.load(Ordering::Relaxed) {
+            let wait = match self.plane.next_due() {
+                Some(Nanos(0)) => Wait::Poll,
+                Some(due) => Wait::Until(due),
+                None => Wait::Forever,
+            };
+            self.socket.receive(wait)?;
+            let now = sys::monotonic();
+            self.turn(now);
+            if now.since(drops_at) > DROPS_EVERY {
+                drops_at = now;
+                self.plane.tally.set(Count::KernelDropped, self.socket.kernel_drops());
+            }
+        }
+        self.socket.flush();
+        Ok(())
+    }
+
+    /// Runs it on a new thread.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn spawn(self) -> Result<JoinHandle<Result<(), NetError>>, NetError> {
+        let builder = thread::Builder::new().name("switch".to_owned());
+        builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "switch", why })
+    }
+
+    /// The last batch, the controller's steps, and what both have to send.
+    fn turn(&mut self, now: Nanos) {
+        let (inbox, outbox) = self.socket.split();
+        self.plane.batch(now, inbox, outbox);
+        self.mailbox.answer(|op| self.plane.table(now, op, outbox));
+        outbox.flush();
+        self.plane.tally.socket(&self.socket.counts());
+        self.plane.tally.publish(self.plane.rain.refusals(), &self.handle.counters);
+    }
+}
+
+impl SwitchHandle {
+    /// The way to the tables.
+    pub fn tables(&self) -> TablePort {
+        self.tables.clone()
+    }
+
+    /// What the switch has done so far.
+    pub fn counters(&self) -> &SwitchCounters {
+        &self.counters
+    }
+
+    /// Where it listens.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Ends the switch's thread after its present batch.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+}

@@ -1,3 +1,307 @@
-//! placeholder
-#[allow(unsafe_code)]
+//! UDP sockets in batches: one system call takes or sends up to [`BATCH`] datagrams.
+//!
+//! A [`Socket`] belongs to one thread. It waits by spinning or in the kernel, and a [`Waker`] ends its wait from any
+//! other thread. Faults of its plan happen inside it, in both directions. Nothing is allocated per datagram.
+//!
+//! Left out: GSO, which joins datagrams to one destination; a switch's go to many, and a host has one at a time.
+
+mod inbox;
+mod name;
+mod outbox;
+#[allow(unsafe_code, reason = "the kernel takes batches as arrays of raw pointers")]
+mod ring;
+#[allow(unsafe_code, reason = "system calls")]
 pub(crate) mod sys;
+mod waker;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use sluice_wire::{Endpoint, Nanos};
+
+pub use inbox::{Datagram, Inbox};
+pub use outbox::Outbox;
+pub use ring::BATCH;
+pub use waker::Waker;
+
+use crate::NetError;
+use crate::faults::{FaultCounts, FaultPlan};
+use crate::pin::cores;
+use name::Family;
+
+/// What fits an Ethernet frame beside the IPv4 and UDP headers, in bytes.
+pub const DATAGRAM_BYTES: usize = 1_472;
+
+/// Bytes asked of the kernel for each of a socket's two buffers.
+const BUFFER_BYTES: libc::c_int = 8 << 20;
+/// How long an adaptive wait spins before it sleeps, on a machine with cores to spare.
+const SPIN: Nanos = Nanos::from_micros(50);
+/// A wait shorter than this is spun in any case but [`Waiting::Block`]: a sleep would overshoot it.
+const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(20);
+/// A machine with fewer cores has none to spare for spinning.
+const CORES_TO_SPIN: usize = 4;
+
+/// How a socket is set up.
+#[derive(Clone, Debug)]
+pub struct SocketOptions {
+    /// The longest datagram taken or sent, bytes.
+    pub datagram_max: usize,
+    /// Whether the kernel stamps each arrival.
+    pub stamps: bool,
+    /// Whether to hear of peers that have nobody listening.
+    pub refusals: bool,
+    /// How to wait.
+    pub waiting: Waiting,
+    /// What goes wrong on purpose.
+    pub faults: FaultPlan,
+}
+
+impl Default for SocketOptions {
+    /// A host's socket: stamps and refusals on, no faults.
+    fn default() -> Self {
+        Self {
+            datagram_max: DATAGRAM_BYTES,
+            stamps: true,
+            refusals: true,
+            waiting: Waiting::Adaptive,
+            faults: FaultPlan::none(),
+        }
+    }
+}
+
+/// How a socket waits when nothing has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asks again and again: shortest latency, one core busy.
+    Spin,
+    /// Sleeps in the kernel at once.
+    Block,
+    /// Spins a short while if the machine has cores to spare, then sleeps.
+    #[default]
+    Adaptive,
+}
+
+/// How long a receive may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    Poll,
+    /// Until this time.
+    Until(Nanos),
+    /// Until something comes.
+    Forever,
+}
+
+/// What a socket has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketCounts {
+    /// Datagrams taken from the kernel.
+    pub received: u64,
+    /// Datagrams given to the kernel.
+    pub sent: u64,
+    /// Datagrams that could not be sent.
+    pub failed: u64,
+    /// Datagrams dropped because they were longer than the socket takes.
+    pub oversized: u64,
+    /// Datagrams dropped because too many were held for later.
+    pub overrun: u64,
+    /// Faults of arriving datagrams.
+    pub faults_in: FaultCounts,
+    /// Faults of leaving datagrams.
+    pub faults_out: FaultCounts,
+    /// Time slept.
+    pub slept: Nanos,
+}
+
+/// A UDP socket.
+pub struct Socket {
+    inbox: Inbox,
+    outbox: Outbox,
+    waker: Waker,
+    spin: Option<Nanos>,
+    local: SocketAddr,
+    slept: Nanos,
+}
+
+impl Socket {
+    /// Listens at `at`; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when an option is refused.
+    pub fn bind(at: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
+        let socket = UdpSocket::bind(at).map_err(|why| NetError::Bind { at, why })?;
+        let local = socket.local_addr().map_err(|why| NetError::Bind { at, why })?;
+        let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
+        let fd = Arc::new(OwnedFd::from(socket));
+        prepare(fd.as_fd(), family, options).map_err(|why| NetError::Socket { what: "setsockopt", why })?;
+        let waker = Waker::new().map_err(|why| NetError::Socket { what: "eventfd", why })?;
+        Ok(Self {
+            inbox: Inbox::new(options.datagram_max, options.stamps, &options.faults),
+            outbox: Outbox::new(fd, family, options.datagram_max, &options.faults),
+            waker,
+            spin: spin_of(options.waiting),
+            local,
+            slept: Nanos(0),
+        })
+    }
+
+    /// Where it listens.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Ends this socket's wait from another thread.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Sends what is queued or due, then takes the next batch and says how many datagrams it has. Zero when the
+    /// time is over or the waker was called. The batch stays until the next call.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel refuses to receive or to wait.
+    pub fn receive(&mut self, wait: Wait) -> Result<usize, NetError> {
+        let mut began = None;
+        loop {
+            let now = sys::monotonic();
+            self.outbox.release(now);
+            self.outbox.flush();
+            let taken = self.take(now)?;
+            let over = match wait {
+                Wait::Poll => true,
+                Wait::Until(end) => now >= end,
+                Wait::Forever => false,
+            };
+            if taken > 0 || over || self.waker.take() {
+                return Ok(taken);
+            }
+            if self.idle(now, *began.get_or_insert(now), wait)? {
+                return self.take(sys::monotonic());
+            }
+        }
+    }
+
+    /// How many datagrams the last batch has.
+    pub fn len(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Whether the last batch has none.
+    pub fn is_empty(&self) -> bool {
+        self.inbox.is_empty()
+    }
+
+    /// A datagram of the last batch.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn datagram(&self, index: usize) -> Datagram<'_> {
+        self.inbox.datagram(index)
+    }
+
+    /// Both halves at once: to send while looking at what was received.
+    pub fn split(&mut self) -> (&Inbox, &mut Outbox) {
+        (&self.inbox, &mut self.outbox)
+    }
+
+    /// The sending half.
+    pub fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    /// Queues a copy of `bytes`; see [`Outbox::send`].
+    pub fn send(&mut self, to: Endpoint, bytes: &[u8]) {
+        self.outbox.send(to, bytes);
+    }
+
+    /// Sends what is queued.
+    pub fn flush(&mut self) {
+        self.outbox.flush();
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> SocketCounts {
+        SocketCounts {
+            received: self.inbox.received(),
+            sent: self.outbox.sent(),
+            failed: self.outbox.failed(),
+            oversized: self.inbox.oversized(),
+            overrun: self.inbox.overrun() + self.outbox.overrun(),
+            faults_in: self.inbox.faults(),
+            faults_out: self.outbox.faults(),
+            slept: self.slept,
+        }
+    }
+
+    /// Datagrams that the kernel dropped because nobody took them in time.
+    pub fn kernel_drops(&self) -> u64 {
+        sys::kernel_drops(self.outbox.fd())
+    }
+
+    fn take(&mut self, now: Nanos) -> Result<usize, NetError> {
+        match self.inbox.take(self.outbox.fd(), now) {
+            Err(why) if why.raw_os_error() == Some(libc::ECONNREFUSED) => {
+                self.outbox.take_errors();
+                Ok(0)
+            }
+            taken => taken.map_err(|why| NetError::Socket { what: "recvmmsg", why }),
+        }
+    }
+
+    /// Spins once, or sleeps until something may have come. Says whether the waker was called.
+    fn idle(&mut self, now: Nanos, began: Nanos, wait: Wait) -> Result<bool, NetError> {
+        let end = match wait {
+            Wait::Until(end) => Some(end),
+            Wait::Poll | Wait::Forever => None,
+        };
+        let until = [end, self.inbox.next_due(), self.outbox.next_due()].into_iter().flatten().min();
+        let longest = until.map(|until| until.since(now));
+        let short = longest.is_some_and(|longest| longest < TOO_SHORT_TO_SLEEP);
+        if self.spin.is_some_and(|spin| short || now.since(began) < spin) {
+            std::hint::spin_loop();
+            return Ok(false);
+        }
+        let fd = self.outbox.fd();
+        let mut ended = Ok(sys::Woken::default());
+        let called = self.waker.sleep(|event| ended = sys::wait(fd, event, longest));
+        self.slept = self.slept + sys::monotonic().since(now);
+        let ended = ended.map_err(|why| NetError::Socket { what: "ppoll", why })?;
+        if ended.error {
+            self.outbox.take_errors();
+        }
+        Ok(called)
+    }
+}
+
+/// How long to spin before each sleep; `None`: never, not even for short waits.
+fn spin_of(waiting: Waiting) -> Option<Nanos> {
+    match waiting {
+        Waiting::Spin => Some(Nanos(u64::MAX)),
+        Waiting::Block => None,
+        Waiting::Adaptive if cores() >= CORES_TO_SPIN => Some(SPIN),
+        Waiting::Adaptive => Some(Nanos(0)),
+    }
+}
+
+fn prepare(fd: BorrowedFd<'_>, family: Family, options: &SocketOptions) -> io::Result<()> {
+    // The privileged form may exceed the system's limit; without the privilege the limit is what we get.
+    for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+    {
+        sys::set_option(fd, libc::SOL_SOCKET, forced, BUFFER_BYTES)
+            .or_else(|_| sys::set_option(fd, libc::SOL_SOCKET, plain, BUFFER_BYTES))?;
+    }
+    sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, libc::c_int::from(options.stamps))?;
+    let refusals = libc::c_int::from(options.refusals);
+    match family {
+        Family::V4 => {
+            sys::set_option(fd, libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
+            sys::set_option(fd, libc::SOL_IP, libc::IP_RECVERR, refusals)
+        }
+        Family::V6 => {
+            sys::set_option(fd, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
+            sys::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, refusals)
+        }
+    }
+}

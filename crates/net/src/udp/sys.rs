@@ -1,7 +1,8 @@
 //! The system calls of this crate, and its only unsafe code.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
 
 use sluice_wire::Nanos;
 
@@ -54,6 +55,79 @@ pub(super) fn event_fd() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
+pub(super) fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// Adds to an event, which ends a poll for it.
+pub(super) fn ring(event: BorrowedFd<'_>) {
+    let one = 1_u64;
+    // SAFETY: the kernel reads the eight bytes of `one`. It fails only when the event is already pending.
+    unsafe { libc::write(event.as_raw_fd(), (&raw const one).cast(), 8) };
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Woken {
+    /// The socket has an error to tell.
+    pub(super) error: bool,
+}
+
+/// Waits until the socket can be read, the event rings (it is reset), or the time is over.
+pub(super) fn wait(
+    socket: BorrowedFd<'_>,
+    event: BorrowedFd<'_>,
+    longest: Option<Nanos>,
+) -> io::Result<Woken> {
+    let poll = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut fds = [poll(socket), poll(event)];
+    let time = longest.map(|Nanos(ns)| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `fds` holds two valid entries; `time` is null or points to a timespec that outlives the call.
+    match check(unsafe { libc::ppoll(fds.as_mut_ptr(), 2, time, ptr::null()) }) {
+        Ok(_) => {}
+        Err(why) if why.kind() == io::ErrorKind::Interrupted => return Ok(Woken::default()),
+        Err(why) => return Err(why),
+    }
+    if fds[1].revents != 0 {
+        let mut count = 0_u64;
+        // SAFETY: the kernel writes eight bytes into `count`; the event does not block.
+        unsafe { libc::read(event.as_raw_fd(), (&raw mut count).cast(), 8) };
+    }
+    Ok(Woken { error: fds[0].revents & libc::POLLERR != 0 })
+}
+
+/// Sets a socket option that is a number.
+pub(super) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let bytes = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel reads one c_int from `value`.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), bytes) })
+        .map(drop)
+}
+
+/// Datagrams that the kernel dropped because the socket's buffer was full.
+pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
+    /// The kernel's number for it; `libc` has none.
+    const SO_MEMINFO: libc::c_int = 55;
+    let mut numbers = [0_u32; 16];
+    let mut bytes = size_of_val(&numbers) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes into `numbers`.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    if answer == 0 { u64::from(numbers[libc::SK_MEMINFO_DROPS as usize]) } else { 0 }
 }

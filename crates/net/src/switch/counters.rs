@@ -1,0 +1,190 @@
+//! What the switch has done, for other threads to read.
+//!
+//! The switch's thread counts in plain numbers of its own and publishes them once a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sluice_switch::rain::{Refusal, Refusals};
+use sluice_wire::ParseError;
+
+use crate::udp::SocketCounts;
+
+/// What the driver itself counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Datagrams received.
+    Received,
+    /// Datagrams sent.
+    Sent,
+    /// Tasks that came (SUBMIT), before any check.
+    Submits,
+    /// Tokens that came, before any check.
+    Tokens,
+    /// Tasks sent to a worker.
+    Dispatched,
+    /// Tasks refused with a REJECT.
+    Rejected,
+    /// Passes that ended in another pass.
+    Recirculated,
+    /// Batches taken.
+    Batches,
+    /// Payloads that wait now (no running total).
+    PayloadsWaiting,
+    /// Datagrams that could not be sent.
+    SendFailed,
+    /// Datagrams longer than the switch takes.
+    Oversized,
+    /// Datagrams dropped because too many were held for their time.
+    HeldOverrun,
+    /// Datagrams that the kernel dropped because the switch fell behind.
+    KernelDropped,
+    /// Faults: datagrams lost on purpose.
+    FaultLost,
+    /// Faults: datagrams doubled on purpose.
+    FaultDoubled,
+    /// Faults: datagrams held back on purpose.
+    FaultHeld,
+}
+
+impl Count {
+    /// All of them, in their order.
+    pub const ALL: [Self; 16] = [
+        Self::Received,
+        Self::Sent,
+        Self::Submits,
+        Self::Tokens,
+        Self::Dispatched,
+        Self::Rejected,
+        Self::Recirculated,
+        Self::Batches,
+        Self::PayloadsWaiting,
+        Self::SendFailed,
+        Self::Oversized,
+        Self::HeldOverrun,
+        Self::KernelDropped,
+        Self::FaultLost,
+        Self::FaultDoubled,
+        Self::FaultHeld,
+    ];
+
+    /// The name that status pages write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Sent => "sent",
+            Self::Submits => "submits",
+            Self::Tokens => "tokens",
+            Self::Dispatched => "dispatched",
+            Self::Rejected => "rejected",
+            Self::Recirculated => "recirculated",
+            Self::Batches => "batches",
+            Self::PayloadsWaiting => "payloads_waiting",
+            Self::SendFailed => "send_failed",
+            Self::Oversized => "oversized",
+            Self::HeldOverrun => "held_overrun",
+            Self::KernelDropped => "kernel_dropped",
+            Self::FaultLost => "fault_lost",
+            Self::FaultDoubled => "fault_doubled",
+            Self::FaultHeld => "fault_held",
+        }
+    }
+}
+
+/// The published counts; clones show the same ones.
+#[derive(Clone, Debug)]
+pub struct SwitchCounters(Arc<Published>);
+
+#[derive(Debug)]
+struct Published {
+    own: [AtomicU64; Count::ALL.len()],
+    malformed: [AtomicU64; ParseError::ALL.len()],
+    refused: [AtomicU64; Refusal::ALL.len()],
+}
+
+impl SwitchCounters {
+    pub(super) fn new() -> Self {
+        let zero = |_| AtomicU64::new(0);
+        Self(Arc::new(Published {
+            own: std::array::from_fn(zero),
+            malformed: std::array::from_fn(zero),
+            refused: std::array::from_fn(zero),
+        }))
+    }
+
+    /// One of the driver's own counts.
+    pub fn of(&self, count: Count) -> u64 {
+        self.0.own[count as usize].load(Ordering::Relaxed)
+    }
+
+    /// Datagrams that were no packet, for this reason.
+    pub fn malformed(&self, reason: ParseError) -> u64 {
+        self.0.malformed[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Packets that the program refused, for this reason.
+    pub fn refused(&self, reason: Refusal) -> u64 {
+        self.0.refused[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Every count under its name: the driver's own, then what was malformed, then what was refused.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let own = Count::ALL.iter().map(|count| (count.name(), self.of(*count)));
+        let malformed = ParseError::ALL.iter().map(|reason| (reason.name(), self.malformed(*reason)));
+        let refused = Refusal::ALL.iter().map(|reason| (reason.name(), self.refused(*reason)));
+        own.chain(malformed).chain(refused)
+    }
+
+    /// Packets that changed nothing, each with the reason's name: malformed ones and refused ones.
+    pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.all().skip(Count::ALL.len())
+    }
+}
+
+/// The counts as the switch's thread keeps them.
+#[derive(Debug)]
+pub(super) struct Tally {
+    own: [u64; Count::ALL.len()],
+    malformed: [u64; ParseError::ALL.len()],
+}
+
+impl Tally {
+    pub(super) const fn new() -> Self {
+        Self { own: [0; Count::ALL.len()], malformed: [0; ParseError::ALL.len()] }
+    }
+
+    #[inline]
+    pub(super) const fn add(&mut self, count: Count) {
+        self.own[count as usize] += 1;
+    }
+
+    #[inline]
+    pub(super) const fn set(&mut self, count: Count, value: u64) {
+        self.own[count as usize] = value;
+    }
+
+    #[inline]
+    pub(super) const fn malformed(&mut self, reason: ParseError) {
+        self.malformed[reason as usize] += 1;
+    }
+
+    /// Takes over what the socket counted.
+    pub(super) const fn socket(&mut self, counts: &SocketCounts) {
+        let (inward, outward) = (&counts.faults_in, &counts.faults_out);
+        self.set(Count::Received, counts.received);
+        self.set(Count::Sent, counts.sent);
+        self.set(Count::SendFailed, counts.failed);
+        self.set(Count::Oversized, counts.oversized);
+        self.set(Count::FaultLost, inward.lost + outward.lost);
+        self.set(Count::FaultDoubled, inward.doubled + outward.doubled);
+        self.set(Count::FaultHeld, inward.held + outward.held);
+    }
+
+    /// Makes everything visible to other threads.
+    pub(super) fn publish(&self, refusals: &Refusals, to: &SwitchCounters) {
+        let store = |to: &AtomicU64, value: u64| to.store(value, Ordering::Relaxed);
+        to.0.own.iter().zip(self.own).for_each(|(to, value)| store(to, value));
+        to.0.malformed.iter().zip(self.malformed).for_each(|(to, value)| store(to, value));
+        to.0.refused.iter().zip(refusals.iter()).for_each(|(to, (_, value))| store(to, value));
+    }
+}

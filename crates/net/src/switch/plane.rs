@@ -1,0 +1,253 @@
+//! Packets through the program: bytes to header fields, one pass each, and back to bytes.
+
+use std::collections::VecDeque;
+
+use sluice_switch::rain::{Arrival, Rain, Verdict};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Attempt, Endpoint, HEADER_BYTES, Handle, Nanos, Packet, TaskId, encode, parse};
+
+use super::SwitchConfig;
+use super::counters::{Count, Tally};
+use super::delays::Delays;
+use super::slab::Slab;
+use crate::hold::Hold;
+use crate::udp::{BATCH, Inbox, Outbox};
+
+/// Arrivals that the testbed's delays hold at most.
+const HELD_MAX: usize = 1 << 16;
+
+/// The program, and what the driver keeps around it.
+pub(super) struct Plane {
+    pub(super) rain: Rain,
+    pub(super) tally: Tally,
+    slab: Slab,
+    delays: Delays,
+    again: VecDeque<Again>,
+    held: Hold<Held>,
+}
+
+/// A packet between two passes.
+#[derive(Clone, Copy)]
+struct Again {
+    packet: Packet,
+    round: u8,
+    arrived: Nanos,
+}
+
+/// What waits for a testbed's delay to pass.
+enum Held {
+    Arrival { from: Endpoint, packet: Packet },
+    Again(Again),
+}
+
+/// A task's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet.
+#[derive(Clone, Copy)]
+struct Long<'a> {
+    cell: Handle,
+    owner: (TaskId, Attempt),
+    outside: Option<&'a [u8]>,
+}
+
+impl Plane {
+    pub(super) fn new(config: &SwitchConfig) -> Self {
+        Self {
+            rain: Rain::new(config.rain),
+            tally: Tally::new(),
+            slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
+            delays: config.delays,
+            again: VecDeque::with_capacity(4 * BATCH),
+            held: Hold::new(HELD_MAX),
+        }
+    }
+
+    /// When there is something to do even if nothing arrives.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        if self.again.is_empty() { self.held.next_due() } else { Some(Nanos(0)) }
+    }
+
+    /// Everything that arrived, then what goes round since before it arrived.
+    pub(super) fn batch(&mut self, now: Nanos, inbox: &Inbox, outbox: &mut Outbox) {
+        let rounds = self.again.len();
+        self.tally.add(Count::Batches);
+        for index in 0..inbox.len() {
+            let datagram = inbox.datagram(index);
+            match parse(datagram.bytes) {
+                Err(reason) => self.tally.malformed(reason),
+                Ok((packet, body)) if self.delays.is_none() => {
+                    self.arrive(now, datagram.from, packet, body, outbox);
+                }
+                Ok((packet, body)) => self.hold(datagram.received, datagram.from, packet, body),
+            }
+        }
+        self.due(now, outbox);
+        for _ in 0..rounds {
+            let Some(again) = self.again.pop_front() else { break };
+            self.round(now, again, outbox);
+        }
+        self.tally.set(Count::PayloadsWaiting, self.slab.taken() as u64);
+    }
+
+    /// One step of the controller.
+    pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
+        let answer = self.rain.table(op);
+        if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
+            let verdict = self.rain.inject(now, sweep);
+            self.settle(now, verdict, None, true, outbox);
+        }
+        answer
+    }
+
+    /// A packet's first pass.
+    #[inline]
+    fn arrive(&mut self, now: Nanos, from: Endpoint, mut packet: Packet, body: &[u8], outbox: &mut Outbox) {
+        let mut long = None;
+        let mut room = true;
+        match &mut packet {
+            Packet::Submit(submit) => {
+                self.tally.add(Count::Submits);
+                if submit.payload.is_large() {
+                    let cell = self.slab.reserve();
+                    room = cell.is_some();
+                    submit.payload.handle = cell.unwrap_or(Handle::NONE);
+                    let owner = (submit.task, submit.attempt);
+                    long = cell.map(|cell| Long { cell, owner, outside: Some(body) });
+                }
+            }
+            Packet::Token(_) => self.tally.add(Count::Tokens),
+            _ => {}
+        }
+        let verdict = self.rain.pass(now, Arrival::Wire { from, packet, room });
+        self.settle(now, verdict, long, false, outbox);
+    }
+
+    /// A later pass.
+    fn round(&mut self, now: Nanos, again: Again, outbox: &mut Outbox) {
+        let Again { packet, round, arrived } = again;
+        let long = match &packet {
+            Packet::Submit(submit) if submit.payload.is_large() => {
+                let owner = (submit.task, submit.attempt);
+                Some(Long { cell: submit.payload.handle, owner, outside: None })
+            }
+            _ => None,
+        };
+        let swept = matches!(packet, Packet::Sweep(_));
+        let verdict = self.rain.pass(now, Arrival::Round { packet, round, arrived });
+        self.settle(now, verdict, long, swept, outbox);
+    }
+
+    /// Does what the program decided, and keeps or gives back the payload's cell.
+    #[inline]
+    fn settle(
+        &mut self,
+        now: Nanos,
+        verdict: Verdict,
+        long: Option<Long<'_>>,
+        swept: bool,
+        outbox: &mut Outbox,
+    ) {
+        match verdict {
+            Verdict::Send { to, packet } => {
+                self.send(now, to, &packet, long, outbox);
+                if let (Packet::Reject(reject), true) = (&packet, swept) {
+                    self.slab.release_of(reject.task, reject.attempt);
+                }
+            }
+            Verdict::Parked => self.keep(long),
+            Verdict::Again { packet, round, arrived } => {
+                self.keep(long);
+                self.again(now, Again { packet, round, arrived });
+            }
+            Verdict::Drop(_) => self.give_back(long),
+        }
+    }
+
+    /// Encodes a packet into the next datagram, with the bytes of the task it carries.
+    #[inline]
+    fn send(
+        &mut self,
+        now: Nanos,
+        to: Endpoint,
+        packet: &Packet,
+        long: Option<Long<'_>>,
+        outbox: &mut Outbox,
+    ) {
+        let mut spent = long.map(|long| long.cell);
+        let body = match packet {
+            Packet::Dispatch(dispatch) => {
+                self.tally.add(Count::Dispatched);
+                let payload = &dispatch.payload;
+                if payload.is_large() {
+                    spent = Some(payload.handle);
+                    let outside = long.and_then(|long| long.outside);
+                    outside.unwrap_or_else(|| self.slab.bytes(payload.handle, payload.len))
+                } else {
+                    &[]
+                }
+            }
+            Packet::Reject(_) => {
+                self.tally.add(Count::Rejected);
+                &[]
+            }
+            _ => &[],
+        };
+        // Longer than a datagram cannot happen: all kinds have the same header, and what came fitted.
+        let write = |out: &mut [u8]| encode(packet, body, out).unwrap_or(0);
+        if self.delays.is_none() {
+            outbox.send_with(to, write);
+        } else {
+            outbox.send_at(now + self.delays.pass + self.delays.link(packet), to, write);
+        }
+        if let Some(cell) = spent {
+            self.slab.release(cell);
+        }
+    }
+
+    fn again(&mut self, now: Nanos, again: Again) {
+        self.tally.add(Count::Recirculated);
+        if self.delays.is_none() {
+            self.again.push_back(again);
+        } else if !self.held.put(now + self.delays.pass + self.delays.recirculation, Held::Again(again), &[])
+        {
+            // A packet that goes round is never dropped: without a place to wait it goes at once.
+            self.again.push_back(again);
+        }
+    }
+
+    /// Puts a task's bytes where its DISPATCH will find them.
+    #[inline]
+    fn keep(&mut self, long: Option<Long<'_>>) {
+        if let Some(Long { cell, owner, outside: Some(bytes) }) = long {
+            self.slab.fill(cell, owner, bytes);
+        }
+    }
+
+    fn give_back(&mut self, long: Option<Long<'_>>) {
+        if let Some(long) = long {
+            self.slab.release(long.cell);
+        }
+    }
+
+    /// Holds an arrival for its link's delay.
+    fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) {
+        let due = received + self.delays.link(&packet);
+        if !self.held.put(due, Held::Arrival { from, packet }, body) {
+            self.tally.add(Count::HeldOverrun);
+        }
+    }
+
+    /// Takes what was held through the program in the order of its times, which are the times that it sees.
+    fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
+        while let Some(due) = self.held.pop_due(now) {
+            match due.item {
+                Held::Again(again) => self.round(due.at, again, outbox),
+                Held::Arrival { from, packet } => {
+                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
+                    let body = self.held.take_bytes(due.cell);
+                    self.arrive(due.at, from, packet, &body, outbox);
+                    self.held.put_bytes(due.cell, body);
+                }
+            }
+            self.held.release(due.cell);
+        }
+    }
+}

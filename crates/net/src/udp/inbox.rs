@@ -1,0 +1,158 @@
+//! What a socket receives.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use sluice_wire::{Endpoint, Nanos};
+
+use super::ring::{BATCH, ReceiveRing};
+use crate::clock::Clock;
+use crate::faults::{FaultCounts, FaultPlan, Faults};
+use crate::hold::{Hold, HoldCell};
+
+/// Overtaken packets that a socket holds at most.
+pub(super) const HELD_MAX: usize = 4_096;
+
+/// A received datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Who sent it.
+    pub from: Endpoint,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// When it arrived: by the kernel if the socket takes stamps, else when the batch was taken.
+    pub received: Nanos,
+}
+
+/// The receiving half of a socket: the datagrams of the last batch.
+pub struct Inbox {
+    ring: ReceiveRing,
+    ready: Vec<Ready>,
+    clock: Clock,
+    taken: Nanos,
+    faults: Option<Faults>,
+    held: Hold<(Endpoint, Nanos)>,
+    received: u64,
+    oversized: u64,
+    overrun: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Ready {
+    Ring(u8),
+    Held { cell: HoldCell, from: Endpoint, received: Nanos },
+}
+
+impl Inbox {
+    pub(super) fn new(datagram_max: usize, stamps: bool, faults: &FaultPlan) -> Self {
+        Self {
+            ring: ReceiveRing::new(datagram_max, stamps),
+            ready: Vec::with_capacity(2 * BATCH),
+            clock: Clock::start(),
+            taken: Nanos(0),
+            faults: faults.receiving(),
+            held: Hold::new(HELD_MAX),
+            received: 0,
+            oversized: 0,
+            overrun: 0,
+        }
+    }
+
+    /// How many datagrams the last batch has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether the last batch has none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// A datagram of the last batch.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn datagram(&self, index: usize) -> Datagram<'_> {
+        match self.ready[index] {
+            Ready::Ring(slot) => {
+                let slot = slot as usize;
+                let stamp = self.ring.stamp(slot);
+                let received = stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken));
+                Datagram { from: self.ring.from(slot), bytes: self.ring.bytes(slot), received }
+            }
+            Ready::Held { cell, from, received } => Datagram { from, bytes: self.held.bytes(cell), received },
+        }
+    }
+
+    /// Takes the next batch, without waiting.
+    pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
+        self.release();
+        self.taken = now;
+        let taken = self.ring.receive(fd)?;
+        if taken > 0 {
+            self.clock.keep(now);
+        }
+        for slot in 0..taken {
+            if self.ring.is_cut(slot) {
+                self.oversized += 1;
+            } else if self.faults.is_some() {
+                self.suffer(slot, now);
+            } else {
+                self.ready.push(Ready::Ring(slot as u8));
+            }
+        }
+        self.received += taken as u64;
+        while self.ready.len() < 2 * BATCH
+            && let Some(due) = self.held.pop_due(now)
+        {
+            self.ready.push(Ready::Held { cell: due.cell, from: due.item.0, received: due.item.1 });
+        }
+        Ok(self.ready.len())
+    }
+
+    /// When the next overtaken datagram is due.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        self.held.next_due()
+    }
+
+    pub(super) const fn received(&self) -> u64 {
+        self.received
+    }
+
+    pub(super) const fn oversized(&self) -> u64 {
+        self.oversized
+    }
+
+    pub(super) const fn overrun(&self) -> u64 {
+        self.overrun
+    }
+
+    pub(super) fn faults(&self) -> FaultCounts {
+        self.faults.as_ref().map(Faults::counts).unwrap_or_default()
+    }
+
+    fn suffer(&mut self, slot: usize, now: Nanos) {
+        let Some(fate) = self.faults.as_mut().map(Faults::fate) else { return };
+        for _ in 0..fate.copies {
+            let Some(late) = fate.held else {
+                self.ready.push(Ready::Ring(slot as u8));
+                continue;
+            };
+            let due = now + late;
+            if !self.held.put(due, (self.ring.from(slot), due), self.ring.bytes(slot)) {
+                self.overrun += 1;
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        for ready in self.ready.drain(..) {
+            if let Ready::Held { cell, .. } = ready {
+                self.held.release(cell);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Batches of datagrams in the layout that `recvmmsg` and `sendmmsg` want.
+//!
+//! The arrays are made once; a batch rewrites only what the kernel or the next datagram changes.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use sluice_wire::Endpoint;
+
+use super::name::{Family, Name};
+use super::sys::check;
+
+/// Datagrams per system call.
+pub const BATCH: usize = 64;
+
+/// Bytes for one datagram's control messages: a stamp, and some to spare.
+const CONTROL_BYTES: usize = 64;
+
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// A batch of received datagrams.
+pub(super) struct ReceiveRing {
+    headers: Vec<libc::mmsghdr>,
+    names: Vec<Name>,
+    controls: Vec<Control>,
+    bytes: Vec<u8>,
+    _vectors: Vec<libc::iovec>,
+    stride: usize,
+    filled: usize,
+    stamps: bool,
+}
+
+// SAFETY: the raw pointers in `headers` and `_vectors` point into this value's own heap blocks, which move with it.
+unsafe impl Send for ReceiveRing {}
+
+impl ReceiveRing {
+    /// For datagrams of at most `stride` bytes; longer ones are marked as cut.
+    pub(super) fn new(stride: usize, stamps: bool) -> Self {
+        let mut bytes = vec![0; BATCH * stride];
+        let mut names = vec![Name::EMPTY; BATCH];
+        let mut controls = vec![Control([0; CONTROL_BYTES]); BATCH];
+        let mut vectors = vectors(&mut bytes, stride);
+        let headers = (0..BATCH).map(|i| {
+            let mut header = header(&mut names[i], &mut vectors[i]);
+            if stamps {
+                header.msg_hdr.msg_control = (&raw mut controls[i]).cast();
+                header.msg_hdr.msg_controllen = CONTROL_BYTES;
+            }
+            header
+        });
+        let headers = headers.collect();
+        Self { headers, names, controls, bytes, _vectors: vectors, stride, filled: 0, stamps }
+    }
+
+    /// Takes what has arrived, without waiting. Zero when nothing has.
+    pub(super) fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
+        for header in &mut self.headers[..self.filled] {
+            header.msg_hdr.msg_namelen = Name::BYTES;
+            if self.stamps {
+                header.msg_hdr.msg_controllen = CONTROL_BYTES;
+            }
+        }
+        self.filled = 0;
+        // SAFETY: `headers` holds BATCH headers whose pointers lead to buffers of the stated lengths, all owned by
+        // `self` and never reallocated; nobody else looks at them during the call.
+        let taken = check(unsafe {
+            libc::recvmmsg(
+                fd.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                ptr::null_mut(),
+            )
+        });
+        match taken {
+            Ok(taken) => self.filled = taken as usize,
+            Err(why) if is_no_news(&why) => {}
+            Err(why) => return Err(why),
+        }
+        Ok(self.filled)
+    }
+
+    /// The bytes of a datagram of the last batch.
+    #[inline]
+    pub(super) fn bytes(&self, index: usize) -> &[u8] {
+        let start = index * self.stride;
+        &self.bytes[start..start + (self.headers[index].msg_len as usize).min(self.stride)]
+    }
+
+    /// Who sent it.
+    #[inline]
+    pub(super) fn from(&self, index: usize) -> Endpoint {
+        self.names[index].get()
+    }
+
+    /// Whether it was longer than there was room for.
+    #[inline]
+    pub(super) fn is_cut(&self, index: usize) -> bool {
+        self.headers[index].msg_hdr.msg_flags & libc::MSG_TRUNC != 0
+    }
+
+    /// When the kernel took it, ns since 1970.
+    pub(super) fn stamp(&self, index: usize) -> Option<u64> {
+        if !self.stamps {
+            return None;
+        }
+        let length = self.headers[index].msg_hdr.msg_controllen;
+        let control = &self.controls[index].0[..length.min(CONTROL_BYTES)];
+        let data = control_data(control, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?;
+        let seconds = i64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
+        let nanos = i64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
+        u64::try_from(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?).ok()
+    }
+}
+
+/// A batch of datagrams to be sent.
+pub(super) struct SendRing {
+    headers: Vec<libc::mmsghdr>,
+    names: Vec<Name>,
+    vectors: Vec<libc::iovec>,
+    bytes: Vec<u8>,
+    stride: usize,
+    queued: usize,
+    sent: usize,
+}
+
+// SAFETY: as for `ReceiveRing`.
+unsafe impl Send for SendRing {}
+
+impl SendRing {
+    /// For datagrams of at most `stride` bytes.
+    pub(super) fn new(stride: usize) -> Self {
+        let mut bytes = vec![0; BATCH * stride];
+        let mut names = vec![Name::EMPTY; BATCH];
+        let mut vectors = vectors(&mut bytes, stride);
+        let headers = (0..BATCH).map(|i| header(&mut names[i], &mut vectors[i])).collect();
+        Self { headers, names, vectors, bytes, stride, queued: 0, sent: 0 }
+    }
+
+    /// Whether a flush must come before the next datagram.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.queued == BATCH
+    }
+
+    /// Whether nothing waits for a flush.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queued == 0
+    }
+
+    /// Where the next datagram's bytes go. The ring must not be full.
+    #[inline]
+    pub(super) fn next(&mut self) -> &mut [u8] {
+        let start = self.queued * self.stride;
+        &mut self.bytes[start..start + self.stride]
+    }
+
+    /// Queues the bytes in [`SendRing::next`]; `false` when this socket cannot reach `to`.
+    #[inline]
+    pub(super) fn push(&mut self, to: Endpoint, family: Family, length: usize) -> bool {
+        let Some(name_bytes) = self.names[self.queued].set(to, family) else { return false };
+        self.headers[self.queued].msg_hdr.msg_namelen = name_bytes;
+        self.vectors[self.queued].iov_len = length.min(self.stride);
+        self.queued += 1;
+        true
+    }
+
+    /// Sends what is queued, from the first that has not gone. How many went is what remains to be skipped by
+    /// [`SendRing::skip`] on an error; all are gone on `Ok`.
+    pub(super) fn send(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        while self.sent < self.queued {
+            // SAFETY: the headers from `sent` to `queued` point to initialised buffers of the stated lengths, all
+            // owned by `self` and never reallocated.
+            let sent = check(unsafe {
+                libc::sendmmsg(
+                    fd.as_raw_fd(),
+                    self.headers.as_mut_ptr().add(self.sent),
+                    (self.queued - self.sent) as libc::c_uint,
+                    0,
+                )
+            });
+            match sent {
+                Ok(sent) => self.sent += sent as usize,
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+        }
+        self.queued = 0;
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Gives up the datagram that the kernel refused.
+    pub(super) fn skip(&mut self) {
+        self.sent += 1;
+    }
+}
+
+/// The destination of a datagram that a peer's machine refused, from the socket's error queue; `None` when the
+/// queue holds no more.
+pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
+    let mut name = Name::EMPTY;
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut vector = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    let mut message = header(&mut name, &mut vector).msg_hdr;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = CONTROL_BYTES;
+    // SAFETY: `message` points to the four locals above, which outlive the call, with their lengths.
+    check(unsafe {
+        libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
+            as libc::c_int
+    })
+    .ok()?;
+    let control = &control.0[..message.msg_controllen.min(CONTROL_BYTES)];
+    let data = control_data(control, libc::SOL_IP, libc::IP_RECVERR)
+        .or_else(|| control_data(control, libc::SOL_IPV6, libc::IPV6_RECVERR));
+    let errno = data.and_then(|data| Some(i32::from_ne_bytes(data.get(..4)?.try_into().ok()?)));
+    Some((name.get(), errno.unwrap_or(0)))
+}
+
+/// One I/O vector per `stride` of `bytes`.
+fn vectors(bytes: &mut [u8], stride: usize) -> Vec<libc::iovec> {
+    let vector = |part: &mut [u8]| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() };
+    bytes.chunks_exact_mut(stride).map(vector).collect()
+}
+
+fn header(name: &mut Name, vector: &mut libc::iovec) -> libc::mmsghdr {
+    // SAFETY: an mmsghdr is plain numbers and pointers, for which all zeroes is "nothing there".
+    let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+    header.msg_hdr.msg_name = ptr::from_mut(name).cast();
+    header.msg_hdr.msg_namelen = Name::BYTES;
+    header.msg_hdr.msg_iov = vector;
+    header.msg_hdr.msg_iovlen = 1;
+    header
+}
+
+/// The data of the first control message of this kind (the kernel's `cmsghdr` layout).
+fn control_data(mut control: &[u8], level: i32, kind: i32) -> Option<&[u8]> {
+    const LENGTH: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_len);
+    const LEVEL: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_level);
+    const KIND: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_type);
+    const DATA: usize = size_of::<libc::cmsghdr>();
+    let number = |bytes: &[u8], at: usize| Some(i32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    loop {
+        let length = control.get(LENGTH..LENGTH + size_of::<usize>())?;
+        let length = usize::from_ne_bytes(length.try_into().ok()?);
+        if number(control, LEVEL)? == level && number(control, KIND)? == kind {
+            return control.get(DATA..length);
+        }
+        control = control.get(length.max(DATA).next_multiple_of(size_of::<usize>())..)?;
+    }
+}
+
+fn is_no_news(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
