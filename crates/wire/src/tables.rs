@@ -4,7 +4,8 @@
 //! switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
 
 use crate::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, TaskType, WorkerId,
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, TaskType,
+    WorkerId,
 };
 
 /// How large a switch is, and which life it leads.

@@ -1,0 +1,203 @@
+//! What the crates may depend on: each other downwards only, no I/O below `sim` and `net`, and from outside only
+//! what has a licence that we accept and comes from crates.io.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The crates of the house, from the ground up; each may import only those of an earlier row.
+const FLOORS: [&[&str]; 5] = [
+    &["sluice-wire"],
+    &["sluice-switch", "sluice-host", "sluice-control"],
+    &["sluice-sim", "sluice-net"],
+    &["sluice-apps"],
+    &["sluice-cli"],
+];
+
+/// The crates that are state machines or formats only.
+const WITHOUT_IO: [&str; 4] = ["sluice-wire", "sluice-switch", "sluice-host", "sluice-control"];
+
+/// What those may be built on. Each does without std, and none can do I/O.
+const WITHOUT_STD: [&str; 8] =
+    ["cfg-if", "crc32fast", "hashbrown", "ppv-lite86", "rand_chacha", "rand_core", "thiserror", "zerocopy"];
+
+const LICENCES: [&str; 14] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "NCSA",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Crates that must not come in, not even through others, and what is used instead.
+const BANNED: [(&str, &str); 5] = [
+    ("openssl", "rustls"),
+    ("openssl-sys", "rustls"),
+    ("native-tls", "rustls"),
+    ("async-std", "tokio, off the packet path"),
+    ("serde_yaml", "toml"),
+];
+
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+#[test]
+fn imports_run_downwards() {
+    let metadata = metadata("Cargo.toml");
+    let mut wrong = Vec::new();
+    for package in list(&metadata["packages"]).filter(|package| package["source"].is_null()) {
+        let name = text(&package["name"]);
+        for dependency in list(&package["dependencies"]).map(|dependency| text(&dependency["name"])) {
+            if dependency.starts_with("sluice-") && floor(dependency) >= floor(name) {
+                wrong.push(format!("{name} imports {dependency}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_has_no_io_is_built_on_nothing_that_has() {
+    let metadata = metadata("Cargo.toml");
+    for name in WITHOUT_IO {
+        for (used, version) in linked_with(name) {
+            assert!(
+                WITHOUT_IO.contains(&used.as_str()) || WITHOUT_STD.contains(&used.as_str()),
+                "{name} is built on {used}, which is not on the list of crates that do without std"
+            );
+            let package = list(&metadata["packages"])
+                .find(|package| package["name"] == used && package["version"] == version)
+                .unwrap();
+            let library = std::fs::read_to_string(library(package)).unwrap();
+            assert!(library.contains("no_std"), "{used}, under {name}, needs std");
+        }
+    }
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_we_accept() {
+    for metadata in [metadata("Cargo.toml"), metadata("fuzz/Cargo.toml")] {
+        for package in list(&metadata["packages"]).filter(|package| !package["source"].is_null()) {
+            let licence = package["license"].as_str().unwrap_or("");
+            assert!(accepts(licence), "{}: licence `{licence}`", package["name"]);
+        }
+    }
+}
+
+#[test]
+fn every_dependency_comes_from_crates_io() {
+    for metadata in [metadata("Cargo.toml"), metadata("fuzz/Cargo.toml")] {
+        for package in list(&metadata["packages"]) {
+            let source = package["source"].as_str();
+            let ours = source.is_none() && text(&package["name"]).starts_with("sluice-");
+            assert!(ours || source == Some(CRATES_IO), "{} comes from {source:?}", package["name"]);
+        }
+    }
+}
+
+#[test]
+fn no_banned_crate_comes_in() {
+    let metadata = metadata("Cargo.toml");
+    for package in list(&metadata["packages"]) {
+        let banned = BANNED.iter().find(|(name, _)| package["name"] == *name);
+        assert!(banned.is_none(), "banned crate, and what to use instead: {banned:?}");
+    }
+}
+
+#[test]
+fn a_licence_with_a_choice_is_accepted_for_its_best_branch() {
+    assert!(accepts("GPL-3.0 OR (MIT AND Unicode-3.0)"));
+    assert!(accepts("MIT/Apache-2.0"));
+    assert!(!accepts("MIT AND GPL-3.0"));
+    assert!(!accepts("(MIT OR ISC) AND GPL-3.0"));
+    assert!(!accepts(""));
+}
+
+fn metadata(manifest: &str) -> Value {
+    let platform = "--filter-platform=x86_64-unknown-linux-gnu";
+    let output =
+        cargo(&["metadata", "--format-version=1", "--locked", platform, "--manifest-path", manifest]);
+    serde_json::from_str(&output).unwrap()
+}
+
+/// What cargo says, from the repository's root.
+fn cargo(arguments: &[&str]) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+fn floor(name: &str) -> usize {
+    FLOORS.iter().position(|floor| floor.contains(&name)).unwrap_or(FLOORS.len())
+}
+
+/// The file where a package's library starts.
+fn library(package: &Value) -> &str {
+    let is_library = |target: &&Value| list(&target["kind"]).any(|kind| kind == "lib" || kind == "rlib");
+    text(&list(&package["targets"]).find(is_library).unwrap()["src_path"])
+}
+
+/// The names and versions of all that is linked in with a crate of ours when it is built alone.
+fn linked_with(name: &str) -> BTreeSet<(String, String)> {
+    let tree =
+        cargo(&["tree", "--locked", "--edges=normal,no-proc-macro", "--prefix=none", "--package", name]);
+    let pairs = tree.lines().filter_map(|line| line.split_once(" v"));
+    let version = |rest: &str| rest.split(' ').next().unwrap_or_default().to_owned();
+    pairs.map(|(name, rest)| (name.to_owned(), version(rest))).collect()
+}
+
+/// Whether an SPDX expression can be met with the accepted licences alone.
+fn accepts(expression: &str) -> bool {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let mut words = spaced.split_whitespace().peekable();
+    any_of(&mut words) && words.next().is_none()
+}
+
+type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
+
+fn any_of(words: &mut Words<'_>) -> bool {
+    let mut accepted = all_of(words);
+    while words.next_if_eq(&"OR").is_some() {
+        accepted |= all_of(words);
+    }
+    accepted
+}
+
+fn all_of(words: &mut Words<'_>) -> bool {
+    let mut accepted = one_of(words);
+    while words.next_if_eq(&"AND").is_some() {
+        accepted &= one_of(words);
+    }
+    accepted
+}
+
+fn one_of(words: &mut Words<'_>) -> bool {
+    if words.next_if_eq(&"(").is_some() {
+        let accepted = any_of(words);
+        return words.next() == Some(")") && accepted;
+    }
+    let name = words.next().unwrap_or_default();
+    if words.next_if_eq(&"WITH").is_some() {
+        let exception = words.next().unwrap_or_default();
+        return LICENCES.contains(&format!("{name} WITH {exception}").as_str());
+    }
+    LICENCES.contains(&name)
+}

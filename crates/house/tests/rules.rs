@@ -1,0 +1,163 @@
+//! What every file of the house keeps to. A failure names the file and the line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES_MAX: usize = 800;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Made by builds and runs; not ours.
+const NOT_OURS: [&str; 8] =
+    [".git", "target", "out", "node_modules", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "Cargo.lock"];
+
+struct File {
+    /// From the repository's root.
+    name: String,
+    text: String,
+}
+
+#[test]
+fn no_file_is_longer_than_its_reader_can_hold() {
+    let long = rust_files()
+        .filter(|file| file.text.lines().count() > FILE_LINES_MAX)
+        .map(|file| format!("{}: {} lines, at most {FILE_LINES_MAX}", file.name, file.text.lines().count()));
+    assert_none(long);
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen() {
+    let long = rust_files().flat_map(|file| {
+        let lengths = function_lengths(&file.text).into_iter();
+        let long = lengths.filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
+        long.map(|(at, lines)| format!("{}:{at}: {lines} lines, at most {FUNCTION_LINES_MAX}", file.name))
+            .collect::<Vec<_>>()
+    });
+    assert_none(long);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let words = [["to", "do!"], ["TO", "DO"], ["unimple", "mented!"], ["FIX", "ME"], ["db", "g!"]];
+    let words = words.map(|halves| halves.concat());
+    assert_none(lines_where(|line| words.iter().any(|word| line.contains(word))));
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    let homes =
+        [["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["/wo", "rk/"]].map(|halves| halves.concat());
+    assert_none(lines_where(|line| homes.iter().any(|home| names_path(line, home))));
+}
+
+#[test]
+fn only_net_may_be_unsafe() {
+    let lax = rust_files()
+        .filter(|file| file.name.ends_with("/src/lib.rs") && file.name != "crates/net/src/lib.rs")
+        .filter(|file| !file.text.contains("\n#![forbid(unsafe_code)]\n"))
+        .map(|file| format!("{}: no `#![forbid(unsafe_code)]`", file.name));
+    assert_none(lax);
+}
+
+#[test]
+fn the_state_machines_do_without_std() {
+    for name in ["wire", "switch", "host", "control"] {
+        let path = root().join(format!("crates/{name}/src/lib.rs"));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\n#![no_std]\n"), "{name}: no `#![no_std]`");
+        let with_std = rust_files()
+            .filter(|file| file.name.starts_with(&format!("crates/{name}/src/")))
+            .filter(|file| code_outside_tests(&file.text).contains("extern crate std"));
+        assert_none(with_std.map(|file| file.name));
+    }
+}
+
+#[test]
+fn a_functions_length_is_counted_from_its_first_line_to_its_last() {
+    let text =
+        "impl A {\n    pub const fn a(\n        b: u8,\n    ) {\n        c();\n    }\n    fn d() {}\n}\n";
+    assert_eq!(function_lengths(text), [(2, 5), (7, 1)]);
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn assert_none(found: impl Iterator<Item = String>) {
+    let found = found.collect::<Vec<_>>();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+fn rust_files() -> impl Iterator<Item = File> {
+    files().into_iter().filter(|file| Path::new(&file.name).extension().is_some_and(|ending| ending == "rs"))
+}
+
+fn lines_where(bad: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+    files().into_iter().flat_map(move |file| {
+        let lines = file.text.lines().enumerate().filter(|(_, line)| bad(line));
+        lines.map(|(at, line)| format!("{}:{}: {}", file.name, at + 1, line.trim())).collect::<Vec<_>>()
+    })
+}
+
+/// All files that are text.
+fn files() -> Vec<File> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap().map(Result::unwrap) {
+            let path = folder.join(entry.file_name());
+            let name = path.to_string_lossy().into_owned();
+            if NOT_OURS.contains(&name.as_str()) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(root().join(&path)) {
+                found.push(File { name, text });
+            }
+        }
+    }
+    found
+}
+
+/// Whether `line` holds `path` at the start of an absolute path.
+fn names_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "._-*}/".contains(c))
+    })
+}
+
+/// The first line and the number of lines of each function, in code as rustfmt leaves it: a function ends at the
+/// first closing brace that stands as deep as its first line.
+fn function_lengths(text: &str) -> Vec<(usize, usize)> {
+    let lines = text.lines().collect::<Vec<_>>();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| starts_function(line)) {
+        let depth = line.len() - line.trim_start().len();
+        let ends = |line: &str| {
+            line.len() > depth
+                && line[..depth].trim().is_empty()
+                && (line[depth..].starts_with('}') || line.ends_with(';') && !line[depth..].starts_with(' '))
+        };
+        let more = if line.ends_with('}') || line.ends_with(';') {
+            0
+        } else {
+            lines[at + 1..].iter().position(|line| ends(line)).map_or(0, |behind| behind + 1)
+        };
+        found.push((at + 1, more + 1));
+    }
+    found
+}
+
+fn starts_function(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let qualifier = |word: &&str| {
+        matches!(*word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"") || word.starts_with("pub(")
+    };
+    words.find(|word| !qualifier(word)) == Some("fn")
+}
+
+/// The text before the unit tests, which stand at a file's end.
+fn code_outside_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
+}
