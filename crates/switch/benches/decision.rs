@@ -146,7 +146,7 @@ struct BareRing {
 #[derive(Clone, Copy, Default)]
 struct Row {
     task: TaskId,
-    arrived: u32,
+    arrived: u64,
     client: ClientId,
     attempt: Attempt,
     task_type: TaskType,
@@ -155,10 +155,10 @@ struct Row {
 }
 
 impl Row {
-    fn of(submit: &Submit) -> Self {
+    fn of(submit: &Submit, arrived: u64) -> Self {
         Self {
             task: submit.task,
-            arrived: 0,
+            arrived,
             client: submit.client,
             attempt: submit.attempt,
             task_type: submit.task_type,
@@ -197,12 +197,12 @@ impl BareRing {
                 room: true,
             };
             if let Arrival::Wire { packet: Packet::Submit(submit), .. } = black_box(arrival) {
-                self.rows[(self.tail & mask) as usize] = Row::of(&submit);
+                self.rows[(self.tail & mask) as usize] = Row::of(&submit, turn.into());
                 self.tail = self.tail.wrapping_add(1);
             }
             let popped = self.rows[(self.head & mask) as usize];
             self.head = self.head.wrapping_add(1);
-            black_box(Verdict::Send { to: at(1), packet: Packet::Submit(popped.submit()) });
+            black_box((popped.arrived, Verdict::Send { to: at(1), packet: Packet::Submit(popped.submit()) }));
         }
         begun.elapsed().as_nanos() as f64
     }
