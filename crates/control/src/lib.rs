@@ -1,1 +1,34 @@
-//! control
+//! The controller of a rack as a state machine without I/O: who is registered, which slice each worker serves,
+//! how much may wait, and what to do when hosts, switch or controller come and go (Rain §3.2.3).
+//!
+//! [`Controller`] takes the time, [`Event`]s and a seed, and gives [`Action`]s and the next deadline. It speaks to
+//! the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here is kept on disk:
+//! registrations are soft state that hosts renew, and a controller that starts reads the rest back from the switch.
+//!
+//! Left out: the adaptive step of Rain §3.3 (who is moved when), elections between several controllers.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod change;
+mod clients;
+mod controller;
+mod ledger;
+mod message;
+mod note;
+mod plan;
+mod readback;
+mod registration;
+mod slices;
+mod types;
+mod view;
+mod workers;
+
+pub use controller::Controller;
+pub use message::{
+    Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
+};
+pub use note::Note;
+pub use plan::{NAME_BYTES_MAX, Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
+pub use view::{ClientView, LinkState, SliceView, View, WorkerPhase, WorkerView};

@@ -1,0 +1,209 @@
+//! Changing a worker's generation: the sequence that makes sure that no token of an old generation ever meets a
+//! task as if it were of the new one.
+//!
+//! close → drain → raise → drain → read the final `sent` and where stale tokens may lie → reset the counters → open;
+//! or, for a worker that goes, clear the row instead of the last two. Each step waits for the answer to the one
+//! before. Any number of workers may be in a change at once; a worker is in one at a time, and what is asked of it
+//! meanwhile is looked at when it ends.
+
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{SliceState, TableOp, WorkerState};
+use sluice_wire::{Generation, Nanos, Serial, WorkerId};
+
+use crate::controller::{Controller, SOON, wait};
+use crate::ledger::Expect;
+use crate::message::{Action, Answer, Refusal, Waiting};
+use crate::note::Note;
+use crate::registration::{Waiter, Wants};
+use crate::workers::{Fate, Worker};
+
+/// How many departures are remembered for hosts that did not hear the answer.
+const DEPARTED_MAX: usize = 256;
+
+/// What a worker's change waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// No new tokens, and none on their way in.
+    Closing,
+    /// Tokens of older generations no longer match.
+    Raising,
+    /// The final `sent`, and how far the token ring had got.
+    Reading,
+    /// Counters start anew.
+    Resetting,
+    /// The new generation is let in.
+    Opening,
+    /// Another address, the same generation.
+    Readdressing,
+    /// The row goes.
+    Clearing,
+}
+
+impl Controller {
+    /// Starts whatever brings a worker to where it should be; answers its calls if it is there already.
+    pub(crate) fn settle_worker(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        if worker.step.is_some() {
+            return;
+        }
+        let stays_put = worker.in_switch && worker.fate == Fate::Stays && worker.row.slice == worker.slice;
+        if !stays_put || !worker.row.open {
+            self.begin_change(now, id, out);
+        } else if worker.row.at != worker.at {
+            worker.step = Some(Step::Readdressing);
+            worker.row.at = worker.at;
+            let row = worker.row;
+            self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Step(id), out);
+        } else {
+            self.answer_worker(id, out);
+        }
+    }
+
+    /// The answers to a step are in: takes the next.
+    pub(crate) fn step_done(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        match worker.step {
+            Some(Step::Closing) => self.raise(id, out),
+            Some(Step::Raising) => {
+                worker.step = Some(Step::Reading);
+                let slice = worker.row.slice;
+                self.ledger.ask(TableOp::ReadWorker(id), Expect::Counters(id), out);
+                self.ledger.ask(TableOp::ReadSlice(slice), Expect::Mark(id), out);
+            }
+            Some(Step::Reading) if worker.fate == Fate::Stays => {
+                worker.step = Some(Step::Resetting);
+                let start = self.plan.counters_start;
+                self.ledger.ask(TableOp::ResetCounters(id, start), Expect::Step(id), out);
+            }
+            Some(Step::Reading) => {
+                worker.step = Some(Step::Clearing);
+                self.ledger.ask(TableOp::SetWorker(id, None), Expect::Step(id), out);
+            }
+            Some(Step::Resetting) => self.open(id, out),
+            Some(Step::Opening) => self.opened(now, id, out),
+            Some(Step::Readdressing) => {
+                worker.step = None;
+                self.settle_worker(now, id, out);
+            }
+            Some(Step::Clearing) => self.departed(now, id, out),
+            None => self.confused(now, out),
+        }
+    }
+
+    /// The counters between two generations: `sent` is final, since nothing of the old one can be sent any more.
+    pub(crate) fn counters_read(
+        &mut self,
+        now: Nanos,
+        id: WorkerId,
+        state: WorkerState,
+        out: &mut Vec<Action>,
+    ) {
+        if state.generation_out != self.generations[usize::from(id.0)] {
+            self.confused(now, out);
+            return;
+        }
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        worker.final_sent = (worker.in_switch && worker.counted).then_some(state.sent);
+    }
+
+    /// How far the ring had got: tokens that entered it until now may be stale, later ones are not.
+    pub(crate) fn ring_read(&mut self, now: Nanos, id: WorkerId, state: SliceState, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get(id.0) else { return };
+        if worker.in_switch {
+            let slice = worker.row.slice;
+            self.mark_stale(now, slice, id, state);
+        }
+        self.step_done(now, id, out);
+    }
+
+    fn begin_change(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        if !worker.in_switch {
+            self.raise(id, out);
+            return;
+        }
+        worker.step = Some(Step::Closing);
+        worker.row.open = false;
+        let row = worker.row;
+        if let Some(slice) = worker.serves.take() {
+            self.refresh_slice(now, slice, out);
+        }
+        self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Done, out);
+        self.ledger.ask(TableOp::Drain, Expect::Step(id), out);
+    }
+
+    fn raise(&mut self, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        worker.step = Some(Step::Raising);
+        let newest = &mut self.generations[usize::from(id.0)];
+        *newest = Generation(newest.0.saturating_add(1));
+        let generation = *newest;
+        self.ledger.ask(TableOp::RaiseGeneration(id, generation), Expect::Done, out);
+        self.ledger.ask(TableOp::Drain, Expect::Step(id), out);
+    }
+
+    fn open(&mut self, id: WorkerId, out: &mut Vec<Action>) {
+        let generation = self.generations[usize::from(id.0)];
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        worker.step = Some(Step::Opening);
+        worker.row.generation = generation;
+        worker.row.open = true;
+        worker.row.slice = worker.slice;
+        worker.row.at = worker.at;
+        let row = worker.row;
+        self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Step(id), out);
+    }
+
+    fn opened(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        let joined = !worker.in_switch;
+        worker.step = None;
+        worker.in_switch = true;
+        worker.counted = true;
+        worker.serves = Some(worker.row.slice);
+        let (name, row) = (worker.registration.shown(), worker.row);
+        let slice = self.slice_name(row.slice);
+        let generation = row.generation;
+        out.push(Action::Note(if joined {
+            Note::WorkerJoined { name, worker: id, slice, generation }
+        } else {
+            Note::WorkerMoved { name, worker: id, slice, generation }
+        }));
+        self.refresh_slice(now, row.slice, out);
+        self.settle_worker(now, id, out);
+    }
+
+    fn departed(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(mut worker) = self.workers.remove(id.0) else { return };
+        let name = worker.registration.shown();
+        for Waiter { call, wants } in worker.registration.take_waiters() {
+            let answer = gone_answer(wants, &name, worker.final_sent);
+            out.push(Action::Answer { call, answer });
+        }
+        self.note_departure(id, &worker, out);
+        self.sweep_soon(now, worker.row.slice);
+    }
+
+    /// Remembers a worker that is gone, and says so.
+    pub(crate) fn note_departure(&mut self, id: WorkerId, worker: &Worker, out: &mut Vec<Action>) {
+        let name = worker.registration.shown();
+        if self.departed.len() >= DEPARTED_MAX {
+            self.departed.pop_front();
+        }
+        self.departed.push_back((worker.registration.life, worker.final_sent));
+        out.push(Action::Note(match worker.fate {
+            Fate::Leaves => Note::WorkerLeft { name, worker: id },
+            Fate::Stays | Fate::Dies => Note::WorkerDied { name, worker: id },
+        }));
+    }
+}
+
+/// What a call hears whose worker is gone.
+fn gone_answer(wants: Wants, name: &str, final_sent: Option<Serial>) -> Answer {
+    match wants {
+        Wants::Grant => wait(Waiting::Leaving, SOON),
+        Wants::Left => Answer::Left { final_sent },
+        Wants::Moved => Answer::Refused { why: Refusal::WorkerGone { name: name.into() } },
+    }
+}

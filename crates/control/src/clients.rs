@@ -1,0 +1,328 @@
+//! Clients: how they join, renew, leave and die, and what they may have outstanding.
+//!
+//! A client's row is written when it joins and when its address changes, each time under a new key: writing it
+//! starts the replay cells anew, and packets of the old key must not pass them a second time.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{ClientRow, TableOp};
+use sluice_wire::{ClientId, Endpoint, Incarnation, Key, Nanos, Serial, SliceId};
+
+use crate::controller::{Controller, SOON, too_many, wait};
+use crate::ledger::Expect;
+use crate::message::{Action, Answer, CallId, ClientGrant, ClientHello, Refusal, Waiting};
+use crate::note::Note;
+use crate::registration::{Contest, Holder, Registration, Waiter, Wants};
+use crate::workers::{Fate, check_name};
+
+/// A registered client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) registration: Registration,
+    /// Its row as last written to the switch, or as it will be first.
+    pub(crate) row: ClientRow,
+    /// Whether the switch has a row for it.
+    pub(crate) in_switch: bool,
+    /// Where it is.
+    pub(crate) at: Endpoint,
+    /// Its oldest outstanding sequence number.
+    pub(crate) floor: Serial,
+    pub(crate) fate: Fate,
+    /// What is being done to its row.
+    writing: Option<Writing>,
+}
+
+/// What is being done to a client's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writing {
+    Setting,
+    Clearing,
+}
+
+impl Holder for Client {
+    fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    fn registration_mut(&mut self) -> &mut Registration {
+        &mut self.registration
+    }
+}
+
+impl Client {
+    fn joining(now: Nanos, hello: ClientHello) -> Self {
+        let row = ClientRow { key: Key(0), at: hello.at, incarnation: hello.incarnation };
+        Self {
+            registration: Registration::new(Some(hello.name), hello.incarnation.0, now),
+            row,
+            in_switch: false,
+            at: hello.at,
+            floor: hello.floor,
+            fate: Fate::Stays,
+            writing: None,
+        }
+    }
+
+    /// A row that was read back; its host has not been heard yet.
+    pub(crate) fn read_back(now: Nanos, row: ClientRow) -> Self {
+        Self {
+            registration: Registration::new(None, row.incarnation.0, now),
+            row,
+            in_switch: true,
+            at: row.at,
+            floor: Serial(0),
+            fate: Fate::Stays,
+            writing: None,
+        }
+    }
+
+    /// What the switch has of it was just read back: goes on from there.
+    pub(crate) fn restore(&mut self, row: ClientRow) {
+        (self.row, self.in_switch, self.writing) = (row, true, None);
+    }
+
+    fn is_settled(&self) -> bool {
+        self.in_switch && self.writing.is_none() && self.fate == Fate::Stays && self.row.at == self.at
+    }
+}
+
+impl Controller {
+    pub(crate) fn client_hello(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        hello: ClientHello,
+        out: &mut Vec<Action>,
+    ) {
+        if let Err(why) = check_name(&hello.name) {
+            out.push(Action::Answer { call, answer: Answer::Refused { why } });
+            return;
+        }
+        let index = self.find_client(&hello);
+        let answer = match index.and_then(|i| Some((i, self.clients.get(i)?.registration.life))) {
+            Some((index, life)) if life == hello.incarnation.0 => {
+                self.renew_client(now, call, index, &hello, out)
+            }
+            Some((index, _)) => Some(self.contest_client(now, index, &hello)),
+            None => self.join_client(now, call, hello, out),
+        };
+        if let Some(answer) = answer {
+            out.push(Action::Answer { call, answer });
+        }
+    }
+
+    pub(crate) fn client_leave(
+        &mut self,
+        call: CallId,
+        name: &str,
+        incarnation: Incarnation,
+        out: &mut Vec<Action>,
+    ) {
+        if let Some(answer) = self.unreachable() {
+            out.push(Action::Answer { call, answer });
+            return;
+        }
+        let held = |i: &u16| self.clients.get(*i).is_some_and(|c| c.row.incarnation == incarnation);
+        let nameless = || self.nameless_client(|c| c.row.incarnation == incarnation);
+        let Some(index) = self.clients.by_name(name).filter(held).or_else(nameless) else {
+            out.push(Action::Answer { call, answer: Answer::Left { final_sent: None } });
+            return;
+        };
+        if let Some(client) = self.clients.get_mut(index) {
+            client.fate = Fate::Leaves;
+        }
+        self.let_client_wait(index, Waiter { call, wants: Wants::Left }, out);
+        self.settle_client(ClientId(index), out);
+    }
+
+    /// A client's row was written or cleared.
+    pub(crate) fn client_written(&mut self, id: ClientId, out: &mut Vec<Action>) {
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        if client.writing.take() == Some(Writing::Clearing) {
+            self.client_gone(id, out);
+            return;
+        }
+        let joined = !core::mem::replace(&mut client.in_switch, true);
+        if joined {
+            let name = client.registration.shown();
+            out.push(Action::Note(Note::ClientJoined { name, client: id }));
+        }
+        self.settle_client(id, out);
+    }
+
+    /// Ends the leases that were not renewed; gives the end of the next one.
+    pub(crate) fn end_client_leases(&mut self, now: Nanos, out: &mut Vec<Action>) -> Option<Nanos> {
+        let lease = self.plan.lease;
+        let mut next: Option<Nanos> = None;
+        let mut ended = Vec::new();
+        for (index, client) in self.clients.iter_mut().filter(|(_, c)| c.fate == Fate::Stays) {
+            let ends = client.registration.ends(lease);
+            if ends <= now {
+                client.fate = Fate::Dies;
+                ended.push(ClientId(index));
+            } else {
+                next = Some(next.map_or(ends, |n| n.min(ends)));
+            }
+        }
+        for client in ended {
+            self.settle_client(client, out);
+        }
+        next
+    }
+
+    /// Starts whatever brings a client to where it should be; answers its calls if it is there already.
+    pub(crate) fn settle_client(&mut self, id: ClientId, out: &mut Vec<Action>) {
+        let Some(client) = self.clients.get(id.0) else { return };
+        if client.writing.is_some() {
+            return;
+        }
+        if client.is_settled() {
+            self.answer_client(id, out);
+            return;
+        }
+        let key = self.new_key(client.row.key);
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        let row = if client.fate == Fate::Stays {
+            client.writing = Some(Writing::Setting);
+            client.row.key = key;
+            client.row.at = client.at;
+            Some((client.row, client.floor))
+        } else {
+            client.writing = Some(Writing::Clearing);
+            None
+        };
+        self.ledger.ask(TableOp::SetClient(id, row), Expect::Client(id), out);
+    }
+
+    fn answer_client(&mut self, id: ClientId, out: &mut Vec<Action>) {
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        let waiters = client.registration.take_waiters();
+        for Waiter { call, wants } in waiters {
+            let answer = wants.settled(|| self.client_answer(id));
+            out.push(Action::Answer { call, answer });
+        }
+    }
+
+    fn client_gone(&mut self, id: ClientId, out: &mut Vec<Action>) {
+        let Some(mut client) = self.clients.remove(id.0) else { return };
+        let name = client.registration.shown();
+        for Waiter { call, wants } in client.registration.take_waiters() {
+            let answer = match wants {
+                Wants::Left => Answer::Left { final_sent: None },
+                Wants::Grant | Wants::Moved => wait(Waiting::Leaving, SOON),
+            };
+            out.push(Action::Answer { call, answer });
+        }
+        out.push(Action::Note(match client.fate {
+            Fate::Leaves => Note::ClientLeft { name, client: id },
+            Fate::Stays | Fate::Dies => Note::ClientDied { name, client: id },
+        }));
+    }
+
+    /// The name's holder, or a row without a name that this client proves to be its own.
+    fn find_client(&mut self, hello: &ClientHello) -> Option<u16> {
+        if let Some(index) = self.clients.by_name(&hello.name) {
+            return Some(index);
+        }
+        let index = self.nameless_client(|c| c.row.incarnation == hello.incarnation)?;
+        self.clients.name(index, &hello.name);
+        Some(index)
+    }
+
+    fn nameless_client(&self, fit: impl Fn(&Client) -> bool) -> Option<u16> {
+        self.clients.iter().find(|(_, c)| c.registration.name.is_none() && fit(c)).map(|(i, _)| i)
+    }
+
+    fn renew_client(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        index: u16,
+        hello: &ClientHello,
+        out: &mut Vec<Action>,
+    ) -> Option<Answer> {
+        let unreachable = self.unreachable();
+        let client = self.clients.get_mut(index)?;
+        if client.fate != Fate::Stays {
+            return Some(wait(Waiting::Leaving, SOON));
+        }
+        client.registration.renewed = now;
+        client.at = hello.at;
+        client.floor = hello.floor;
+        let reading = matches!(unreachable, Some(Answer::Wait { why: Waiting::ReadingBack, .. }));
+        if client.is_settled() && !reading {
+            return Some(self.client_answer(ClientId(index)));
+        }
+        if unreachable.is_some() {
+            return unreachable;
+        }
+        self.let_client_wait(index, Waiter { call, wants: Wants::Grant }, out);
+        self.settle_client(ClientId(index), out);
+        None
+    }
+
+    fn contest_client(&mut self, now: Nanos, index: u16, hello: &ClientHello) -> Answer {
+        let lease = self.plan.lease;
+        if let Some(answer) = self.unreachable() {
+            return answer;
+        }
+        let Some(client) = self.clients.get_mut(index).filter(|c| c.fate == Fate::Stays) else {
+            return wait(Waiting::Leaving, SOON);
+        };
+        match client.registration.contest(hello.incarnation.0, now, lease) {
+            Contest::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
+            Contest::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
+        }
+    }
+
+    fn join_client(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        hello: ClientHello,
+        out: &mut Vec<Action>,
+    ) -> Option<Answer> {
+        if let Some(answer) = self.unreachable() {
+            return Some(answer);
+        }
+        if self.nameless_client(|c| c.fate == Fate::Stays).is_some() {
+            return Some(wait(Waiting::NamesUnknown, self.plan.renew_every));
+        }
+        let Some(index) = self.clients.vacant(|_| true) else {
+            if self.clients.iter().any(|(_, c)| c.fate != Fate::Stays) {
+                return Some(wait(Waiting::Leaving, SOON));
+            }
+            return Some(Answer::Refused { why: Refusal::TableFull { limit: self.clients.len() } });
+        };
+        self.clients.seat(index, Client::joining(now, hello));
+        self.lease_started(now + self.plan.lease);
+        self.let_client_wait(index, Waiter { call, wants: Wants::Grant }, out);
+        self.settle_client(ClientId(index), out);
+        None
+    }
+
+    fn let_client_wait(&mut self, index: u16, waiter: Waiter, out: &mut Vec<Action>) {
+        let Some(client) = self.clients.get_mut(index) else { return };
+        if let Some(oldest) = client.registration.wait(waiter) {
+            out.push(too_many(oldest.call));
+        }
+    }
+
+    fn client_answer(&self, id: ClientId) -> Answer {
+        let Some(client) = self.clients.get(id.0) else { return wait(Waiting::Leaving, SOON) };
+        let clients = self.clients.iter().filter(|(_, c)| c.fate == Fate::Stays).count() as u32;
+        let used: BTreeSet<SliceId> = self.types.values().copied().collect();
+        Answer::Client(ClientGrant {
+            client: id,
+            key: client.row.key,
+            epoch: self.epoch(),
+            switch: self.plan.switch,
+            replay_cells: self.shape.map_or(0, |shape| shape.replay_cells),
+            slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
+            shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
+            lease: self.plan.lease,
+            renew_every: self.plan.renew_every,
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! The controller: events in, actions and the next deadline out.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::{Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType};
+
+use crate::clients::Client;
+use crate::ledger::{Expect, Ledger};
+use crate::message::{Action, Answer, CallId, Event, Refusal, Waiting};
+use crate::note::Note;
+use crate::plan::{Plan, PlanError};
+use crate::readback::ReadBack;
+use crate::registration::{Holder, Roll, Wants};
+use crate::slices::Slice;
+use crate::workers::Worker;
+
+/// How long after an answer that fitted no question the tables are read again.
+const CONFUSED_FOR: Nanos = Nanos::from_millis(100);
+
+/// How soon a host asks again when a change on the switch is all it waits for.
+pub(crate) const SOON: Nanos = Nanos::from_millis(5);
+
+/// The controller of one rack.
+///
+/// Deterministic: the same plan, seed and events give the same actions.
+#[derive(Debug)]
+pub struct Controller {
+    pub(crate) plan: Plan,
+    pub(crate) link: Link,
+    /// The switch's shape and epoch, kept while it cannot be reached.
+    pub(crate) shape: Option<Shape>,
+    pub(crate) ledger: Ledger,
+    pub(crate) workers: Roll<Worker>,
+    /// The newest generation of each worker index in this epoch; only grows.
+    pub(crate) generations: Vec<Generation>,
+    /// Lives that left lately and their final `sent`, for a host that did not hear the answer.
+    pub(crate) departed: VecDeque<(u64, Option<Serial>)>,
+    pub(crate) clients: Roll<Client>,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) types: BTreeMap<TaskType, SliceId>,
+    pub(crate) watched_until: Nanos,
+    pub(crate) watch_next: Nanos,
+    rng: ChaCha8Rng,
+    /// No lease ends before this.
+    lease_check: Option<Nanos>,
+    /// When the driver was asked to call next.
+    due: Option<Nanos>,
+}
+
+/// How the controller stands with the switch.
+#[derive(Debug)]
+pub(crate) enum Link {
+    Down,
+    /// An answer fitted no question: read everything again at this time.
+    Confused(Nanos),
+    Reading(ReadBack),
+    Up,
+    TooSmall,
+}
+
+impl Controller {
+    /// A controller that has not seen its switch yet.
+    pub fn new(plan: Plan, seed: [u8; 32]) -> Result<Self, PlanError> {
+        plan.check()?;
+        let slices: Vec<_> = plan.slices.iter().map(Slice::new).collect();
+        let types = planned_types(&plan);
+        Ok(Self {
+            plan,
+            link: Link::Down,
+            shape: None,
+            ledger: Ledger::default(),
+            workers: Roll::new(0),
+            generations: Vec::new(),
+            departed: VecDeque::new(),
+            clients: Roll::new(0),
+            slices,
+            types,
+            watched_until: Nanos(0),
+            watch_next: Nanos(0),
+            rng: ChaCha8Rng::from_seed(seed),
+            lease_check: None,
+            due: None,
+        })
+    }
+
+    /// Takes one event; what is to be done is pushed to `out`.
+    pub fn event(&mut self, now: Nanos, event: Event, out: &mut Vec<Action>) {
+        self.forgive_stall(now, out);
+        match event {
+            Event::SwitchUp(shape) => {
+                self.send_all_away(true, out);
+                self.switch_up(now, shape, out);
+            }
+            Event::SwitchDown => self.switch_down(out),
+            Event::TableAnswered(answer) => self.answered(now, answer, out),
+            Event::WorkerHello { call, hello } => self.worker_hello(now, call, hello, out),
+            Event::WorkerLeave { call, name, life } => self.worker_leave(now, call, &name, life, out),
+            Event::ClientHello { call, hello } => self.client_hello(now, call, hello, out),
+            Event::ClientLeave { call, name, incarnation } => {
+                self.client_leave(call, &name, incarnation, out);
+            }
+            Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
+            Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
+            Event::Watch => self.watch(now),
+        }
+        self.due = self.deadline();
+    }
+
+    /// Does what has come due.
+    pub fn tick(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        self.forgive_stall(now, out);
+        match self.link {
+            Link::Up => {
+                self.end_leases(now, out);
+                self.tick_slices(now, out);
+            }
+            Link::Confused(until) if until <= now => {
+                self.link = Link::Confused(now + CONFUSED_FOR);
+                self.ledger.void(false);
+                self.ledger.ask(TableOp::ReadShape, Expect::Shape, out);
+            }
+            _ => {}
+        }
+        self.due = self.deadline();
+    }
+
+    /// When [`Controller::tick`] wants to be called next; `None`: not before the next event.
+    pub fn deadline(&self) -> Option<Nanos> {
+        match self.link {
+            Link::Up => [self.lease_check, self.slices_due()].into_iter().flatten().min(),
+            Link::Confused(until) => Some(until),
+            Link::Down | Link::Reading(_) | Link::TooSmall => None,
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.shape.map_or(Epoch(0), |shape| shape.epoch)
+    }
+
+    /// Why nothing can be written to the switch now.
+    pub(crate) fn unreachable(&self) -> Option<Answer> {
+        match self.link {
+            Link::Up => None,
+            Link::Reading(_) => Some(wait(Waiting::ReadingBack, SOON)),
+            Link::Down | Link::Confused(_) => Some(wait(Waiting::SwitchDown, self.plan.renew_every)),
+            Link::TooSmall => {
+                let (slices, types) = self.shape.map_or((0, 0), |s| (s.slices, s.types));
+                Some(Answer::Refused { why: Refusal::SwitchTooSmall { slices, types } })
+            }
+        }
+    }
+
+    /// A key that is not 0 and not `old`.
+    pub(crate) fn new_key(&mut self, old: Key) -> Key {
+        loop {
+            let key = Key(self.rng.next_u32());
+            if key != Key(0) && key != old {
+                return key;
+            }
+        }
+    }
+
+    /// A lease starts or starts anew: look at it when it ends, if not before.
+    pub(crate) fn lease_started(&mut self, ends: Nanos) {
+        self.lease_check = Some(self.lease_check.map_or(ends, |check| check.min(ends)));
+    }
+
+    /// Reads everything again after an answer that fits no question.
+    pub(crate) fn confused(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        out.push(Action::Note(Note::SwitchConfused));
+        self.send_all_away(false, out);
+        self.link = Link::Confused(now + CONFUSED_FOR);
+    }
+
+    fn switch_down(&mut self, out: &mut Vec<Action>) {
+        if !matches!(self.link, Link::Down) {
+            out.push(Action::Note(Note::SwitchDown));
+        }
+        self.send_all_away(true, out);
+        self.link = Link::Down;
+    }
+
+    /// Answers everyone whose call waits for the switch: they have to ask again.
+    pub(crate) fn send_all_away(&mut self, gone: bool, out: &mut Vec<Action>) {
+        let mut calls = self.ledger.void(gone);
+        for (_, worker) in self.workers.iter_mut() {
+            calls.extend(worker.registration_mut().take_waiters().iter().map(|w| w.call));
+        }
+        for (_, client) in self.clients.iter_mut() {
+            calls.extend(client.registration_mut().take_waiters().iter().map(|w| w.call));
+        }
+        let retry_after = self.plan.renew_every;
+        for call in calls {
+            out.push(Action::Answer { call, answer: wait(Waiting::SwitchDown, retry_after) });
+        }
+    }
+
+    fn answered(&mut self, now: Nanos, answer: TableAnswer, out: &mut Vec<Action>) {
+        if matches!(self.link, Link::Down) {
+            return;
+        }
+        match (self.ledger.next(), answer) {
+            (Some(Expect::Ignored), _) | (Some(Expect::Done), TableAnswer::Done) => {}
+            (Some(Expect::Shape), TableAnswer::Shape(shape)) => self.switch_up(now, shape, out),
+            (Some(Expect::ReadBack), answer) => self.read_back_answered(now, answer, out),
+            (Some(Expect::Step(worker)), TableAnswer::Done) => self.step_done(now, worker, out),
+            (Some(Expect::Counters(worker)), TableAnswer::Worker(state)) => {
+                self.counters_read(now, worker, state, out);
+            }
+            (Some(Expect::Mark(worker)), TableAnswer::Slice(state)) => {
+                self.ring_read(now, worker, state, out);
+            }
+            (Some(Expect::Client(client)), TableAnswer::Done) => self.client_written(client, out),
+            (Some(Expect::Slice(slice)), TableAnswer::Slice(state)) => {
+                self.slice_read(now, slice, state, out);
+            }
+            (Some(Expect::Type(call)), TableAnswer::Done) => {
+                out.push(Action::Answer { call, answer: Answer::Done });
+            }
+            (Some(Expect::Type(call)), _) => {
+                let answer = wait(Waiting::SwitchDown, CONFUSED_FOR);
+                out.push(Action::Answer { call, answer });
+                self.confused(now, out);
+            }
+            _ => self.confused(now, out),
+        }
+    }
+
+    fn end_leases(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        if self.lease_check.is_none_or(|check| check > now) {
+            return;
+        }
+        let workers = self.end_worker_leases(now, out);
+        let clients = self.end_client_leases(now, out);
+        self.lease_check = [workers, clients].into_iter().flatten().min();
+    }
+
+    /// A controller that was not run could not hear renewals, so the leases prove nothing: all get time to renew.
+    fn forgive_stall(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        let Some(due) = self.due else { return };
+        let late = now.since(due);
+        if late <= self.plan.renew_every {
+            return;
+        }
+        self.due = None;
+        out.push(Action::Note(Note::Stalled { late_ms: late.0 / 1_000_000 }));
+        let heard = now - (self.plan.lease - self.plan.renew_every.times(2));
+        let workers = self.workers.iter_mut().map(|(_, w)| w.registration_mut());
+        for registration in workers.chain(self.clients.iter_mut().map(|(_, c)| c.registration_mut())) {
+            registration.renewed = registration.renewed.max(heard);
+        }
+    }
+}
+
+/// The map from types to slices as the plan has it.
+pub(crate) fn planned_types(plan: &Plan) -> BTreeMap<TaskType, SliceId> {
+    let of = |(i, slice): (usize, &crate::plan::SlicePlan)| {
+        let id = SliceId(i as u16);
+        slice.types.iter().map(move |t| (*t, id)).collect::<Vec<_>>()
+    };
+    plan.slices.iter().enumerate().flat_map(of).collect()
+}
+
+pub(crate) fn wait(why: Waiting, retry_after: Nanos) -> Answer {
+    Answer::Wait { why, retry_after }
+}
+
+/// A call that made room for a newer one of the same name.
+pub(crate) fn too_many(call: CallId) -> Action {
+    Action::Answer { call, answer: wait(Waiting::TooManyCalls, SOON) }
+}
+
+impl Wants {
+    /// What a waiting call hears when its host is registered and settled, if that is what it waited for.
+    pub(crate) fn settled(self, grant: impl FnOnce() -> Answer) -> Answer {
+        match self {
+            Self::Grant => grant(),
+            Self::Moved => Answer::Done,
+            Self::Left => wait(Waiting::Leaving, SOON),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What goes into a controller and what comes out: calls from hosts and people, answers, table operations.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::{
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+};
+use thiserror::Error;
+
+use crate::note::Note;
+use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
+
+/// The driver's name for a call that it wants answered. Each is answered exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+/// What a worker says of itself, the same in registration, renewal and heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerHello {
+    /// Its name, one holder at a time.
+    pub name: String,
+    /// 64 random bits per start of the host.
+    pub life: u64,
+    /// Where it sends from and is sent to.
+    pub at: Endpoint,
+    /// The slice it wants to join; empty for the first whose types it serves all. Heard when it joins; later
+    /// only the controller moves it.
+    pub slice: String,
+    /// The task types it serves.
+    pub types: Vec<TaskType>,
+    /// How many tasks it may have granted or held: 1 to 8.
+    pub quota: u8,
+    /// Tasks per second that it serves, as measured or declared; 0 for unknown.
+    pub capacity: u32,
+    /// The registration that it holds, if any.
+    pub held: Option<(WorkerId, Key, Generation)>,
+}
+
+/// What a client says of itself, the same in registration, renewal and heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientHello {
+    /// Its name, one holder at a time.
+    pub name: String,
+    /// 64 random bits per start of the host.
+    pub incarnation: Incarnation,
+    /// Where it sends from and is sent to.
+    pub at: Endpoint,
+    /// Its oldest outstanding sequence number, or the next: a new replay block starts there.
+    pub floor: Serial,
+    /// The registration that it holds, if any.
+    pub held: Option<(ClientId, Key)>,
+}
+
+/// What a controller is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A switch can be reached; its tables are read back before anyone is answered.
+    SwitchUp(Shape),
+    /// The switch cannot be reached. Answers to operations that are still open will never come.
+    SwitchDown,
+    /// The answer to the oldest open [`Action::Table`].
+    TableAnswered(TableAnswer),
+    /// A worker registers or renews.
+    WorkerHello {
+        /// To be answered with [`Answer::Worker`], `Wait` or `Refused`.
+        call: CallId,
+        /// The worker.
+        hello: WorkerHello,
+    },
+    /// A worker leaves for good.
+    WorkerLeave {
+        /// To be answered with [`Answer::Left`], `Wait` or `Refused`.
+        call: CallId,
+        /// Its name.
+        name: String,
+        /// Its life.
+        life: u64,
+    },
+    /// A client registers or renews.
+    ClientHello {
+        /// To be answered with [`Answer::Client`], `Wait` or `Refused`.
+        call: CallId,
+        /// The client.
+        hello: ClientHello,
+    },
+    /// A client leaves for good.
+    ClientLeave {
+        /// To be answered with [`Answer::Left`], `Wait` or `Refused`.
+        call: CallId,
+        /// Its name.
+        name: String,
+        /// Its life.
+        incarnation: Incarnation,
+    },
+    /// Move a worker to another slice.
+    MoveWorker {
+        /// To be answered with [`Answer::Done`], `Wait` or `Refused`.
+        call: CallId,
+        /// The worker's name.
+        name: String,
+        /// The slice's name.
+        slice: String,
+    },
+    /// Map a task type to a slice, or to none.
+    SetType {
+        /// To be answered with [`Answer::Done`], `Wait` or `Refused`.
+        call: CallId,
+        /// The type.
+        task_type: TaskType,
+        /// The slice's name.
+        slice: Option<String>,
+    },
+    /// Someone looks at the [`View`](crate::View): keep the slices' balances fresh for the next two seconds.
+    Watch,
+}
+
+/// What a controller wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Do this on the switch. Answers come back in the order of these.
+    Table(TableOp),
+    /// Answer a call.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// Its answer.
+        answer: Answer,
+    },
+    /// Something that people may want to see.
+    Note(Note),
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The worker holds this registration.
+    Worker(WorkerGrant),
+    /// The client holds this registration.
+    Client(ClientGrant),
+    /// The host has no registration any more.
+    Left {
+        /// The last `sent` number of a worker's last generation, if it is known: it may go when all up to this
+        /// came.
+        final_sent: Option<Serial>,
+    },
+    /// Not now: ask again.
+    Wait {
+        /// What for.
+        why: Waiting,
+        /// When to ask again, from now.
+        retry_after: Nanos,
+    },
+    /// No, and asking the same again will not help.
+    Refused {
+        /// Why, and what would help.
+        why: Refusal,
+    },
+    /// Done.
+    Done,
+}
+
+/// A worker's registration, and everything it needs to know to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerGrant {
+    /// Its index.
+    pub worker: WorkerId,
+    /// What it shows with each packet.
+    pub key: Key,
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// Its generation; strictly newer means: start the counters anew.
+    pub generation: Generation,
+    /// Where its tokens go.
+    pub slice: SliceId,
+    /// How many tasks it may have granted or held.
+    pub quota: u8,
+    /// Where its counters started in this generation.
+    pub start: Serial,
+    /// Where the switch is.
+    pub switch: Endpoint,
+    /// The last `sent` number of its previous generation, if there was one and it is known.
+    pub final_sent: Option<Serial>,
+    /// How long it keeps the ids of finished tasks.
+    pub retry_horizon: Nanos,
+    /// How long this registration stands.
+    pub lease: Nanos,
+    /// How often to renew it.
+    pub renew_every: Nanos,
+}
+
+/// A client's registration, and everything it needs to know to submit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientGrant {
+    /// Its index.
+    pub client: ClientId,
+    /// What it shows with each packet; a new one means that the replay block is new too.
+    pub key: Key,
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// Where the switch is.
+    pub switch: Endpoint,
+    /// How many tasks may be outstanding at once, each in a replay cell of its own.
+    pub replay_cells: u32,
+    /// Which slice each type goes to.
+    pub slices: Vec<(TaskType, SliceId)>,
+    /// How many tasks this client may have outstanding in each slice.
+    pub shares: Vec<(SliceId, u32)>,
+    /// How long this registration stands.
+    pub lease: Nanos,
+    /// How often to renew it.
+    pub renew_every: Nanos,
+}
+
+/// What a host is asked to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waiting {
+    /// The controller cannot reach the switch.
+    SwitchDown,
+    /// The controller reads its tables back from the switch.
+    ReadingBack,
+    /// After a read-back, rows whose names are not known yet may be this name's.
+    NamesUnknown,
+    /// Another life holds the name; its lease has to end first.
+    NameHeld,
+    /// The name's last registration is being taken down.
+    Leaving,
+    /// Indices or ring places are free again once stale tokens are swept out.
+    Sweeping,
+    /// Too many calls for one name at once; a newer one took this one's place.
+    TooManyCalls,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SwitchDown => "the controller cannot reach the switch",
+            Self::ReadingBack => "the controller is reading the switch's tables back",
+            Self::NamesUnknown => "the controller restarted and does not know yet who holds this name",
+            Self::NameHeld => "another life holds this name, until its lease ends",
+            Self::Leaving => "the last registration of this name is being taken down",
+            Self::Sweeping => "stale tokens are being swept to make room",
+            Self::TooManyCalls => "too many calls for this name at once",
+        })
+    }
+}
+
+/// Why a call is refused. Each says what would help.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Refusal {
+    /// Another host holds the name and keeps renewing it.
+    #[error("{name:?} is held by another host that keeps renewing it; choose another name")]
+    NameHeld {
+        /// The name.
+        name: String,
+    },
+    /// The name is empty or too long.
+    #[error("a name needs 1 to {NAME_BYTES_MAX} bytes")]
+    BadName,
+    /// The quota lies outside 1 to 8.
+    #[error("a quota of {quota} is outside 1 to {QUOTA_MAX}")]
+    BadQuota {
+        /// The quota.
+        quota: u8,
+    },
+    /// Too many task types.
+    #[error("a worker may serve at most {WORKER_TYPES_MAX} types")]
+    TooManyTypes,
+    /// No slice of that name.
+    #[error("there is no slice {asked:?}; known: {known}")]
+    UnknownSlice {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+    /// No slice whose types the worker serves all.
+    #[error("no slice takes only types that this worker serves ({served}); known: {known}")]
+    NoSliceForTypes {
+        /// The worker's types.
+        served: String,
+        /// The slices and their types.
+        known: String,
+    },
+    /// A worker's tokens may meet any task of its slice, and it does not serve all of them.
+    #[error(
+        "slice {slice:?} takes types {needed}, worker {worker:?} serves {served}; it has to serve all of them"
+    )]
+    TypesNotServed {
+        /// The worker.
+        worker: String,
+        /// The slice.
+        slice: String,
+        /// The slice's types.
+        needed: String,
+        /// The worker's types.
+        served: String,
+    },
+    /// No index is left.
+    #[error("the switch has room for {limit} hosts of this kind and all are registered")]
+    TableFull {
+        /// How many there can be.
+        limit: u16,
+    },
+    /// The slice's token ring cannot hold 8 more tokens.
+    #[error(
+        "slice {slice:?} has room for {limit} tokens and its workers may need them all; use another slice"
+    )]
+    RingFull {
+        /// The slice.
+        slice: String,
+        /// How many tokens it can hold.
+        limit: u32,
+    },
+    /// No worker of that name is registered.
+    #[error("no worker {name:?} is registered")]
+    UnknownWorker {
+        /// The name.
+        name: String,
+    },
+    /// The worker left or died before the move was done.
+    #[error("worker {name:?} is gone")]
+    WorkerGone {
+        /// The name.
+        name: String,
+    },
+    /// The type lies outside what the switch can map.
+    #[error("task type {task_type} is not below {limit}, which is what this switch can map")]
+    UnknownType {
+        /// The type.
+        task_type: TaskType,
+        /// How many types there can be.
+        limit: u16,
+    },
+    /// The switch is too small for the plan.
+    #[error("the switch has {slices} slices and {types} task types; the plan needs more")]
+    SwitchTooSmall {
+        /// How many slices it has.
+        slices: u16,
+        /// How many types it can map.
+        types: u16,
+    },
+}

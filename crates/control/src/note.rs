@@ -1,0 +1,184 @@
+//! What happened, for people: each note is one line in a log or a live view.
+
+use alloc::string::String;
+use core::fmt;
+
+use sluice_wire::{ClientId, Epoch, Generation, WorkerId};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A worker has its first generation and takes tasks.
+    WorkerJoined {
+        /// Its name.
+        name: String,
+        /// Its index.
+        worker: WorkerId,
+        /// Its slice's name.
+        slice: String,
+        /// Its generation.
+        generation: Generation,
+    },
+    /// A worker's lease ended without being renewed.
+    WorkerDied {
+        /// Its name; empty if it was never learnt.
+        name: String,
+        /// Its index.
+        worker: WorkerId,
+    },
+    /// A worker said that it leaves, and is gone.
+    WorkerLeft {
+        /// Its name.
+        name: String,
+        /// Its index.
+        worker: WorkerId,
+    },
+    /// A worker takes tasks of another slice.
+    WorkerMoved {
+        /// Its name.
+        name: String,
+        /// Its index.
+        worker: WorkerId,
+        /// Its new slice's name.
+        slice: String,
+        /// Its generation.
+        generation: Generation,
+    },
+    /// A client is registered.
+    ClientJoined {
+        /// Its name.
+        name: String,
+        /// Its index.
+        client: ClientId,
+    },
+    /// A client left.
+    ClientLeft {
+        /// Its name.
+        name: String,
+        /// Its index.
+        client: ClientId,
+    },
+    /// A client's lease ended without being renewed.
+    ClientDied {
+        /// Its name; empty if it was never learnt.
+        name: String,
+        /// Its index.
+        client: ClientId,
+    },
+    /// A slice has a worker and takes tasks.
+    SliceOpened {
+        /// Its name.
+        slice: String,
+    },
+    /// A slice has no worker and refuses tasks.
+    SliceClosed {
+        /// Its name.
+        slice: String,
+    },
+    /// A switch can be reached.
+    SwitchUp {
+        /// Its life.
+        epoch: Epoch,
+    },
+    /// The switch came back with empty registers: all hosts register anew.
+    SwitchRestarted {
+        /// Its life before.
+        before: Epoch,
+        /// Its life now.
+        epoch: Epoch,
+    },
+    /// The switch cannot be reached.
+    SwitchDown,
+    /// The switch's tables were read back.
+    ReadBack {
+        /// Workers that were found.
+        workers: usize,
+        /// Clients that were found.
+        clients: usize,
+    },
+    /// The switch answered what it could not have been asked; its tables are read again.
+    SwitchConfused,
+    /// The switch is too small for the plan.
+    SwitchTooSmall,
+    /// The controller itself was not called for so long that leases are no proof of anything; all were extended.
+    Stalled {
+        /// How late it was called, in milliseconds.
+        late_ms: u64,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WorkerJoined { name, worker, slice, generation } => {
+                write!(f, "worker {name} joined slice {slice} (index {worker}, generation {generation})")
+            }
+            Self::WorkerDied { name, worker } => {
+                write!(f, "worker {} died: lease ended", shown(name, worker.0))
+            }
+            Self::WorkerLeft { name, worker } => write!(f, "worker {} left", shown(name, worker.0)),
+            Self::WorkerMoved { name, worker, slice, generation } => {
+                write!(f, "worker {name} moved to slice {slice} (index {worker}, generation {generation})")
+            }
+            Self::ClientJoined { name, client } => write!(f, "client {name} joined (index {client})"),
+            Self::ClientLeft { name, client } => write!(f, "client {} left", shown(name, client.0)),
+            Self::ClientDied { name, client } => {
+                write!(f, "client {} died: lease ended", shown(name, client.0))
+            }
+            Self::SliceOpened { slice } => write!(f, "slice {slice} takes tasks"),
+            Self::SliceClosed { slice } => write!(f, "slice {slice} has no workers and refuses tasks"),
+            Self::SwitchUp { epoch } => write!(f, "switch up, epoch {epoch}"),
+            Self::SwitchRestarted { before, epoch } => {
+                write!(f, "switch restarted: epoch {before} is now {epoch}, hosts register anew")
+            }
+            Self::SwitchDown => f.write_str("switch cannot be reached"),
+            Self::ReadBack { workers, clients } => {
+                write!(f, "tables read back: {workers} workers, {clients} clients")
+            }
+            Self::SwitchConfused => {
+                f.write_str("switch gave an answer that fits no question; reading it again")
+            }
+            Self::SwitchTooSmall => f.write_str("switch is too small for the plan"),
+            Self::Stalled { late_ms } => {
+                write!(f, "controller was stopped for {late_ms} ms; leases extended")
+            }
+        }
+    }
+}
+
+/// A name, or the index of someone whose name was never learnt.
+struct Shown<'a>(&'a str, u16);
+
+fn shown(name: &str, index: u16) -> Shown<'_> {
+    Shown(name, index)
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { write!(f, "with index {}", self.1) } else { f.write_str(self.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_note_reads_as_one_line() {
+        let note = Note::WorkerMoved {
+            name: "w3".to_string(),
+            worker: WorkerId(3),
+            slice: "scan".to_string(),
+            generation: Generation(5),
+        };
+        assert_eq!(note.to_string(), "worker w3 moved to slice scan (index 3, generation 5)");
+    }
+
+    #[test]
+    fn a_worker_whose_name_was_never_learnt_is_shown_by_index() {
+        let note = Note::WorkerDied { name: String::new(), worker: WorkerId(7) };
+        assert_eq!(note.to_string(), "worker with index 7 died: lease ended");
+    }
+}

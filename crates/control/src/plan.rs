@@ -1,0 +1,226 @@
+//! What a controller is told at its start: slices, limits and times. Checked once; nothing later depends on luck.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
+use thiserror::Error;
+
+/// The largest quota of a worker: how many tasks it may have granted or held (Rain §3.2.2).
+pub const QUOTA_MAX: u8 = 8;
+
+/// The longest name of a slice, worker or client, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// The most task types that one worker may say it serves.
+pub const WORKER_TYPES_MAX: usize = 256;
+
+/// One slice: a queue in the switch, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlicePlan {
+    /// What people and workers call it.
+    pub name: String,
+    /// The task types that go to it at the start.
+    pub types: Vec<TaskType>,
+    /// How many tasks may wait (C). `None`: the longest wait times the slice's service rate.
+    pub limit: Option<u32>,
+}
+
+/// Everything that a controller is told at its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The slices; their order gives their indices.
+    pub slices: Vec<SlicePlan>,
+    /// Where hosts reach the switch.
+    pub switch: Endpoint,
+    /// How long a registration stands without being renewed.
+    pub lease: Nanos,
+    /// How often hosts renew.
+    pub renew_every: Nanos,
+    /// How long a task should wait at most: C is this times the slice's service rate.
+    pub max_wait: Nanos,
+    /// The hint that a REJECT carries.
+    pub retry_after: Nanos,
+    /// How long workers keep the ids of finished tasks: deadline + longest wait + packet lifetime.
+    pub retry_horizon: Nanos,
+    /// C of a slice whose workers have said nothing about their service rate.
+    pub unmeasured_limit: u32,
+    /// Where the counters of a worker start in each generation.
+    pub counters_start: Serial,
+}
+
+impl Plan {
+    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, a retry horizon
+    /// for deadlines of 5 s and packets that live 1 s.
+    pub fn new(switch: Endpoint, slices: Vec<SlicePlan>) -> Self {
+        let max_wait = Nanos::from_millis(20);
+        Self {
+            slices,
+            switch,
+            lease: Nanos::from_millis(1_000),
+            renew_every: Nanos::from_millis(250),
+            max_wait,
+            retry_after: Nanos::from_millis(5),
+            retry_horizon: Nanos::from_millis(5_000) + max_wait + Nanos::from_millis(1_000),
+            unmeasured_limit: 4_096,
+            counters_start: Serial(0),
+        }
+    }
+
+    /// Whether the plan can be run at all.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.slices.is_empty() {
+            return Err(PlanError::NoSlices);
+        }
+        if self.slices.len() > usize::from(u16::MAX) {
+            return Err(PlanError::TooManySlices { count: self.slices.len() });
+        }
+        for (i, slice) in self.slices.iter().enumerate() {
+            self.check_slice(i, slice)?;
+        }
+        self.check_times()
+    }
+
+    fn check_slice(&self, i: usize, slice: &SlicePlan) -> Result<(), PlanError> {
+        if slice.name.is_empty() || slice.name.len() > NAME_BYTES_MAX {
+            return Err(PlanError::SliceName { name: slice.name.clone() });
+        }
+        if slice.limit == Some(0) {
+            return Err(PlanError::NoLimit { slice: slice.name.clone() });
+        }
+        for earlier in &self.slices[..i] {
+            if earlier.name == slice.name {
+                return Err(PlanError::SliceTwice { slice: slice.name.clone() });
+            }
+            if let Some(&task_type) = slice.types.iter().find(|t| earlier.types.contains(t)) {
+                return Err(PlanError::TypeTwice {
+                    task_type,
+                    first: earlier.name.clone(),
+                    second: slice.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), PlanError> {
+        if self.renew_every == Nanos(0) || self.lease < self.renew_every.times(2) {
+            return Err(PlanError::Lease { lease: self.lease, renew_every: self.renew_every });
+        }
+        if self.max_wait == Nanos(0) || self.unmeasured_limit == 0 {
+            return Err(PlanError::NoWait);
+        }
+        Ok(())
+    }
+}
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// No slice at all: add one.
+    #[error("the plan has no slice: a rack needs at least one")]
+    NoSlices,
+    /// More slices than indices: merge some.
+    #[error("the plan has {count} slices; {} is the most that can be numbered", u16::MAX)]
+    TooManySlices {
+        /// How many there are.
+        count: usize,
+    },
+    /// A slice's name is empty or too long: rename it.
+    #[error("slice name {name:?}: 1 to {NAME_BYTES_MAX} bytes are needed")]
+    SliceName {
+        /// The name.
+        name: String,
+    },
+    /// Two slices have one name: rename one.
+    #[error("two slices are called {slice:?}")]
+    SliceTwice {
+        /// The name.
+        slice: String,
+    },
+    /// A type can go to one slice only: take it out of the other.
+    #[error("task type {task_type} goes to slice {first:?} and to slice {second:?}; keep it in one")]
+    TypeTwice {
+        /// The type.
+        task_type: TaskType,
+        /// The slice that names it first.
+        first: String,
+        /// The slice that names it again.
+        second: String,
+    },
+    /// A slice where nothing may wait: give it a limit of at least 1, or none.
+    #[error("slice {slice:?} has limit 0; leave it out, or let at least 1 task wait")]
+    NoLimit {
+        /// The slice.
+        slice: String,
+    },
+    /// One late heartbeat would end the lease: lengthen it.
+    #[error(
+        "a lease of {} ns renewed every {} ns would end at the first late renewal; it needs twice that at least",
+        lease.0, renew_every.0
+    )]
+    Lease {
+        /// The lease.
+        lease: Nanos,
+        /// The time between renewals.
+        renew_every: Nanos,
+    },
+    /// No task could wait: give a longest wait and a limit above zero.
+    #[error("max_wait and unmeasured_limit must be above 0, or no task could ever wait")]
+    NoWait,
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use super::*;
+
+    fn slice(name: &str, types: &[u16]) -> SlicePlan {
+        SlicePlan { name: name.to_string(), types: types.iter().map(|t| TaskType(*t)).collect(), limit: None }
+    }
+
+    fn plan(slices: Vec<SlicePlan>) -> Plan {
+        Plan::new(Endpoint::default(), slices)
+    }
+
+    #[test]
+    fn the_defaults_pass() {
+        assert_eq!(plan(vec![slice("get", &[1]), slice("scan", &[2])]).check(), Ok(()));
+    }
+
+    #[test]
+    fn a_plan_without_slices_is_refused() {
+        assert_eq!(plan(vec![]).check(), Err(PlanError::NoSlices));
+    }
+
+    #[test]
+    fn a_type_in_two_slices_is_refused_with_both_names() {
+        let error = plan(vec![slice("get", &[1, 3]), slice("scan", &[2, 3])]).check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "task type 3 goes to slice \"get\" and to slice \"scan\"; keep it in one"
+        );
+    }
+
+    #[test]
+    fn two_slices_of_one_name_are_refused() {
+        let error = plan(vec![slice("get", &[1]), slice("get", &[2])]).check();
+        assert_eq!(error, Err(PlanError::SliceTwice { slice: "get".to_string() }));
+    }
+
+    #[test]
+    fn a_lease_that_one_late_renewal_would_end_is_refused() {
+        let mut plan = plan(vec![slice("get", &[1])]);
+        plan.lease = Nanos::from_millis(300);
+        assert!(matches!(plan.check(), Err(PlanError::Lease { .. })));
+    }
+
+    #[test]
+    fn a_slice_in_which_nothing_may_wait_is_refused() {
+        let mut plan = plan(vec![slice("get", &[1])]);
+        plan.slices[0].limit = Some(0);
+        assert!(matches!(plan.check(), Err(PlanError::NoLimit { .. })));
+    }
+}

@@ -1,0 +1,229 @@
+//! Reading the tables back: a controller that starts, or finds its switch again, asks the switch for everything
+//! before it answers anyone.
+//!
+//! Rows keep their index, key, generation and life; what the switch does not know (names, quotas) is learnt from
+//! the first renewal. A change of generation that was cut short is not resumed: its worker is taken down as if it
+//! had died, and its host registers anew.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{ClientRow, Shape, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
+use sluice_wire::{ClientId, Epoch, Generation, Nanos, SliceId, TaskType, WorkerId};
+
+use crate::clients::Client;
+use crate::controller::{Controller, Link, planned_types};
+use crate::ledger::Expect;
+use crate::message::Action;
+use crate::note::Note;
+use crate::registration::Roll;
+use crate::slices::Slice;
+use crate::workers::{Fate, Worker};
+
+/// How many questions are open at once.
+const WINDOW: usize = 256;
+
+/// What was read so far.
+#[derive(Debug)]
+pub(crate) struct ReadBack {
+    /// The life that the controller knew before.
+    before: Option<Epoch>,
+    questions: u32,
+    asked: u32,
+    types: Vec<Option<SliceId>>,
+    slices: Vec<SliceState>,
+    workers: Vec<WorkerState>,
+    clients: Vec<Option<ClientRow>>,
+}
+
+impl ReadBack {
+    fn answers(&self) -> usize {
+        self.types.len() + self.slices.len() + self.workers.len() + self.clients.len()
+    }
+
+    /// The n-th question: types first, then slices, workers and clients.
+    fn question(n: u32, shape: &Shape, slices: u32) -> TableOp {
+        let types = u32::from(shape.types);
+        let workers = u32::from(shape.workers);
+        if n < types {
+            TableOp::ReadType(TaskType(n as u16))
+        } else if n < types + slices {
+            TableOp::ReadSlice(SliceId((n - types) as u16))
+        } else if n < types + slices + workers {
+            TableOp::ReadWorker(WorkerId((n - types - slices) as u16))
+        } else {
+            TableOp::ReadClient(ClientId((n - types - slices - workers) as u16))
+        }
+    }
+
+    fn take(&mut self, answer: TableAnswer) -> bool {
+        match answer {
+            TableAnswer::Type(slice) => self.types.push(slice),
+            TableAnswer::Slice(state) => self.slices.push(state),
+            TableAnswer::Worker(state) => self.workers.push(state),
+            TableAnswer::Client(row) => self.clients.push(row),
+            TableAnswer::Done | TableAnswer::OutOfRange | TableAnswer::Shape(_) => return false,
+        }
+        true
+    }
+}
+
+impl Controller {
+    /// A switch can be reached: forget what another life of it held, then read.
+    pub(crate) fn switch_up(&mut self, now: Nanos, shape: Shape, out: &mut Vec<Action>) {
+        let before = self.shape.replace(shape).map(|before| before.epoch);
+        if before == Some(shape.epoch) {
+            out.push(Action::Note(Note::SwitchUp { epoch: shape.epoch }));
+        } else {
+            out.push(Action::Note(before.map_or(Note::SwitchUp { epoch: shape.epoch }, |before| {
+                Note::SwitchRestarted { before, epoch: shape.epoch }
+            })));
+            self.forget_all(shape);
+        }
+        if !self.fits(shape) {
+            out.push(Action::Note(Note::SwitchTooSmall));
+            self.link = Link::TooSmall;
+            return;
+        }
+        let counts = [shape.types, shape.workers, shape.clients].map(u32::from);
+        let questions = counts.iter().sum::<u32>() + self.slices.len() as u32;
+        self.link = Link::Reading(ReadBack {
+            before,
+            questions,
+            asked: 0,
+            types: Vec::new(),
+            slices: Vec::new(),
+            workers: Vec::new(),
+            clients: Vec::new(),
+        });
+        self.read_on(now, out);
+    }
+
+    pub(crate) fn read_back_answered(&mut self, now: Nanos, answer: TableAnswer, out: &mut Vec<Action>) {
+        let Link::Reading(reading) = &mut self.link else { return };
+        if reading.take(answer) {
+            self.read_on(now, out);
+        } else {
+            self.confused(now, out);
+        }
+    }
+
+    fn fits(&self, shape: Shape) -> bool {
+        let highest = self.types.keys().next_back().map_or(0, |t| u32::from(t.0) + 1);
+        self.slices.len() <= usize::from(shape.slices) && highest <= u32::from(shape.types)
+    }
+
+    fn forget_all(&mut self, shape: Shape) {
+        self.workers = Roll::new(shape.workers);
+        self.generations = alloc::vec![Generation(0); usize::from(shape.workers)];
+        self.departed.clear();
+        self.clients = Roll::new(shape.clients);
+        self.slices = self.plan.slices.iter().map(Slice::new).collect();
+    }
+
+    /// Keeps the window full; when all is read, goes on from it.
+    fn read_on(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        let (Link::Reading(reading), Some(shape)) = (&mut self.link, self.shape) else { return };
+        let slices = self.slices.len() as u32;
+        while reading.asked < reading.questions && (reading.asked as usize) < reading.answers() + WINDOW {
+            let question = ReadBack::question(reading.asked, &shape, slices);
+            self.ledger.ask(question, Expect::ReadBack, out);
+            reading.asked += 1;
+        }
+        if reading.answers() < reading.questions as usize {
+            return;
+        }
+        let Link::Reading(reading) = core::mem::replace(&mut self.link, Link::Up) else { return };
+        let sizes = (reading.workers.len(), reading.clients.len(), reading.slices.len());
+        if sizes != (usize::from(shape.workers), usize::from(shape.clients), self.slices.len()) {
+            self.confused(now, out);
+            return;
+        }
+        self.go_on(now, &reading, out);
+    }
+
+    fn go_on(&mut self, now: Nanos, reading: &ReadBack, out: &mut Vec<Action>) {
+        for (slice, state) in self.slices.iter_mut().zip(&reading.slices) {
+            slice.restore(now, *state);
+        }
+        self.restore_types(reading.before.is_none(), &reading.types, out);
+        for (index, state) in reading.workers.iter().enumerate() {
+            self.restore_worker(now, index as u16, state, out);
+        }
+        for (index, row) in reading.clients.iter().enumerate() {
+            self.restore_client(now, index as u16, *row);
+        }
+        let (workers, clients) = (self.workers.iter().count(), self.clients.iter().count());
+        out.push(Action::Note(Note::ReadBack { workers, clients }));
+        for slice in 0..self.slices.len() {
+            self.refresh_slice(now, SliceId(slice as u16), out);
+        }
+        let going: Vec<_> = self.workers.iter().filter(|(_, w)| w.fate != Fate::Stays).collect();
+        let going: Vec<_> = going.into_iter().map(|(i, _)| WorkerId(i)).collect();
+        for worker in going {
+            self.settle_worker(now, worker, out);
+        }
+        let clients: Vec<_> = self.clients.iter().map(|(i, _)| ClientId(i)).collect();
+        for client in clients {
+            self.settle_client(client, out);
+        }
+        self.lease_started(now);
+    }
+
+    /// A controller that starts takes over what it finds mapped, since it may have been moved at run time; one that
+    /// knew the map before writes its own again.
+    fn restore_types(&mut self, fresh: bool, read: &[Option<SliceId>], out: &mut Vec<Action>) {
+        let mut wanted: BTreeMap<TaskType, SliceId> =
+            if fresh { planned_types(&self.plan) } else { self.types.clone() };
+        for (index, found) in read.iter().enumerate() {
+            let task_type = TaskType(index as u16);
+            if let Some(slice) = found.filter(|slice| fresh && self.slice_exists(*slice)) {
+                wanted.insert(task_type, slice);
+            }
+            let slice = wanted.get(&task_type).copied();
+            if slice != *found {
+                self.ledger.ask(TableOp::SetType(task_type, slice), Expect::Done, out);
+            }
+        }
+        self.types = wanted;
+    }
+
+    fn restore_worker(&mut self, now: Nanos, index: u16, state: &WorkerState, out: &mut Vec<Action>) {
+        let newest = &mut self.generations[usize::from(index)];
+        let of_row = state.row.map_or(Generation(0), |row| row.generation);
+        *newest = (*newest).max(state.generation_out).max(of_row);
+        let known = self.workers.remove(index);
+        let Some(row) = state.row else {
+            if let Some(gone) = known.filter(|w| w.in_switch) {
+                self.note_departure(WorkerId(index), &gone, out);
+            }
+            return;
+        };
+        let same = |w: &Worker| w.row.key == row.key && w.registration.life == row.life;
+        let mut worker = known.filter(same).unwrap_or_else(|| Worker::read_back(now, row));
+        self.restore_row(&mut worker, row, state);
+        self.workers.seat(index, worker);
+    }
+
+    fn restore_row(&self, worker: &mut Worker, row: WorkerRow, state: &WorkerState) {
+        let whole = row.open && row.generation == state.generation_out && self.slice_exists(row.slice);
+        worker.row = row;
+        worker.in_switch = true;
+        worker.counted = row.generation == state.generation_out;
+        worker.step = None;
+        worker.slice = row.slice;
+        worker.serves = whole.then_some(row.slice);
+        if !whole && worker.fate == Fate::Stays {
+            worker.fate = Fate::Dies;
+        }
+    }
+
+    fn restore_client(&mut self, now: Nanos, index: u16, row: Option<ClientRow>) {
+        let known = self.clients.remove(index);
+        let Some(row) = row else { return };
+        let same = |c: &Client| c.row.incarnation == row.incarnation;
+        let mut client = known.filter(same).unwrap_or_else(|| Client::read_back(now, row));
+        client.restore(row);
+        self.clients.seat(index, client);
+    }
+}

@@ -1,0 +1,227 @@
+//! Who holds which name and index: names, lives and leases, the same for workers and clients.
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sluice_wire::Nanos;
+
+use crate::message::CallId;
+
+/// How many leases another life asks in vain before it is told to give up.
+const LEASES_UNTIL_REFUSED: u64 = 3;
+
+/// How many calls may wait for one registration; past that the oldest is sent away.
+const WAITERS_MAX: usize = 16;
+
+/// A name, the life that holds it, and until when.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    /// `None` when the row was read back and its holder has not been heard since.
+    pub(crate) name: Option<String>,
+    pub(crate) life: u64,
+    pub(crate) renewed: Nanos,
+    rival: Option<Rival>,
+    waiters: Vec<Waiter>,
+}
+
+/// Another life that asks for a held name.
+#[derive(Debug)]
+struct Rival {
+    life: u64,
+    since: Nanos,
+    asked: Nanos,
+}
+
+/// A call to be answered when the registration stands as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiter {
+    pub(crate) call: CallId,
+    pub(crate) wants: Wants,
+}
+
+/// What a waiting call wants to hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    Grant,
+    Left,
+    Moved,
+}
+
+/// What another life that asks for a held name is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contest {
+    Wait,
+    GiveUp,
+}
+
+impl Registration {
+    pub(crate) fn new(name: Option<String>, life: u64, now: Nanos) -> Self {
+        Self { name, life, renewed: now, rival: None, waiters: Vec::new() }
+    }
+
+    pub(crate) fn ends(&self, lease: Nanos) -> Nanos {
+        self.renewed + lease
+    }
+
+    /// The name for notes: empty while it is not known.
+    pub(crate) fn shown(&self) -> String {
+        self.name.clone().unwrap_or_default()
+    }
+
+    /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder renewed
+    /// while it asked for long.
+    pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> Contest {
+        let asks_on = |r: &Rival| r.life == life && now.since(r.asked) <= lease;
+        if !self.rival.as_ref().is_some_and(asks_on) {
+            self.rival = Some(Rival { life, since: now, asked: now });
+            return Contest::Wait;
+        }
+        let Some(rival) = &mut self.rival else { return Contest::Wait };
+        rival.asked = now;
+        let long = now.since(rival.since) > lease.times(LEASES_UNTIL_REFUSED);
+        if long && self.renewed > rival.since { Contest::GiveUp } else { Contest::Wait }
+    }
+
+    /// Lets a call wait; the oldest that has to make room comes back.
+    pub(crate) fn wait(&mut self, waiter: Waiter) -> Option<Waiter> {
+        let oldest = (self.waiters.len() >= WAITERS_MAX).then(|| self.waiters.remove(0));
+        self.waiters.push(waiter);
+        oldest
+    }
+
+    pub(crate) fn take_waiters(&mut self) -> Vec<Waiter> {
+        core::mem::take(&mut self.waiters)
+    }
+}
+
+/// Someone who holds a registration.
+pub(crate) trait Holder {
+    fn registration(&self) -> &Registration;
+    fn registration_mut(&mut self) -> &mut Registration;
+}
+
+/// All registrations of one kind, by index and by name.
+#[derive(Debug)]
+pub(crate) struct Roll<T> {
+    seats: Vec<Option<T>>,
+    names: BTreeMap<String, u16>,
+    freed: Vec<u64>,
+    departures: u64,
+}
+
+impl<T: Holder> Roll<T> {
+    pub(crate) fn new(seats: u16) -> Self {
+        Self {
+            seats: (0..seats).map(|_| None).collect(),
+            names: BTreeMap::new(),
+            freed: alloc::vec![0; usize::from(seats)],
+            departures: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u16 {
+        self.seats.len() as u16
+    }
+
+    pub(crate) fn get(&self, index: u16) -> Option<&T> {
+        self.seats.get(usize::from(index))?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u16) -> Option<&mut T> {
+        self.seats.get_mut(usize::from(index))?.as_mut()
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Option<u16> {
+        self.names.get(name).copied()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &T)> {
+        self.seats.iter().enumerate().filter_map(|(i, seat)| Some((i as u16, seat.as_ref()?)))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u16, &mut T)> {
+        self.seats.iter_mut().enumerate().filter_map(|(i, seat)| Some((i as u16, seat.as_mut()?)))
+    }
+
+    /// The empty seat that has been empty longest, among those that `fit`.
+    pub(crate) fn vacant(&self, fit: impl Fn(u16) -> bool) -> Option<u16> {
+        let empty = (0..self.len()).filter(|i| self.get(*i).is_none() && fit(*i));
+        empty.min_by_key(|i| self.freed[usize::from(*i)])
+    }
+
+    /// Seats someone. The index has to be one of [`Roll::vacant`], or one that was just read back.
+    pub(crate) fn seat(&mut self, index: u16, holder: T) {
+        if let Some(name) = &holder.registration().name {
+            self.names.insert(name.clone(), index);
+        }
+        self.seats[usize::from(index)] = Some(holder);
+    }
+
+    /// Gives a name to a holder whose row was read back without one.
+    pub(crate) fn name(&mut self, index: u16, name: &str) {
+        if let Some(holder) = self.get_mut(index) {
+            holder.registration_mut().name = Some(name.to_string());
+            self.names.insert(name.to_string(), index);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, index: u16) -> Option<T> {
+        let holder = self.seats.get_mut(usize::from(index))?.take()?;
+        if let Some(name) = &holder.registration().name {
+            self.names.remove(name);
+        }
+        self.departures += 1;
+        self.freed[usize::from(index)] = self.departures;
+        Some(holder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Nanos = Nanos::from_millis(1_000);
+
+    fn held() -> Registration {
+        Registration::new(Some("w".to_string()), 1, Nanos(0))
+    }
+
+    #[test]
+    fn another_life_waits_while_the_holder_is_silent() {
+        let mut held = held();
+        for ms in (0..900).step_by(100) {
+            assert_eq!(held.contest(2, Nanos::from_millis(ms), LEASE), Contest::Wait);
+        }
+    }
+
+    #[test]
+    fn another_life_gives_up_when_the_holder_renewed_for_three_leases() {
+        let mut held = held();
+        let mut told = Vec::new();
+        for ms in (0..4_000).step_by(250) {
+            held.renewed = Nanos::from_millis(ms);
+            told.push(held.contest(2, Nanos::from_millis(ms), LEASE));
+        }
+        assert_eq!(told[12], Contest::Wait);
+        assert_eq!(told[13], Contest::GiveUp);
+    }
+
+    #[test]
+    fn a_rival_that_paused_starts_anew() {
+        let mut held = held();
+        held.contest(2, Nanos(0), LEASE);
+        held.renewed = Nanos::from_millis(5_000);
+        assert_eq!(held.contest(2, Nanos::from_millis(5_000), LEASE), Contest::Wait);
+    }
+
+    #[test]
+    fn the_oldest_call_makes_room_for_the_newest() {
+        let mut held = held();
+        let waiter = |n| Waiter { call: CallId(n), wants: Wants::Grant };
+        for n in 0..WAITERS_MAX as u64 {
+            assert_eq!(held.wait(waiter(n)), None);
+        }
+        assert_eq!(held.wait(waiter(99)), Some(waiter(0)));
+    }
+}

@@ -1,0 +1,326 @@
+//! Slices: how much may wait in each, who may have how much outstanding, and the broom.
+//!
+//! C is what the plan says, or the longest wait times the service rate that the slice's workers report. A slice
+//! without workers is closed, and its waiting tasks are swept out as REJECTs. Tokens that a change of generation
+//! made stale are swept out of their ring; until then they take room in it, and their index is not given away.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{SliceRow, SliceState, TableOp};
+use sluice_wire::{Generation, Nanos, Serial, SliceId, Sweep, SweepOf, WorkerId};
+
+use crate::controller::{Controller, SOON, wait};
+use crate::ledger::Expect;
+use crate::message::{Action, Answer, Refusal, Waiting};
+use crate::note::Note;
+use crate::plan::{QUOTA_MAX, SlicePlan};
+
+/// How often a slice is looked at while it is swept and the broom moves.
+const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
+
+/// How rarely, while the broom does not move.
+const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
+
+/// How long a broom may be about after it was sent.
+const BROOM_LIVES: Nanos = Nanos::from_millis(100);
+
+/// How many tasks' brooms are sent at once: a pass can reject one task only.
+const TASK_SWEEPS_MAX: u32 = 256;
+
+/// How many readings without waiting tasks end the sweep of a closed slice: the second one sees what was going
+/// round when it was closed.
+const CALM_READINGS: u8 = 2;
+
+/// How often balances are read while someone looks, and for how long after they last said so.
+const WATCH_EVERY: Nanos = Nanos::from_millis(100);
+const WATCH_FOR: Nanos = Nanos::from_millis(2_000);
+
+/// A measured C is changed when it is off by more than one part in this many.
+const LIMIT_SLACK: u32 = 8;
+
+/// One slice.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) name: String,
+    planned_limit: Option<u32>,
+    /// Its row as last written to the switch.
+    pub(crate) row: SliceRow,
+    /// Open workers.
+    pub(crate) serving: u32,
+    /// Their quotas together.
+    pub(crate) quotas: u32,
+    /// The last reading and when it came.
+    pub(crate) state: Option<(SliceState, Nanos)>,
+    stale: Vec<Stale>,
+    /// Readings without waiting tasks that are still needed, while it is closed.
+    calm_left: u8,
+    /// When to look at it next, and how often.
+    look: Option<Nanos>,
+    pace: Nanos,
+    /// Whether a reading is on its way.
+    asked: bool,
+    /// How far the last broom for tokens was sent, and when.
+    swept_to: Serial,
+    swept_at: Option<Nanos>,
+}
+
+/// Tokens in the ring that may be of a generation that is no more.
+#[derive(Debug)]
+struct Stale {
+    /// Whose; `None` for anyone's, after a read-back.
+    worker: Option<WorkerId>,
+    /// At most this many.
+    tokens: u32,
+    /// They are gone when as many tokens as this have left the ring.
+    until: Serial,
+    /// A broom was about and may have carried one of them past `until`: from this time on look once more.
+    again: Option<Nanos>,
+}
+
+impl Slice {
+    pub(crate) fn new(plan: &SlicePlan) -> Self {
+        Self {
+            name: plan.name.clone(),
+            planned_limit: plan.limit,
+            row: SliceRow::default(),
+            serving: 0,
+            quotas: 0,
+            state: None,
+            stale: Vec::new(),
+            calm_left: 0,
+            look: None,
+            pace: SWEEP_EVERY,
+            asked: false,
+            swept_to: Serial(0),
+            swept_at: None,
+        }
+    }
+
+    /// Starts anew from what was read back: any parked token may be stale.
+    pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
+        self.row = state.row;
+        self.state = Some((state, now));
+        self.stale.clear();
+        self.asked = false;
+        self.pace = SWEEP_EVERY;
+        self.swept_to = state.tokens_out;
+        self.swept_at = None;
+        let parked = state.tokens_in.since(state.tokens_out).max(0) as u32;
+        if parked > 0 {
+            self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again: None });
+        }
+        self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
+        self.look = self.is_dirty().then_some(now);
+    }
+
+    pub(crate) fn stale_tokens(&self) -> u32 {
+        self.stale.iter().map(|s| s.tokens).sum()
+    }
+
+    fn is_dirty(&self) -> bool {
+        !self.stale.is_empty() || self.calm_left > 0
+    }
+
+    /// Takes in a reading; says whether it differs from the last.
+    fn take(&mut self, now: Nanos, state: SliceState) -> bool {
+        let last = self.state.replace((state, now));
+        self.stale.retain_mut(|stale| {
+            if stale.again.is_some_and(|from| from <= now) {
+                stale.again = None;
+                stale.until = state.tokens_in;
+            }
+            stale.again.is_some() || state.tokens_out.since(stale.until) < 0
+        });
+        if self.calm_left > 0 {
+            self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
+        }
+        last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
+    }
+
+    /// How many entries a broom for tokens should visit now; `None` while one is still about.
+    fn token_sweep(&mut self, now: Nanos, state: SliceState, moved: bool) -> Option<u16> {
+        let entries = |s: &Stale| s.until.since(state.tokens_out).max(0) as u32;
+        let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
+        if moved && state.tokens_out.since(self.swept_to) < 0 {
+            return None;
+        }
+        let left = u16::try_from(left).unwrap_or(u16::MAX);
+        self.swept_to = state.tokens_out.plus(u32::from(left));
+        self.swept_at = Some(now);
+        Some(left)
+    }
+}
+
+impl Controller {
+    /// Writes a slice's row if what it should be has changed: its workers, their quotas or their rates.
+    pub(crate) fn refresh_slice(&mut self, now: Nanos, id: SliceId, out: &mut Vec<Action>) {
+        let (serving, quotas, rate) = self.served(id);
+        let up = self.unreachable().is_none();
+        let ring = self.shape.map_or(u32::MAX, |shape| shape.tasks_per_slice);
+        let unmeasured = self.plan.unmeasured_limit;
+        let wait_ns = u128::from(self.plan.max_wait.0);
+        let retry_after = self.plan.retry_after;
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
+        (slice.serving, slice.quotas) = (serving, quotas);
+        if !up {
+            return;
+        }
+        let measured = rate.map(|rate| u128::from(rate) * wait_ns / 1_000_000_000);
+        let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+        let limit = slice.planned_limit.or(measured).unwrap_or(unmeasured).clamp(1, ring.max(1));
+        let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
+        let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
+        let limit = if keep && (serving == 0 || close_enough) { slice.row.limit } else { limit };
+        let row = SliceRow { open: serving > 0, limit, retry_after };
+        let was = core::mem::replace(&mut slice.row, row);
+        if was == row {
+            return;
+        }
+        self.ledger.ask(TableOp::SetSlice(id, row), Expect::Done, out);
+        self.slice_turned(now, id, was.open, out);
+    }
+
+    /// Tokens of a worker that entered the ring before this reading are stale.
+    pub(crate) fn mark_stale(&mut self, now: Nanos, id: SliceId, worker: WorkerId, state: SliceState) {
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
+        let broom_about = slice.swept_at.is_some_and(|at| now.since(at) < BROOM_LIVES);
+        let again = broom_about.then_some(now + SWEEP_EVERY);
+        let tokens = u32::from(QUOTA_MAX);
+        slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in, again });
+        slice.take(now, state);
+        self.sweep_soon(now, id);
+    }
+
+    pub(crate) fn sweep_soon(&mut self, now: Nanos, id: SliceId) {
+        if let Some(slice) = self.slices.get_mut(usize::from(id.0)).filter(|s| s.is_dirty()) {
+            slice.pace = SWEEP_EVERY;
+            slice.look = Some(slice.look.map_or(now, |look| look.min(now)));
+        }
+    }
+
+    /// Whether tokens of older generations of this index may lie in a ring.
+    pub(crate) fn is_unswept(&self, worker: WorkerId, newest: Generation) -> bool {
+        let mine = |s: &Stale| match s.worker {
+            Some(w) => w == worker,
+            None => newest != Generation(0),
+        };
+        self.slices.iter().any(|slice| slice.stale.iter().any(mine))
+    }
+
+    /// Whether a slice's ring can hold the tokens of one more worker.
+    pub(crate) fn check_room(&self, id: SliceId) -> Result<(), Answer> {
+        let (Some(slice), Some(shape)) = (self.slices.get(usize::from(id.0)), self.shape) else {
+            return Err(wait(Waiting::SwitchDown, SOON));
+        };
+        let workers = self.workers.iter().filter(|(_, w)| w.needs_room_in(id)).count() as u32;
+        let live = (workers + 1) * u32::from(QUOTA_MAX);
+        let limit = shape.tokens_per_slice;
+        if live > limit {
+            return Err(Answer::Refused { why: Refusal::RingFull { slice: slice.name.clone(), limit } });
+        }
+        if live + slice.stale_tokens() > limit {
+            return Err(wait(Waiting::Sweeping, SOON));
+        }
+        Ok(())
+    }
+
+    /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out.
+    pub(crate) fn share(&self, id: SliceId, clients: u32) -> u32 {
+        let of = |slice: &Slice| (slice.row.limit.saturating_add(slice.quotas) / clients.max(1)).max(1);
+        self.slices.get(usize::from(id.0)).map_or(1, of)
+    }
+
+    pub(crate) fn slice_read(&mut self, now: Nanos, id: SliceId, state: SliceState, out: &mut Vec<Action>) {
+        let epoch = self.epoch();
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
+        slice.asked = false;
+        let moved = slice.take(now, state);
+        if !slice.is_dirty() {
+            slice.look = None;
+            return;
+        }
+        slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };
+        slice.look = Some(now + slice.pace);
+        let token_sweep = slice.token_sweep(now, state, moved);
+        let waiting = if slice.calm_left > 0 { state.balance.min(0).unsigned_abs() } else { 0 };
+        let mut inject = |of, left| {
+            let sweep = Sweep { epoch, slice: id, of, left, carried: None };
+            self.ledger.ask(TableOp::Inject(sweep), Expect::Done, out);
+        };
+        if let Some(left) = token_sweep {
+            inject(SweepOf::Tokens, left);
+        }
+        for _ in 0..waiting.min(TASK_SWEEPS_MAX) {
+            inject(SweepOf::Tasks, u16::try_from(waiting).unwrap_or(u16::MAX));
+        }
+    }
+
+    /// Someone looks: keep the balances fresh.
+    pub(crate) fn watch(&mut self, now: Nanos) {
+        if self.watched_until <= now {
+            self.watch_next = now;
+        }
+        self.watched_until = now + WATCH_FOR;
+    }
+
+    pub(crate) fn tick_slices(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        let watched = now < self.watched_until && self.watch_next <= now;
+        if watched {
+            self.watch_next = now + WATCH_EVERY;
+        }
+        for index in 0..self.slices.len() {
+            let slice = &mut self.slices[index];
+            let due = slice.look.is_some_and(|look| look <= now);
+            if due {
+                slice.look = None;
+            }
+            if due || watched {
+                self.ask_slice(SliceId(index as u16), out);
+            }
+        }
+    }
+
+    pub(crate) fn slices_due(&self) -> Option<Nanos> {
+        let watch = (self.watch_next < self.watched_until).then_some(self.watch_next);
+        self.slices.iter().map(|slice| slice.look).chain([watch]).flatten().min()
+    }
+
+    fn ask_slice(&mut self, id: SliceId, out: &mut Vec<Action>) {
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)).filter(|s| !s.asked) else { return };
+        slice.asked = true;
+        self.ledger.ask(TableOp::ReadSlice(id), Expect::Slice(id), out);
+    }
+
+    /// Open workers of a slice, their quotas, and their service rate per second, where they reported any: the rest
+    /// are taken to be like those.
+    fn served(&self, id: SliceId) -> (u32, u32, Option<u64>) {
+        let (mut serving, mut quotas, mut known, mut rate) = (0, 0, 0, 0);
+        for (_, worker) in self.workers.iter().filter(|(_, w)| w.serves == Some(id)) {
+            serving += 1;
+            quotas += u32::from(worker.quota);
+            known += u64::from(worker.capacity > 0);
+            rate += u64::from(worker.capacity);
+        }
+        (serving, quotas, (known > 0).then(|| rate * u64::from(serving) / known))
+    }
+
+    /// A slice was opened or closed, or neither.
+    fn slice_turned(&mut self, now: Nanos, id: SliceId, was_open: bool, out: &mut Vec<Action>) {
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
+        let name = slice.name.clone();
+        match (was_open, slice.row.open) {
+            (false, true) => {
+                slice.calm_left = 0;
+                out.push(Action::Note(Note::SliceOpened { slice: name }));
+            }
+            (true, false) => {
+                slice.calm_left = CALM_READINGS;
+                out.push(Action::Note(Note::SliceClosed { slice: name }));
+                self.ledger.ask(TableOp::Drain, Expect::Done, out);
+                self.sweep_soon(now, id);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Which slice serves which task types, and whether a worker can serve them too.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sluice_wire::tables::TableOp;
+use sluice_wire::{SliceId, TaskType};
+
+use crate::controller::{Controller, SOON, wait};
+use crate::ledger::Expect;
+use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerHello};
+use crate::workers::{Fate, listed};
+
+/// How many open questions to the switch there may be when a type is to be mapped.
+const OPEN_MAX: usize = 4_096;
+
+impl Controller {
+    pub(crate) fn set_type(
+        &mut self,
+        call: CallId,
+        task_type: TaskType,
+        slice: Option<String>,
+        out: &mut Vec<Action>,
+    ) {
+        match self.check_type(task_type, slice) {
+            Ok(slice) => {
+                match slice {
+                    Some(slice) => self.types.insert(task_type, slice),
+                    None => self.types.remove(&task_type),
+                };
+                self.ledger.ask(TableOp::SetType(task_type, slice), Expect::Type(call), out);
+            }
+            Err(answer) => out.push(Action::Answer { call, answer }),
+        }
+    }
+
+    /// The slice that a newcomer asks for, or the first whose types it serves all.
+    pub(crate) fn slice_for(&self, hello: &WorkerHello) -> Result<SliceId, Refusal> {
+        if !hello.slice.is_empty() {
+            let slice = self.slice_called(&hello.slice)?;
+            return self.check_served(&hello.name, &hello.types, slice).map(|()| slice);
+        }
+        let serves = |slice: &SliceId| {
+            let needed = self.types_of(*slice);
+            !needed.is_empty() && needed.iter().all(|t| hello.types.contains(t))
+        };
+        (0..self.slices.len()).map(|i| SliceId(i as u16)).find(serves).ok_or_else(|| {
+            Refusal::NoSliceForTypes { served: listed(&hello.types), known: self.known_slices() }
+        })
+    }
+
+    pub(crate) fn slice_called(&self, name: &str) -> Result<SliceId, Refusal> {
+        let unknown = || Refusal::UnknownSlice { asked: name.to_string(), known: self.known_slices() };
+        let index = self.slices.iter().position(|s| s.name == name).ok_or_else(unknown)?;
+        Ok(SliceId(index as u16))
+    }
+
+    /// A worker's token may meet any task of its slice, so it has to serve all of the slice's types.
+    pub(crate) fn check_served(
+        &self,
+        worker: &str,
+        types: &[TaskType],
+        slice: SliceId,
+    ) -> Result<(), Refusal> {
+        let needed = self.types_of(slice);
+        if needed.iter().all(|t| types.contains(t)) {
+            return Ok(());
+        }
+        Err(Refusal::TypesNotServed {
+            worker: worker.to_string(),
+            slice: self.slice_name(slice),
+            needed: listed(&needed),
+            served: listed(types),
+        })
+    }
+
+    pub(crate) fn slice_exists(&self, slice: SliceId) -> bool {
+        usize::from(slice.0) < self.slices.len()
+    }
+
+    pub(crate) fn slice_name(&self, slice: SliceId) -> String {
+        self.slices.get(usize::from(slice.0)).map_or_else(String::new, |s| s.name.clone())
+    }
+
+    pub(crate) fn types_of(&self, slice: SliceId) -> Vec<TaskType> {
+        self.types.iter().filter(|(_, s)| **s == slice).map(|(t, _)| *t).collect()
+    }
+
+    fn check_type(&self, task_type: TaskType, slice: Option<String>) -> Result<Option<SliceId>, Answer> {
+        if let Some(answer) = self.unreachable() {
+            return Err(answer);
+        }
+        if self.ledger.len() > OPEN_MAX {
+            return Err(wait(Waiting::TooManyCalls, SOON));
+        }
+        let limit = self.shape.map_or(0, |shape| shape.types);
+        if task_type.0 >= limit {
+            return Err(Answer::Refused { why: Refusal::UnknownType { task_type, limit } });
+        }
+        let Some(name) = slice else { return Ok(None) };
+        let slice = self.slice_called(&name).map_err(|why| Answer::Refused { why })?;
+        let members = || self.workers.iter().filter(|(_, w)| w.slice == slice && w.fate == Fate::Stays);
+        if members().any(|(_, w)| w.registration.name.is_none()) {
+            return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
+        }
+        if let Some((_, worker)) = members().find(|(_, w)| !w.types.contains(&task_type)) {
+            return Err(Answer::Refused {
+                why: Refusal::TypesNotServed {
+                    worker: worker.registration.shown(),
+                    slice: name,
+                    needed: task_type.to_string(),
+                    served: listed(&worker.types),
+                },
+            });
+        }
+        Ok(Some(slice))
+    }
+
+    /// The slices and their types, for someone who asked for another.
+    fn known_slices(&self) -> String {
+        let of = |(i, slice): (usize, &crate::slices::Slice)| {
+            alloc::format!("{} (types {})", slice.name, listed(&self.types_of(SliceId(i as u16))))
+        };
+        self.slices.iter().enumerate().map(of).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,175 @@
+//! What a controller knows, as plain data for people: `sluice status` and the live view.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, SliceId, TaskType, WorkerId};
+
+use crate::controller::{Controller, Link};
+use crate::registration::Holder;
+use crate::workers::{Fate, Worker};
+
+/// Everything at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The switch's life, as last known; 0 before the first.
+    pub epoch: Epoch,
+    /// How the controller stands with the switch.
+    pub link: LinkState,
+    /// The slices, by index.
+    pub slices: Vec<SliceView>,
+    /// The workers, by index.
+    pub workers: Vec<WorkerView>,
+    /// The clients, by index.
+    pub clients: Vec<ClientView>,
+}
+
+/// How a controller stands with its switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkState {
+    /// It cannot be reached.
+    Down,
+    /// Its tables are being read.
+    Reading,
+    /// All is well.
+    Up,
+    /// It is too small for the plan.
+    TooSmall,
+}
+
+/// One slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SliceView {
+    /// Its index.
+    pub slice: SliceId,
+    /// Its name.
+    pub name: String,
+    /// The types that go to it.
+    pub types: Vec<TaskType>,
+    /// Whether it takes tasks.
+    pub open: bool,
+    /// How many tasks may wait (C).
+    pub limit: u32,
+    /// Workers that serve it now.
+    pub workers: u32,
+    /// Their quotas together (ΣN).
+    pub quotas: u32,
+    /// Tokens parked if positive, tasks waiting if negative; `None` until it was read.
+    pub balance: Option<i32>,
+    /// How old `balance` is.
+    pub balance_age: Nanos,
+    /// At most this many tokens in its ring are stale and not swept yet.
+    pub stale_tokens: u32,
+}
+
+/// One worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerView {
+    /// Its index.
+    pub worker: WorkerId,
+    /// Its name; empty until a renewal tells it after a read-back.
+    pub name: String,
+    /// Its slice.
+    pub slice: SliceId,
+    /// Its generation.
+    pub generation: Generation,
+    /// What it is doing.
+    pub phase: WorkerPhase,
+    /// Its quota (N).
+    pub quota: u8,
+    /// Tasks per second as it reports them; 0 while unknown.
+    pub capacity: u32,
+    /// Where it is.
+    pub at: Endpoint,
+    /// How long ago it renewed.
+    pub renewed_ago: Nanos,
+}
+
+/// What a worker is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkerPhase {
+    /// Its first generation is being opened.
+    Joining,
+    /// It takes tasks.
+    Open,
+    /// Its generation or its row is being changed.
+    Changing,
+    /// It said that it leaves.
+    Leaving,
+    /// Its lease ended.
+    Dying,
+}
+
+/// One client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientView {
+    /// Its index.
+    pub client: ClientId,
+    /// Its name; empty until a renewal tells it after a read-back.
+    pub name: String,
+    /// Where it is.
+    pub at: Endpoint,
+    /// How long ago it renewed.
+    pub renewed_ago: Nanos,
+}
+
+impl Controller {
+    /// What is known now. Send [`Event::Watch`](crate::Event::Watch) while looking, to keep balances fresh.
+    pub fn view(&self, now: Nanos) -> View {
+        View {
+            epoch: self.epoch(),
+            link: match self.link {
+                Link::Down | Link::Confused(_) => LinkState::Down,
+                Link::Reading(_) => LinkState::Reading,
+                Link::Up => LinkState::Up,
+                Link::TooSmall => LinkState::TooSmall,
+            },
+            slices: (0..self.slices.len()).map(|i| self.slice_view(SliceId(i as u16), now)).collect(),
+            workers: self.workers.iter().map(|(i, w)| worker_view(WorkerId(i), w, now)).collect(),
+            clients: (self.clients.iter())
+                .map(|(i, client)| ClientView {
+                    client: ClientId(i),
+                    name: client.registration().shown(),
+                    at: client.at,
+                    renewed_ago: now.since(client.registration().renewed),
+                })
+                .collect(),
+        }
+    }
+
+    fn slice_view(&self, id: SliceId, now: Nanos) -> SliceView {
+        let slice = &self.slices[usize::from(id.0)];
+        SliceView {
+            slice: id,
+            name: slice.name.clone(),
+            types: self.types_of(id),
+            open: slice.row.open,
+            limit: slice.row.limit,
+            workers: slice.serving,
+            quotas: slice.quotas,
+            balance: slice.state.map(|(state, _)| state.balance),
+            balance_age: slice.state.map_or(Nanos(0), |(_, read)| now.since(read)),
+            stale_tokens: slice.stale_tokens(),
+        }
+    }
+}
+
+fn worker_view(id: WorkerId, worker: &Worker, now: Nanos) -> WorkerView {
+    WorkerView {
+        worker: id,
+        name: worker.registration().shown(),
+        slice: worker.row.slice,
+        generation: worker.row.generation,
+        phase: match worker.fate {
+            Fate::Leaves => WorkerPhase::Leaving,
+            Fate::Dies => WorkerPhase::Dying,
+            Fate::Stays if !worker.in_switch => WorkerPhase::Joining,
+            Fate::Stays if worker.is_settled() => WorkerPhase::Open,
+            Fate::Stays => WorkerPhase::Changing,
+        },
+        quota: worker.quota,
+        capacity: worker.capacity,
+        at: worker.at,
+        renewed_ago: now.since(worker.registration().renewed),
+    }
+}

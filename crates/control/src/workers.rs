@@ -1,0 +1,403 @@
+//! Workers: how they join, renew, move, leave and die. How a change reaches the switch stands in `change`.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sluice_wire::tables::WorkerRow;
+use sluice_wire::{Endpoint, Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
+
+use crate::change::Step;
+use crate::controller::{Controller, SOON, too_many, wait};
+use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
+use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::registration::{Contest, Holder, Registration, Waiter, Wants};
+
+/// An index that came this far is not given away again in this epoch.
+const GENERATION_MAX: Generation = Generation(u32::MAX - 16);
+
+/// A registered worker.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) registration: Registration,
+    /// Its row as last written to the switch, or as it will be first.
+    pub(crate) row: WorkerRow,
+    /// Whether the switch has a row for it.
+    pub(crate) in_switch: bool,
+    /// Whether the counters in the switch belong to the row's generation.
+    pub(crate) counted: bool,
+    /// Where it should be.
+    pub(crate) at: Endpoint,
+    /// The slice that it should be in.
+    pub(crate) slice: SliceId,
+    /// The slice in which it is open.
+    pub(crate) serves: Option<SliceId>,
+    pub(crate) types: Vec<TaskType>,
+    pub(crate) quota: u8,
+    /// Tasks per second; 0 while unknown.
+    pub(crate) capacity: u32,
+    pub(crate) fate: Fate,
+    pub(crate) step: Option<Step>,
+    /// The final `sent` of its last generation.
+    pub(crate) final_sent: Option<Serial>,
+}
+
+/// Whether a host stays registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Stays,
+    Leaves,
+    Dies,
+}
+
+impl Holder for Worker {
+    fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    fn registration_mut(&mut self) -> &mut Registration {
+        &mut self.registration
+    }
+}
+
+impl Worker {
+    /// A worker that was just admitted; the switch knows nothing of it yet.
+    pub(crate) fn joining(now: Nanos, hello: WorkerHello, row: WorkerRow) -> Self {
+        Self {
+            registration: Registration::new(Some(hello.name), hello.life, now),
+            at: row.at,
+            slice: row.slice,
+            row,
+            in_switch: false,
+            counted: false,
+            serves: None,
+            types: hello.types,
+            quota: hello.quota,
+            capacity: hello.capacity,
+            fate: Fate::Stays,
+            step: None,
+            final_sent: None,
+        }
+    }
+
+    /// A row that was read back; its host has not been heard yet.
+    pub(crate) fn read_back(now: Nanos, row: WorkerRow) -> Self {
+        Self {
+            registration: Registration::new(None, row.life, now),
+            at: row.at,
+            slice: row.slice,
+            row,
+            in_switch: true,
+            counted: true,
+            serves: None,
+            types: Vec::new(),
+            quota: QUOTA_MAX,
+            capacity: 0,
+            fate: Fate::Stays,
+            step: None,
+            final_sent: None,
+        }
+    }
+
+    /// Whether the switch has it as it should be.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.step.is_none()
+            && self.fate == Fate::Stays
+            && self.in_switch
+            && self.row.open
+            && self.row.at == self.at
+            && self.row.slice == self.slice
+    }
+
+    /// Whether tokens of it may be in this slice's ring, now or soon.
+    pub(crate) fn needs_room_in(&self, slice: SliceId) -> bool {
+        self.row.slice == slice || self.slice == slice
+    }
+}
+
+impl Controller {
+    pub(crate) fn worker_hello(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        hello: WorkerHello,
+        out: &mut Vec<Action>,
+    ) {
+        if let Err(why) = check_hello(&hello) {
+            out.push(Action::Answer { call, answer: Answer::Refused { why } });
+            return;
+        }
+        let index = self.find_worker(&hello);
+        let answer = match index.and_then(|i| Some((i, self.workers.get(i)?.registration.life))) {
+            Some((index, life)) if life == hello.life => self.renew_worker(now, call, index, &hello, out),
+            Some((index, _)) => Some(self.contest_worker(now, index, &hello)),
+            None => self.join_worker(now, call, hello, out),
+        };
+        if let Some(answer) = answer {
+            out.push(Action::Answer { call, answer });
+        }
+    }
+
+    pub(crate) fn worker_leave(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        name: &str,
+        life: u64,
+        out: &mut Vec<Action>,
+    ) {
+        if let Some(answer) = self.unreachable() {
+            out.push(Action::Answer { call, answer });
+            return;
+        }
+        let held = |i: &u16| self.workers.get(*i).is_some_and(|w| w.registration.life == life);
+        let nameless = || self.nameless_worker(|w| w.registration.life == life);
+        let Some(index) = self.workers.by_name(name).filter(held).or_else(nameless) else {
+            let final_sent = self.departed.iter().rev().find(|d| d.0 == life).and_then(|d| d.1);
+            out.push(Action::Answer { call, answer: Answer::Left { final_sent } });
+            return;
+        };
+        if let Some(worker) = self.workers.get_mut(index) {
+            worker.fate = Fate::Leaves;
+        }
+        self.let_worker_wait(index, Waiter { call, wants: Wants::Left }, out);
+        self.settle_worker(now, WorkerId(index), out);
+    }
+
+    pub(crate) fn move_worker(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        name: &str,
+        slice: &str,
+        out: &mut Vec<Action>,
+    ) {
+        match self.admit_move(name, slice) {
+            Ok((index, slice)) => {
+                if let Some(worker) = self.workers.get_mut(index) {
+                    worker.slice = slice;
+                }
+                self.let_worker_wait(index, Waiter { call, wants: Wants::Moved }, out);
+                self.settle_worker(now, WorkerId(index), out);
+            }
+            Err(answer) => out.push(Action::Answer { call, answer }),
+        }
+    }
+
+    /// Ends the leases that were not renewed; gives the end of the next one.
+    pub(crate) fn end_worker_leases(&mut self, now: Nanos, out: &mut Vec<Action>) -> Option<Nanos> {
+        let lease = self.plan.lease;
+        let mut next: Option<Nanos> = None;
+        let mut ended = Vec::new();
+        for (index, worker) in self.workers.iter_mut().filter(|(_, w)| w.fate == Fate::Stays) {
+            let ends = worker.registration.ends(lease);
+            if ends <= now {
+                worker.fate = Fate::Dies;
+                ended.push(WorkerId(index));
+            } else {
+                next = Some(next.map_or(ends, |n| n.min(ends)));
+            }
+        }
+        for worker in ended {
+            self.settle_worker(now, worker, out);
+        }
+        next
+    }
+
+    /// Answers everyone who waits for a worker that now stands as asked.
+    pub(crate) fn answer_worker(&mut self, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(id.0) else { return };
+        let waiters = worker.registration.take_waiters();
+        for Waiter { call, wants } in waiters {
+            if let Some(worker) = self.workers.get(id.0) {
+                let answer = wants.settled(|| Answer::Worker(self.worker_grant(id, worker)));
+                out.push(Action::Answer { call, answer });
+            }
+        }
+    }
+
+    /// The name's holder, or a row without a name that this worker proves to be its own.
+    fn find_worker(&mut self, hello: &WorkerHello) -> Option<u16> {
+        if let Some(index) = self.workers.by_name(&hello.name) {
+            return Some(index);
+        }
+        let index = self.nameless_worker(|w| w.registration.life == hello.life)?;
+        let held = |(id, key, _): (WorkerId, _, Generation)| {
+            self.workers.get(id.0).is_some_and(|w| w.registration.name.is_none() && w.row.key == key)
+        };
+        let index = hello.held.filter(|h| held(*h)).map_or(index, |(id, _, _)| id.0);
+        self.workers.name(index, &hello.name);
+        Some(index)
+    }
+
+    fn nameless_worker(&self, fit: impl Fn(&Worker) -> bool) -> Option<u16> {
+        self.workers.iter().find(|(_, w)| w.registration.name.is_none() && fit(w)).map(|(i, _)| i)
+    }
+
+    fn renew_worker(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        index: u16,
+        hello: &WorkerHello,
+        out: &mut Vec<Action>,
+    ) -> Option<Answer> {
+        let worker = self.workers.get(index)?;
+        if worker.fate != Fate::Stays {
+            return Some(wait(Waiting::Leaving, SOON));
+        }
+        let slice = worker.slice;
+        if worker.types != hello.types
+            && let Err(why) = self.check_served(&hello.name, &hello.types, slice)
+        {
+            return Some(Answer::Refused { why });
+        }
+        let worker = self.workers.get_mut(index)?;
+        worker.registration.renewed = now;
+        worker.at = hello.at;
+        worker.types.clone_from(&hello.types);
+        let counts = (worker.quota, worker.capacity) != (hello.quota, hello.capacity);
+        (worker.quota, worker.capacity) = (hello.quota, hello.capacity);
+        let (settled, serves) = (worker.is_settled(), worker.serves);
+        let unreachable = self.unreachable();
+        if settled && !matches!(unreachable, Some(Answer::Wait { why: Waiting::ReadingBack, .. })) {
+            if let Some(slice) = serves.filter(|_| counts) {
+                self.refresh_slice(now, slice, out);
+            }
+            let worker = self.workers.get(index)?;
+            return Some(Answer::Worker(self.worker_grant(WorkerId(index), worker)));
+        }
+        if unreachable.is_some() {
+            return unreachable;
+        }
+        self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
+        self.settle_worker(now, WorkerId(index), out);
+        None
+    }
+
+    fn contest_worker(&mut self, now: Nanos, index: u16, hello: &WorkerHello) -> Answer {
+        let lease = self.plan.lease;
+        if let Some(answer) = self.unreachable() {
+            return answer;
+        }
+        let Some(worker) = self.workers.get_mut(index) else { return wait(Waiting::Leaving, SOON) };
+        if worker.fate != Fate::Stays {
+            return wait(Waiting::Leaving, SOON);
+        }
+        match worker.registration.contest(hello.life, now, lease) {
+            Contest::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
+            Contest::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
+        }
+    }
+
+    fn join_worker(
+        &mut self,
+        now: Nanos,
+        call: CallId,
+        hello: WorkerHello,
+        out: &mut Vec<Action>,
+    ) -> Option<Answer> {
+        let (index, slice) = match self.admit(&hello) {
+            Ok(place) => place,
+            Err(answer) => return Some(answer),
+        };
+        let key = self.new_key(sluice_wire::Key(0));
+        let row =
+            WorkerRow { key, at: hello.at, slice, generation: Generation(0), open: false, life: hello.life };
+        self.workers.seat(index, Worker::joining(now, hello, row));
+        self.lease_started(now + self.plan.lease);
+        self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
+        self.settle_worker(now, WorkerId(index), out);
+        None
+    }
+
+    /// Where a newcomer goes, or why it cannot come in.
+    fn admit(&self, hello: &WorkerHello) -> Result<(u16, SliceId), Answer> {
+        if let Some(answer) = self.unreachable() {
+            return Err(answer);
+        }
+        let slice = self.slice_for(hello).map_err(|why| Answer::Refused { why })?;
+        if self.nameless_worker(|w| w.fate == Fate::Stays).is_some() {
+            return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
+        }
+        self.check_room(slice)?;
+        let swept = |i: u16| {
+            let newest = self.generations[usize::from(i)];
+            newest < GENERATION_MAX && !self.is_unswept(WorkerId(i), newest)
+        };
+        if let Some(index) = self.workers.vacant(swept) {
+            return Ok((index, slice));
+        }
+        let leaving = self.workers.iter().any(|(_, w)| w.fate != Fate::Stays);
+        if leaving || self.workers.vacant(|_| true).is_some() {
+            return Err(wait(Waiting::Sweeping, SOON));
+        }
+        Err(Answer::Refused { why: Refusal::TableFull { limit: self.workers.len() } })
+    }
+
+    fn admit_move(&self, name: &str, slice: &str) -> Result<(u16, SliceId), Answer> {
+        if let Some(answer) = self.unreachable() {
+            return Err(answer);
+        }
+        let slice = self.slice_called(slice).map_err(|why| Answer::Refused { why })?;
+        let index = self.workers.by_name(name);
+        let held = |i| Some((i, self.workers.get(i).filter(|w| w.fate == Fate::Stays)?));
+        let Some((index, worker)) = index.and_then(held) else {
+            if self.nameless_worker(|_| true).is_some() {
+                return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
+            }
+            return Err(Answer::Refused { why: Refusal::UnknownWorker { name: name.to_string() } });
+        };
+        self.check_served(name, &worker.types, slice).map_err(|why| Answer::Refused { why })?;
+        if !worker.needs_room_in(slice) {
+            self.check_room(slice)?;
+        }
+        Ok((index, slice))
+    }
+
+    fn let_worker_wait(&mut self, index: u16, waiter: Waiter, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get_mut(index) else { return };
+        if let Some(oldest) = worker.registration.wait(waiter) {
+            out.push(too_many(oldest.call));
+        }
+    }
+
+    fn worker_grant(&self, id: WorkerId, worker: &Worker) -> WorkerGrant {
+        WorkerGrant {
+            worker: id,
+            key: worker.row.key,
+            epoch: self.epoch(),
+            generation: worker.row.generation,
+            slice: worker.row.slice,
+            quota: worker.quota,
+            start: self.plan.counters_start,
+            switch: self.plan.switch,
+            final_sent: worker.final_sent,
+            retry_horizon: self.plan.retry_horizon,
+            lease: self.plan.lease,
+            renew_every: self.plan.renew_every,
+        }
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX { Err(Refusal::BadName) } else { Ok(()) }
+}
+
+fn check_hello(hello: &WorkerHello) -> Result<(), Refusal> {
+    check_name(&hello.name)?;
+    if !(1..=QUOTA_MAX).contains(&hello.quota) {
+        return Err(Refusal::BadQuota { quota: hello.quota });
+    }
+    if hello.types.len() > WORKER_TYPES_MAX {
+        return Err(Refusal::TooManyTypes);
+    }
+    Ok(())
+}
+
+/// Types for people: "1, 2", or "none".
+pub(crate) fn listed(types: &[TaskType]) -> String {
+    if types.is_empty() {
+        return "none".to_string();
+    }
+    types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
