@@ -1,1 +1,413 @@
-//! The worker.
+//! The worker: sends tokens up to its quota, runs the tasks that they bring, one at a time, and answers the clients
+//! (Rain §3.2.1).
+//!
+//! What the paper leaves open is settled by counting. The worker counts the tokens it issued; the switch counts the
+//! tokens it granted (`seen`) and the tasks it sent, and says so in each DISPATCH and ANSWER. So a lost TOKEN is
+//! sent again, a lost DISPATCH is written off and its token issued anew, and whatever comes twice counts once. A
+//! task that was held or finished in this life is never run again: its repeat is answered with the first reply.
+//!
+//! Left out: early tokens, NEED and PART (tasks over one packet), the RDMA engine's replicas (§3.2.2).
+
+mod arrivals;
+mod finished;
+mod probing;
+mod types;
+mod window;
+mod work;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use sluice_wire::{
+    Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, ReplyStatus, Serial, SliceId, Token,
+    WorkerId,
+};
+
+pub use types::{Action, Grant, QUOTA_MAX, WorkerSettings, WorkerStats};
+
+use probing::Probing;
+use window::Window;
+use work::{End, Sender, Work};
+
+/// One worker's state: under 200 bytes until its first task, however many tokens are parked.
+#[derive(Debug)]
+pub struct Worker {
+    phase: Phase,
+    window: Window,
+    probing: Probing,
+    work: Option<Box<Work>>,
+    /// Not before then is the controller asked again.
+    renew_next: Nanos,
+    /// Tokens issued in this generation.
+    issued: Serial,
+    /// The most that the switch said it had granted.
+    seen: Serial,
+    at: Registration,
+    /// The first registration of this life. Older DISPATCHes were meant for another life, which may have run them.
+    joined: (Epoch, Generation),
+    /// The newest life of the switch that was heard of.
+    newest: Epoch,
+    quota: u8,
+    written_off: u32,
+    dropped: u32,
+    probes: u32,
+    repeated_tokens: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Never registered.
+    New,
+    /// Registered, as far as is known.
+    Serving,
+    /// The switch said that the registration is changing or has changed: no tokens until the controller speaks.
+    Closed,
+    /// Sends no tokens any more.
+    Leaving,
+    /// The controller closed the registration then; whether it said how many tasks were sent.
+    Left { at: Nanos, knows_last: bool },
+    /// Nothing can come any more.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Registration {
+    key: Key,
+    epoch: Epoch,
+    generation: Generation,
+    worker: WorkerId,
+    slice: SliceId,
+}
+
+impl Registration {
+    const fn life(&self) -> (Epoch, Generation) {
+        (self.epoch, self.generation)
+    }
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Worker {
+    /// A worker that is not registered.
+    pub fn new() -> Self {
+        Self {
+            phase: Phase::New,
+            window: Window::new(Serial(0)),
+            probing: Probing::default(),
+            work: None,
+            renew_next: Nanos(0),
+            issued: Serial(0),
+            seen: Serial(0),
+            at: Registration::default(),
+            joined: (Epoch(0), Generation(0)),
+            newest: Epoch(0),
+            quota: 0,
+            written_off: 0,
+            dropped: 0,
+            probes: 0,
+            repeated_tokens: 0,
+        }
+    }
+
+    /// Takes the controller's grant, also an unchanged one. Counters start anew once per strictly newer (epoch,
+    /// generation); an older grant is ignored.
+    pub fn grant(&mut self, now: Nanos, settings: &WorkerSettings, grant: Grant, out: &mut Vec<Action>) {
+        let is_new = self.phase == Phase::New;
+        let life = (grant.epoch, grant.generation);
+        if self.is_leaving() || (!is_new && life < self.at.life()) {
+            return;
+        }
+        if is_new {
+            self.joined = life;
+            self.probing.start(settings.counters_start);
+        }
+        if is_new || life > self.at.life() {
+            self.reset(&grant);
+        }
+        self.quota = grant.quota.min(QUOTA_MAX);
+        self.phase = Phase::Serving;
+        self.send_tokens(now, settings, out);
+    }
+
+    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly once.
+    pub fn packet(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        packet: &Packet,
+        out: &mut Vec<Action>,
+    ) {
+        match packet {
+            Packet::Dispatch(dispatch) => self.dispatch(now, received, settings, dispatch, out),
+            Packet::Answer(answer) => self.answer(now, received, settings, answer, out),
+            other => release(other.payload().map_or(Handle::NONE, |payload| payload.handle), out),
+        }
+    }
+
+    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task starts.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the driver's one call per task; a struct would only rename them"
+    )]
+    pub fn finished(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        slot: u64,
+        started: Nanos,
+        status: ReplyStatus,
+        reply: Payload,
+        out: &mut Vec<Action>,
+    ) {
+        let sender = self.sender();
+        let end = End { started, status, payload: reply };
+        let ended = self.work.as_mut().and_then(|work| work.end(now, settings, slot, sender, end, out));
+        let Some(payload) = ended else {
+            if reply.handle != Handle::NONE {
+                out.push(Action::Forget(reply.handle));
+            }
+            return;
+        };
+        self.evict(now, settings, out);
+        self.send_tokens(now, settings, out);
+        release(payload, out);
+        self.run_next(out);
+    }
+
+    /// Does what has fallen due (see [`Worker::deadline`]). First give it the packets that were received meanwhile.
+    pub fn tick(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        let patience = self.reorder_time(settings);
+        self.written_off += self.window.write_off(now, patience);
+        self.evict(now, settings, out);
+        self.send_tokens(now, settings, out);
+        if self.is_watching() && self.probing.deadline() <= now {
+            self.probe(now, settings, out);
+        }
+        if self.nothing_comes_after(settings).is_some_and(|end| end <= now) {
+            self.phase = Phase::Gone;
+        }
+    }
+
+    /// When [`Worker::tick`] has to be called, unless something else happens before.
+    pub fn deadline(&self, settings: &WorkerSettings) -> Option<Nanos> {
+        let probe = self.is_watching().then(|| self.probing.deadline());
+        let evict = self.work.as_ref().and_then(|work| work.finished().deadline(settings));
+        [probe, self.window.gap_due(), evict, self.nothing_comes_after(settings)].into_iter().flatten().min()
+    }
+
+    /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new registration.
+    pub fn refused(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        if !self.is_leaving() {
+            self.renew(now, settings, out);
+        }
+    }
+
+    /// Sends no more tokens; what is held and what still comes is run.
+    pub fn leave(&mut self) {
+        if !self.is_leaving() {
+            self.phase = Phase::Leaving;
+        }
+    }
+
+    /// The controller has closed the registration, after the switch had sent `final_sent` tasks (if it knows).
+    pub fn left(&mut self, now: Nanos, final_sent: Option<Serial>) {
+        let believable = final_sent.filter(|last| self.issued.since(*last) >= 0);
+        if let Some(last) = believable {
+            self.written_off += self.window.hear(last);
+        }
+        self.phase = Phase::Left { at: now, knows_last: believable.is_some() };
+    }
+
+    /// Whether nothing is held and nothing can come any more, after [`Worker::left`].
+    pub fn is_done(&self, now: Nanos, settings: &WorkerSettings) -> bool {
+        let is_over = self.nothing_comes_after(settings).is_some_and(|end| end <= now);
+        self.held() == 0 && (self.phase == Phase::Gone || is_over)
+    }
+
+    /// The slice that the worker's tokens go to, once it is registered.
+    pub fn slice(&self) -> Option<SliceId> {
+        (self.phase != Phase::New).then_some(self.at.slice)
+    }
+
+    /// How it stands.
+    pub fn stats(&self) -> WorkerStats {
+        let counts = self.work.as_ref().map_or_else(Default::default, |work| work.counts);
+        let finished = self.work.as_ref().map(|work| work.finished());
+        WorkerStats {
+            serving: self.phase == Phase::Serving,
+            held: self.held(),
+            tokens_out: self.tokens_out(),
+            table: finished.map_or(0, |finished| finished.len() as u32),
+            replies: finished.map_or(0, |finished| finished.replies() as u32),
+            finished: counts.finished,
+            duplicates: counts.duplicates,
+            repeated_tasks: counts.repeated_tasks,
+            replies_gone: counts.replies_gone,
+            late: counts.late,
+            dropped: self.dropped,
+            written_off: self.written_off,
+            probes: self.probes,
+            repeated_tokens: self.repeated_tokens,
+            rtt: self.probing.rtt().unwrap_or_default(),
+        }
+    }
+
+    fn reset(&mut self, grant: &Grant) {
+        let Grant { worker, key, epoch, generation, slice, .. } = *grant;
+        self.at = Registration { key, epoch, generation, worker, slice };
+        self.newest = self.newest.max(epoch);
+        self.issued = grant.start;
+        self.seen = grant.start;
+        self.window = Window::new(grant.start);
+        self.probing.reset();
+    }
+
+    fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        while self.may_send_token(settings) {
+            self.issued = self.issued.plus(1);
+            self.token(now, settings, true, out);
+        }
+    }
+
+    fn may_send_token(&self, settings: &WorkerSettings) -> bool {
+        let promised = self.tokens_out() + self.held();
+        let kept = self.work.as_ref().map_or(0, |work| work.finished().len());
+        self.phase == Phase::Serving
+            && promised < u32::from(self.quota)
+            && kept + (promised as usize) < settings.finished_max
+    }
+
+    fn repeat_tokens(&mut self, now: Nanos, settings: &WorkerSettings, lost: i32, out: &mut Vec<Action>) {
+        if self.phase != Phase::Serving {
+            return;
+        }
+        for _ in 0..lost.clamp(0, QUOTA_MAX.into()) {
+            self.repeated_tokens += 1;
+            self.token(now, settings, false, out);
+        }
+    }
+
+    fn token(&mut self, now: Nanos, settings: &WorkerSettings, first: bool, out: &mut Vec<Action>) {
+        let nonce = self.probing.next_nonce();
+        self.probing.token_sent(now, settings, first);
+        let Registration { key, epoch, generation, worker, .. } = self.at;
+        let token = Token { epoch, key, worker, generation, nonce, issued: self.issued };
+        out.push(Action::ToSwitch(Packet::Token(token)));
+    }
+
+    fn probe(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        let nonce = self.probing.next_nonce();
+        let Registration { key, epoch, generation, worker, .. } = self.at;
+        out.push(Action::ToSwitch(Packet::Probe(Probe { epoch, key, worker, generation, nonce })));
+        self.probes += 1;
+        if self.probing.probe_sent(now, settings, nonce, self.issued) {
+            self.renew(now, settings, out);
+        }
+    }
+
+    /// Asks the controller, but no more often than a busy worker probes.
+    fn renew(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        if now >= self.renew_next {
+            self.renew_next = now + settings.probe_max_busy;
+            out.push(Action::Renew);
+        }
+    }
+
+    fn time_gap(&mut self, now: Nanos, settings: &WorkerSettings) {
+        let patience = self.reorder_time(settings);
+        self.window.time_gap(now, patience);
+    }
+
+    fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        if let Some(work) = &mut self.work {
+            work.evict(now, settings, out);
+        }
+    }
+
+    fn run_next(&mut self, out: &mut Vec<Action>) {
+        if let Some(work) = &mut self.work {
+            work.run_next(out);
+        }
+    }
+
+    /// How long a DISPATCH may be overtaken.
+    fn reorder_time(&self, settings: &WorkerSettings) -> Nanos {
+        self.probing.round_trip(settings).times(settings.reorder_rtts.into())
+    }
+
+    /// Tokens issued whose tasks neither came nor were written off.
+    fn tokens_out(&self) -> u32 {
+        self.issued.since(self.window.high()) as u32 + self.window.missing()
+    }
+
+    fn held(&self) -> u32 {
+        self.work.as_ref().map_or(0, |work| work.held() as u32)
+    }
+
+    /// After the registration was closed: when the last task has come, or come too late.
+    fn nothing_comes_after(&self, settings: &WorkerSettings) -> Option<Nanos> {
+        match self.phase {
+            Phase::Left { at, knows_last: true } if self.window.missing() == 0 => Some(at),
+            Phase::Left { at, .. } => Some(at + self.reorder_time(settings)),
+            _ => None,
+        }
+    }
+
+    const fn is_leaving(&self) -> bool {
+        matches!(self.phase, Phase::Leaving | Phase::Left { .. } | Phase::Gone)
+    }
+
+    /// Whether the switch has to be asked from time to time.
+    fn is_watching(&self) -> bool {
+        self.phase == Phase::Closed || (self.phase == Phase::Serving && self.tokens_out() > 0)
+    }
+
+    const fn sender(&self) -> Sender {
+        Sender { worker: self.at.worker, epoch: self.newest }
+    }
+}
+
+fn release(handle: Handle, out: &mut Vec<Action>) {
+    if handle != Handle::NONE {
+        out.push(Action::Release(handle));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_wire::{Answer, Counters};
+
+    use super::*;
+
+    #[test]
+    fn an_idle_registered_worker_with_all_tokens_parked_stays_under_200_bytes() {
+        let settings = WorkerSettings { counters_start: Serial(u32::MAX - 7), ..WorkerSettings::default() };
+        let (mut worker, mut out) = (Worker::new(), Vec::new());
+        let (epoch, generation, start) = (Epoch(9), Generation(3), Serial(u32::MAX - 7));
+        worker.grant(
+            Nanos(5),
+            &settings,
+            Grant { epoch, generation, quota: 8, start, ..Grant::default() },
+            &mut out,
+        );
+        let probing_at = worker.deadline(&settings).expect("tokens are out");
+        out.clear();
+        worker.tick(probing_at, &settings, &mut out);
+        let [Action::ToSwitch(Packet::Probe(probe))] = out[..] else {
+            panic!("expected a probe, got {out:?}")
+        };
+        let counters = Some(Counters { seen: start.plus(8), sent: start });
+        let answer = Answer { epoch, generation, nonce: probe.nonce, counters, ..Answer::default() };
+        let later = probing_at + Nanos(9);
+        worker.packet(later, later, &settings, &Packet::Answer(answer), &mut out);
+        assert_eq!(worker.deadline(&settings), Some(later + settings.probe_longest));
+        assert_eq!((worker.stats().tokens_out, worker.stats().rtt), (8, Nanos(9)));
+        assert!(worker.work.is_none(), "the only field that owns memory");
+        assert!(size_of::<Worker>() < 200, "it takes {} bytes", size_of::<Worker>());
+    }
+}

@@ -1,0 +1,187 @@
+//! What each packet does to the worker.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use sluice_wire::{Answer, Counters, Dispatch, Nanos, Nonce, Serial};
+
+use super::types::{Action, WorkerSettings};
+use super::window::Arrival;
+use super::work::Work;
+use super::{Phase, Worker, release};
+
+impl Worker {
+    pub(super) fn dispatch(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) {
+        let arrival = match self.origin(dispatch) {
+            Origin::Foreign => None,
+            Origin::Older => Some(Arrival::Late),
+            Origin::Present => {
+                self.hear(now, received, settings, dispatch.seen, dispatch.sent, out);
+                let arrival = self.window.take(dispatch.sent);
+                self.time_gap(now, settings);
+                self.probing.heard(now, settings);
+                Some(arrival)
+            }
+        };
+        if arrival.is_some_and(|arrival| self.take_task(received, settings, dispatch, arrival, out)) {
+            self.run_next(out);
+        } else {
+            self.dropped += u32::from(arrival.is_none());
+            release(dispatch.payload.handle, out);
+        }
+        self.send_tokens(now, settings, out);
+    }
+
+    /// Holds a task that never was here; says whether it did.
+    fn take_task(
+        &mut self,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        arrival: Arrival,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let sender = self.sender();
+        let work = self.work.get_or_insert_with(Box::default);
+        let late = arrival == Arrival::Late;
+        if arrival == Arrival::Duplicate {
+            work.counts.duplicates += 1;
+            return false;
+        }
+        if work.repeat(dispatch, sender, out) {
+            return false;
+        }
+        if late && !has_room_for_late(work, settings) {
+            self.dropped += 1;
+            return false;
+        }
+        work.counts.late += u64::from(late);
+        work.hold(received, dispatch);
+        true
+    }
+
+    fn origin(&self, dispatch: &Dispatch) -> Origin {
+        let life = (dispatch.epoch, dispatch.generation);
+        let is_present = life == self.at.life() && dispatch.worker == self.at.worker;
+        if self.phase == Phase::New || life < self.joined || life > self.at.life() {
+            Origin::Foreign
+        } else if !is_present {
+            Origin::Older
+        } else if self.are_possible(dispatch.seen, dispatch.sent) {
+            Origin::Present
+        } else {
+            Origin::Foreign
+        }
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        answer: &Answer,
+        out: &mut Vec<Action>,
+    ) {
+        let life = (answer.epoch, answer.generation);
+        let is_ours = answer.worker == self.at.worker && self.probing.is_news(answer.nonce);
+        if self.phase == Phase::New || !is_ours || life < self.at.life() {
+            return;
+        }
+        self.newest = self.newest.max(answer.epoch);
+        match answer.counters {
+            Some(counters) if life == self.at.life() => {
+                if self.are_possible(counters.seen, counters.sent) {
+                    self.counters(now, received, settings, answer.nonce, counters, out);
+                }
+            }
+            _ => self.closed(now, received, settings, answer.nonce, out),
+        }
+    }
+
+    /// The switch said where this generation's counters stand.
+    fn counters(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        nonce: Nonce,
+        counters: Counters,
+        out: &mut Vec<Action>,
+    ) {
+        if self.phase == Phase::Closed {
+            self.phase = Phase::Serving;
+        }
+        let issued_before = self.probing.believe(received, nonce);
+        self.hear(now, received, settings, counters.seen, counters.sent, out);
+        self.time_gap(now, settings);
+        let settled = self.seen == self.issued && self.window.missing() == 0;
+        self.probing.answered(now, settings, settled);
+        if let Some(issued) = issued_before
+            && !self.probing.tells_of_all_tokens(received, settings)
+        {
+            self.repeat_tokens(now, settings, issued.since(self.seen), out);
+        }
+        self.send_tokens(now, settings, out);
+    }
+
+    /// The registration is changing or has changed: waits for the controller.
+    fn closed(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        nonce: Nonce,
+        out: &mut Vec<Action>,
+    ) {
+        self.probing.believe(received, nonce);
+        if self.is_leaving() {
+            return;
+        }
+        self.phase = Phase::Closed;
+        self.probing.answered(now, settings, false);
+        self.renew(now, settings, out);
+    }
+
+    /// Learns how many tokens were granted and tasks sent, and repeats the TOKENs that were lost.
+    fn hear(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        seen: Serial,
+        sent: Serial,
+        out: &mut Vec<Action>,
+    ) {
+        self.seen = self.seen.latest(seen);
+        self.written_off += self.window.hear(sent);
+        if self.probing.tells_of_all_tokens(received, settings) {
+            self.repeat_tokens(now, settings, self.issued.since(self.seen), out);
+        }
+    }
+
+    /// No honest switch grants more tokens than were issued, or sends more tasks.
+    fn are_possible(&self, seen: Serial, sent: Serial) -> bool {
+        self.issued.since(seen) >= 0 && self.issued.since(sent) >= 0
+    }
+}
+
+/// Whose token brought a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Present,
+    Older,
+    Foreign,
+}
+
+/// Late tasks come on top of the quota: they need a bound of their own.
+fn has_room_for_late(work: &Work, settings: &WorkerSettings) -> bool {
+    let kept = work.finished().len() + work.held();
+    work.held() < settings.held_max && kept < settings.finished_max.saturating_add(settings.held_max)
+}

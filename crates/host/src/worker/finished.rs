@@ -1,0 +1,206 @@
+//! The finished tasks: their ids for the retry horizon, so that none runs twice, and as many of their replies as fit.
+//!
+//! Tasks and replies lie in the order in which they ended; a hash table of ticket numbers finds a task. That takes
+//! about 32 bytes a task, beside the replies.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use hashbrown::HashTable;
+use sluice_wire::{Handle, Nanos, Payload, ReplyStatus, TaskId};
+
+use super::types::{Action, WorkerSettings};
+
+/// What a service gave, and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) status: ReplyStatus,
+    pub(super) switch_wait_ns: u32,
+    pub(super) worker_wait_ns: u32,
+    pub(super) service_ns: u32,
+    pub(super) payload: Payload,
+}
+
+impl Kept {
+    /// What is left to say when the reply is no longer kept.
+    pub(super) const GONE: Self = Self {
+        status: ReplyStatus::Gone,
+        switch_wait_ns: 0,
+        worker_wait_ns: 0,
+        service_ns: 0,
+        payload: Payload::EMPTY,
+    };
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub(super) struct Finished {
+    tasks: VecDeque<Ended>,
+    replies: VecDeque<Kept>,
+    tickets: HashTable<u32>,
+    /// The ticket of the oldest task; a ticket wraps.
+    first: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    task: TaskId,
+    at: Nanos,
+}
+
+impl Finished {
+    /// How many tasks are kept.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// How many replies are kept.
+    pub(super) fn replies(&self) -> usize {
+        self.replies.len()
+    }
+
+    /// What to answer to a repeat of this task, if it has ended.
+    pub(super) fn find(&self, task: TaskId) -> Option<Kept> {
+        let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
+        let age = self.first.wrapping_add(self.tasks.len() as u32).wrapping_sub(ticket) as usize;
+        let reply = self.replies.len().checked_sub(age).and_then(|index| self.replies.get(index));
+        Some(reply.copied().unwrap_or(Kept::GONE))
+    }
+
+    /// Keeps a task that has ended now, and its reply while there is room for replies.
+    pub(super) fn add(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        task: TaskId,
+        reply: Kept,
+        out: &mut Vec<Action>,
+    ) {
+        let ticket = self.first.wrapping_add(self.tasks.len() as u32);
+        self.tasks.push_back(Ended { task, at: now });
+        let Self { tasks, tickets, first, .. } = self;
+        tickets.insert_unique(spread(task), ticket, |ticket| {
+            tasks.get(ticket.wrapping_sub(*first) as usize).map_or(0, |ended| spread(ended.task))
+        });
+        self.replies.push_back(reply);
+        while self.replies.len() > settings.replies_max {
+            self.forget_oldest_reply(out);
+        }
+    }
+
+    /// Drops the tasks that ended a retry horizon ago, and the memory when none is left.
+    pub(super) fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        while self.tasks.front().is_some_and(|oldest| oldest.at + settings.retry_horizon <= now) {
+            if self.replies.len() == self.tasks.len() {
+                self.forget_oldest_reply(out);
+            }
+            self.drop_oldest_task();
+            if self.tasks.is_empty() {
+                *self = Self::default();
+            }
+        }
+    }
+
+    /// When the next tasks should be dropped: at once when the table is full, else many at a time.
+    pub(super) fn deadline(&self, settings: &WorkerSettings) -> Option<Nanos> {
+        let expires = self.tasks.front()?.at + settings.retry_horizon;
+        let full = self.tasks.len() >= settings.finished_max.saturating_sub(settings.held_max);
+        Some(if full { expires } else { expires + Nanos(settings.retry_horizon.0 / 16) })
+    }
+
+    fn task(&self, ticket: u32) -> Option<TaskId> {
+        self.tasks.get(ticket.wrapping_sub(self.first) as usize).map(|ended| ended.task)
+    }
+
+    fn forget_oldest_reply(&mut self, out: &mut Vec<Action>) {
+        if let Some(reply) = self.replies.pop_front()
+            && reply.payload.handle != Handle::NONE
+        {
+            out.push(Action::Forget(reply.payload.handle));
+        }
+    }
+
+    fn drop_oldest_task(&mut self) {
+        let Some(oldest) = self.tasks.front() else { return };
+        let ticket = self.first;
+        if let Ok(entry) = self.tickets.find_entry(spread(oldest.task), |found| *found == ticket) {
+            entry.remove();
+        }
+        self.tasks.pop_front();
+        self.first = self.first.wrapping_add(1);
+    }
+}
+
+/// A hash that is the same in every run. Incarnations are random already; sequences are spread over all bits.
+fn spread(task: TaskId) -> u64 {
+    let mixed = task.incarnation.0 ^ u64::from(task.sequence.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ (mixed >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_wire::{Incarnation, Serial};
+
+    use super::*;
+
+    fn settings() -> WorkerSettings {
+        WorkerSettings { retry_horizon: Nanos(100), replies_max: 3, ..WorkerSettings::default() }
+    }
+
+    fn task(number: u32) -> TaskId {
+        TaskId { incarnation: Incarnation(7), sequence: Serial(number) }
+    }
+
+    fn reply(handle: u32) -> Kept {
+        let payload = Payload { len: 100, handle: Handle(handle), ..Payload::EMPTY };
+        Kept { status: ReplyStatus::Done, payload, ..Kept::GONE }
+    }
+
+    fn filled(count: u32) -> (Finished, Vec<Action>) {
+        let (mut table, mut out) = (Finished { first: u32::MAX - 2, ..Finished::default() }, Vec::new());
+        (0..count).for_each(|n| table.add(Nanos(n.into()), &settings(), task(n), reply(n), &mut out));
+        (table, out)
+    }
+
+    #[test]
+    fn the_newest_replies_are_kept_and_older_ones_are_gone() {
+        let (table, out) = filled(5);
+        assert_eq!(out, [Action::Forget(Handle(0)), Action::Forget(Handle(1))]);
+        let found = |n| table.find(task(n)).map(|kept| (kept.status, kept.payload.handle.0));
+        assert_eq!(found(1), Some((ReplyStatus::Gone, Handle::NONE.0)));
+        assert_eq!(found(2), Some((ReplyStatus::Done, 2)));
+        assert_eq!(found(4), Some((ReplyStatus::Done, 4)));
+        assert_eq!(found(5), None);
+    }
+
+    #[test]
+    fn a_task_is_known_for_the_whole_horizon_and_then_forgotten_with_its_reply() {
+        let (mut table, mut out) = filled(5);
+        out.clear();
+        table.evict(Nanos(102), &settings(), &mut out);
+        assert_eq!((table.len(), table.replies(), out.as_slice()), (2, 2, &[Action::Forget(Handle(2))][..]));
+        assert!(table.find(task(2)).is_none());
+        assert_eq!(table.find(task(3)).map(|kept| kept.payload.handle), Some(Handle(3)));
+        table.evict(Nanos(1_000), &settings(), &mut out);
+        assert_eq!((table.len(), table.replies(), table.tickets.len(), out.len()), (0, 0, 0, 3));
+        assert_eq!(table.deadline(&settings()), None);
+    }
+
+    #[test]
+    fn with_no_room_for_replies_each_is_forgotten_at_once() {
+        let (mut table, mut out) = (Finished::default(), Vec::new());
+        let settings = WorkerSettings { replies_max: 0, ..settings() };
+        table.add(Nanos(1), &settings, task(1), reply(1), &mut out);
+        assert_eq!(out, [Action::Forget(Handle(1))]);
+        assert_eq!(table.find(task(1)).map(|kept| kept.status), Some(ReplyStatus::Gone));
+    }
+
+    #[test]
+    fn thousands_of_tasks_are_found_and_dropped() {
+        let (mut table, mut out) = filled(10_000);
+        assert!((0..10_000).all(|n| table.find(task(n)).is_some()));
+        table.evict(Nanos(100 + 4_999), &settings(), &mut out);
+        assert!((0..10_000).all(|n| table.find(task(n)).is_some() == (n >= 5_000)));
+    }
+}

@@ -1,0 +1,170 @@
+//! When to ask the switch how the counters stand.
+//!
+//! A PROBE follows a few round trips of silence, then ever longer silences. It also follows a long time in which
+//! much was heard but nothing said that all tokens arrived: a lost TOKEN must not hide behind traffic. Once an
+//! answer says that all tokens are parked, the longest interval begins.
+
+use sluice_wire::{Nanos, Nonce, Serial};
+
+use super::types::WorkerSettings;
+use crate::rtt::Rtt;
+
+/// PROBEs without an answer after which the registration is in doubt.
+const UNANSWERED_MAX: u8 = 3;
+
+/// The schedule of PROBEs, and what their answers told about the round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probing {
+    rtt: Rtt,
+    /// The next PROBE if nothing is heard until then.
+    due: Nanos,
+    /// The next PROBE whatever is heard.
+    overdue: Nanos,
+    /// When the last TOKEN left.
+    token_at: Nanos,
+    /// When the PROBE left whose answer is waited for, if `timing`.
+    timed_at: Nanos,
+    /// Its nonce, and the tokens issued before it.
+    timed: Nonce,
+    timed_issued: Serial,
+    /// The newest nonce given out.
+    nonce: Nonce,
+    /// The newest nonce whose answer was believed.
+    believed: Nonce,
+    doublings: u8,
+    unanswered: u8,
+    timing: bool,
+    /// An answer said that all tokens are parked, and none was sent since.
+    confirmed: bool,
+}
+
+impl Probing {
+    /// A new generation: no answer to an older question counts any more, and no token is out.
+    pub(super) fn reset(&mut self) {
+        self.believed = self.nonce;
+        self.doublings = 0;
+        self.unanswered = 0;
+        self.timing = false;
+        self.confirmed = true;
+    }
+
+    /// Starts the nonces here.
+    pub(super) const fn start(&mut self, nonce: Serial) {
+        self.nonce = Nonce(nonce.0);
+    }
+
+    /// The next nonce.
+    pub(super) fn next_nonce(&mut self) -> Nonce {
+        self.nonce = Nonce(self.nonce.0.wrapping_add(1));
+        self.nonce
+    }
+
+    /// Whether an answer is to a question of ours, newer than the last one believed.
+    pub(super) const fn is_news(&self, nonce: Nonce) -> bool {
+        let (nonce, believed) = (Serial(nonce.0), Serial(self.believed.0));
+        nonce.since(believed) > 0 && Serial(self.nonce.0).since(nonce) >= 0
+    }
+
+    /// The smoothed round trip, once one was measured.
+    pub(super) fn rtt(&self) -> Option<Nanos> {
+        self.rtt.smoothed()
+    }
+
+    /// What few round trips exceed.
+    pub(super) fn round_trip(&self, settings: &WorkerSettings) -> Nanos {
+        self.rtt.bound(settings.first_rtt)
+    }
+
+    /// A TOKEN left, perhaps for the first time: whether it arrived has yet to be heard.
+    pub(super) fn token_sent(&mut self, now: Nanos, settings: &WorkerSettings, first: bool) {
+        if self.confirmed {
+            self.overdue = now + self.longest_busy(settings);
+        }
+        if self.confirmed || first {
+            self.doublings = 0;
+        }
+        self.confirmed = false;
+        self.token_at = now;
+        self.due = now + self.patience(settings);
+    }
+
+    /// A DISPATCH came: the switch is there.
+    pub(super) fn heard(&mut self, now: Nanos, settings: &WorkerSettings) {
+        self.unanswered = 0;
+        if self.confirmed {
+            self.due = now + settings.probe_longest;
+            self.overdue = self.due;
+        } else {
+            self.doublings = 0;
+            self.due = now + self.patience(settings);
+        }
+    }
+
+    /// Believes an answer: says how many tokens were issued before its question, if that is the timed one.
+    pub(super) fn believe(&mut self, received: Nanos, nonce: Nonce) -> Option<Serial> {
+        self.believed = nonce;
+        self.unanswered = 0;
+        let is_timed = self.timing && nonce == self.timed;
+        if is_timed {
+            self.rtt.sample(received.since(self.timed_at));
+        }
+        // An answer to a later question: the timed one, or its answer, is lost or overtaken.
+        if Serial(nonce.0).since(Serial(self.timed.0)) >= 0 {
+            self.timing = false;
+        }
+        is_timed.then_some(self.timed_issued)
+    }
+
+    /// An answer said that all tokens are parked (`settled`), or that it is not so yet.
+    pub(super) fn answered(&mut self, now: Nanos, settings: &WorkerSettings, settled: bool) {
+        self.confirmed = settled;
+        let wait = if settled { settings.probe_longest } else { self.patience(settings) };
+        self.due = now + wait;
+        self.overdue = now + wait.max(self.longest_busy(settings));
+    }
+
+    /// Whether what was received then tells of all TOKENs that left.
+    pub(super) fn tells_of_all_tokens(&self, received: Nanos, settings: &WorkerSettings) -> bool {
+        received > self.token_at + self.round_trip(settings)
+    }
+
+    /// When the next PROBE is due.
+    pub(super) fn deadline(&self) -> Nanos {
+        self.due.min(self.overdue)
+    }
+
+    /// Counts a PROBE that leaves now, and says whether the registration is in doubt.
+    pub(super) fn probe_sent(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        nonce: Nonce,
+        issued: Serial,
+    ) -> bool {
+        if !self.timing {
+            self.timing = true;
+            self.timed = nonce;
+            self.timed_at = now;
+            self.timed_issued = issued;
+        }
+        self.doublings = if self.confirmed { 0 } else { self.doublings.saturating_add(1) };
+        self.confirmed = false;
+        self.due = now + self.patience(settings);
+        self.overdue = now + self.longest_busy(settings);
+        let in_doubt = self.unanswered >= UNANSWERED_MAX;
+        self.unanswered = if in_doubt { 1 } else { self.unanswered + 1 };
+        in_doubt
+    }
+
+    /// How long silence lasts before the next PROBE.
+    fn patience(&self, settings: &WorkerSettings) -> Nanos {
+        let round_trip = self.round_trip(settings);
+        let doubled = 1_u64.checked_shl(self.doublings.into()).unwrap_or(u64::MAX);
+        let patience = round_trip.times(settings.probe_rtts.into()).times(doubled);
+        patience.min(settings.probe_max_busy).max(round_trip.times(2)).max(Nanos(1))
+    }
+
+    fn longest_busy(&self, settings: &WorkerSettings) -> Nanos {
+        settings.probe_max_busy.max(self.round_trip(settings).times(2)).max(Nanos(1))
+    }
+}

@@ -1,0 +1,139 @@
+//! What the worker takes and gives.
+
+use sluice_wire::{
+    Endpoint, Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Reply, Serial, SliceId, TaskId,
+    TaskType, WorkerId,
+};
+
+/// Most tokens that a worker may have out: the switch believes no count that runs further ahead.
+pub const QUOTA_MAX: u8 = 8;
+
+/// What all workers of a driver share. All times scale with dilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSettings {
+    /// The round trip until one was measured.
+    pub first_rtt: Nanos,
+    /// How many round trips a DISPATCH may be overtaken by later ones before it is written off.
+    pub reorder_rtts: u32,
+    /// How many round trips of silence before the first PROBE.
+    pub probe_rtts: u32,
+    /// The longest time between PROBEs until an answer confirms that all tokens are parked.
+    pub probe_max_busy: Nanos,
+    /// The time between PROBEs afterwards.
+    pub probe_longest: Nanos,
+    /// How long a finished task's id is kept: its deadline, the longest wait and a packet's lifetime together.
+    pub retry_horizon: Nanos,
+    /// How many finished tasks are kept; no tokens are sent while that would be exceeded.
+    pub finished_max: usize,
+    /// How many tasks may be held; a late DISPATCH beyond it is dropped.
+    pub held_max: usize,
+    /// How many replies are kept for repeats.
+    pub replies_max: usize,
+    /// Where the worker's own counters (nonces) start.
+    pub counters_start: Serial,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            first_rtt: Nanos::from_micros(200),
+            reorder_rtts: 4,
+            probe_rtts: 3,
+            probe_max_busy: Nanos::from_millis(10),
+            probe_longest: Nanos::from_millis(100),
+            retry_horizon: Nanos::from_millis(6_000),
+            finished_max: 1 << 20,
+            held_max: 64,
+            replies_max: 1 << 12,
+            counters_start: Serial(0),
+        }
+    }
+}
+
+/// A registration, as the controller grants it. Within an epoch, generations must grow from one grant of this
+/// worker's life to the next, also when the index changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// The worker's index.
+    pub worker: WorkerId,
+    /// Shown with each packet.
+    pub key: Key,
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// The worker's generation.
+    pub generation: Generation,
+    /// Where its tokens go.
+    pub slice: SliceId,
+    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`].
+    pub quota: u8,
+    /// Where the counters of this generation start.
+    pub start: Serial,
+    /// Where the switch is.
+    pub switch: Endpoint,
+}
+
+/// What the driver does next, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send this TOKEN or PROBE to the switch.
+    ToSwitch(Packet),
+    /// Send this answer to a client. Its payload's handle is one that was given to `finished` and not forgotten since.
+    Reply {
+        /// Where to.
+        to: Endpoint,
+        /// The answer.
+        packet: Reply,
+    },
+    /// Start the service; nothing else runs until `finished` is called with this slot.
+    Run {
+        /// Names this run.
+        slot: u64,
+        /// The task.
+        task: TaskId,
+        /// What kind of work it is.
+        task_type: TaskType,
+        /// Its bytes.
+        payload: Payload,
+    },
+    /// A task's bytes are no longer needed. Comes exactly once for each handle of a packet.
+    Release(Handle),
+    /// A reply's bytes are no longer kept. Comes exactly once for each handle that `finished` was given.
+    Forget(Handle),
+    /// Ask the controller for the registration at once.
+    Renew,
+}
+
+/// How a worker stands, and what it has done since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Whether it is registered and may send tokens.
+    pub serving: bool,
+    /// Tasks held, the running one included.
+    pub held: u32,
+    /// Tokens sent and not accounted for.
+    pub tokens_out: u32,
+    /// Finished tasks whose ids are kept.
+    pub table: u32,
+    /// Replies that are kept.
+    pub replies: u32,
+    /// Tasks run to their end.
+    pub finished: u64,
+    /// DISPATCHes that had come before, or came too late to tell.
+    pub duplicates: u64,
+    /// DISPATCHes of tasks that were held or finished already.
+    pub repeated_tasks: u64,
+    /// Repeats of finished tasks whose reply was no longer kept.
+    pub replies_gone: u64,
+    /// Written-off and older generations' DISPATCHes that came after all and were run.
+    pub late: u64,
+    /// DISPATCHes that could not be taken: no room for late ones, or not this worker's.
+    pub dropped: u32,
+    /// DISPATCHes written off as lost.
+    pub written_off: u32,
+    /// PROBEs sent.
+    pub probes: u32,
+    /// TOKENs sent again.
+    pub repeated_tokens: u32,
+    /// The smoothed round trip; zero until one was measured.
+    pub rtt: Nanos,
+}

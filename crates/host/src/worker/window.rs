@@ -1,0 +1,215 @@
+//! Which of the switch's DISPATCHes came, by their `sent` numbers.
+//!
+//! The last 64 numbers are told apart. A missing one is accounted only when it is written off: at the latest when it
+//! falls out of the window, else when its time is up.
+
+use sluice_wire::{Nanos, Serial};
+
+/// How many numbers are remembered.
+const WIDTH: u32 = u64::BITS;
+
+/// What a `sent` number turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Comes for the first time: it spends a token.
+    Fresh,
+    /// Comes for the first time, but was written off: its token is spent already.
+    Late,
+    /// Came before, or lies so far back that nobody can tell.
+    Duplicate,
+}
+
+/// The window; bit `i` stands for `high − i`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    came: u64,
+    missing: u64,
+    /// When the missing numbers up to `gap_end` are written off; zero when none is timed.
+    gap_due: Nanos,
+    high: Serial,
+    gap_end: Serial,
+}
+
+impl Window {
+    /// Nothing sent since `start`; what lies before never was.
+    pub(super) const fn new(start: Serial) -> Self {
+        Self { came: u64::MAX, missing: 0, gap_due: Nanos(0), high: start, gap_end: start }
+    }
+
+    /// The largest number heard of.
+    pub(super) const fn high(&self) -> Serial {
+        self.high
+    }
+
+    /// How many numbers up to [`Self::high`] neither came nor were written off.
+    pub(super) const fn missing(&self) -> u32 {
+        self.missing.count_ones()
+    }
+
+    /// Learns that the switch has sent up to `number`; says how many older ones fell out, never to be heard.
+    pub(super) fn hear(&mut self, number: Serial) -> u32 {
+        let ahead = number.since(self.high);
+        if ahead <= 0 {
+            return 0;
+        }
+        let ahead = ahead as u32;
+        let (kept, fresh) = (shift(self.missing, ahead), ones(ahead));
+        let fallen = self.missing.count_ones() - kept.count_ones() + ahead.saturating_sub(WIDTH);
+        self.missing = kept | fresh;
+        self.came = shift(self.came, ahead);
+        self.high = number;
+        fallen
+    }
+
+    /// Takes a DISPATCH's number, which [`Self::hear`] was told before.
+    pub(super) fn take(&mut self, number: Serial) -> Arrival {
+        let behind = self.high.since(number);
+        if !(0..WIDTH as i32).contains(&behind) {
+            return Arrival::Duplicate;
+        }
+        let bit = 1 << behind;
+        if self.came & bit != 0 {
+            return Arrival::Duplicate;
+        }
+        self.came |= bit;
+        if self.missing & bit == 0 {
+            return Arrival::Late;
+        }
+        self.missing &= !bit;
+        Arrival::Fresh
+    }
+
+    /// Gives the numbers that are missing now `patience` to come, unless older ones are being timed.
+    pub(super) fn time_gap(&mut self, now: Nanos, patience: Nanos) {
+        if self.missing == 0 {
+            self.gap_due = Nanos(0);
+        } else if self.gap_due == Nanos(0) {
+            self.gap_due = (now + patience).max(Nanos(1));
+            self.gap_end = self.high;
+        }
+    }
+
+    /// When missing numbers will have to be written off.
+    pub(super) fn gap_due(&self) -> Option<Nanos> {
+        (self.gap_due != Nanos(0)).then_some(self.gap_due)
+    }
+
+    /// Writes off what has been missing for its whole time, and times the rest; says how many that were.
+    pub(super) fn write_off(&mut self, now: Nanos, patience: Nanos) -> u32 {
+        if self.gap_due().is_none_or(|due| now < due) {
+            return 0;
+        }
+        let newer = ones(self.high.since(self.gap_end) as u32);
+        let given_up = (self.missing & !newer).count_ones();
+        self.missing &= newer;
+        self.gap_due = Nanos(0);
+        self.time_gap(now, patience);
+        given_up
+    }
+}
+
+/// `bits`, older by `by`.
+const fn shift(bits: u64, by: u32) -> u64 {
+    if by >= WIDTH { 0 } else { bits << by }
+}
+
+/// The youngest `count` bits.
+const fn ones(count: u32) -> u64 {
+    if count >= WIDTH { u64::MAX } else { (1 << count) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const START: Serial = Serial(u32::MAX - 7);
+    const PATIENCE: Nanos = Nanos(100);
+
+    fn arrive(window: &mut Window, steps: u32) -> Arrival {
+        window.hear(START.plus(steps));
+        window.take(START.plus(steps))
+    }
+
+    #[test]
+    fn a_number_counts_once_also_across_the_wrap() {
+        let mut window = Window::new(START);
+        for steps in 1..=20 {
+            assert_eq!(arrive(&mut window, steps), Arrival::Fresh);
+            assert_eq!(arrive(&mut window, steps), Arrival::Duplicate);
+        }
+        assert_eq!(window.missing(), 0);
+    }
+
+    #[test]
+    fn numbers_before_the_start_are_duplicates() {
+        let mut window = Window::new(START);
+        assert_eq!(window.take(START), Arrival::Duplicate);
+        assert_eq!(window.take(Serial(START.0 - 3)), Arrival::Duplicate);
+        assert_eq!(window.take(START.plus(1)), Arrival::Duplicate, "it was not heard of");
+    }
+
+    #[test]
+    fn an_overtaken_number_is_fresh_within_its_patience_and_late_afterwards() {
+        let mut window = Window::new(START);
+        arrive(&mut window, 3);
+        assert_eq!(window.missing(), 2);
+        window.time_gap(Nanos(10), PATIENCE);
+        assert_eq!(arrive(&mut window, 1), Arrival::Fresh);
+        assert_eq!(window.write_off(Nanos(109), PATIENCE), 0);
+        assert_eq!(window.write_off(Nanos(110), PATIENCE), 1);
+        assert_eq!(arrive(&mut window, 2), Arrival::Late);
+        assert_eq!(arrive(&mut window, 2), Arrival::Duplicate);
+        assert_eq!(window.gap_due(), None);
+    }
+
+    #[test]
+    fn a_younger_gap_gets_its_own_patience() {
+        let mut window = Window::new(START);
+        arrive(&mut window, 2);
+        window.time_gap(Nanos(10), PATIENCE);
+        arrive(&mut window, 4);
+        window.time_gap(Nanos(60), PATIENCE);
+        assert_eq!(window.write_off(Nanos(110), PATIENCE), 1);
+        assert_eq!(window.gap_due(), Some(Nanos(210)));
+        assert_eq!(window.write_off(Nanos(210), PATIENCE), 1);
+        assert_eq!(window.missing(), 0);
+    }
+
+    #[test]
+    fn what_falls_out_of_the_window_is_given_up_at_once() {
+        let mut window = Window::new(START);
+        arrive(&mut window, 2);
+        assert_eq!(window.hear(START.plus(64)), 0);
+        assert_eq!(window.hear(START.plus(65)), 1);
+        assert_eq!(arrive(&mut window, 1), Arrival::Duplicate);
+        assert_eq!(window.hear(START.plus(1_000)), 63 + (935 - 64), "3 to 936");
+    }
+
+    proptest! {
+        /// Arrived once + fallen + written off + missing = all that were sent, whatever comes in whatever order.
+        #[test]
+        fn every_number_is_accounted_exactly_once(
+            steps in prop::collection::vec((1_u32..200, any::<bool>()), 1..200)
+        ) {
+            let mut window = Window::new(START);
+            let (mut accounted, mut came) = (0, BTreeSet::new());
+            for (time, (step, tick)) in steps.into_iter().enumerate() {
+                accounted += window.hear(START.plus(step));
+                let arrival = window.take(START.plus(step));
+                if arrival != Arrival::Duplicate {
+                    prop_assert!(came.insert(step), "{step} came twice");
+                }
+                accounted += u32::from(arrival == Arrival::Fresh);
+                window.time_gap(Nanos(time as u64 + 1), Nanos(5));
+                if tick {
+                    accounted += window.write_off(Nanos(time as u64 + 1), Nanos(5));
+                }
+                prop_assert_eq!(accounted + window.missing(), window.high().since(START) as u32);
+            }
+        }
+    }
+}

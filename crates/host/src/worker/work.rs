@@ -1,0 +1,177 @@
+//! What a worker holds and has finished: allocated with its first task.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sluice_wire::{
+    Attempt, ClientId, Dispatch, Endpoint, Epoch, Handle, Nanos, Payload, Reply, ReplyStatus, TaskId,
+    TaskType, WorkerId,
+};
+
+use super::finished::{Finished, Kept};
+use super::types::{Action, WorkerSettings};
+
+/// Who asks for a task's reply: its newest attempt.
+#[derive(Clone, Copy, Debug)]
+struct Asker {
+    client: ClientId,
+    at: Endpoint,
+    attempt: Attempt,
+}
+
+impl Asker {
+    const fn of(dispatch: &Dispatch) -> Self {
+        Self { client: dispatch.client, at: dispatch.client_at, attempt: dispatch.attempt }
+    }
+}
+
+/// A task that waits for its turn, or runs.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    task: TaskId,
+    task_type: TaskType,
+    payload: Payload,
+    asker: Asker,
+    received: Nanos,
+    switch_wait_ns: u32,
+}
+
+/// Who answers, and the newest life of the switch that it knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    pub(super) worker: WorkerId,
+    pub(super) epoch: Epoch,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) started: Nanos,
+    pub(super) status: ReplyStatus,
+    pub(super) payload: Payload,
+}
+
+/// Counts since the worker started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) finished: u64,
+    pub(super) duplicates: u64,
+    pub(super) repeated_tasks: u64,
+    pub(super) replies_gone: u64,
+    pub(super) late: u64,
+}
+
+/// The tasks; the first in `held` runs.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    held: VecDeque<Held>,
+    finished: Finished,
+    /// The run that the driver was told to start last.
+    slot: u64,
+    running: bool,
+    pub(super) counts: Counts,
+}
+
+impl Work {
+    /// How many tasks are held, the running one included.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// The finished tasks.
+    pub(super) const fn finished(&self) -> &Finished {
+        &self.finished
+    }
+
+    /// Drops what has been finished for long.
+    pub(super) fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        self.finished.evict(now, settings, out);
+    }
+
+    /// Answers a task that ended, or notes the newest attempt of one that is held; says whether it was either.
+    pub(super) fn repeat(&mut self, dispatch: &Dispatch, sender: Sender, out: &mut Vec<Action>) -> bool {
+        let asker = Asker::of(dispatch);
+        if let Some(held) = self.held.iter_mut().find(|held| held.task == dispatch.task) {
+            if asker.attempt > held.asker.attempt {
+                held.asker = asker;
+            }
+        } else if let Some(kept) = self.finished.find(dispatch.task) {
+            self.counts.replies_gone += u64::from(kept.status == ReplyStatus::Gone);
+            out.push(reply(sender, dispatch.task, dispatch.task_type, asker, &kept));
+        } else {
+            return false;
+        }
+        self.counts.repeated_tasks += 1;
+        true
+    }
+
+    /// Holds a task that never was here.
+    pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch) {
+        self.held.push_back(Held {
+            task: dispatch.task,
+            task_type: dispatch.task_type,
+            payload: dispatch.payload,
+            asker: Asker::of(dispatch),
+            received,
+            switch_wait_ns: dispatch.wait_ns,
+        });
+    }
+
+    /// Starts the first task, if none runs.
+    pub(super) fn run_next(&mut self, out: &mut Vec<Action>) {
+        if self.running {
+            return;
+        }
+        let Some(next) = self.held.front() else { return };
+        self.running = true;
+        self.slot += 1;
+        let Held { task, task_type, payload, .. } = *next;
+        out.push(Action::Run { slot: self.slot, task, task_type, payload });
+    }
+
+    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run is
+    /// not the present one.
+    pub(super) fn end(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        slot: u64,
+        sender: Sender,
+        end: End,
+        out: &mut Vec<Action>,
+    ) -> Option<Handle> {
+        if !self.running || slot != self.slot {
+            return None;
+        }
+        let held = self.held.pop_front()?;
+        self.running = false;
+        self.counts.finished += 1;
+        let kept = Kept {
+            status: end.status,
+            switch_wait_ns: held.switch_wait_ns,
+            worker_wait_ns: end.started.since(held.received).saturated(),
+            service_ns: now.since(end.started).saturated(),
+            payload: end.payload,
+        };
+        out.push(reply(sender, held.task, held.task_type, held.asker, &kept));
+        self.finished.add(now, settings, held.task, kept, out);
+        Some(held.payload.handle)
+    }
+}
+
+fn reply(sender: Sender, task: TaskId, task_type: TaskType, asker: Asker, kept: &Kept) -> Action {
+    let packet = Reply {
+        epoch: sender.epoch,
+        worker: sender.worker,
+        client: asker.client,
+        task,
+        attempt: asker.attempt,
+        task_type,
+        status: kept.status,
+        switch_wait_ns: kept.switch_wait_ns,
+        worker_wait_ns: kept.worker_wait_ns,
+        service_ns: kept.service_ns,
+        payload: kept.payload,
+    };
+    Action::Reply { to: asker.at, packet }
+}
