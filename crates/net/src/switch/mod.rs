@@ -84,6 +84,7 @@ pub struct SwitchDriver {
     mailbox: Mailbox,
     handle: SwitchHandle,
     core: Option<usize>,
+    drops_asked: Nanos,
 }
 
 /// What other threads hold of a running switch.
@@ -121,7 +122,8 @@ impl SwitchDriver {
             waker: socket.waker(),
             local: socket.local(),
         };
-        Ok(Self { socket, plane: Plane::new(config), mailbox, handle, core: config.core })
+        let plane = Plane::new(config);
+        Ok(Self { socket, plane, mailbox, handle, core: config.core, drops_asked: Nanos(0) })
     }
 
     /// Where it listens.
@@ -143,23 +145,31 @@ impl SwitchDriver {
             pin_thread(core)?;
         }
         sys::sharpen_timers();
-        let mut drops_at = Nanos(0);
         while !self.handle.stop.load(Ordering::Relaxed) {
-            let wait = match self.plane.next_due() {
-                Some(Nanos(0)) => Wait::Poll,
-                Some(due) => Wait::Until(due),
-                None => Wait::Forever,
-            };
-            self.socket.receive(wait)?;
-            let now = sys::monotonic();
-            self.turn(now);
-            if now.since(drops_at) > DROPS_EVERY {
-                drops_at = now;
-                self.plane.tally.set(Count::KernelDropped, self.socket.kernel_drops());
-            }
+            self.step()?;
         }
         self.socket.flush();
         Ok(())
+    }
+
+    /// Waits for one batch and switches it; says how many datagrams it had. For a caller with a loop of its own.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the socket stops working.
+    pub fn step(&mut self) -> Result<usize, NetError> {
+        let wait = match self.plane.next_due() {
+            Some(Nanos(0)) => Wait::Poll,
+            Some(due) => Wait::Until(due),
+            None => Wait::Forever,
+        };
+        let taken = self.socket.receive(wait)?;
+        let now = sys::monotonic();
+        self.turn(now);
+        if now.since(self.drops_asked) > DROPS_EVERY {
+            self.drops_asked = now;
+            self.plane.tally.set(Count::KernelDropped, self.socket.kernel_drops());
+        }
+        Ok(taken)
     }
 
     /// Runs it on a new thread.

@@ -158,12 +158,14 @@ impl Socket {
     }
 
     /// Sends what is queued or due, then takes the next batch and says how many datagrams it has. Zero when the
-    /// time is over or the waker was called. The batch stays until the next call.
+    /// time is over, the waker was called, or nothing of what came is left (see [`SocketCounts`]). The batch stays
+    /// until the next call.
     ///
     /// # Errors
     /// [`NetError::Socket`] when the kernel refuses to receive or to wait.
     pub fn receive(&mut self, wait: Wait) -> Result<usize, NetError> {
         let mut began = None;
+        let received = self.inbox.received();
         loop {
             let now = sys::monotonic();
             self.outbox.release(now);
@@ -174,7 +176,7 @@ impl Socket {
                 Wait::Until(end) => now >= end,
                 Wait::Forever => false,
             };
-            if taken > 0 || over || self.waker.take() {
+            if taken > 0 || self.inbox.received() > received || over || self.waker.take() {
                 return Ok(taken);
             }
             if self.idle(now, *began.get_or_insert(now), wait)? {
