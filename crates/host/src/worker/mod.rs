@@ -216,6 +216,9 @@ impl Worker {
 
     /// The controller has closed the registration, after the switch had sent `final_sent` tasks (if it knows).
     pub fn left(&mut self, now: Nanos, final_sent: Option<Serial>) {
+        if matches!(self.phase, Phase::Left { .. } | Phase::Gone) {
+            return;
+        }
         let believable = final_sent.filter(|last| self.issued.since(*last) >= 0);
         if let Some(last) = believable {
             self.written_off += self.window.hear(last);
