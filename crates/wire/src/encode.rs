@@ -1,6 +1,6 @@
 //! A packet, written as bytes.
 
-use zerocopy::IntoBytes;
+use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
 
 use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
@@ -31,13 +31,14 @@ pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, Enc
     if packet.payload().is_some_and(|payload| !has_clean_padding(payload)) {
         return Err(EncodeError::Padding);
     }
-    let needs = HEADER_BYTES + stated;
-    let has = out.len();
-    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
-    let (head, tail) = out.split_at_mut(HEADER_BYTES);
-    head.copy_from_slice(header(packet).as_bytes());
-    tail.copy_from_slice(body);
-    Ok(needs)
+    let buffer = EncodeError::Buffer { needs: HEADER_BYTES + stated, has: out.len() };
+    let (header, behind) = Header::mut_from_prefix(out).map_err(|_| buffer)?;
+    let behind = behind.get_mut(..stated).ok_or(buffer)?;
+    // Built where it goes: a header that is written in pieces and then copied whole waits for its own stores.
+    *header = Header::empty(packet.kind());
+    fill(header, packet);
+    behind.copy_from_slice(body);
+    Ok(HEADER_BYTES + stated)
 }
 
 const fn body_len(packet: &Packet) -> usize {
@@ -47,22 +48,20 @@ const fn body_len(packet: &Packet) -> usize {
     }
 }
 
-fn header(packet: &Packet) -> Header {
-    let mut header = Header::empty(packet.kind());
+fn fill(header: &mut Header, packet: &Packet) {
     match packet {
-        Packet::Submit(p) => submit(&mut header, p),
-        Packet::Dispatch(p) => dispatch(&mut header, p),
-        Packet::Reply(p) => reply(&mut header, p),
-        Packet::Token(p) => token(&mut header, p),
-        Packet::Probe(p) => probe(&mut header, p),
-        Packet::Answer(p) => answer(&mut header, p),
-        Packet::Reject(p) => reject(&mut header, p),
-        Packet::Notice(p) => notice(&mut header, p),
-        Packet::Need(p) => need(&mut header, p),
-        Packet::Part(p) => part(&mut header, p),
-        Packet::Sweep(p) => sweep(&mut header, p),
+        Packet::Submit(p) => submit(header, p),
+        Packet::Dispatch(p) => dispatch(header, p),
+        Packet::Reply(p) => reply(header, p),
+        Packet::Token(p) => token(header, p),
+        Packet::Probe(p) => probe(header, p),
+        Packet::Answer(p) => answer(header, p),
+        Packet::Reject(p) => reject(header, p),
+        Packet::Notice(p) => notice(header, p),
+        Packet::Need(p) => need(header, p),
+        Packet::Part(p) => part(header, p),
+        Packet::Sweep(p) => sweep(header, p),
     }
-    header
 }
 
 fn submit(header: &mut Header, p: &Submit) {

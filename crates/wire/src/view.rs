@@ -1,4 +1,7 @@
 //! Bytes, read as a packet.
+//!
+//! What makes a packet is inlined into its reader: written in pieces and then copied whole, it would wait for its own
+//! stores, and parsing would take twice as long.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
@@ -13,6 +16,7 @@ use crate::{
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
 ///
 /// The payload's handle is [`Handle::NONE`]: whoever keeps the bytes sets it.
+#[inline]
 pub fn parse(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
     let view = View::parse(bytes)?;
     Ok((view.packet()?, view.body()))
@@ -29,6 +33,7 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Checks the form.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, body) = Header::ref_from_prefix(bytes).map_err(|_| ParseError::Short)?;
         if header.version != VERSION {
@@ -64,6 +69,7 @@ impl<'a> View<'a> {
     }
 
     /// The packet, with [`Handle::NONE`] in its payload.
+    #[inline]
     pub fn packet(&self) -> Result<Packet, ParseError> {
         Ok(match self.kind {
             Kind::Submit => Packet::Submit(self.submit()?),
@@ -80,6 +86,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn submit(&self) -> Result<Submit, ParseError> {
         Ok(Submit {
             epoch: self.epoch(),
@@ -94,6 +101,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn dispatch(&self) -> Result<Dispatch, ParseError> {
         let [seen, sent, wait_ns, occupancy] = self.words();
         Ok(Dispatch {
@@ -115,6 +123,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn reply(&self) -> Result<Reply, ParseError> {
         let [worker_wait_ns, service_ns, switch_wait_ns, _] = self.words();
         Ok(Reply {
@@ -137,6 +146,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn token(&self) -> Token {
         let [issued, _, nonce, _] = self.words();
         Token {
@@ -149,6 +159,7 @@ impl<'a> View<'a> {
         }
     }
 
+    #[inline]
     fn probe(&self) -> Probe {
         let [_, _, nonce, _] = self.words();
         Probe {
@@ -160,6 +171,7 @@ impl<'a> View<'a> {
         }
     }
 
+    #[inline]
     fn answer(&self) -> Result<Answer, ParseError> {
         let [seen, sent, nonce, _] = self.words();
         let counters = match self.header.code {
@@ -177,6 +189,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn reject(&self) -> Result<Reject, ParseError> {
         let [_, _, retry_after_ns, _] = self.words();
         let reason = RejectReason::ALL.get(usize::from(self.header.code)).ok_or(ParseError::Code)?;
@@ -191,10 +204,12 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn notice(&self) -> Notice {
         Notice { epoch: self.epoch(), client: self.client(), task: self.task(), attempt: self.attempt() }
     }
 
+    #[inline]
     fn need(&self) -> Need {
         let [offset, length, ..] = self.words();
         Need {
@@ -208,6 +223,7 @@ impl<'a> View<'a> {
         }
     }
 
+    #[inline]
     fn part(&self) -> Result<Part, ParseError> {
         let [offset, ..] = self.words();
         Ok(Part {
@@ -220,6 +236,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn sweep(&self) -> Result<Sweep, ParseError> {
         let [.., left] = self.words();
         let (of, carries) = match self.header.code {
@@ -242,6 +259,7 @@ impl<'a> View<'a> {
         })
     }
 
+    #[inline]
     fn payload(&self) -> Result<Payload, ParseError> {
         let payload =
             Payload { len: self.header.length.get(), inline: self.header.inline, handle: Handle::NONE };
