@@ -136,9 +136,10 @@ impl Controller {
     fn raise(&mut self, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
         worker.step = Some(Step::Raising);
-        let newest = &mut self.generations[usize::from(id.0)];
-        *newest = Generation(newest.0.saturating_add(1));
-        let generation = *newest;
+        // Newer than those of all indices: a host that gets another index must see its registration change.
+        let newest = self.generations.iter().map(|generation| generation.0).max().unwrap_or(0);
+        let generation = Generation(newest.saturating_add(1));
+        self.generations[usize::from(id.0)] = generation;
         self.ledger.ask(TableOp::RaiseGeneration(id, generation), Expect::Done, out);
         self.ledger.ask(TableOp::Drain, Expect::Step(id), out);
     }

@@ -1,1 +1,9 @@
-//! sim
+//! Virtual time: all real state machines together, in one thread, replayed from one seed.
+//!
+//! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and restarts and
+//! holds it to the protocol's promises.
+#![forbid(unsafe_code)]
+
+mod agenda;
+mod dice;
+pub mod faults;

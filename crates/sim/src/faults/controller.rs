@@ -1,0 +1,200 @@
+//! The controller's process, its way to the switch, and the calls that hosts make.
+
+use std::collections::HashMap;
+
+use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, SlicePlan};
+use sluice_wire::tables::TableAnswer;
+use sluice_wire::{Nanos, TaskType};
+
+use super::network::CALLS;
+use super::oracle::Life;
+use super::rack::{Event, Host, Rack};
+use super::scenario::{DEADLINE, LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
+use super::switch::{START, SwitchNode};
+use crate::dice::Dice;
+
+/// The longest that a task should wait in a queue.
+const MAX_WAIT: Nanos = Nanos::from_millis(1);
+/// How long workers keep what they finished: deadline + longest wait + packet lifetime.
+pub(super) const RETRY_HORIZON: Nanos = Nanos(DEADLINE.0 + MAX_WAIT.0 + PACKET_LIFETIME.0);
+
+/// What a call takes beyond a packet's way.
+const CALL_WAY: Nanos = Nanos::from_micros(20);
+
+/// A controller that may be down.
+pub(super) struct Brain {
+    controller: Option<Controller>,
+    life: u32,
+    plan: Plan,
+    seeds: Dice,
+    /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
+    ops_until: Nanos,
+    answers_until: Nanos,
+    armed: Option<Nanos>,
+    calls: HashMap<CallId, (Host, Life)>,
+    next_call: u64,
+}
+
+impl Brain {
+    pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
+        let mut seeds = Dice::new(seed, 4);
+        let plan = plan(scenario);
+        let controller = Some(new_controller(&plan, &mut seeds));
+        Self {
+            controller,
+            life: 1,
+            plan,
+            seeds,
+            ops_until: Nanos(0),
+            answers_until: Nanos(0),
+            armed: None,
+            calls: HashMap::new(),
+            next_call: 0,
+        }
+    }
+
+    /// A name for a call of this host.
+    pub(super) fn call(&mut self, host: Host, life: Life) -> CallId {
+        self.next_call += 1;
+        let call = CallId(self.next_call);
+        self.calls.insert(call, (host, life));
+        call
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.controller = None;
+    }
+}
+
+fn plan(scenario: &Scenario) -> Plan {
+    let slice = |index: usize| SlicePlan {
+        name: slice_name(index),
+        types: vec![TaskType(index as u16)],
+        limit: Some(scenario.limit),
+    };
+    Plan {
+        lease: LEASE,
+        renew_every: RENEW_EVERY,
+        max_wait: MAX_WAIT,
+        retry_after: Nanos::from_micros(100),
+        retry_horizon: RETRY_HORIZON,
+        counters_start: START,
+        ..Plan::new(SwitchNode::AT, (0..scenario.slices).map(slice).collect())
+    }
+}
+
+fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
+    let mut seed = [0; 32];
+    seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&seeds.word().to_le_bytes()));
+    Controller::new(plan.clone(), seed).expect("the plan is sound")
+}
+
+pub(super) fn slice_name(index: usize) -> String {
+    format!("slice {index}")
+}
+
+impl Rack<'_> {
+    /// The controller finds the switch, if both are there.
+    pub(super) fn connect_brain(&mut self) {
+        if let Some(shape) = self.switch.rain.as_ref().map(sluice_switch::rain::Rain::shape) {
+            self.tell_brain(Told::SwitchUp(shape));
+        }
+    }
+
+    pub(super) fn disconnect_brain(&mut self) {
+        self.tell_brain(Told::SwitchDown);
+    }
+
+    pub(super) fn brain_back(&mut self) {
+        self.brain.life += 1;
+        self.brain.controller = Some(new_controller(&self.brain.plan, &mut self.brain.seeds));
+        self.brain.armed = None;
+        self.say(|| "controller is back".to_owned());
+        self.connect_brain();
+    }
+
+    /// A host's call goes to the controller, or is lost on its way.
+    pub(super) fn call(&mut self, told: Told) {
+        let [at, _] = self.network.arrivals(self.now, CALLS);
+        if let Some(at) = at {
+            self.agenda.add(at + CALL_WAY, Event::Call(told));
+        }
+    }
+
+    pub(super) fn call_arrives(&mut self, told: Told) {
+        self.say(|| format!("controller is told {told:?}"));
+        self.tell_brain(told);
+    }
+
+    pub(super) fn call_answered(&mut self, call: CallId, answer: Answer) -> Result<(), String> {
+        match self.brain.calls.remove(&call) {
+            Some((Host::Worker(worker), life)) => self.worker_answered(worker, life, &answer),
+            Some((Host::Client(client), life)) => self.client_answered(client, life, answer),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn table_answered(&mut self, brain: u32, answer: TableAnswer) {
+        if brain == self.brain.life {
+            self.tell_brain(Told::TableAnswered(answer));
+        }
+    }
+
+    pub(super) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
+        let way = self.dice.span(Nanos(500), Nanos(10_000));
+        self.brain.answers_until = self.brain.answers_until.max(self.now + way);
+        self.agenda.add(self.brain.answers_until, Event::OpDone { brain, answer });
+    }
+
+    pub(super) fn brain_wakes(&mut self, brain: u32) {
+        if brain != self.brain.life || self.brain.armed != Some(self.now) {
+            return;
+        }
+        self.brain.armed = None;
+        let mut out = Vec::new();
+        if let Some(controller) = &mut self.brain.controller {
+            controller.tick(self.now, &mut out);
+        }
+        self.brain_acts(out);
+    }
+
+    fn tell_brain(&mut self, told: Told) {
+        let mut out = Vec::new();
+        if let Some(controller) = &mut self.brain.controller {
+            controller.event(self.now, told, &mut out);
+        }
+        self.brain_acts(out);
+    }
+
+    fn brain_acts(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Table(op) => {
+                    let way = self.dice.span(Nanos(500), Nanos(10_000));
+                    self.brain.ops_until = self.brain.ops_until.max(self.now + way);
+                    let (brain, switch) = (self.brain.life, self.switch.life);
+                    self.agenda.add(self.brain.ops_until, Event::Op { brain, switch, op });
+                }
+                Action::Answer { call, answer } => {
+                    self.say(|| format!("controller answers {call:?} {answer:?}"));
+                    let [at, _] = self.network.arrivals(self.now, CALLS);
+                    if let Some(at) = at {
+                        self.agenda.add(at + CALL_WAY, Event::CallAnswered { call, answer });
+                    }
+                }
+                Action::Note(note) => self.say(|| format!("controller notes: {note}")),
+            }
+        }
+        self.arm_brain();
+    }
+
+    fn arm_brain(&mut self) {
+        let due = self.brain.controller.as_ref().and_then(Controller::deadline);
+        if let Some(due) = due.map(|due| due.max(self.now + Nanos(1)))
+            && self.brain.armed.is_none_or(|armed| due < armed)
+        {
+            self.brain.armed = Some(due);
+            self.agenda.add(due, Event::BrainWakes(self.brain.life));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What fails, and how it comes back.
+
+use sluice_control::Event as Told;
+use sluice_wire::Nanos;
+
+use super::controller::slice_name;
+use super::rack::{Event, Host, Rack};
+use super::scenario::Disaster;
+
+impl Rack<'_> {
+    pub(super) fn disaster(&mut self, disaster: Disaster) -> Result<(), String> {
+        self.say(|| format!("DISASTER {disaster:?}"));
+        match disaster {
+            Disaster::WorkerCrash { worker, back_after } => {
+                self.workers[worker].stop();
+                self.after(back_after, Event::WorkerBack(worker));
+            }
+            Disaster::WorkerStall { worker, lasts } => {
+                let node = &mut self.workers[worker];
+                node.stalled_until = node.stalled_until.max(self.now + lasts);
+            }
+            Disaster::WorkerCut { worker, lasts } => {
+                let node = &mut self.workers[worker];
+                node.cut_until = node.cut_until.max(self.now + lasts);
+            }
+            Disaster::WorkerLeave { worker, back_after } => {
+                if self.workers[worker].lives() && !self.workers[worker].leaving {
+                    self.leave(worker)?;
+                }
+                self.after(back_after, Event::WorkerBack(worker));
+            }
+            Disaster::SliceMove { worker, slice } => self.move_worker(worker, slice),
+            Disaster::SwitchRestart { down_for } => {
+                self.switch.stop();
+                self.disconnect_brain();
+                self.after(down_for, Event::SwitchBack);
+            }
+            Disaster::ProcessRestart { down_for } => {
+                self.switch.stop();
+                self.brain.stop();
+                self.after(down_for, Event::SwitchBack);
+                self.after(down_for, Event::BrainBack);
+            }
+            Disaster::ClientRestart { client } => {
+                let incarnation = self.clients[client].incarnation;
+                self.oracle.abandoned(incarnation);
+                self.start_client(client);
+            }
+            Disaster::ControllerRestart { down_for } => {
+                self.brain.stop();
+                self.after(down_for, Event::BrainBack);
+            }
+        }
+        Ok(())
+    }
+
+    /// The new life waits until the old one is gone: one that leaves takes its time.
+    pub(super) fn worker_back(&mut self, worker: usize) {
+        if !self.workers[worker].lives() {
+            self.start_worker(worker);
+        } else if self.workers[worker].leaving {
+            self.after(Nanos::from_micros(100), Event::WorkerBack(worker));
+        }
+    }
+
+    pub(super) fn switch_back(&mut self) {
+        if self.switch.rain.is_none() {
+            self.switch.start();
+            self.say(|| "switch is back".to_owned());
+            self.connect_brain();
+        }
+    }
+
+    /// From here on the network is kind, and each slice is given back its workers.
+    pub(super) fn faults_end(&mut self) {
+        self.say(|| "faults end".to_owned());
+        for worker in 0..self.workers.len() {
+            self.move_worker(worker, worker % self.scenario.slices);
+        }
+        if self.now < super::scenario::SETTLED - Nanos::from_millis(5) {
+            self.after(Nanos::from_millis(3), Event::FaultsEnd);
+        }
+    }
+
+    fn move_worker(&mut self, worker: usize, slice: usize) {
+        let call = self.brain.call(Host::Worker(worker), 0);
+        let name = self.workers[worker].name();
+        self.call(Told::MoveWorker { call, name, slice: slice_name(slice) });
+    }
+}

@@ -1,0 +1,56 @@
+//! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking, delays,
+//! crashes and restarts, held to the protocol's promises.
+//!
+//! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes every
+//! packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
+
+mod controller;
+mod disasters;
+mod hosts;
+mod many;
+mod network;
+mod oracle;
+mod rack;
+mod scenario;
+mod switch;
+
+use std::fmt;
+
+pub use many::{Many, run_many};
+pub use oracle::Tally;
+use rack::Rack;
+
+/// A promise that broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The run.
+    pub seed: u64,
+    /// Nanoseconds into it.
+    pub at_ns: u64,
+    /// What happened.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} at {} us: {}", self.seed, self.at_ns / 1_000, self.what)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// One run, from its seed to the closing of the books.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn run(seed: u64) -> Result<Tally, Broken> {
+    Rack::new(seed, None).run()
+}
+
+/// One run, with a line for every packet, call and failure.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn replay(seed: u64, line: &mut dyn FnMut(&str)) -> Result<Tally, Broken> {
+    Rack::new(seed, Some(line)).run()
+}

@@ -1,0 +1,88 @@
+//! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its own.
+
+use sluice_wire::{Nanos, Packet};
+
+use super::scenario::{FAULTS_END, PACKET_LIFETIME};
+use crate::dice::Dice;
+
+/// Kinds of traffic with rates of their own: the eleven packets, then calls to the controller.
+pub(super) const KINDS: usize = 12;
+/// Calls between hosts and controller.
+pub(super) const CALLS: usize = 11;
+
+/// How often something happens to a packet, of a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rates {
+    loss: u64,
+    repeat: u64,
+    overtake: u64,
+    delay: u64,
+}
+
+impl Rates {
+    /// A seed is kind to all traffic, rough to all, or brutal to one kind.
+    pub(super) fn draw(dice: &mut Dice) -> Vec<Self> {
+        let common = Self {
+            loss: dice.pick(&[0, 1, 10, 100]),
+            repeat: dice.pick(&[0, 10, 100]),
+            overtake: dice.pick(&[0, 50, 200]),
+            delay: dice.pick(&[0, 0, 5, 20]),
+        };
+        let mut rates = vec![common; KINDS];
+        if dice.chance(500) {
+            let kind = dice.below(KINDS as u64) as usize;
+            rates[kind] = Self { loss: 400, repeat: 200, overtake: 300, delay: 50 };
+        }
+        rates
+    }
+}
+
+/// The network between all hosts.
+#[derive(Debug)]
+pub(super) struct Network {
+    dice: Dice,
+    rates: Vec<Rates>,
+}
+
+impl Network {
+    pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
+        Self { dice: Dice::new(seed, 2), rates }
+    }
+
+    /// When the copies of a packet sent now arrive: none, one or two.
+    pub(super) fn arrivals(&mut self, now: Nanos, kind: usize) -> [Option<Nanos>; 2] {
+        let rates = if now < FAULTS_END { self.rates[kind] } else { Rates::default() };
+        let first = (!self.dice.chance(rates.loss)).then(|| self.arrival(now, rates));
+        let second = self.dice.chance(rates.repeat).then(|| self.arrival(now, rates));
+        [first, second]
+    }
+
+    fn arrival(&mut self, now: Nanos, rates: Rates) -> Nanos {
+        let dice = &mut self.dice;
+        let mut way = dice.span(Nanos(1_000), Nanos(3_000));
+        if dice.chance(rates.overtake) {
+            way = way + dice.span(Nanos(0), Nanos(60_000));
+        }
+        if dice.chance(rates.delay) {
+            way = way + dice.span(Nanos(0), PACKET_LIFETIME - Nanos(100_000));
+        }
+        now + way
+    }
+}
+
+/// The number of a packet's kind in the rates.
+pub(super) const fn kind(packet: &Packet) -> usize {
+    match packet {
+        Packet::Submit(_) => 0,
+        Packet::Dispatch(_) => 1,
+        Packet::Reply(_) => 2,
+        Packet::Token(_) => 3,
+        Packet::Probe(_) => 4,
+        Packet::Answer(_) => 5,
+        Packet::Reject(_) => 6,
+        Packet::Notice(_) => 7,
+        Packet::Need(_) => 8,
+        Packet::Part(_) => 9,
+        Packet::Sweep(_) => 10,
+    }
+}

@@ -1,0 +1,189 @@
+//! What must hold, kept apart from the machines that are to keep it.
+
+use std::collections::HashMap;
+
+use sluice_wire::{Incarnation, Nanos, Payload, TaskId};
+
+use super::scenario::SETTLED;
+
+/// One start of a worker process.
+pub(super) type Life = u64;
+
+/// How a task ended at its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With a reply that carried these bytes.
+    Replied(Payload),
+    /// Refused: no attempt can have run.
+    Refused,
+    /// It may have run.
+    Unknown,
+}
+
+/// How all tasks of a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Tasks that clients took on.
+    pub submitted: u64,
+    /// … that ended in a reply.
+    pub replied: u64,
+    /// … that were refused.
+    pub refused: u64,
+    /// … that are unknown.
+    pub unknown: u64,
+    /// … whose client was restarted before they ended.
+    pub abandoned: u64,
+    /// Times that a task was run by a second worker.
+    pub run_again: u64,
+}
+
+impl Tally {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            submitted: self.submitted + other.submitted,
+            replied: self.replied + other.replied,
+            refused: self.refused + other.refused,
+            unknown: self.unknown + other.unknown,
+            abandoned: self.abandoned + other.abandoned,
+            run_again: self.run_again + other.run_again,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Fate {
+    submitted: Nanos,
+    attempts: u32,
+    runs: Vec<Life>,
+    ending: Option<Ending>,
+    abandoned: bool,
+}
+
+/// The book of all tasks.
+#[derive(Debug, Default)]
+pub(super) struct Oracle {
+    fates: HashMap<TaskId, Fate>,
+}
+
+impl Oracle {
+    pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
+        let fate = Fate { submitted: now, attempts: 0, runs: Vec::new(), ending: None, abandoned: false };
+        match self.fates.insert(task, fate) {
+            Some(_) => Err(format!("task {task} was taken on twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// A client sent one try.
+    pub(super) fn tried(&mut self, task: TaskId) -> Result<(), String> {
+        let fate = self.fate(task)?;
+        fate.attempts += 1;
+        match fate.ending {
+            Some(ending) => Err(format!("task {task} was sent again after it ended: {ending:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A worker starts to run a task with these bytes.
+    pub(super) fn started(&mut self, life: Life, task: TaskId, payload: &Payload) -> Result<(), String> {
+        if *payload != request(task) {
+            return Err(format!("promise 5: task {task} was run on other bytes: {payload:?}"));
+        }
+        let fate = self.fate(task)?;
+        if fate.runs.contains(&life) {
+            return Err(format!("promise 2: task {task} was run twice in the worker's life {life:x}"));
+        }
+        fate.runs.push(life);
+        if fate.runs.len() > fate.attempts as usize {
+            return Err(format!(
+                "promise 2: task {task} ran {} times on {} tries",
+                fate.runs.len(),
+                fate.attempts
+            ));
+        }
+        match fate.ending {
+            Some(Ending::Refused) => Err(format!("promise 1: task {task} was refused and ran all the same")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A client was told how its task ended.
+    pub(super) fn ended(&mut self, task: TaskId, ending: Ending) -> Result<(), String> {
+        let fate = self.fate(task)?;
+        if let Some(earlier) = fate.ending.replace(ending) {
+            return Err(format!("promise 1: task {task} ended twice: {earlier:?}, then {ending:?}"));
+        }
+        match ending {
+            Ending::Refused if !fate.runs.is_empty() => {
+                Err(format!("promise 1: task {task} was refused, but it ran"))
+            }
+            Ending::Replied(bytes) if !fate.runs.iter().any(|life| answer(*life, task) == bytes) => {
+                Err(format!("promise 2: task {task} got an answer that no run of it gave"))
+            }
+            Ending::Unknown if fate.submitted >= SETTLED => {
+                Err(format!("promise 4: task {task} found no worker in a rack without faults"))
+            }
+            Ending::Refused if fate.submitted >= SETTLED => {
+                Err(format!("task {task} was refused in a rack without faults and with room"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A client was restarted: its old tasks have nobody to end for.
+    pub(super) fn abandoned(&mut self, incarnation: Incarnation) {
+        for (task, fate) in &mut self.fates {
+            fate.abandoned |= task.incarnation == incarnation && fate.ending.is_none();
+        }
+    }
+
+    /// The books are closed: each task has ended, and not in despair.
+    pub(super) fn close(&self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        for (task, fate) in &self.fates {
+            tally.submitted += 1;
+            tally.run_again += fate.runs.len().saturating_sub(1) as u64;
+            match fate.ending {
+                Some(Ending::Replied(_)) => tally.replied += 1,
+                Some(Ending::Refused) => tally.refused += 1,
+                Some(Ending::Unknown) => tally.unknown += 1,
+                None if fate.abandoned => tally.abandoned += 1,
+                None => return Err(format!("promise 1: task {task} never ended")),
+            }
+        }
+        Ok(tally)
+    }
+
+    fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
+        self.fates.get_mut(&task).ok_or_else(|| format!("task {task} came out of nowhere"))
+    }
+}
+
+/// What a task asks: bytes that no other task has. Odd tasks are too long for a queue entry.
+pub(super) fn request(task: TaskId) -> Payload {
+    let word = mix(task.incarnation.0, u64::from(task.sequence.0));
+    if word & 1 == 0 {
+        Payload { len: 8, inline: word.to_be_bytes(), handle: sluice_wire::Handle::NONE }
+    } else {
+        Payload {
+            len: 640,
+            inline: word.to_be_bytes(),
+            handle: sluice_wire::Handle(task.sequence.0 & 0xff_ffff),
+        }
+    }
+}
+
+/// What a worker's life answers to it.
+pub(super) fn answer(life: Life, task: TaskId) -> Payload {
+    let word = mix(life, mix(task.incarnation.0, u64::from(task.sequence.0)));
+    Payload { len: 8, inline: word.to_be_bytes(), handle: sluice_wire::Handle::NONE }
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    let mut word = a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word ^= word >> 29;
+    word = word.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word ^ (word >> 32)
+}

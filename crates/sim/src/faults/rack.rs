@@ -1,0 +1,199 @@
+//! The rack: all machines, what is under way between them, and the clock.
+
+use sluice_control::{Answer, CallId};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Nanos, Packet, TaskId};
+
+use super::Broken;
+use super::controller::Brain;
+use super::hosts::{ClientNode, WorkerNode};
+use super::network::{Network, kind};
+use super::oracle::{Life, Oracle, Tally};
+use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
+use super::switch::SwitchNode;
+use crate::agenda::Agenda;
+use crate::dice::Dice;
+
+/// A host that registers with the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    Worker(usize),
+    Client(usize),
+}
+
+/// Something that is to happen.
+#[derive(Debug)]
+pub(super) enum Event {
+    Packet { from: Endpoint, to: Endpoint, packet: Packet },
+    Round { switch: u32, packet: Packet, round: u8, arrived: Nanos },
+    Op { brain: u32, switch: u32, op: TableOp },
+    OpDone { brain: u32, answer: TableAnswer },
+    Call(sluice_control::Event),
+    CallAnswered { call: CallId, answer: Answer },
+    BrainWakes(u32),
+    Wake(Host),
+    Renew(Host, Life),
+    Finish { worker: usize, life: Life, slot: u64, task: TaskId, started: Nanos },
+    Submit(usize),
+    Disaster(Disaster),
+    FaultsEnd,
+    WorkerBack(usize),
+    SwitchBack,
+    BrainBack,
+    Inspect,
+    Rest,
+    Close,
+}
+
+/// Where the lines of a replay go.
+pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&str)>;
+
+/// Everything in one run.
+pub(super) struct Rack<'t> {
+    pub(super) seed: u64,
+    pub(super) now: Nanos,
+    pub(super) agenda: Agenda<Event>,
+    pub(super) scenario: Scenario,
+    pub(super) network: Network,
+    pub(super) dice: Dice,
+    pub(super) switch: SwitchNode,
+    pub(super) brain: Brain,
+    pub(super) workers: Vec<WorkerNode>,
+    pub(super) clients: Vec<ClientNode>,
+    pub(super) oracle: Oracle,
+    trace: Trace<'t>,
+}
+
+impl<'t> Rack<'t> {
+    pub(super) fn new(seed: u64, trace: Trace<'t>) -> Self {
+        let scenario = Scenario::of(seed);
+        let mut rack = Self {
+            seed,
+            now: Nanos(1_000),
+            agenda: Agenda::new(),
+            network: Network::new(seed, scenario.rates.clone()),
+            dice: Dice::new(seed, 3),
+            switch: SwitchNode::new(),
+            brain: Brain::new(seed, &scenario),
+            workers: (0..scenario.workers).map(WorkerNode::new).collect(),
+            clients: (0..scenario.clients).map(ClientNode::new).collect(),
+            oracle: Oracle::default(),
+            scenario,
+            trace,
+        };
+        rack.begin();
+        rack
+    }
+
+    pub(super) fn run(mut self) -> Result<Tally, Broken> {
+        self.play().map_err(|what| Broken { seed: self.seed, at_ns: self.now.0, what })
+    }
+
+    /// Says something to whoever replays; `line` is made only then.
+    pub(super) fn say(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace(&format!("{:>10.3} us  {}", self.now.0 as f64 / 1e3, line()));
+        }
+    }
+
+    pub(super) fn after(&mut self, span: Nanos, event: Event) {
+        self.agenda.add(self.now + span, event);
+    }
+
+    /// Puts a packet on the network.
+    pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, packet: Packet) {
+        let mut arrivals = self.network.arrivals(self.now, kind(&packet));
+        if self.is_cut(from) || self.is_cut(to) {
+            arrivals = [None, None];
+        }
+        self.say(|| {
+            let fate = match arrivals {
+                [None, None] => " LOST",
+                [Some(_), Some(_)] => " REPEATED",
+                _ => "",
+            };
+            format!("{} -> {} {packet:?}{fate}", from.port, to.port)
+        });
+        for at in arrivals.into_iter().flatten() {
+            self.agenda.add(at, Event::Packet { from, to, packet });
+        }
+    }
+
+    fn begin(&mut self) {
+        let line = format!("{:?}", self.scenario);
+        self.say(|| line);
+        for worker in 0..self.workers.len() {
+            self.start_worker(worker);
+        }
+        for client in 0..self.clients.len() {
+            self.start_client(client);
+            self.after(Nanos(50_000), Event::Submit(client));
+        }
+        self.connect_brain();
+        for (at, disaster) in self.scenario.disasters.clone() {
+            self.agenda.add(at, Event::Disaster(disaster));
+        }
+        self.agenda.add(FAULTS_END, Event::FaultsEnd);
+        self.agenda.add(Nanos(20_000), Event::Inspect);
+        self.agenda.add(REST, Event::Rest);
+        self.agenda.add(END, Event::Close);
+    }
+
+    fn play(&mut self) -> Result<Tally, String> {
+        while let Some((at, event)) = self.agenda.next() {
+            self.now = at;
+            if matches!(event, Event::Close) {
+                self.inspect_at_rest()?;
+                return self.oracle.close();
+            }
+            self.happen(event)?;
+        }
+        Err("the run ended before its time".to_owned())
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
+            Event::Round { switch, packet, round, arrived } => self.round(switch, packet, round, arrived),
+            Event::Op { brain, switch, op } => self.table_op(brain, switch, op),
+            Event::OpDone { brain, answer } => self.table_answered(brain, answer),
+            Event::Call(call) => self.call_arrives(call),
+            Event::CallAnswered { call, answer } => self.call_answered(call, answer)?,
+            Event::BrainWakes(brain) => self.brain_wakes(brain),
+            Event::Wake(host) => self.wake(host)?,
+            Event::Renew(host, life) => self.renew_if_alive(host, life),
+            Event::Finish { worker, life, slot, task, started } => {
+                self.finish(worker, life, slot, task, started)?;
+            }
+            Event::Submit(client) => self.submit(client)?,
+            Event::Disaster(disaster) => self.disaster(disaster)?,
+            Event::FaultsEnd => self.faults_end(),
+            Event::WorkerBack(worker) => self.worker_back(worker),
+            Event::SwitchBack => self.switch_back(),
+            Event::BrainBack => self.brain_back(),
+            Event::Inspect => self.inspect()?,
+            Event::Rest => self.inspect_at_rest()?,
+            Event::Close => {}
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, from: Endpoint, to: Endpoint, packet: Packet) -> Result<(), String> {
+        match to.port {
+            SwitchNode::PORT => self.at_switch(from, packet),
+            _ => match self.host_at(to) {
+                Some(Host::Worker(worker)) => self.at_worker(worker, from, packet)?,
+                Some(Host::Client(client)) => self.at_client(client, &packet)?,
+                None => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// The periodic look at what must hold at every moment.
+    fn inspect(&mut self) -> Result<(), String> {
+        (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+        self.after(Nanos(20_000), Event::Inspect);
+        Ok(())
+    }
+}
