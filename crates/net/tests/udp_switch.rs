@@ -336,6 +336,48 @@ fn a_task_that_meets_stale_tokens_goes_round_with_its_payload() {
 }
 
 #[test]
+fn a_task_that_goes_round_passes_behind_what_arrived_meanwhile() {
+    let mut driver = SwitchDriver::new(&SwitchConfig::new(size())).expect("the loopback has free ports");
+    let rack = Rack { switch: driver.handle(), thread: None, worker: host(), client: host() };
+    let slice = SliceRow { open: true, limit: 32, retry_after: Nanos(0) };
+    let mut step = |ops: Vec<TableOp>| {
+        rack.switch.tables().send(ops, |_| ()).expect("the switch lives");
+        driver.step().expect("the socket works");
+    };
+    step(vec![
+        TableOp::SetSlice(SLICE, slice),
+        TableOp::SetType(TYPE, Some(SLICE)),
+        TableOp::RaiseGeneration(WorkerId(0), GENERATION),
+        TableOp::SetWorker(WorkerId(0), Some(rack.worker_row())),
+        TableOp::SetClient(ClientId(0), Some((rack.client_row(), Serial(0)))),
+    ]);
+    let mut send_and_step = |packet: &Packet, body: &[u8], from: &UdpSocket, ops: Vec<TableOp>| {
+        rack.send(from, packet, body);
+        // The loopback needs no time to speak of; a loaded machine may.
+        std::thread::sleep(Duration::from_millis(10));
+        step(ops);
+    };
+    let generation = Generation(GENERATION.0 + 1);
+    let row = WorkerRow { generation, ..rack.worker_row() };
+    let change = vec![
+        TableOp::RaiseGeneration(WorkerId(0), generation),
+        TableOp::ResetCounters(WorkerId(0), Serial(0)),
+        TableOp::SetWorker(WorkerId(0), Some(row)),
+    ];
+    let (early, late) = (large(1, 90), large(2, 80));
+    let (round, meanwhile) = (submit(0, &early), submit(1, &late));
+    send_and_step(&Packet::Token(token(1)), &[], &rack.worker, change);
+    send_and_step(&Packet::Submit(round.0), round.1, &rack.client, Vec::new());
+    send_and_step(&Packet::Submit(meanwhile.0), meanwhile.1, &rack.client, Vec::new());
+    for (issued, sequence, bytes) in [(1, 1, &late), (2, 0, &early)] {
+        let fresh = Token { generation, ..token(issued) };
+        send_and_step(&Packet::Token(fresh), &[], &rack.worker, Vec::new());
+        let (dispatch, body) = dispatched(&rack.worker);
+        assert_eq!((dispatch.task.sequence, &body), (Serial(sequence), bytes));
+    }
+}
+
+#[test]
 fn a_sweep_of_tokens_drops_the_stale_ones_and_parks_the_live_ones_again() {
     let rack = Rack::start();
     (1..=4).for_each(|issued| rack.token(issued));
@@ -452,7 +494,7 @@ fn with_a_testbeds_delays_a_dispatch_takes_as_long_as_the_links_and_the_pass() {
     assert_eq!(body, large(1, 600));
     let least = delays.client + delays.pass + delays.worker;
     assert!(took >= Duration::from_nanos(least.0), "{took:?}");
-    assert!(took < Duration::from_nanos(least.0) + Duration::from_millis(40), "{took:?}");
+    assert!(took < Duration::from_nanos(least.0) + Duration::from_millis(500), "{took:?}");
 }
 
 #[test]
@@ -465,7 +507,7 @@ fn a_switch_with_faults_loses_and_doubles_but_never_grants_or_takes_twice() {
     }
     eventually(|| rack.count(Count::Received) >= 20);
     // Longer than any datagram is held back.
-    std::thread::sleep(Duration::from_millis(20));
+    std::thread::sleep(Duration::from_millis(100));
     let waiting = -rack.slice().balance;
     assert!((8..20).contains(&waiting), "{waiting}");
     assert!(rack.count(Count::FaultLost) > 0 && rack.count(Count::FaultDoubled) > 0);
