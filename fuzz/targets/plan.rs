@@ -1,0 +1,39 @@
+//! Whatever a plan holds: it is read, or refused with one line.
+#![no_main]
+
+extern crate self as sluice_apps;
+extern crate self as sluice_net;
+
+use libfuzzer_sys::fuzz_target;
+
+// The files themselves: the crate would bring RocksDB, RPC and TLS into an instrumented build.
+#[allow(dead_code, reason = "only the errors are needed")]
+#[path = "../../crates/net/src/error.rs"]
+mod error;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/cli/src/fail.rs"]
+mod fail;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/net/src/faults.rs"]
+pub mod faults;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/cli/src/hint.rs"]
+mod hint;
+#[allow(dead_code, unused_imports, reason = "only the parser is called")]
+#[path = "../../crates/cli/src/plan/mod.rs"]
+mod plan;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/cli/src/units.rs"]
+mod units;
+
+use error::NetError;
+
+/// The names that the plan's services are checked against.
+pub const SERVICES: [&str; 3] = ["rocksdb", "spin", "hold"];
+
+fuzz_target!(|text: &str| {
+    if let Err(failure) = plan::Plan::from_text("plan.toml", text) {
+        assert!(!failure.to_string().is_empty());
+        assert!(!failure.to_string().contains('\n'));
+    }
+});

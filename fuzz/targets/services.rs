@@ -1,0 +1,39 @@
+//! The encodings of the services that come with Sluice: no panic on any request or reply, and what was read is
+//! within its bounds.
+#![no_main]
+
+extern crate self as sluice_net;
+
+use libfuzzer_sys::fuzz_target;
+
+// The files themselves: the crates would bring RocksDB, RPC and TLS into an instrumented build.
+#[allow(dead_code, reason = "only the parsers are called")]
+#[path = "../../crates/apps/src/rocks/codec.rs"]
+mod codec;
+#[allow(dead_code, reason = "only the errors are needed")]
+#[path = "../../crates/net/src/service.rs"]
+pub mod service;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/apps/src/span.rs"]
+mod span;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(keys) = codec::decode_get(bytes) {
+        assert_eq!(keys.map(<[u8]>::len).sum::<usize>(), bytes.len());
+    }
+    if let Ok(scan) = codec::decode_scan(bytes) {
+        assert!(scan.rows <= codec::SCAN_ROWS_MAX);
+    }
+    if let Some(reply) = codec::decode_get_reply(bytes) {
+        let values = reply.values().map(|value| 2 + value.map_or(0, <[u8]>::len));
+        assert_eq!(10 + values.sum::<usize>(), bytes.len());
+    }
+    if let Some(reply) = codec::decode_scan_reply(bytes) {
+        let mut again = Vec::new();
+        reply.encode(&mut again);
+        assert_eq!(again, bytes);
+    }
+    if let Ok(span) = span::decode(bytes) {
+        assert!(span <= span::SPAN_MAX);
+    }
+});
