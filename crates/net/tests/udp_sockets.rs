@@ -100,6 +100,23 @@ fn a_batch_comes_back_whole_in_order_and_with_its_source_and_time() {
 }
 
 #[test]
+fn a_datagram_goes_over_ipv6_where_the_machine_has_it() {
+    let loopback: SocketAddr = "[::1]:0".parse().expect("an address");
+    if UdpSocket::bind(loopback).is_err() {
+        return;
+    }
+    let bind = || Socket::bind(loopback, &SocketOptions::default()).expect("the loopback has free ports");
+    let (mut here, mut there) = (bind(), bind());
+    here.send(at(&there), &7_u32.to_be_bytes());
+    here.flush();
+    assert_eq!(numbers(&mut there, 1, Nanos::from_millis(500)), [7]);
+    here.send(at(&there), &8_u32.to_be_bytes());
+    here.flush();
+    while there.receive(Wait::Forever).expect("works") == 0 {}
+    assert_eq!(there.datagram(0).from, at(&here));
+}
+
+#[test]
 fn a_datagram_longer_than_the_socket_takes_is_dropped_and_counted() {
     let mut here = socket(&SocketOptions { datagram_max: 100, ..SocketOptions::default() });
     let peer = UdpSocket::bind(anywhere()).expect("free ports");
