@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -44,4 +46,109 @@ pub enum NetError {
     /// The switch's thread has ended: nothing was done.
     #[error("the switch has stopped")]
     SwitchStopped,
+    /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
+    #[error("state folder {}: cannot {doing}: {why}; give a folder that this user can write, with --state", path.display())]
+    StateFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What failed.
+        doing: &'static str,
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// Another switch uses the folder: end it, or give this one its own.
+    #[error("state folder {}: another switch is using it; stop that one, or give another folder with --state", path.display())]
+    StateFolderTaken {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Anyone who reaches the address could take the rack over: configure TLS, or stay on this machine.
+    #[error(
+        "cannot serve gRPC on {at} without TLS: hosts beyond this machine could read and change everything; give a certificate and a key, or listen on 127.0.0.1"
+    )]
+    Insecure {
+        /// The address asked for.
+        at: SocketAddr,
+    },
+    /// A certificate or key cannot be used: correct it.
+    #[error("TLS: {what}: {why}")]
+    Tls {
+        /// Which one, and where it came from.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The text does not name a gRPC service that could be called: correct it.
+    #[error("address `{text}`: {why}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT")]
+    Address {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The plan cannot be run: correct it.
+    #[error("{0}")]
+    Plan(#[from] sluice_control::PlanError),
+    /// A thread or its runtime cannot be started: free some memory or threads.
+    #[error("cannot start the thread {name}: {why}")]
+    Thread {
+        /// The thread.
+        name: &'static str,
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// The other side of a gRPC call cannot be reached, or said no: try again, or do as it says.
+    #[error("{what} at {url}: {why}")]
+    Call {
+        /// Who was called.
+        what: &'static str,
+        /// Where.
+        url: String,
+        /// What came of it.
+        why: String,
+    },
+    /// The kernel has no random bits to give: nothing can be done here.
+    #[error("cannot draw random bits from /dev/urandom: {why}")]
+    Random {
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// Others are to send to this address, and cannot: listen on one that they can reach.
+    #[error(
+        "cannot listen on {at}: others need an address that they can send to; name one of this machine's"
+    )]
+    Unreachable {
+        /// The address asked for.
+        at: SocketAddr,
+    },
+    /// The controller will not have this host: do as it says.
+    #[error("the controller refuses: {why}")]
+    Refused {
+        /// Its reason, and what would help.
+        why: String,
+    },
+    /// No registration in time: see that the controller runs, or wait longer.
+    #[error("not registered with {controller} after {:.1} s: {why}; start the rack, or name another controller", waited.as_secs_f64())]
+    NotRegistered {
+        /// Where the controller was looked for.
+        controller: String,
+        /// For how long.
+        waited: Duration,
+        /// What was last heard.
+        why: String,
+    },
+}
+
+impl NetError {
+    /// Whether the caller can make it go away by asking for something else.
+    pub const fn is_bad_input(&self) -> bool {
+        !matches!(
+            self,
+            Self::Socket { .. }
+                | Self::SwitchStopped
+                | Self::Thread { .. }
+                | Self::Call { .. }
+                | Self::Random { .. }
+        )
+    }
 }

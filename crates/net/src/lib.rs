@@ -4,15 +4,27 @@
 //! without I/O; what stands here only moves bytes, tells the time and keeps threads apart.
 #![deny(unsafe_code)]
 
+pub mod client;
 pub mod clock;
+pub mod controller;
 mod error;
+pub mod epoch;
 pub mod faults;
 pub mod hold;
+mod identity;
+mod payloads;
 pub mod pin;
+pub mod program;
+pub mod registrar;
 pub mod rpc;
 pub mod service;
 pub mod switch;
-pub mod tables;
 pub mod udp;
+pub mod worker;
 
+pub use client::{Client, ClientOptions};
 pub use error::NetError;
+pub use program::{run_service, run_service_with};
+pub use service::{Service, ServiceError, Task, service_fn};
+pub use sluice_wire::{Nanos, TaskType};
+pub use worker::{Worker, WorkerOptions};

@@ -1,0 +1,72 @@
+//! The controller as a server: `sluice_control`'s state machine between hosts, people and a switch.
+//!
+//! It runs inside the switch's process by default ([`SwitchLink::Here`]), or in its own, beside a switch whose
+//! tables are served by [`serve_tables`](crate::rpc::serve_tables). Either way one thread does it all, and none of
+//! it stands on the path of a task.
+
+mod link;
+mod runner;
+mod service;
+
+use std::net::SocketAddr;
+
+use sluice_control::{Controller, Plan};
+use tokio::sync::{broadcast, mpsc};
+use tonic::service::Routes;
+
+use crate::NetError;
+use crate::rpc::server::reflection;
+use crate::rpc::v1::controller_server::ControllerServer;
+use crate::rpc::{LocalSwitch, Remote, RpcServer, ServerTls};
+use link::{Link, Source};
+use runner::{Runner, Telling};
+use service::Service;
+
+const SERVICE: &str = "sluice.v1.Controller";
+/// Calls that may wait for the state machine; hosts beyond that are told to come back.
+const COMMANDS_MAX: usize = 1_024;
+/// Events that a watcher may be behind before it misses some.
+const EVENTS_MAX: usize = 1_024;
+
+/// Where the controller's switch is.
+#[derive(Clone)]
+pub enum SwitchLink {
+    /// In this process.
+    Here(LocalSwitch),
+    /// In another one, which serves its tables.
+    There(Remote),
+}
+
+/// How a controller is set up.
+#[derive(Clone)]
+pub struct ControllerOptions {
+    /// Where it listens; loopback only without `tls`.
+    pub at: SocketAddr,
+    /// What it shows to callers.
+    pub tls: Option<ServerTls>,
+    /// Its slices, limits and times. The switch itself says where hosts reach it; the plan's word is not used.
+    pub plan: Plan,
+    /// What keys are drawn from: fresh random bits, except in tests.
+    pub seed: [u8; 32],
+    /// Its switch.
+    pub switch: SwitchLink,
+}
+
+/// Starts a controller on a thread of its own; it runs until the server is dropped.
+///
+/// # Errors
+/// [`NetError::Plan`], [`NetError::Insecure`] for an address beyond loopback without TLS, [`NetError::Bind`],
+/// [`NetError::Tls`], [`NetError::Thread`].
+pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, NetError> {
+    let controller = Controller::new(options.plan, options.seed)?;
+    let switch = options.switch;
+    RpcServer::start("sluice-controller", options.at, options.tls.as_ref(), move || {
+        let source = Source::new(switch);
+        let (commands, asked) = mpsc::channel(COMMANDS_MAX);
+        let telling = Telling::new(broadcast::Sender::new(EVENTS_MAX));
+        let service = Service::new(commands, telling.clone(), source.clone());
+        let runner = Runner::new(controller, asked, Link::start(source), telling);
+        let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
+        (routes, Box::pin(runner.run()))
+    })
+}

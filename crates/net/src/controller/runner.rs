@@ -1,0 +1,225 @@
+//! The state machine's driver: calls, the switch's answers and time go in; answers, steps and notes come out.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, View};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{Endpoint, Nanos};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::link::{Batch, LineId, Link, News};
+use crate::clock::Clock;
+
+/// Steps that go to the switch at once, with no packet in between.
+const BATCH_MAX: usize = 256;
+
+/// What a call wants of the state machine.
+pub(super) enum Command {
+    /// Take this event and answer it.
+    Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
+    /// Show everything, with balances read now.
+    Look { answer: oneshot::Sender<Sight> },
+}
+
+/// Everything that the controller knows, and where its switch is.
+pub(super) struct Sight {
+    pub(super) view: View,
+    pub(super) at: Option<Endpoint>,
+}
+
+/// A note, and when it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) at_unix_ns: u64,
+    pub(super) note: Note,
+}
+
+/// Where notes go.
+#[derive(Clone)]
+pub(super) struct Telling(broadcast::Sender<Told>);
+
+impl Telling {
+    pub(super) fn new(sender: broadcast::Sender<Told>) -> Self {
+        Self(sender)
+    }
+
+    pub(super) fn listen(&self) -> broadcast::Receiver<Told> {
+        self.0.subscribe()
+    }
+
+    fn tell(&self, note: Note) {
+        tracing::info!("{note}");
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        // Nobody may be listening.
+        let _ = self.0.send(Told { at_unix_ns, note });
+    }
+}
+
+pub(super) struct Runner {
+    controller: Controller,
+    clock: Clock,
+    commands: mpsc::Receiver<Command>,
+    link: Link,
+    telling: Telling,
+    line: Option<LineId>,
+    /// Where the switch was last.
+    at: Option<Endpoint>,
+    steps: VecDeque<TableOp>,
+    awaiting_answers: bool,
+    calls: HashMap<CallId, oneshot::Sender<Answer>>,
+    next_call: u64,
+    lookers: Vec<oneshot::Sender<Sight>>,
+    out: Vec<Action>,
+}
+
+impl Runner {
+    pub(super) fn new(
+        controller: Controller,
+        commands: mpsc::Receiver<Command>,
+        link: Link,
+        telling: Telling,
+    ) -> Self {
+        Self {
+            controller,
+            clock: Clock::start(),
+            commands,
+            link,
+            telling,
+            line: None,
+            at: None,
+            steps: VecDeque::new(),
+            awaiting_answers: false,
+            calls: HashMap::new(),
+            next_call: 0,
+            lookers: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Until nobody can call any more.
+    pub(super) async fn run(mut self) {
+        loop {
+            let due = self.controller.deadline().map(|at| at.since(self.clock.now()));
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(command) => self.command(command),
+                    None => return,
+                },
+                news = self.link.news.recv() => match news {
+                    Some(news) => self.news(news),
+                    None => return,
+                },
+                () = elapsed(due) => {
+                    let now = self.clock.now();
+                    self.controller.tick(now, &mut self.out);
+                }
+            }
+            self.act();
+            self.send_steps().await;
+            self.show();
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Call { event, answer } => {
+                let call = CallId(self.next_call);
+                self.next_call += 1;
+                self.calls.insert(call, answer);
+                self.event(event(call));
+            }
+            Command::Look { answer } => {
+                self.lookers.push(answer);
+                self.event(Event::Watch);
+                let now = self.clock.now();
+                self.controller.tick(now, &mut self.out);
+            }
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        match news {
+            News::Up { line, shape, at } => {
+                self.line = Some(line);
+                self.at = Some(at);
+                self.event(Event::SwitchUp(shape));
+            }
+            News::Answered(answers) => {
+                self.awaiting_answers = false;
+                for answer in answers {
+                    self.event(Event::TableAnswered(answer));
+                }
+            }
+            News::Down => {
+                self.line = None;
+                self.awaiting_answers = false;
+                // What the state machine wanted before is void; it asks anew once the switch is up.
+                self.steps.clear();
+                self.event(Event::SwitchDown);
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let now = self.clock.now();
+        self.controller.event(now, event, &mut self.out);
+    }
+
+    fn act(&mut self) {
+        for action in self.out.drain(..) {
+            match action {
+                Action::Table(op) => self.steps.push_back(op),
+                Action::Answer { call, answer } => {
+                    if let Some(caller) = self.calls.remove(&call) {
+                        // The caller may have hung up.
+                        let _ = caller.send(with_switch(answer, self.at));
+                    }
+                }
+                Action::Note(note) => self.telling.tell(note),
+            }
+        }
+    }
+
+    async fn send_steps(&mut self) {
+        let Some(line) = self.line else { return };
+        if self.awaiting_answers || self.steps.is_empty() {
+            return;
+        }
+        let ops = self.steps.drain(..self.steps.len().min(BATCH_MAX)).collect();
+        self.awaiting_answers = self.link.batches.send(Batch { line, ops }).await.is_ok();
+    }
+
+    /// Shows everything to those who look, once what they asked to be read was read.
+    fn show(&mut self) {
+        if self.lookers.is_empty() || self.awaiting_answers {
+            return;
+        }
+        let view = self.controller.view(self.clock.now());
+        for looker in self.lookers.drain(..) {
+            // Whoever looked may have gone.
+            let _ = looker.send(Sight { view: view.clone(), at: self.at });
+        }
+    }
+}
+
+/// Hosts are told the address that the switch itself says it has.
+fn with_switch(mut answer: Answer, at: Option<Endpoint>) -> Answer {
+    if let Some(at) = at {
+        match &mut answer {
+            Answer::Worker(grant) => grant.switch = at,
+            Answer::Client(grant) => grant.switch = at,
+            _ => {}
+        }
+    }
+    answer
+}
+
+async fn elapsed(span: Option<Nanos>) {
+    match span {
+        Some(span) => sleep(Duration::from_nanos(span.0)).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,265 @@
+//! The gRPC face of the controller: messages to events, answers to messages.
+
+use std::pin::Pin;
+
+use sluice_control::{
+    Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, SliceView, View, WorkerHello, WorkerPhase,
+    WorkerView,
+};
+use sluice_wire::{Incarnation, TaskType};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::link::Source;
+use super::runner::{Command, Sight, Telling, Told};
+use crate::rpc::fields::number;
+use crate::rpc::hosts::misanswered;
+use crate::rpc::v1;
+use crate::rpc::v1::controller_server::Controller;
+
+/// Events on their way to one watcher; past that it is behind.
+const ON_THE_WAY: usize = 16;
+
+pub(super) struct Service {
+    commands: mpsc::Sender<Command>,
+    telling: Telling,
+    source: Source,
+}
+
+impl Service {
+    pub(super) fn new(commands: mpsc::Sender<Command>, telling: Telling, source: Source) -> Self {
+        Self { commands, telling, source }
+    }
+
+    async fn call(&self, event: impl FnOnce(CallId) -> Event + Send + 'static) -> Result<Answer, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Call { event: Box::new(event), answer })?;
+        answered.await.map_err(|_| stopping())
+    }
+
+    async fn look(&self) -> Result<Sight, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Look { answer })?;
+        answered.await.map_err(|_| stopping())
+    }
+
+    fn command(&self, command: Command) -> Result<(), Status> {
+        self.commands.try_send(command).map_err(|failed| match failed {
+            mpsc::error::TrySendError::Full(_) => {
+                Status::resource_exhausted("the controller is busy; call again")
+            }
+            mpsc::error::TrySendError::Closed(_) => stopping(),
+        })
+    }
+}
+
+#[async_trait]
+impl Controller for Service {
+    async fn renew_worker(
+        &self,
+        request: Request<v1::RenewWorkerRequest>,
+    ) -> Result<Response<v1::RenewWorkerResponse>, Status> {
+        let hello = WorkerHello::try_from(request.into_inner())?;
+        let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn leave_worker(
+        &self,
+        request: Request<v1::LeaveWorkerRequest>,
+    ) -> Result<Response<v1::LeaveWorkerResponse>, Status> {
+        let v1::LeaveWorkerRequest { name, life } = request.into_inner();
+        let answer = self.call(move |call| Event::WorkerLeave { call, name, life }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn renew_client(
+        &self,
+        request: Request<v1::RenewClientRequest>,
+    ) -> Result<Response<v1::RenewClientResponse>, Status> {
+        let hello = ClientHello::try_from(request.into_inner())?;
+        let answer = self.call(|call| Event::ClientHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn leave_client(
+        &self,
+        request: Request<v1::LeaveClientRequest>,
+    ) -> Result<Response<v1::LeaveClientResponse>, Status> {
+        let v1::LeaveClientRequest { name, incarnation } = request.into_inner();
+        let incarnation = Incarnation(incarnation);
+        let answer = self.call(move |call| Event::ClientLeave { call, name, incarnation }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn move_worker(
+        &self,
+        request: Request<v1::MoveWorkerRequest>,
+    ) -> Result<Response<v1::MoveWorkerResponse>, Status> {
+        let v1::MoveWorkerRequest { worker, slice } = request.into_inner();
+        done(self.call(move |call| Event::MoveWorker { call, name: worker, slice }).await?)?;
+        Ok(Response::new(v1::MoveWorkerResponse {}))
+    }
+
+    async fn set_type(
+        &self,
+        request: Request<v1::SetTypeRequest>,
+    ) -> Result<Response<v1::SetTypeResponse>, Status> {
+        let v1::SetTypeRequest { task_type, slice } = request.into_inner();
+        let task_type = TaskType(number("task_type", task_type)?);
+        done(self.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
+        Ok(Response::new(v1::SetTypeResponse {}))
+    }
+
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
+        let sight = self.look().await?;
+        let counters = match sight.view.link {
+            LinkState::Down => Vec::new(),
+            _ => self.source.clone().counters().await,
+        };
+        Ok(Response::new(status(&sight, counters)))
+    }
+
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
+
+    async fn watch(&self, _: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let (sender, stream) = mpsc::channel(ON_THE_WAY);
+        tokio::spawn(forward(self.telling.listen(), sender));
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+}
+
+/// Passes events on until the watcher hangs up.
+async fn forward(mut events: broadcast::Receiver<Told>, to: mpsc::Sender<Result<v1::WatchResponse, Status>>) {
+    let mut missed = 0;
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = to.closed() => return,
+        };
+        match event {
+            Ok(told) => {
+                if to.send(Ok(watched(&told, missed))).await.is_err() {
+                    return;
+                }
+                missed = 0;
+            }
+            Err(broadcast::error::RecvError::Lagged(count)) => missed += count,
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+fn watched(told: &Told, missed: u64) -> v1::WatchResponse {
+    v1::WatchResponse {
+        at_unix_ns: told.at_unix_ns,
+        kind: kind(&told.note).to_owned(),
+        text: told.note.to_string(),
+        missed,
+    }
+}
+
+/// One word for programs to sort by.
+fn kind(note: &Note) -> &'static str {
+    match note {
+        Note::WorkerJoined { .. } => "worker-joined",
+        Note::WorkerDied { .. } => "worker-died",
+        Note::WorkerLeft { .. } => "worker-left",
+        Note::WorkerMoved { .. } => "worker-moved",
+        Note::ClientJoined { .. } => "client-joined",
+        Note::ClientLeft { .. } => "client-left",
+        Note::ClientDied { .. } => "client-died",
+        Note::SliceOpened { .. } => "slice-opened",
+        Note::SliceClosed { .. } => "slice-closed",
+        Note::SwitchUp { .. } => "switch-up",
+        Note::SwitchRestarted { .. } => "switch-restarted",
+        Note::SwitchDown => "switch-down",
+        Note::ReadBack { .. } => "read-back",
+        Note::SwitchConfused => "switch-confused",
+        Note::SwitchTooSmall => "switch-too-small",
+        Note::Stalled { .. } => "stalled",
+    }
+}
+
+/// What a person's request came to.
+fn done(answer: Answer) -> Result<(), Status> {
+    match answer {
+        Answer::Done => Ok(()),
+        Answer::Wait { why, .. } => Err(Status::unavailable(why.to_string())),
+        Answer::Refused { why: why @ (Refusal::UnknownWorker { .. } | Refusal::UnknownSlice { .. }) } => {
+            Err(Status::not_found(why.to_string()))
+        }
+        Answer::Refused { why } => Err(Status::failed_precondition(why.to_string())),
+        other => Err(misanswered(&other)),
+    }
+}
+
+fn stopping() -> Status {
+    Status::unavailable("the controller is stopping")
+}
+
+fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
+    let View { epoch, link, slices, workers, clients } = &sight.view;
+    let link = match link {
+        LinkState::Down => v1::LinkState::Down,
+        LinkState::Reading => v1::LinkState::Reading,
+        LinkState::Up => v1::LinkState::Up,
+        LinkState::TooSmall => v1::LinkState::TooSmall,
+    };
+    v1::StatusResponse {
+        switch: Some(v1::SwitchStatus {
+            epoch: epoch.0,
+            link: link.into(),
+            at: sight.at.map(|at| at.to_string()).unwrap_or_default(),
+            counters: counters.into_iter().map(|(name, value)| v1::Counter { name, value }).collect(),
+        }),
+        slices: slices.iter().map(slice_status).collect(),
+        workers: workers.iter().map(worker_status).collect(),
+        clients: (clients.iter())
+            .map(|client| v1::ClientStatus {
+                client: client.client.0.into(),
+                name: client.name.clone(),
+                at: client.at.to_string(),
+                renewed_ago_ns: client.renewed_ago.0,
+            })
+            .collect(),
+    }
+}
+
+fn slice_status(slice: &SliceView) -> v1::SliceStatus {
+    v1::SliceStatus {
+        slice: slice.slice.0.into(),
+        name: slice.name.clone(),
+        types: slice.types.iter().map(|t| t.0.into()).collect(),
+        open: slice.open,
+        limit: slice.limit,
+        workers: slice.workers,
+        quotas: slice.quotas,
+        balance: slice.balance,
+        balance_age_ns: slice.balance_age.0,
+        stale_tokens: slice.stale_tokens,
+    }
+}
+
+fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
+    let phase = match worker.phase {
+        WorkerPhase::Joining => v1::WorkerPhase::Joining,
+        WorkerPhase::Open => v1::WorkerPhase::Open,
+        WorkerPhase::Changing => v1::WorkerPhase::Changing,
+        WorkerPhase::Leaving => v1::WorkerPhase::Leaving,
+        WorkerPhase::Dying => v1::WorkerPhase::Dying,
+    };
+    v1::WorkerStatus {
+        worker: worker.worker.0.into(),
+        name: worker.name.clone(),
+        slice: worker.slice.0.into(),
+        generation: worker.generation.0,
+        phase: phase.into(),
+        quota: worker.quota.into(),
+        tasks_per_second: worker.capacity,
+        at: worker.at.to_string(),
+        renewed_ago_ns: worker.renewed_ago.0,
+    }
+}

@@ -1,0 +1,156 @@
+//! The switch's lives, counted across restarts.
+//!
+//! An [`Epoch`] names one life of the switch's registers. Two lives must never share one, or a packet of the old
+//! life would pass in the new one. So each start takes max(last + 1, Unix seconds) and has it on disk, synced,
+//! before the first packet is let in. The seconds help when the folder was lost or restored from an old copy.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sluice_wire::Epoch;
+
+use crate::NetError;
+
+const LOCK_FILE: &str = "lock";
+const EPOCH_FILE: &str = "epoch";
+const EPOCH_FILE_NEW: &str = "epoch.new";
+
+/// A switch's state folder, held for as long as this lives: no second switch can open it meanwhile.
+#[derive(Debug)]
+pub struct StateFolder {
+    path: PathBuf,
+    /// Locked; the kernel lets go when the process ends, however it ends.
+    _lock: File,
+}
+
+impl StateFolder {
+    /// Takes hold of the folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`NetError::StateFolder`] if it cannot be made or written, [`NetError::StateFolderTaken`] if another
+    /// switch holds it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, NetError> {
+        let path = path.into();
+        fs::create_dir_all(&path).map_err(|why| unusable(&path, "make it", why))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK_FILE));
+        let lock = lock.map_err(|why| unusable(&path, "write to it", why))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(NetError::StateFolderTaken { path }),
+            Err(TryLockError::Error(why)) => Err(unusable(&path, "lock it", why)),
+        }
+    }
+
+    /// The epoch of a new life, larger than every one that this folder has given out; synced to disk on return.
+    ///
+    /// # Errors
+    /// [`NetError::StateFolder`] if the last epoch cannot be read or the new one not be kept.
+    pub fn next_epoch(&mut self) -> Result<Epoch, NetError> {
+        self.next_epoch_at(SystemTime::now())
+    }
+
+    fn next_epoch_at(&mut self, now: SystemTime) -> Result<Epoch, NetError> {
+        let after_last = match self.last()? {
+            Some(Epoch(last)) => {
+                let exhausted =
+                    || self.unusable("count on", io::Error::other("the last epoch is the last of all"));
+                last.checked_add(1).ok_or_else(exhausted)?
+            }
+            None => 1,
+        };
+        // A clock before 1970, or after 2106, has nothing to say.
+        let seconds =
+            now.duration_since(UNIX_EPOCH).map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0));
+        let epoch = Epoch(after_last.max(seconds));
+        self.keep(epoch).map_err(|why| self.unusable("keep the epoch in it", why))?;
+        Ok(epoch)
+    }
+
+    fn last(&self) -> Result<Option<Epoch>, NetError> {
+        match fs::read_to_string(self.path.join(EPOCH_FILE)) {
+            Ok(text) => match text.trim().parse() {
+                Ok(last) => Ok(Some(Epoch(last))),
+                Err(_) => Err(self.unusable("read its epoch file", io::Error::other("it holds no number"))),
+            },
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(self.unusable("read its epoch file", why)),
+        }
+    }
+
+    fn keep(&self, epoch: Epoch) -> io::Result<()> {
+        let new = self.path.join(EPOCH_FILE_NEW);
+        let mut file = File::create(&new)?;
+        writeln!(file, "{epoch}")?;
+        file.sync_all()?;
+        fs::rename(&new, self.path.join(EPOCH_FILE))?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    fn unusable(&self, doing: &'static str, why: io::Error) -> NetError {
+        unusable(&self.path, doing, why)
+    }
+}
+
+fn unusable(path: &Path, doing: &'static str, why: io::Error) -> NetError {
+    NetError::StateFolder { path: path.to_path_buf(), doing, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a temporary folder can be made")
+    }
+
+    #[test]
+    fn the_first_epoch_is_the_time_in_seconds() {
+        let dir = folder();
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        assert_eq!(StateFolder::open(dir.path()).unwrap().next_epoch_at(now).unwrap(), Epoch(1_000));
+    }
+
+    #[test]
+    fn two_starts_within_a_second_differ() {
+        let dir = folder();
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        StateFolder::open(dir.path()).unwrap().next_epoch_at(now).unwrap();
+        assert_eq!(StateFolder::open(dir.path()).unwrap().next_epoch_at(now).unwrap(), Epoch(1_001));
+    }
+
+    #[test]
+    fn a_clock_that_went_back_does_not_bring_an_epoch_back() {
+        let dir = folder();
+        let mut state = StateFolder::open(dir.path()).unwrap();
+        state.next_epoch_at(UNIX_EPOCH + Duration::from_secs(1_000)).unwrap();
+        assert_eq!(state.next_epoch_at(UNIX_EPOCH).unwrap(), Epoch(1_001));
+    }
+
+    #[test]
+    fn a_second_switch_cannot_have_the_folder() {
+        let dir = folder();
+        let _held = StateFolder::open(dir.path()).unwrap();
+        assert!(matches!(StateFolder::open(dir.path()), Err(NetError::StateFolderTaken { .. })));
+    }
+
+    #[test]
+    fn an_epoch_file_without_a_number_is_an_error_not_a_fresh_start() {
+        let dir = folder();
+        fs::write(dir.path().join(EPOCH_FILE), "soon\n").unwrap();
+        let error = StateFolder::open(dir.path()).unwrap().next_epoch().unwrap_err().to_string();
+        assert!(error.contains("holds no number"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named_with_the_reason() {
+        let dir = folder();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = StateFolder::open(file.join("state")).unwrap_err().to_string();
+        assert!(error.contains("file/state") && error.contains("--state"), "{error}");
+    }
+}

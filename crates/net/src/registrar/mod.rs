@@ -1,0 +1,208 @@
+//! A host's line to the controller: registers, renews, and says when either fails.
+//!
+//! A [`Registrar`] has a thread of its own, so that the host's packet thread never waits for the controller. It
+//! repeats one call: what it is told with `set_hello` goes there, what comes back is a [`RegistrarEvent`], and
+//! after each event the host's thread is woken. Calls go out as often as the controller asks for, and at once when
+//! the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried again and again,
+//! ever more rarely up to once a second, and the log says so.
+
+mod role;
+mod session;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_queue::ArrayQueue;
+use sluice_control::{ClientHello, WorkerHello};
+use sluice_wire::{Nanos, Serial};
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+
+use crate::NetError;
+use crate::rpc::Remote;
+pub use role::{ClientRole, Role, WorkerRole};
+use session::Session;
+
+/// Events that may wait for a host that does not look; the oldest go first, and each is soon said again.
+const EVENTS_MAX: usize = 32;
+
+/// A worker's line to the controller.
+pub type WorkerRegistrar = Registrar<WorkerRole>;
+/// A client's line to the controller.
+pub type ClientRegistrar = Registrar<ClientRole>;
+
+/// What a host learns of its registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegistrarEvent<G> {
+    /// It has this registration, new or renewed.
+    Granted(G),
+    /// Not yet; it is asked again by itself.
+    Wait {
+        /// What for.
+        why: String,
+        /// When it is asked again, from now.
+        retry_after: Nanos,
+    },
+    /// No, and the same again would not help. Nothing more is tried until [`Registrar::set_hello`] or
+    /// [`Registrar::renew_now`].
+    Refused {
+        /// Why, and what would help.
+        why: String,
+    },
+    /// The controller cannot be reached; it is tried again by itself. Said once, until it answers again.
+    Lost {
+        /// What went wrong.
+        why: String,
+    },
+    /// There is no registration any more, as [`Registrar::leave`] asked for. The last event.
+    Left {
+        /// A worker's last `sent` number, if it is known: it may go when all up to this came.
+        final_sent: Option<Serial>,
+    },
+}
+
+/// A host's line to the controller; dropping it hangs up without leaving.
+pub struct Registrar<R: Role> {
+    shared: Arc<Shared<R>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the host's thread and the registrar's share.
+struct Shared<R: Role> {
+    hello: Mutex<R::Hello>,
+    floor: AtomicU32,
+    /// The host wants a call at once.
+    hurry: AtomicBool,
+    leaving: AtomicBool,
+    stopped: AtomicBool,
+    /// Rung after each change of the flags.
+    bell: Notify,
+    events: ArrayQueue<RegistrarEvent<R::Grant>>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Registrar<WorkerRole> {
+    /// Registers a worker with the controller and keeps it registered. `held` in `hello` is filled in by itself.
+    /// `wake` is called after each event, on another thread.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn worker(
+        controller: Remote,
+        hello: WorkerHello,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, NetError> {
+        Self::start(controller, hello, Serial(0), Box::new(wake))
+    }
+}
+
+impl Registrar<ClientRole> {
+    /// Registers a client with the controller and keeps it registered. `held` in `hello` is filled in by itself,
+    /// `floor` is kept up with [`Registrar::set_floor`]. `wake` is called after each event, on another thread.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn client(
+        controller: Remote,
+        hello: ClientHello,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, NetError> {
+        let floor = hello.floor;
+        Self::start(controller, hello, floor, Box::new(wake))
+    }
+
+    /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it changes.
+    pub fn set_floor(&self, floor: Serial) {
+        self.shared.floor.store(floor.0, Ordering::Relaxed);
+    }
+}
+
+impl<R: Role> Registrar<R> {
+    fn start(
+        controller: Remote,
+        hello: R::Hello,
+        floor: Serial,
+        wake: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, NetError> {
+        let failed = |why| NetError::Thread { name: R::THREAD, why };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let shared = Arc::new(Shared {
+            hello: Mutex::new(hello),
+            floor: AtomicU32::new(floor.0),
+            hurry: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            bell: Notify::new(),
+            events: ArrayQueue::new(EVENTS_MAX),
+            wake,
+        });
+        let theirs = Arc::clone(&shared);
+        let run = move || runtime.block_on(async { Session::new(&controller, theirs).run().await });
+        let thread = thread::Builder::new().name(R::THREAD.to_owned()).spawn(run).map_err(failed)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// The oldest event that was not taken yet. Never blocks.
+    pub fn try_next(&self) -> Option<RegistrarEvent<R::Grant>> {
+        self.shared.events.pop()
+    }
+
+    /// Says something else from now on, and says it at once.
+    pub fn set_hello(&self, hello: R::Hello) {
+        // Nothing that can panic happens under this lock.
+        *self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner) = hello;
+        self.renew_now();
+    }
+
+    /// Calls the controller at once instead of at the next renewal; may be said as often as one likes.
+    pub fn renew_now(&self) {
+        if !self.shared.hurry.swap(true, Ordering::Relaxed) {
+            self.shared.bell.notify_one();
+        }
+    }
+
+    /// Ends the registration; [`RegistrarEvent::Left`] says when it is done, within a few seconds even if the
+    /// controller is gone.
+    pub fn leave(&self) {
+        self.shared.leaving.store(true, Ordering::Relaxed);
+        self.shared.bell.notify_one();
+    }
+}
+
+impl<R: Role> Shared<R> {
+    fn say(&self, event: RegistrarEvent<R::Grant>) {
+        self.events.force_push(event);
+        (self.wake)();
+    }
+
+    fn hello(&self) -> R::Hello {
+        self.hello.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl<R: Role> Drop for Registrar<R> {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        self.shared.bell.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<R: Role> fmt::Debug for Registrar<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registrar").field("role", &R::THREAD).finish_non_exhaustive()
+    }
+}

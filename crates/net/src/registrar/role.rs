@@ -1,0 +1,152 @@
+//! The two kinds of host: what each says to the controller and what it hears.
+
+use std::future::Future;
+
+use sluice_control::{ClientGrant, ClientHello, WorkerGrant, WorkerHello};
+use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::rpc::hosts::{Departure, Renewal};
+use crate::rpc::v1;
+use crate::rpc::v1::controller_client::ControllerClient;
+
+/// A kind of host. Sealed: [`WorkerRole`] and [`ClientRole`] are all there are.
+pub trait Role: sealed::Calls {}
+
+/// A worker.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerRole;
+
+/// A client.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientRole;
+
+impl Role for WorkerRole {}
+impl Role for ClientRole {}
+
+pub(super) mod sealed {
+    use super::*;
+
+    /// A kind of host's calls.
+    pub trait Calls: Send + Sync + 'static {
+        /// What it says of itself.
+        type Hello: Clone + Send + 'static;
+        /// What it is granted.
+        type Grant: Clone + Send + 'static;
+        /// What it shows of its last grant.
+        type Held: Copy + Send;
+
+        /// Its thread's name, and its own in the log.
+        const THREAD: &'static str;
+
+        /// Its name, and bits that other hosts do not share.
+        fn identity(hello: &Self::Hello) -> (&str, u64);
+        /// What to show of a grant next time.
+        fn held(grant: &Self::Grant) -> Self::Held;
+        /// When to renew.
+        fn renew_every(grant: &Self::Grant) -> Nanos;
+        /// How long the registration stands.
+        fn lease(grant: &Self::Grant) -> Nanos;
+
+        /// Registers or renews.
+        fn renew(
+            calls: &mut ControllerClient<Channel>,
+            hello: Self::Hello,
+            held: Option<Self::Held>,
+            floor: Serial,
+        ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
+
+        /// Leaves.
+        fn leave(
+            calls: &mut ControllerClient<Channel>,
+            hello: Self::Hello,
+        ) -> impl Future<Output = Result<Departure, Status>> + Send;
+    }
+}
+
+impl sealed::Calls for WorkerRole {
+    type Hello = WorkerHello;
+    type Grant = WorkerGrant;
+    type Held = (WorkerId, Key, Generation);
+
+    const THREAD: &'static str = "worker-line";
+
+    fn identity(hello: &WorkerHello) -> (&str, u64) {
+        (&hello.name, hello.life)
+    }
+
+    fn held(grant: &WorkerGrant) -> Self::Held {
+        (grant.worker, grant.key, grant.generation)
+    }
+
+    fn renew_every(grant: &WorkerGrant) -> Nanos {
+        grant.renew_every
+    }
+
+    fn lease(grant: &WorkerGrant) -> Nanos {
+        grant.lease
+    }
+
+    async fn renew(
+        calls: &mut ControllerClient<Channel>,
+        mut hello: WorkerHello,
+        held: Option<Self::Held>,
+        _: Serial,
+    ) -> Result<Renewal<WorkerGrant>, Status> {
+        hello.held = held;
+        let answer = calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?;
+        answer.into_inner().try_into().map_err(senseless)
+    }
+
+    async fn leave(calls: &mut ControllerClient<Channel>, hello: WorkerHello) -> Result<Departure, Status> {
+        let request = v1::LeaveWorkerRequest { name: hello.name, life: hello.life };
+        calls.leave_worker(request).await?.into_inner().try_into().map_err(senseless)
+    }
+}
+
+impl sealed::Calls for ClientRole {
+    type Hello = ClientHello;
+    type Grant = ClientGrant;
+    type Held = (ClientId, Key);
+
+    const THREAD: &'static str = "client-line";
+
+    fn identity(hello: &ClientHello) -> (&str, u64) {
+        (&hello.name, hello.incarnation.0)
+    }
+
+    fn held(grant: &ClientGrant) -> Self::Held {
+        (grant.client, grant.key)
+    }
+
+    fn renew_every(grant: &ClientGrant) -> Nanos {
+        grant.renew_every
+    }
+
+    fn lease(grant: &ClientGrant) -> Nanos {
+        grant.lease
+    }
+
+    async fn renew(
+        calls: &mut ControllerClient<Channel>,
+        mut hello: ClientHello,
+        held: Option<Self::Held>,
+        floor: Serial,
+    ) -> Result<Renewal<ClientGrant>, Status> {
+        hello.held = held;
+        hello.floor = floor;
+        let answer = calls.renew_client(v1::RenewClientRequest::from(&hello)).await?;
+        answer.into_inner().try_into().map_err(senseless)
+    }
+
+    async fn leave(calls: &mut ControllerClient<Channel>, hello: ClientHello) -> Result<Departure, Status> {
+        let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
+        calls.leave_client(request).await?.into_inner().try_into().map_err(senseless)
+    }
+}
+
+/// The controller's answer, not our request, was malformed: as good as no answer.
+fn senseless(malformed: crate::rpc::Malformed) -> Status {
+    Status::internal(format!("the controller's answer makes no sense: {malformed}"))
+}

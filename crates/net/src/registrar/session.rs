@@ -1,0 +1,255 @@
+//! The registrar's own thread: one call after the other, at the right times.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sluice_wire::{Nanos, Serial};
+use tokio::time::{Instant, sleep_until, timeout};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use super::{RegistrarEvent, Role, Shared};
+use crate::rpc::hosts::{Departure, Renewal};
+use crate::rpc::v1::controller_client::ControllerClient;
+use crate::rpc::{Remote, reason};
+
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// However often the host asks: two calls are at least so far apart.
+const CALLS_APART: Duration = Duration::from_millis(20);
+/// No answer, however odd, makes the next call come later than this.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long leaving is tried before the first grant said how long a lease is.
+const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
+
+pub(super) struct Session<R: Role> {
+    shared: Arc<Shared<R>>,
+    calls: ControllerClient<Channel>,
+    url: String,
+    held: Option<R::Held>,
+    lease: Duration,
+    backoff: Backoff,
+    lost: bool,
+    /// The next call; `None` after a refusal, until the host says otherwise.
+    next: Option<Instant>,
+    last: Instant,
+}
+
+impl<R: Role> Session<R> {
+    pub(super) fn new(controller: &Remote, shared: Arc<Shared<R>>) -> Self {
+        let hello = shared.hello();
+        let now = Instant::now();
+        Self {
+            calls: ControllerClient::new(controller.connect()),
+            url: controller.url().to_owned(),
+            held: None,
+            lease: LEASE_UNKNOWN,
+            backoff: Backoff::new(R::identity(&hello).1),
+            lost: false,
+            next: Some(now),
+            last: now.checked_sub(CALLS_APART).unwrap_or(now),
+            shared,
+        }
+    }
+
+    /// Calls until told to stop, or until it has left.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.pause().await;
+            if self.shared.is_stopped() {
+                return;
+            }
+            if self.shared.is_leaving() {
+                return self.leave().await;
+            }
+            self.shared.hurry.store(false, Ordering::Relaxed);
+            self.last = Instant::now();
+            let hello = self.shared.hello();
+            let floor = Serial(self.shared.floor.load(Ordering::Relaxed));
+            let shared = Arc::clone(&self.shared);
+            tokio::select! {
+                answer = R::renew(&mut self.calls, hello, self.held, floor) => self.answered(answer),
+                () = hung_up(&shared) => {}
+            }
+        }
+    }
+
+    /// Until the next call is due, or the host wants one.
+    async fn pause(&self) {
+        loop {
+            let hurried = self.shared.hurry.load(Ordering::Relaxed) && !self.lost;
+            let next = if hurried { Some(self.last + CALLS_APART) } else { self.next };
+            if self.shared.is_stopped() || self.shared.is_leaving() {
+                return;
+            }
+            let due = async {
+                match next {
+                    Some(next) => sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => return,
+                () = self.shared.bell.notified() => {}
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: Result<Renewal<R::Grant>, Status>) {
+        match answer {
+            Ok(renewal) => {
+                self.found();
+                self.renewed(renewal);
+            }
+            Err(status) if status.code() == Code::InvalidArgument => {
+                self.found();
+                self.refused(status.message().to_owned());
+            }
+            Err(status) => {
+                let pause = self.failed(&status);
+                self.call_in(pause);
+            }
+        }
+    }
+
+    fn renewed(&mut self, renewal: Renewal<R::Grant>) {
+        match renewal {
+            Renewal::Granted(grant) => {
+                self.held = Some(R::held(&grant));
+                self.lease = span(R::lease(&grant));
+                self.call_in(span(R::renew_every(&grant)));
+                self.shared.say(RegistrarEvent::Granted(grant));
+            }
+            Renewal::Wait { why, retry_after } => {
+                self.call_in(span(retry_after));
+                tracing::debug!("{}: the controller says wait: {why}", self.name());
+                self.shared.say(RegistrarEvent::Wait { why, retry_after });
+            }
+            Renewal::Refused { why } => self.refused(why),
+        }
+    }
+
+    fn refused(&mut self, why: String) {
+        self.next = None;
+        tracing::warn!("{}: the controller refuses the registration: {why}", self.name());
+        self.shared.say(RegistrarEvent::Refused { why });
+    }
+
+    /// The controller answers.
+    fn found(&mut self) {
+        self.backoff.reset();
+        if self.lost {
+            self.lost = false;
+            tracing::info!("{}: the controller at {} answers again", self.name(), self.url);
+        }
+    }
+
+    /// The controller does not answer; how long to wait before the next try.
+    fn failed(&mut self, status: &Status) -> Duration {
+        let why = reason(status);
+        let pause = self.backoff.next();
+        let (name, url) = (self.name(), &self.url);
+        tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
+        if !self.lost {
+            self.lost = true;
+            self.shared.say(RegistrarEvent::Lost { why });
+        }
+        pause
+    }
+
+    fn call_in(&mut self, pause: Duration) {
+        self.next = Some(Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX));
+    }
+
+    /// Leaves; past a lease the registration has died by itself.
+    async fn leave(mut self) {
+        let patience = self.lease;
+        let final_sent = timeout(patience, self.try_leaving()).await.unwrap_or_else(|_| {
+            tracing::warn!("{}: left without an answer of the controller at {}", self.name(), self.url);
+            None
+        });
+        self.shared.say(RegistrarEvent::Left { final_sent });
+    }
+
+    async fn try_leaving(&mut self) -> Option<Serial> {
+        loop {
+            let hello = self.shared.hello();
+            let shared = Arc::clone(&self.shared);
+            let answer = tokio::select! {
+                answer = R::leave(&mut self.calls, hello) => answer,
+                () = hung_up(&shared) => return None,
+            };
+            let pause = match answer {
+                Ok(Departure::Left { final_sent }) => return final_sent,
+                Ok(Departure::Refused { why }) => {
+                    tracing::warn!("{}: the controller does not know what to end: {why}", self.name());
+                    return None;
+                }
+                Ok(Departure::Wait { retry_after, .. }) => span(retry_after).clamp(CALLS_APART, PAUSE_MAX),
+                Err(status) => self.failed(&status),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = hung_up(&shared) => return None,
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        R::identity(&self.shared.hello()).0.to_owned()
+    }
+}
+
+/// Until the host drops its end.
+async fn hung_up<R: Role>(shared: &Shared<R>) {
+    while !shared.is_stopped() {
+        shared.bell.notified().await;
+    }
+}
+
+fn span(nanos: Nanos) -> Duration {
+    Duration::from_nanos(nanos.0)
+}
+
+/// Pauses that double, a little different for each host, so that all do not come back at once.
+#[derive(Debug)]
+struct Backoff {
+    next: Duration,
+    percent: u32,
+}
+
+impl Backoff {
+    fn new(bits: u64) -> Self {
+        Self { next: BACKOFF_MIN, percent: 75 + (bits % 51) as u32 }
+    }
+
+    fn next(&mut self) -> Duration {
+        let pause = self.next * self.percent / 100;
+        self.next = (self.next * 2).min(BACKOFF_MAX);
+        pause.min(BACKOFF_MAX)
+    }
+
+    fn reset(&mut self) {
+        self.next = BACKOFF_MIN;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_second_and_start_anew_after_an_answer() {
+        let mut backoff = Backoff::new(25);
+        let pauses: Vec<u128> = (0..7).map(|_| backoff.next().as_millis()).collect();
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
+        backoff.reset();
+        assert_eq!(backoff.next(), BACKOFF_MIN);
+    }
+
+    #[test]
+    fn two_hosts_do_not_pause_alike() {
+        assert_ne!(Backoff::new(1).next(), Backoff::new(2).next());
+    }
+}

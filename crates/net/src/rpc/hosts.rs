@@ -1,0 +1,269 @@
+//! What workers, clients and the controller say to each other, as messages and back.
+
+use sluice_control::{Answer, ClientGrant, ClientHello, WorkerGrant, WorkerHello};
+use sluice_wire::{
+    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+};
+use tonic::Status;
+
+use super::fields::{Malformed, endpoint, number, present, reachable};
+use super::v1;
+
+impl From<&WorkerHello> for v1::RenewWorkerRequest {
+    fn from(hello: &WorkerHello) -> Self {
+        Self {
+            name: hello.name.clone(),
+            life: hello.life,
+            at: hello.at.to_string(),
+            slice: hello.slice.clone(),
+            types: hello.types.iter().map(|t| t.0.into()).collect(),
+            quota: hello.quota.into(),
+            tasks_per_second: hello.capacity,
+            held: hello.held.map(|(worker, key, generation)| v1::HeldWorker {
+                worker: worker.0.into(),
+                key: key.0,
+                generation: generation.0,
+            }),
+        }
+    }
+}
+
+impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
+    type Error = Malformed;
+
+    fn try_from(message: v1::RenewWorkerRequest) -> Result<Self, Malformed> {
+        let held = |held: v1::HeldWorker| -> Result<_, Malformed> {
+            Ok((WorkerId(number("held.worker", held.worker)?), Key(held.key), Generation(held.generation)))
+        };
+        Ok(Self {
+            name: message.name,
+            life: message.life,
+            at: reachable("at", &message.at)?,
+            slice: message.slice,
+            types: types(&message.types)?,
+            quota: number("quota", message.quota)?,
+            capacity: message.tasks_per_second,
+            held: message.held.map(held).transpose()?,
+        })
+    }
+}
+
+impl From<&WorkerGrant> for v1::WorkerGrant {
+    fn from(grant: &WorkerGrant) -> Self {
+        Self {
+            worker: grant.worker.0.into(),
+            key: grant.key.0,
+            epoch: grant.epoch.0,
+            generation: grant.generation.0,
+            slice: grant.slice.0.into(),
+            quota: grant.quota.into(),
+            start: grant.start.0,
+            switch: grant.switch.to_string(),
+            lease_ns: grant.lease.0,
+            renew_every_ns: grant.renew_every.0,
+            retry_horizon_ns: grant.retry_horizon.0,
+            final_sent: grant.final_sent.map(|sent| sent.0),
+        }
+    }
+}
+
+impl TryFrom<v1::WorkerGrant> for WorkerGrant {
+    type Error = Malformed;
+
+    fn try_from(message: v1::WorkerGrant) -> Result<Self, Malformed> {
+        Ok(Self {
+            worker: WorkerId(number("worker", message.worker)?),
+            key: Key(message.key),
+            epoch: Epoch(message.epoch),
+            generation: Generation(message.generation),
+            slice: SliceId(number("slice", message.slice)?),
+            quota: number("quota", message.quota)?,
+            start: Serial(message.start),
+            switch: endpoint("switch", &message.switch)?,
+            final_sent: message.final_sent.map(Serial),
+            retry_horizon: Nanos(message.retry_horizon_ns),
+            lease: Nanos(message.lease_ns),
+            renew_every: Nanos(message.renew_every_ns),
+        })
+    }
+}
+
+impl From<&ClientHello> for v1::RenewClientRequest {
+    fn from(hello: &ClientHello) -> Self {
+        Self {
+            name: hello.name.clone(),
+            incarnation: hello.incarnation.0,
+            at: hello.at.to_string(),
+            floor: hello.floor.0,
+            held: hello.held.map(|(client, key)| v1::HeldClient { client: client.0.into(), key: key.0 }),
+        }
+    }
+}
+
+impl TryFrom<v1::RenewClientRequest> for ClientHello {
+    type Error = Malformed;
+
+    fn try_from(message: v1::RenewClientRequest) -> Result<Self, Malformed> {
+        let held = |held: v1::HeldClient| -> Result<_, Malformed> {
+            Ok((ClientId(number("held.client", held.client)?), Key(held.key)))
+        };
+        Ok(Self {
+            name: message.name,
+            incarnation: Incarnation(message.incarnation),
+            at: reachable("at", &message.at)?,
+            floor: Serial(message.floor),
+            held: message.held.map(held).transpose()?,
+        })
+    }
+}
+
+impl From<&ClientGrant> for v1::ClientGrant {
+    fn from(grant: &ClientGrant) -> Self {
+        let mapping = |(task_type, slice): &(TaskType, SliceId)| v1::TypeMapping {
+            task_type: task_type.0.into(),
+            slice: slice.0.into(),
+        };
+        Self {
+            client: grant.client.0.into(),
+            key: grant.key.0,
+            epoch: grant.epoch.0,
+            switch: grant.switch.to_string(),
+            replay_cells: grant.replay_cells,
+            types: grant.slices.iter().map(mapping).collect(),
+            shares: grant
+                .shares
+                .iter()
+                .map(|(s, tasks)| v1::Share { slice: s.0.into(), tasks: *tasks })
+                .collect(),
+            lease_ns: grant.lease.0,
+            renew_every_ns: grant.renew_every.0,
+        }
+    }
+}
+
+impl TryFrom<v1::ClientGrant> for ClientGrant {
+    type Error = Malformed;
+
+    fn try_from(message: v1::ClientGrant) -> Result<Self, Malformed> {
+        let mapping = |m: &v1::TypeMapping| -> Result<_, Malformed> {
+            Ok((TaskType(number("types.task_type", m.task_type)?), SliceId(number("types.slice", m.slice)?)))
+        };
+        let share = |s: &v1::Share| Ok((SliceId(number("shares.slice", s.slice)?), s.tasks));
+        Ok(Self {
+            client: ClientId(number("client", message.client)?),
+            key: Key(message.key),
+            epoch: Epoch(message.epoch),
+            switch: endpoint("switch", &message.switch)?,
+            replay_cells: message.replay_cells,
+            slices: message.types.iter().map(mapping).collect::<Result<_, _>>()?,
+            shares: message.shares.iter().map(share).collect::<Result<_, Malformed>>()?,
+            lease: Nanos(message.lease_ns),
+            renew_every: Nanos(message.renew_every_ns),
+        })
+    }
+}
+
+/// What a host hears when it registers or renews, whichever kind of host it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewal<G> {
+    Granted(G),
+    Wait { why: String, retry_after: Nanos },
+    Refused { why: String },
+}
+
+/// What a host hears when it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departure {
+    Left { final_sent: Option<Serial> },
+    Wait { why: String, retry_after: Nanos },
+    Refused { why: String },
+}
+
+macro_rules! renewals {
+    ($response:ident, $outcome:ident, $grant:ty, $answer:ident) => {
+        impl TryFrom<v1::$response> for Renewal<$grant> {
+            type Error = Malformed;
+
+            fn try_from(message: v1::$response) -> Result<Self, Malformed> {
+                use v1::$outcome::Outcome;
+                Ok(match present("outcome", message.outcome)? {
+                    Outcome::Granted(grant) => Self::Granted(grant.try_into()?),
+                    Outcome::Wait(wait) => {
+                        Self::Wait { why: wait.why, retry_after: Nanos(wait.retry_after_ns) }
+                    }
+                    Outcome::Refused(refused) => Self::Refused { why: refused.why },
+                })
+            }
+        }
+
+        impl TryFrom<Answer> for v1::$response {
+            type Error = Status;
+
+            fn try_from(answer: Answer) -> Result<Self, Status> {
+                use v1::$outcome::Outcome;
+                let outcome = match &answer {
+                    Answer::$answer(grant) => Outcome::Granted(grant.into()),
+                    Answer::Wait { why, retry_after } => {
+                        Outcome::Wait(v1::Wait { why: why.to_string(), retry_after_ns: retry_after.0 })
+                    }
+                    Answer::Refused { why } => Outcome::Refused(v1::Refused { why: why.to_string() }),
+                    other => return Err(misanswered(other)),
+                };
+                Ok(Self { outcome: Some(outcome) })
+            }
+        }
+    };
+}
+
+renewals!(RenewWorkerResponse, renew_worker_response, WorkerGrant, Worker);
+renewals!(RenewClientResponse, renew_client_response, ClientGrant, Client);
+
+macro_rules! departures {
+    ($response:ident, $outcome:ident) => {
+        impl TryFrom<v1::$response> for Departure {
+            type Error = Malformed;
+
+            fn try_from(message: v1::$response) -> Result<Self, Malformed> {
+                use v1::$outcome::Outcome;
+                Ok(match present("outcome", message.outcome)? {
+                    Outcome::Left(left) => Self::Left { final_sent: left.final_sent.map(Serial) },
+                    Outcome::Wait(wait) => {
+                        Self::Wait { why: wait.why, retry_after: Nanos(wait.retry_after_ns) }
+                    }
+                    Outcome::Refused(refused) => Self::Refused { why: refused.why },
+                })
+            }
+        }
+
+        impl TryFrom<Answer> for v1::$response {
+            type Error = Status;
+
+            fn try_from(answer: Answer) -> Result<Self, Status> {
+                use v1::$outcome::Outcome;
+                let outcome = match &answer {
+                    Answer::Left { final_sent } => {
+                        Outcome::Left(v1::Left { final_sent: final_sent.map(|sent| sent.0) })
+                    }
+                    Answer::Wait { why, retry_after } => {
+                        Outcome::Wait(v1::Wait { why: why.to_string(), retry_after_ns: retry_after.0 })
+                    }
+                    Answer::Refused { why } => Outcome::Refused(v1::Refused { why: why.to_string() }),
+                    other => return Err(misanswered(other)),
+                };
+                Ok(Self { outcome: Some(outcome) })
+            }
+        }
+    };
+}
+
+departures!(LeaveWorkerResponse, leave_worker_response);
+departures!(LeaveClientResponse, leave_client_response);
+
+/// An answer that does not go with its call: a bug of the controller, not of the caller.
+pub(crate) fn misanswered(answer: &Answer) -> Status {
+    Status::internal(format!("the controller gave an answer of another kind: {answer:?}"))
+}
+
+fn types(types: &[u32]) -> Result<Vec<TaskType>, Malformed> {
+    types.iter().map(|t| Ok(TaskType(number("types", *t)?))).collect()
+}

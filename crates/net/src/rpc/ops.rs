@@ -1,0 +1,262 @@
+//! Table operations and their answers, as messages and back.
+
+use sluice_wire::tables::{
+    ClientRow, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+};
+use sluice_wire::{
+    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId,
+};
+
+use super::fields::{Malformed, endpoint, number, present};
+use super::v1;
+use super::v1::table_answer::Answer;
+use super::v1::table_op::Op;
+
+impl From<TableOp> for v1::TableOp {
+    fn from(op: TableOp) -> Self {
+        let nothing = v1::Nothing {};
+        let op = match op {
+            TableOp::ReadShape => Op::ReadShape(nothing),
+            TableOp::SetType(task_type, slice) => Op::SetType(v1::SetTypeRow {
+                task_type: task_type.0.into(),
+                slice: slice.map(|s| s.0.into()),
+            }),
+            TableOp::ReadType(task_type) => Op::ReadType(task_type.0.into()),
+            TableOp::SetSlice(slice, row) => {
+                Op::SetSlice(v1::SetSliceRow { slice: slice.0.into(), row: Some(row.into()) })
+            }
+            TableOp::ReadSlice(slice) => Op::ReadSlice(slice.0.into()),
+            TableOp::SetWorker(worker, row) => {
+                Op::SetWorker(v1::SetWorkerRow { worker: worker.0.into(), row: row.map(Into::into) })
+            }
+            TableOp::ReadWorker(worker) => Op::ReadWorker(worker.0.into()),
+            TableOp::RaiseGeneration(worker, generation) => {
+                Op::RaiseGeneration(v1::WorkerNumber { worker: worker.0.into(), number: generation.0 })
+            }
+            TableOp::ResetCounters(worker, start) => {
+                Op::ResetCounters(v1::WorkerNumber { worker: worker.0.into(), number: start.0 })
+            }
+            TableOp::SetClient(client, row) => Op::SetClient(v1::SetClientRow {
+                client: client.0.into(),
+                row: row.map(|(row, _)| row.into()),
+                floor: row.map_or(0, |(_, floor)| floor.0),
+            }),
+            TableOp::ReadClient(client) => Op::ReadClient(client.0.into()),
+            TableOp::Inject(sweep) => Op::Inject(sweep.into()),
+            TableOp::Drain => Op::Drain(nothing),
+        };
+        Self { op: Some(op) }
+    }
+}
+
+impl TryFrom<v1::TableOp> for TableOp {
+    type Error = Malformed;
+
+    fn try_from(message: v1::TableOp) -> Result<Self, Malformed> {
+        Ok(match present("op", message.op)? {
+            Op::ReadShape(_) => Self::ReadShape,
+            Op::SetType(m) => Self::SetType(
+                TaskType(number("set_type.task_type", m.task_type)?),
+                m.slice.map(|s| number("set_type.slice", s).map(SliceId)).transpose()?,
+            ),
+            Op::ReadType(task_type) => Self::ReadType(TaskType(number("read_type", task_type)?)),
+            Op::SetSlice(m) => Self::SetSlice(
+                SliceId(number("set_slice.slice", m.slice)?),
+                present("set_slice.row", m.row)?.into(),
+            ),
+            Op::ReadSlice(slice) => Self::ReadSlice(SliceId(number("read_slice", slice)?)),
+            Op::SetWorker(m) => Self::SetWorker(
+                WorkerId(number("set_worker.worker", m.worker)?),
+                m.row.map(TryInto::try_into).transpose()?,
+            ),
+            Op::ReadWorker(worker) => Self::ReadWorker(WorkerId(number("read_worker", worker)?)),
+            Op::RaiseGeneration(m) => Self::RaiseGeneration(
+                WorkerId(number("raise_generation.worker", m.worker)?),
+                Generation(m.number),
+            ),
+            Op::ResetCounters(m) => {
+                Self::ResetCounters(WorkerId(number("reset_counters.worker", m.worker)?), Serial(m.number))
+            }
+            Op::SetClient(m) => Self::SetClient(
+                ClientId(number("set_client.client", m.client)?),
+                m.row.map(|row| Ok((row.try_into()?, Serial(m.floor)))).transpose()?,
+            ),
+            Op::ReadClient(client) => Self::ReadClient(ClientId(number("read_client", client)?)),
+            Op::Inject(sweep) => Self::Inject(sweep.try_into()?),
+            Op::Drain(_) => Self::Drain,
+        })
+    }
+}
+
+impl From<TableAnswer> for v1::TableAnswer {
+    fn from(answer: TableAnswer) -> Self {
+        let answer = match answer {
+            TableAnswer::Done => Answer::Done(v1::Nothing {}),
+            TableAnswer::OutOfRange => Answer::OutOfRange(v1::Nothing {}),
+            TableAnswer::Shape(shape) => Answer::Shape(shape.into()),
+            TableAnswer::Type(slice) => Answer::Type(v1::TypeState { slice: slice.map(|s| s.0.into()) }),
+            TableAnswer::Slice(state) => Answer::Slice(v1::SliceState {
+                row: Some(state.row.into()),
+                balance: state.balance,
+                tokens_in: state.tokens_in.0,
+                tokens_out: state.tokens_out.0,
+            }),
+            TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
+                row: state.row.map(Into::into),
+                generation_out: state.generation_out.0,
+                seen: state.seen.0,
+                sent: state.sent.0,
+            }),
+            TableAnswer::Client(row) => Answer::Client(v1::ClientState { row: row.map(Into::into) }),
+        };
+        Self { answer: Some(answer) }
+    }
+}
+
+impl TryFrom<v1::TableAnswer> for TableAnswer {
+    type Error = Malformed;
+
+    fn try_from(message: v1::TableAnswer) -> Result<Self, Malformed> {
+        Ok(match present("answer", message.answer)? {
+            Answer::Done(_) => Self::Done,
+            Answer::OutOfRange(_) => Self::OutOfRange,
+            Answer::Shape(shape) => Self::Shape(shape.try_into()?),
+            Answer::Type(state) => {
+                Self::Type(state.slice.map(|s| number("type.slice", s).map(SliceId)).transpose()?)
+            }
+            Answer::Slice(state) => Self::Slice(SliceState {
+                row: present("slice.row", state.row)?.into(),
+                balance: state.balance,
+                tokens_in: Serial(state.tokens_in),
+                tokens_out: Serial(state.tokens_out),
+            }),
+            Answer::Worker(state) => Self::Worker(WorkerState {
+                row: state.row.map(TryInto::try_into).transpose()?,
+                generation_out: Generation(state.generation_out),
+                seen: Serial(state.seen),
+                sent: Serial(state.sent),
+            }),
+            Answer::Client(state) => Self::Client(state.row.map(TryInto::try_into).transpose()?),
+        })
+    }
+}
+
+impl From<Shape> for v1::Shape {
+    fn from(shape: Shape) -> Self {
+        Self {
+            epoch: shape.epoch.0,
+            workers: shape.workers.into(),
+            clients: shape.clients.into(),
+            slices: shape.slices.into(),
+            types: shape.types.into(),
+            tasks_per_slice: shape.tasks_per_slice,
+            tokens_per_slice: shape.tokens_per_slice,
+            replay_cells: shape.replay_cells,
+        }
+    }
+}
+
+impl TryFrom<v1::Shape> for Shape {
+    type Error = Malformed;
+
+    fn try_from(message: v1::Shape) -> Result<Self, Malformed> {
+        Ok(Self {
+            epoch: Epoch(message.epoch),
+            workers: number("shape.workers", message.workers)?,
+            clients: number("shape.clients", message.clients)?,
+            slices: number("shape.slices", message.slices)?,
+            types: number("shape.types", message.types)?,
+            tasks_per_slice: message.tasks_per_slice,
+            tokens_per_slice: message.tokens_per_slice,
+            replay_cells: message.replay_cells,
+        })
+    }
+}
+
+impl From<SliceRow> for v1::SliceRow {
+    fn from(row: SliceRow) -> Self {
+        Self { open: row.open, limit: row.limit, retry_after_ns: row.retry_after.0 }
+    }
+}
+
+impl From<v1::SliceRow> for SliceRow {
+    fn from(message: v1::SliceRow) -> Self {
+        Self { open: message.open, limit: message.limit, retry_after: Nanos(message.retry_after_ns) }
+    }
+}
+
+impl From<WorkerRow> for v1::WorkerRow {
+    fn from(row: WorkerRow) -> Self {
+        Self {
+            key: row.key.0,
+            at: row.at.to_string(),
+            slice: row.slice.0.into(),
+            generation: row.generation.0,
+            open: row.open,
+            life: row.life,
+        }
+    }
+}
+
+impl TryFrom<v1::WorkerRow> for WorkerRow {
+    type Error = Malformed;
+
+    fn try_from(message: v1::WorkerRow) -> Result<Self, Malformed> {
+        Ok(Self {
+            key: Key(message.key),
+            at: endpoint("row.at", &message.at)?,
+            slice: SliceId(number("row.slice", message.slice)?),
+            generation: Generation(message.generation),
+            open: message.open,
+            life: message.life,
+        })
+    }
+}
+
+impl From<ClientRow> for v1::ClientRow {
+    fn from(row: ClientRow) -> Self {
+        Self { key: row.key.0, at: row.at.to_string(), incarnation: row.incarnation.0 }
+    }
+}
+
+impl TryFrom<v1::ClientRow> for ClientRow {
+    type Error = Malformed;
+
+    fn try_from(message: v1::ClientRow) -> Result<Self, Malformed> {
+        Ok(Self {
+            key: Key(message.key),
+            at: endpoint("row.at", &message.at)?,
+            incarnation: Incarnation(message.incarnation),
+        })
+    }
+}
+
+impl From<Sweep> for v1::Sweep {
+    fn from(sweep: Sweep) -> Self {
+        let of = match sweep.of {
+            SweepOf::Tokens => v1::SweepOf::Tokens,
+            SweepOf::Tasks => v1::SweepOf::Tasks,
+        };
+        Self { epoch: sweep.epoch.0, slice: sweep.slice.0.into(), of: of.into(), left: sweep.left.into() }
+    }
+}
+
+impl TryFrom<v1::Sweep> for Sweep {
+    type Error = Malformed;
+
+    fn try_from(message: v1::Sweep) -> Result<Self, Malformed> {
+        let of = match message.of() {
+            v1::SweepOf::Tokens => SweepOf::Tokens,
+            v1::SweepOf::Tasks => SweepOf::Tasks,
+            v1::SweepOf::Unspecified => return Err(Malformed::new("inject.of", "is missing")),
+        };
+        Ok(Self {
+            epoch: Epoch(message.epoch),
+            slice: SliceId(number("inject.slice", message.slice)?),
+            of,
+            left: number("inject.left", message.left)?,
+            // Only the switch itself lets a SWEEP carry a token.
+            carried: None,
+        })
+    }
+}

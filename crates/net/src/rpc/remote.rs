@@ -1,0 +1,146 @@
+//! Calling a service: where it is, and how soon a dead connection is noticed.
+
+use std::net::ToSocketAddrs;
+use std::time::Duration;
+
+use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::{Code, Status};
+
+use super::ClientTls;
+use crate::NetError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A call that is not answered by then is as good as lost; all of them may be repeated.
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
+const PING_EVERY: Duration = Duration::from_millis(200);
+const PING_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// A gRPC service somewhere, checked but not called yet.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    url: String,
+    endpoint: Endpoint,
+}
+
+impl Remote {
+    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`. The first means `https` if `tls` is given.
+    ///
+    /// # Errors
+    /// [`NetError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
+    /// [`NetError::Tls`] if `tls` cannot be used.
+    pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, NetError> {
+        let wrong = |why: String| NetError::Address { text: text.to_owned(), why };
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") };
+        let uri: Uri = url.parse().map_err(|why| wrong(format!("{why}")))?;
+        match uri.scheme_str() {
+            Some(given) if given == scheme => {}
+            Some("https") => return Err(wrong("https needs the authority to trust (--ca)".to_owned())),
+            Some("http") => {
+                return Err(wrong("a certificate was given, but http does not use it".to_owned()));
+            }
+            _ => return Err(wrong("neither http nor https".to_owned())),
+        }
+        check_resolves(&uri).map_err(wrong)?;
+        let mut endpoint = Endpoint::from(uri)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(CALL_TIMEOUT)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        if let Some(tls) = tls {
+            let unusable = |why| NetError::Tls { what: format!("for {url}"), why: deepest(&why) };
+            endpoint = endpoint.tls_config(tls.config()).map_err(unusable)?;
+        }
+        Ok(Self { url, endpoint })
+    }
+
+    /// As a URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A channel that connects at its first call, and again after each loss. Needs a tokio runtime.
+    pub fn connect(&self) -> Channel {
+        self.endpoint.connect_lazy()
+    }
+
+    /// A channel for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
+    pub fn connect_patiently(&self) -> Channel {
+        self.endpoint.clone().timeout(Duration::MAX).connect_lazy()
+    }
+
+    /// An error that says what came of a call.
+    pub fn failed(&self, what: &'static str, status: &Status) -> NetError {
+        NetError::Call { what, url: self.url.clone(), why: reason(status) }
+    }
+}
+
+/// What a status means, in words for people.
+pub fn reason(status: &Status) -> String {
+    match (status.code(), std::error::Error::source(status)) {
+        (Code::Unavailable | Code::Unknown, Some(source)) => deepest(source),
+        (Code::Cancelled | Code::DeadlineExceeded, _) => "no answer in time".to_owned(),
+        _ if status.message().is_empty() => status.code().description().to_owned(),
+        _ => status.message().to_owned(),
+    }
+}
+
+/// The cause at the bottom: the layers above only say that something went wrong.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+fn check_resolves(uri: &Uri) -> Result<(), String> {
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or("the host is missing")?;
+    let port =
+        uri.port_u16().filter(|port| *port != 0).ok_or("the port is missing, or not one of 1 to 65535")?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match (bare, port).to_socket_addrs() {
+        Ok(mut found) => found.next().map(|_| ()).ok_or_else(|| format!("{bare} has no address")),
+        Err(why) => Err(format!("{bare} does not resolve: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Remote::new(text, None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_bare_address_is_taken_as_http() {
+        assert_eq!(Remote::new("127.0.0.1:7000", None).unwrap().url(), "http://127.0.0.1:7000");
+        assert_eq!(Remote::new("[::1]:7000", None).unwrap().url(), "http://[::1]:7000");
+    }
+
+    #[test]
+    fn an_address_without_a_usable_port_is_refused() {
+        for text in ["127.0.0.1", "127.0.0.1:0", "http://127.0.0.1"] {
+            assert!(error(text).contains("port"), "{text}: {}", error(text));
+        }
+        assert!(error("127.0.0.1:70000").contains("127.0.0.1:70000"));
+    }
+
+    #[test]
+    fn https_without_an_authority_is_refused() {
+        assert!(error("https://127.0.0.1:7000").contains("authority"));
+    }
+
+    #[test]
+    fn another_scheme_is_refused() {
+        assert!(error("udp://127.0.0.1:7000").contains("neither"));
+    }
+
+    #[test]
+    fn a_host_that_does_not_resolve_is_refused() {
+        assert!(error("no-such-host.invalid:7000").contains("does not resolve"));
+    }
+}
