@@ -263,32 +263,6 @@ fn without_outstanding_tasks_the_floor_is_the_next_sequence() {
 }
 
 #[test]
-fn one_task_that_stays_outstanding_for_a_quarter_of_all_numbers_holds_back_new_ones() {
-    let mut bench = Bench::new();
-    let cells = 1 << 16;
-    bench.grant(ClientGrant { replay_cells: cells, shares: vec![(SliceId(0), cells)], ..grant(5) });
-    let mut last = bench.submit();
-    for _ in 1..cells {
-        last = bench.submit();
-    }
-    let mut laps = 0;
-    let busy = loop {
-        bench.hear(reply(&last));
-        bench.out.clear();
-        match bench.offer(GET, true) {
-            Ok(_) => last = bench.sent().pop().expect("it was taken"),
-            Err(busy) => break busy,
-        }
-        laps += 1;
-    };
-    assert_eq!(busy, Busy::WindowSpent);
-    assert!(laps < (1 << 30) / cells + 1, "{laps}");
-    bench.client.tick(Nanos(u64::MAX), &bench.settings, &mut bench.out);
-    assert_eq!(bench.client.outstanding(), 0);
-    assert!(bench.offer(GET, true).is_ok());
-}
-
-#[test]
 fn silence_is_answered_by_retries_whose_timeouts_double() {
     let mut bench = Bench::registered();
     let first = bench.submit();

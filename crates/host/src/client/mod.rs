@@ -453,3 +453,39 @@ fn release(handle: Handle, out: &mut Vec<Action>) {
         out.push(Action::Release(handle));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use sluice_wire::{ClientId, Key, Payload, SliceId, TaskType};
+
+    #[test]
+    fn one_task_that_stays_outstanding_for_a_quarter_of_all_numbers_holds_back_new_ones() {
+        let (settings, mut out) = (ClientSettings::default(), Vec::new());
+        let mut client = Client::new(Incarnation(1), Serial(u32::MAX));
+        let grant = ClientGrant {
+            client: ClientId(0),
+            key: Key(1),
+            epoch: Epoch(1),
+            switch: Endpoint::default(),
+            replay_cells: 8,
+            slices: vec![(TaskType(0), SliceId(0))],
+            shares: vec![(SliceId(0), 8)],
+        };
+        client.grant(Nanos(0), &settings, grant, &mut out);
+        let submit = |client: &mut Client, now: u64| {
+            let (task_type, payload) = (TaskType(0), Payload::EMPTY);
+            let submission = Submission { task_type, payload, deadline: Nanos(9), retry: true, tag: 0 };
+            client.submit(Nanos(now), &settings, submission, &mut Vec::new())
+        };
+        assert!(submit(&mut client, 1).is_ok());
+        client.next = client.oldest.plus(WINDOW as u32 - 1);
+        assert!(submit(&mut client, 1).is_ok());
+        assert_eq!(submit(&mut client, 1), Err(Busy::WindowSpent));
+        assert_eq!(submit(&mut client, 9), Err(Busy::WindowSpent), "also what would not be sent");
+        client.tick(Nanos(9), &settings, &mut out);
+        assert_eq!(client.outstanding(), 0);
+        assert!(submit(&mut client, 1).is_ok());
+    }
+}
