@@ -23,7 +23,8 @@ impl Worker {
             Origin::Foreign => None,
             Origin::Older => Some(Arrival::Late),
             Origin::Present => {
-                self.hear(now, received, settings, dispatch.seen, dispatch.sent, out);
+                let counters = Counters { seen: dispatch.seen, sent: dispatch.sent };
+                self.hear(now, received, settings, counters, None, out);
                 let arrival = self.window.take(dispatch.sent);
                 self.time_gap(now, settings);
                 self.probing.heard(now, settings);
@@ -119,15 +120,10 @@ impl Worker {
             self.phase = Phase::Serving;
         }
         let issued_before = self.probing.believe(received, nonce);
-        self.hear(now, received, settings, counters.seen, counters.sent, out);
+        self.hear(now, received, settings, counters, issued_before, out);
         self.time_gap(now, settings);
         let settled = self.seen == self.issued && self.window.missing() == 0;
         self.probing.answered(now, settings, settled);
-        if let Some(issued) = issued_before
-            && !self.probing.tells_of_all_tokens(received, settings)
-        {
-            self.repeat_tokens(now, settings, issued.since(self.seen), out);
-        }
         self.send_tokens(now, settings, out);
     }
 
@@ -149,20 +145,22 @@ impl Worker {
         self.renew(now, settings, out);
     }
 
-    /// Learns how many tokens were granted and tasks sent, and repeats the TOKENs that were lost.
+    /// Learns how many tokens were granted and tasks sent. Repeats the TOKENs that are known to be lost: of all
+    /// that were issued if none can be on its way any more, else of the first `issued_before`.
     fn hear(
         &mut self,
         now: Nanos,
         received: Nanos,
         settings: &WorkerSettings,
-        seen: Serial,
-        sent: Serial,
+        counters: Counters,
+        issued_before: Option<Serial>,
         out: &mut Vec<Action>,
     ) {
-        self.seen = self.seen.latest(seen);
-        self.written_off += self.window.hear(sent);
-        if self.probing.tells_of_all_tokens(received, settings) {
-            self.repeat_tokens(now, settings, self.issued.since(self.seen), out);
+        self.seen = self.seen.latest(counters.seen);
+        self.written_off += self.window.hear(counters.sent);
+        let tells_of_all = self.probing.tells_of_all_tokens(received, settings);
+        if let Some(arrived) = if tells_of_all { Some(self.issued) } else { issued_before } {
+            self.repeat_tokens(now, settings, arrived.since(self.seen), out);
         }
     }
 

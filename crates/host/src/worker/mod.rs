@@ -309,11 +309,12 @@ impl Worker {
         out.push(Action::ToSwitch(Packet::Probe(Probe { epoch, key, worker, generation, nonce })));
         self.probes += 1;
         if self.probing.probe_sent(now, settings, nonce, self.issued) {
+            self.renew_next = now;
             self.renew(now, settings, out);
         }
     }
 
-    /// Asks the controller, but no more often than a busy worker probes.
+    /// Asks the controller, but what keeps coming from outside makes it ask no more often than a busy worker probes.
     fn renew(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if now >= self.renew_next {
             self.renew_next = now + settings.probe_max_busy;

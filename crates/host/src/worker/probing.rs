@@ -70,9 +70,10 @@ impl Probing {
         self.rtt.smoothed()
     }
 
-    /// What few round trips exceed.
+    /// The round trip, as far as it is known. Its variation is left out: the settings' multiples allow for it, and
+    /// what a lost packet costs must not grow with it.
     pub(super) fn round_trip(&self, settings: &WorkerSettings) -> Nanos {
-        self.rtt.bound(settings.first_rtt)
+        self.rtt.smoothed().unwrap_or(settings.first_rtt)
     }
 
     /// A TOKEN left, perhaps for the first time: whether it arrived has yet to be heard.
@@ -125,7 +126,7 @@ impl Probing {
 
     /// Whether what was received then tells of all TOKENs that left.
     pub(super) fn tells_of_all_tokens(&self, received: Nanos, settings: &WorkerSettings) -> bool {
-        received > self.token_at + self.round_trip(settings)
+        received > self.token_at + self.round_trip(settings).times(2)
     }
 
     /// When the next PROBE is due.

@@ -1,0 +1,371 @@
+//! A worker, a model of the switch with one worker's counters, a controller and a network with faults, in virtual
+//! time. Everything follows from the seed.
+
+mod checks;
+mod switch;
+
+use std::collections::BTreeMap;
+
+use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_wire::{
+    Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
+};
+
+use checks::Checks;
+use switch::Switch;
+
+const RTT: Nanos = Nanos::from_micros(10);
+/// What a fault may add to a packet's way; the worker's idea of a round trip grows with it.
+const DELAY_MAX: Nanos = Nanos::from_micros(200);
+const START: Serial = Serial(u32::MAX - 7);
+const RPC_MAX: Nanos = Nanos::from_micros(400);
+
+/// What a run is like; rates in per mille of packets (or, for events, of submissions).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene {
+    pub(crate) seed: u64,
+    pub(crate) loss: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) delays: u64,
+    pub(crate) moves: u64,
+    pub(crate) restarts: u64,
+    pub(crate) crashes: u64,
+    pub(crate) quota_changes: u64,
+    pub(crate) repeats: u64,
+    pub(crate) service_max: Nanos,
+    pub(crate) between_tasks_max: Nanos,
+    pub(crate) replies_max: usize,
+    pub(crate) load_goes_on: bool,
+}
+
+fn settings(scene: &Scene) -> WorkerSettings {
+    WorkerSettings {
+        first_rtt: Nanos::from_micros(30),
+        probe_max_busy: Nanos::from_micros(500),
+        probe_longest: Nanos::from_millis(3),
+        retry_horizon: Nanos::from_millis(1_000),
+        replies_max: scene.replies_max,
+        held_max: 6,
+        counters_start: START,
+        ..WorkerSettings::default()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    ToSwitch(Packet),
+    ToWorker(Dispatch),
+    AnswerToWorker(Packet),
+    Granted { grant: Grant, life: u32 },
+    Reopened,
+    Ran { slot: u64, started: Nanos, task: TaskId, life: u32 },
+    Submission,
+}
+
+/// The rack.
+pub(crate) struct Rack {
+    scene: Scene,
+    now: Nanos,
+    dice: Dice,
+    agenda: BTreeMap<(Nanos, u64), Event>,
+    entries: u64,
+    faulty: bool,
+    loaded: bool,
+    settings: WorkerSettings,
+    worker: Worker,
+    life: u32,
+    switch: Switch,
+    /// The last grant that the worker must have taken.
+    applied: Grant,
+    /// The largest quota of this generation: a lowered one binds as tokens are spent.
+    quota_max: u8,
+    quota: u8,
+    tasks: Vec<(TaskId, Attempt)>,
+    handles: u32,
+    checks: Checks,
+}
+
+impl Rack {
+    pub(crate) fn new(scene: Scene) -> Self {
+        let mut rack = Self {
+            scene,
+            now: Nanos(1_000),
+            dice: Dice(scene.seed),
+            agenda: BTreeMap::new(),
+            entries: 0,
+            faulty: true,
+            loaded: true,
+            settings: settings(&scene),
+            worker: Worker::new(),
+            life: 0,
+            switch: Switch::new(START),
+            applied: Grant::default(),
+            quota_max: 0,
+            quota: 4,
+            tasks: Vec::new(),
+            handles: 0,
+            checks: Checks::default(),
+        };
+        rack.after(Nanos(0), Event::Granted { grant: rack.switch.grant(rack.quota), life: 0 });
+        rack.after(Nanos(0), Event::Submission);
+        rack
+    }
+
+    /// Faults for a while, then none; then the promises must hold.
+    pub(crate) fn run(&mut self) {
+        self.until(Nanos::from_millis(8));
+        self.faulty = false;
+        self.loaded = self.scene.load_goes_on;
+        let settings = self.settings;
+        let few_round_trips = (RTT + DELAY_MAX).times(10);
+        let settled =
+            settings.probe_longest + settings.probe_max_busy.times(4) + RPC_MAX.times(2) + few_round_trips;
+        self.until(self.now + settled);
+        self.nothing_is_in_limbo();
+        self.loaded = false;
+        self.until(self.now + Nanos::from_millis(2));
+        self.all_tokens_are_parked();
+        self.until(self.now + settings.retry_horizon.times(2));
+        self.checks.all_handles_came_back(self.worker.stats().table);
+    }
+
+    fn until(&mut self, end: Nanos) {
+        loop {
+            let event = self.agenda.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= end);
+            let tick =
+                self.worker.deadline(&self.settings).map(|at| at.max(self.now)).filter(|at| *at <= end);
+            match (event, tick) {
+                (Some(at), tick) if tick.is_none_or(|tick| at <= tick) => {
+                    self.now = at;
+                    let (_, event) = self.agenda.pop_first().expect("its key was just read");
+                    self.happen(event);
+                }
+                (_, Some(at)) => {
+                    self.now = at;
+                    self.call(Worker::tick);
+                    let next = self.worker.deadline(&self.settings);
+                    assert!(next.is_none_or(|next| next > self.now), "a tick leaves nothing due");
+                }
+                _ => break,
+            }
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::ToSwitch(packet) => {
+                let sent = self.switch.packet(&packet);
+                self.send_to_worker(sent);
+            }
+            Event::ToWorker(dispatch) => self.deliver(dispatch),
+            Event::AnswerToWorker(packet) => {
+                self.call(|worker, now, settings, out| worker.packet(now, now, settings, &packet, out));
+            }
+            Event::Granted { grant, life } if life == self.life => self.granted(grant),
+            Event::Granted { .. } => {}
+            Event::Reopened => {
+                self.switch.reopen();
+                let is_registered = self.applied != Grant::default();
+                let lost = self.faulty && is_registered && self.dice.per_mille(500);
+                if !lost {
+                    self.grant_later();
+                }
+            }
+            Event::Ran { slot, started, task, life } => self.ran(slot, started, task, life),
+            Event::Submission => self.submission(),
+        }
+    }
+
+    fn deliver(&mut self, mut dispatch: Dispatch) {
+        self.handles += 1;
+        dispatch.payload.handle = Handle(self.handles);
+        self.checks.payload_made(dispatch.payload.handle);
+        let packet = Packet::Dispatch(dispatch);
+        self.call(|worker, now, settings, out| worker.packet(now, now, settings, &packet, out));
+    }
+
+    fn granted(&mut self, grant: Grant) {
+        let (life, held) = ((grant.epoch, grant.generation), (self.applied.epoch, self.applied.generation));
+        if life >= held {
+            self.quota_max = if life > held { grant.quota } else { self.quota_max.max(grant.quota) };
+            self.applied = grant;
+        }
+        self.call(|worker, now, settings, out| worker.grant(now, settings, grant, out));
+    }
+
+    fn ran(&mut self, slot: u64, started: Nanos, task: TaskId, life: u32) {
+        if life != self.life {
+            return;
+        }
+        self.handles += 1;
+        let handle = Handle(self.handles);
+        self.checks.reply_made(task, handle);
+        let reply = Payload { len: 100, inline: [0; 8], handle };
+        let done = ReplyStatus::Done;
+        self.call(|worker, now, settings, out| {
+            worker.finished(now, settings, slot, started, done, reply, out);
+        });
+    }
+
+    fn submission(&mut self) {
+        if self.loaded {
+            let wait = self.dice.below(self.scene.between_tasks_max.0);
+            self.after(Nanos(wait), Event::Submission);
+            self.disturb();
+            let repeat = self.dice.per_mille(self.scene.repeats) && !self.tasks.is_empty();
+            let submission = if repeat { self.repeated_task() } else { self.new_task() };
+            let sent = self.switch.submit(submission);
+            self.send_to_worker(sent);
+        }
+    }
+
+    fn new_task(&mut self) -> Dispatch {
+        let sequence = START.plus(self.tasks.len() as u32);
+        let task = TaskId { incarnation: Incarnation(77), sequence };
+        self.tasks.push((task, Attempt(1)));
+        submitted(task, Attempt(1))
+    }
+
+    fn repeated_task(&mut self) -> Dispatch {
+        let newest = self.tasks.len() as u64;
+        let chosen = newest - 1 - self.dice.below(newest.min(20));
+        let (task, attempt) = &mut self.tasks[chosen as usize];
+        attempt.0 += 1;
+        submitted(*task, *attempt)
+    }
+
+    /// Something that is not the network's: a slice move, a switch restart, a crash, another quota.
+    fn disturb(&mut self) {
+        if !self.faulty || !self.switch.is_open() {
+            return;
+        }
+        if self.dice.per_mille(self.scene.moves) {
+            self.change_generation();
+        } else if self.dice.per_mille(self.scene.restarts) {
+            self.switch.restart();
+        } else if self.dice.per_mille(self.scene.crashes) {
+            self.worker = Worker::new();
+            self.life += 1;
+            self.applied = Grant::default();
+            self.checks.new_life();
+            self.change_generation();
+        } else if self.dice.per_mille(self.scene.quota_changes) {
+            self.quota = 1 + self.dice.below(8) as u8;
+            self.grant_later();
+        }
+    }
+
+    fn change_generation(&mut self) {
+        self.switch.close();
+        let wait = self.dice.below(Nanos::from_micros(300).0);
+        self.after(Nanos(wait), Event::Reopened);
+    }
+
+    fn grant_later(&mut self) {
+        let grant = self.switch.grant(self.quota);
+        let wait = self.dice.below(RPC_MAX.0);
+        self.after(Nanos(wait), Event::Granted { grant, life: self.life });
+    }
+
+    /// Calls the worker, does what it asks for, and checks it.
+    fn call(&mut self, call: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<Action>)) {
+        let mut out = Vec::new();
+        call(&mut self.worker, self.now, &self.settings, &mut out);
+        let stats = self.worker.stats();
+        self.checks.took(self.now, &self.settings, self.applied, &out, &stats);
+        for action in out {
+            match action {
+                Action::ToSwitch(packet) => self.send(Event::ToSwitch(packet)),
+                Action::Run { slot, task, .. } => {
+                    let service = Nanos(self.dice.below(self.scene.service_max.0));
+                    let (started, life) = (self.now, self.life);
+                    self.after(service, Event::Ran { slot, started, task, life });
+                }
+                Action::Renew => {
+                    self.switch.register_again();
+                    if self.switch.is_open() {
+                        self.grant_later();
+                    }
+                }
+                Action::Reply { .. } | Action::Release(_) | Action::Forget(_) => {}
+            }
+        }
+    }
+
+    fn send_to_worker(&mut self, packet: Option<Packet>) {
+        match packet {
+            Some(Packet::Dispatch(dispatch)) => self.send(Event::ToWorker(dispatch)),
+            Some(packet) => self.send(Event::AnswerToWorker(packet)),
+            None => {}
+        }
+    }
+
+    /// Puts a packet on the network: half a round trip, and its faults.
+    fn send(&mut self, packet: Event) {
+        let way = Nanos(RTT.0 / 2);
+        if !self.faulty {
+            self.after(way, packet);
+            return;
+        }
+        let copies = if self.dice.per_mille(self.scene.loss) {
+            0
+        } else {
+            1 + u64::from(self.dice.per_mille(self.scene.duplicates))
+        };
+        for _ in 0..copies {
+            let late = if self.dice.per_mille(self.scene.delays) { self.dice.below(DELAY_MAX.0) } else { 0 };
+            self.after(way + Nanos(late), packet);
+        }
+    }
+
+    fn after(&mut self, wait: Nanos, event: Event) {
+        self.entries += 1;
+        self.agenda.insert((self.now + wait, self.entries), event);
+    }
+
+    /// Every token that was issued is parked, on its way, or became a task that is held or on its way.
+    fn nothing_is_in_limbo(&self) {
+        let on_the_way = |is: fn(&Event) -> bool| self.agenda.values().filter(|event| is(event)).count();
+        let tokens = on_the_way(|event| matches!(event, Event::ToSwitch(Packet::Token(_))));
+        let dispatches = on_the_way(|event| matches!(event, Event::ToWorker(_)));
+        let stats = self.worker.stats();
+        let found = self.switch.parked() as usize + tokens + dispatches + stats.held as usize;
+        let promised = stats.tokens_out + stats.held;
+        assert!(self.fills_the_quota(promised), "promise 4: {stats:?}");
+        assert!(found >= promised as usize, "promise 4: only {found} tokens exist, {stats:?}");
+    }
+
+    fn all_tokens_are_parked(&self) {
+        let stats = self.worker.stats();
+        assert!(self.fills_the_quota(stats.tokens_out), "promise 4: {stats:?}");
+        assert_eq!((self.switch.parked(), stats.held), (stats.tokens_out, 0), "promise 4: {stats:?}");
+        assert_eq!(self.switch.life(), (self.applied.epoch, self.applied.generation));
+    }
+
+    fn fills_the_quota(&self, promised: u32) -> bool {
+        (self.applied.quota.into()..=self.quota_max.into()).contains(&promised)
+    }
+}
+
+fn submitted(task: TaskId, attempt: Attempt) -> Dispatch {
+    let payload = Payload { len: 100, inline: [0; 8], handle: Handle::NONE };
+    Dispatch { task, attempt, task_type: TaskType(1), payload, ..Dispatch::default() }
+}
+
+/// A small generator: one seed, one run.
+struct Dice(u64);
+
+impl Dice {
+    /// Uniform below `limit`, or 0.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % limit.max(1)
+    }
+
+    fn per_mille(&mut self, rate: u64) -> bool {
+        self.below(1_000) < rate
+    }
+}
