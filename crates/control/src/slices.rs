@@ -22,7 +22,7 @@ const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
 /// How rarely, while the broom does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
 
-/// How long a broom may be about after it was sent.
+/// How long a broom may be about after it set out.
 const BROOM_LIVES: Nanos = Nanos::from_millis(100);
 
 /// How many tasks' brooms are sent at once: a pass can reject one task only.
@@ -60,7 +60,7 @@ pub(crate) struct Slice {
     pace: Nanos,
     /// Whether a reading is on its way.
     asked: bool,
-    /// How far the last broom for tokens was sent, and when.
+    /// How far the last broom for tokens was sent, and when it had set out.
     swept_to: Serial,
     swept_at: Option<Nanos>,
 }
@@ -97,7 +97,7 @@ impl Slice {
         }
     }
 
-    /// Starts anew from what was read back: any parked token may be stale.
+    /// Starts anew from what was read back: any parked token may be stale, and one that a broom carries.
     pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
         self.row = state.row;
         self.state = Some((state, now));
@@ -106,10 +106,9 @@ impl Slice {
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
         self.swept_at = None;
-        let parked = state.tokens_in.since(state.tokens_out).max(0) as u32;
-        if parked > 0 {
-            self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again: None });
-        }
+        let parked = state.tokens_in.since(state.tokens_out).max(1) as u32;
+        let again = Some(now + SWEEP_EVERY);
+        self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
         self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
         self.look = self.is_dirty().then_some(now);
     }
@@ -139,7 +138,7 @@ impl Slice {
     }
 
     /// How many entries a broom for tokens should visit now; `None` while one is still about.
-    fn token_sweep(&mut self, now: Nanos, state: SliceState, moved: bool) -> Option<u16> {
+    fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
         let entries = |s: &Stale| s.until.since(state.tokens_out).max(0) as u32;
         let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
         if moved && state.tokens_out.since(self.swept_to) < 0 {
@@ -147,7 +146,6 @@ impl Slice {
         }
         let left = u16::try_from(left).unwrap_or(u16::MAX);
         self.swept_to = state.tokens_out.plus(u32::from(left));
-        self.swept_at = Some(now);
         Some(left)
     }
 }
@@ -242,17 +240,23 @@ impl Controller {
         }
         slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };
         slice.look = Some(now + slice.pace);
-        let token_sweep = slice.token_sweep(now, state, moved);
+        let token_sweep = slice.token_sweep(state, moved);
         let waiting = if slice.calm_left > 0 { state.balance.min(0).unsigned_abs() } else { 0 };
-        let mut inject = |of, left| {
+        let mut inject = |of, left, expect| {
             let sweep = Sweep { epoch, slice: id, of, left, carried: None };
-            self.ledger.ask(TableOp::Inject(sweep), Expect::Done, out);
+            self.ledger.ask(TableOp::Inject(sweep), expect, out);
         };
         if let Some(left) = token_sweep {
-            inject(SweepOf::Tokens, left);
+            inject(SweepOf::Tokens, left, Expect::Broom(id));
         }
         for _ in 0..waiting.min(TASK_SWEEPS_MAX) {
-            inject(SweepOf::Tasks, u16::try_from(waiting).unwrap_or(u16::MAX));
+            inject(SweepOf::Tasks, 1, Expect::Done);
+        }
+    }
+
+    pub(crate) fn broom_sent(&mut self, now: Nanos, id: SliceId) {
+        if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
+            slice.swept_at = Some(now);
         }
     }
 

@@ -1,0 +1,103 @@
+//! Clients come, renew, change address, leave and die.
+
+mod rack;
+
+use rack::{LEASE, RENEW, Rack, address, client, worker};
+use sluice_control::{Answer, Event, Refusal, Waiting};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{ClientId, Nanos, Serial, SliceId, TaskType};
+
+#[test]
+fn a_client_joins_with_its_map_its_shares_and_a_replay_block_from_its_floor() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    let call = rack.client_hello(&client("c", 9));
+    let floor = rack.inbox.iter().find_map(|op| match op {
+        TableOp::SetClient(ClientId(0), Some((_, floor))) => Some(*floor),
+        _ => None,
+    });
+    assert_eq!(floor, Some(Serial(7)));
+    rack.flush();
+    let Answer::Client(grant) = &rack.answers[&call] else { panic!("not granted") };
+    assert_eq!(grant.slices, vec![(TaskType(1), SliceId(0)), (TaskType(2), SliceId(1))]);
+    assert_eq!(grant.shares[0], (SliceId(0), 64 + 2));
+    assert_eq!(grant.replay_cells, 16);
+}
+
+#[test]
+fn shares_are_split_among_the_clients() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.join_client(&client("a", 1));
+    rack.join_client(&client("b", 2));
+    let grant = rack.join_client(&client("a", 1));
+    assert_eq!(grant.shares[0], (SliceId(0), (64 + 2) / 2));
+}
+
+#[test]
+fn a_clients_renewal_writes_nothing() {
+    let mut rack = Rack::up();
+    let hello = client("c", 9);
+    let grant = rack.join_client(&hello);
+    let before = rack.ops;
+    for _ in 0..20 {
+        assert_eq!(rack.join_client(&hello), grant);
+        rack.run(RENEW);
+    }
+    assert_eq!(rack.ops, before);
+}
+
+#[test]
+fn a_new_address_comes_with_a_new_key_since_the_replay_cells_start_anew() {
+    let mut rack = Rack::up();
+    let mut hello = client("c", 9);
+    let before = rack.join_client(&hello);
+    hello.at = address(77);
+    let after = rack.join_client(&hello);
+    assert_eq!(after.client, before.client);
+    assert_ne!(after.key, before.key);
+    assert_eq!(rack.switch.clients[0].map(|row| row.at), Some(address(77)));
+}
+
+#[test]
+fn another_life_of_a_client_waits_for_the_lease() {
+    let mut rack = Rack::up();
+    let before = rack.join_client(&client("c", 1));
+    let answer = rack.ask_client(&client("c", 2));
+    assert!(matches!(answer, Answer::Wait { why: Waiting::NameHeld, .. }));
+    rack.run(LEASE);
+    let after = rack.join_client(&client("c", 2));
+    assert_ne!(after.key, before.key);
+}
+
+#[test]
+fn a_client_that_leaves_frees_its_index() {
+    let mut rack = Rack::up();
+    for life in 1..=4 {
+        rack.join_client(&client(&format!("c{life}"), life));
+    }
+    let full = rack.ask_client(&client("c5", 5));
+    assert_eq!(full, Answer::Refused { why: Refusal::TableFull { limit: 4 } });
+    let gone = client("c2", 2);
+    let call =
+        rack.call(|call| Event::ClientLeave { call, name: gone.name.clone(), incarnation: gone.incarnation });
+    rack.flush();
+    assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
+    assert_eq!(rack.join_client(&client("c5", 5)).client, ClientId(1));
+}
+
+#[test]
+fn balances_are_read_only_while_someone_looks() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    rack.join(&hello);
+    let grant = rack.join(&hello);
+    rack.park(&grant, 2);
+    let before = rack.ops;
+    rack.renew_for(LEASE, &[&hello]);
+    assert_eq!(rack.ops, before);
+    rack.feed(Event::Watch);
+    rack.run(Nanos::from_millis(500));
+    assert_eq!(rack.controller.view(rack.now).slices[0].balance, Some(2));
+    assert!(rack.ops > before);
+}

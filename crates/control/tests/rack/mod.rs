@@ -1,0 +1,287 @@
+//! A controller, a model of a switch that answers late but in order, and hosts that call: all in virtual time.
+
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+pub(crate) mod switch;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use sluice_control::{
+    Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, SlicePlan, WorkerGrant,
+    WorkerHello,
+};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Incarnation, Nanos, Serial, TaskType, WorkerId};
+
+use switch::Switch;
+
+pub(crate) const RENEW: Nanos = Nanos::from_millis(250);
+pub(crate) const LEASE: Nanos = Nanos::from_millis(1_000);
+
+pub(crate) struct Rack {
+    pub(crate) now: Nanos,
+    pub(crate) controller: Controller,
+    pub(crate) switch: Switch,
+    pub(crate) connected: bool,
+    pub(crate) inbox: VecDeque<TableOp>,
+    pub(crate) outbox: VecDeque<TableAnswer>,
+    pub(crate) open: BTreeSet<CallId>,
+    pub(crate) answers: BTreeMap<CallId, Answer>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) ops: usize,
+    calls: u64,
+    lives: u64,
+}
+
+pub(crate) fn plan() -> Plan {
+    let slice = |name: &str, types: &[u16]| SlicePlan {
+        name: name.to_string(),
+        types: types.iter().map(|t| TaskType(*t)).collect(),
+        limit: None,
+    };
+    let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
+    plan.counters_start = Serial(u32::MAX - 8);
+    plan
+}
+
+pub(crate) fn address(port: u16) -> Endpoint {
+    Endpoint { ip: [9; 16], port }
+}
+
+pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
+    WorkerHello {
+        name: name.to_string(),
+        life,
+        at: address(1_000 + life as u16),
+        slice: "get".to_string(),
+        types: vec![TaskType(1), TaskType(2), TaskType(3)],
+        quota: 2,
+        capacity: 0,
+        held: None,
+    }
+}
+
+pub(crate) fn client(name: &str, life: u64) -> ClientHello {
+    let at = address(2_000 + life as u16);
+    ClientHello { name: name.to_string(), incarnation: Incarnation(life), at, floor: Serial(7), held: None }
+}
+
+impl Rack {
+    pub(crate) fn new(workers: u16, tokens_per_slice: u32) -> Self {
+        Self {
+            now: Nanos::from_millis(10_000),
+            controller: Controller::new(plan(), [7; 32]).expect("the test's plan is sound"),
+            switch: Switch::new(100, workers, tokens_per_slice),
+            connected: false,
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            open: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            notes: Vec::new(),
+            ops: 0,
+            calls: 0,
+            lives: 0,
+        }
+    }
+
+    /// A rack whose controller has read an empty switch and seen that nothing waits in it.
+    pub(crate) fn up() -> Self {
+        let mut rack = Self::new(4, 64);
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        rack
+    }
+
+    pub(crate) fn feed(&mut self, event: Event) {
+        let mut out = Vec::new();
+        self.controller.event(self.now, event, &mut out);
+        self.absorb(out);
+    }
+
+    pub(crate) fn call(&mut self, event: impl FnOnce(CallId) -> Event) -> CallId {
+        self.calls += 1;
+        let call = CallId(self.calls);
+        self.open.insert(call);
+        self.feed(event(call));
+        call
+    }
+
+    pub(crate) fn new_life(&mut self) -> u64 {
+        self.lives += 1;
+        self.lives
+    }
+
+    fn absorb(&mut self, out: Vec<Action>) {
+        for action in out {
+            match action {
+                Action::Table(op) => {
+                    assert!(self.connected, "an operation for a switch that is down: {op:?}");
+                    self.ops += 1;
+                    self.inbox.push_back(op);
+                }
+                Action::Answer { call, answer } => {
+                    assert!(self.open.remove(&call), "{call:?} is answered twice");
+                    self.answers.insert(call, answer);
+                }
+                Action::Note(note) => {
+                    assert!(!matches!(note, Note::SwitchConfused), "the answers came in order");
+                    self.notes.push(note);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn execute_one(&mut self) -> bool {
+        let Some(op) = self.inbox.pop_front() else { return false };
+        let answer = self.switch.apply(op);
+        self.outbox.push_back(answer);
+        true
+    }
+
+    pub(crate) fn deliver_one(&mut self) -> bool {
+        let Some(answer) = self.outbox.pop_front() else { return false };
+        self.feed(Event::TableAnswered(answer));
+        true
+    }
+
+    /// Lets the switch do and answer all that it was asked.
+    pub(crate) fn flush(&mut self) {
+        while self.execute_one() || self.deliver_one() {}
+    }
+
+    /// Time passes, with the switch answering at once.
+    pub(crate) fn run(&mut self, span: Nanos) {
+        let end = self.now + span;
+        loop {
+            self.flush();
+            while self.switch.sweep_once() {}
+            let Some(due) = self.controller.deadline().filter(|due| *due <= end) else { break };
+            self.tick(due);
+        }
+        self.now = end;
+    }
+
+    /// Time passes while the switch answers nothing. Brooms go round in microseconds, so they end first.
+    pub(crate) fn pass(&mut self, span: Nanos) {
+        let end = self.now + span;
+        while self.switch.sweep_once() {}
+        while let Some(due) = self.controller.deadline().filter(|due| *due <= end) {
+            self.tick(due);
+            if self.controller.deadline().is_some_and(|next| next <= self.now) {
+                break;
+            }
+        }
+        self.now = end;
+    }
+
+    fn tick(&mut self, due: Nanos) {
+        self.now = self.now.max(due);
+        let mut out = Vec::new();
+        self.controller.tick(self.now, &mut out);
+        self.absorb(out);
+    }
+
+    pub(crate) fn connect(&mut self) {
+        self.connected = true;
+        self.feed(Event::SwitchUp(self.switch.shape));
+    }
+
+    /// The link breaks with `done` more operations carried out and no answer heard.
+    pub(crate) fn disconnect(&mut self, done: usize) {
+        for _ in 0..done {
+            self.execute_one();
+        }
+        self.inbox.clear();
+        self.outbox.clear();
+        self.connected = false;
+        self.feed(Event::SwitchDown);
+    }
+
+    pub(crate) fn restart_switch(&mut self) {
+        self.disconnect(0);
+        let shape = self.switch.shape;
+        self.switch = Switch::new(shape.epoch.0 + 1, shape.workers, shape.tokens_per_slice);
+        self.connect();
+    }
+
+    /// The controller dies with its open calls; another takes its place.
+    pub(crate) fn restart_controller(&mut self, done: usize) {
+        for _ in 0..done {
+            self.execute_one();
+        }
+        self.inbox.clear();
+        self.outbox.clear();
+        self.open.clear();
+        self.calls += 1;
+        self.controller = Controller::new(plan(), [self.calls as u8; 32]).expect("the test's plan is sound");
+        self.connect();
+    }
+
+    pub(crate) fn hello(&mut self, hello: &WorkerHello) -> CallId {
+        let hello = hello.clone();
+        self.call(|call| Event::WorkerHello { call, hello })
+    }
+
+    pub(crate) fn leave(&mut self, hello: &WorkerHello) -> CallId {
+        let (name, life) = (hello.name.clone(), hello.life);
+        self.call(|call| Event::WorkerLeave { call, name, life })
+    }
+
+    pub(crate) fn move_to(&mut self, name: &str, slice: &str) -> CallId {
+        let (name, slice) = (name.to_string(), slice.to_string());
+        self.call(|call| Event::MoveWorker { call, name, slice })
+    }
+
+    pub(crate) fn client_hello(&mut self, hello: &ClientHello) -> CallId {
+        let hello = hello.clone();
+        self.call(|call| Event::ClientHello { call, hello })
+    }
+
+    /// Calls, lets the switch answer, and gives the answer.
+    pub(crate) fn ask(&mut self, hello: &WorkerHello) -> Answer {
+        let call = self.hello(hello);
+        self.flush();
+        self.answers[&call].clone()
+    }
+
+    pub(crate) fn ask_client(&mut self, hello: &ClientHello) -> Answer {
+        let call = self.client_hello(hello);
+        self.flush();
+        self.answers[&call].clone()
+    }
+
+    pub(crate) fn join(&mut self, hello: &WorkerHello) -> WorkerGrant {
+        match self.ask(hello) {
+            Answer::Worker(grant) => grant,
+            other => panic!("{} was not granted: {other:?}", hello.name),
+        }
+    }
+
+    pub(crate) fn join_client(&mut self, hello: &ClientHello) -> ClientGrant {
+        match self.ask_client(hello) {
+            Answer::Client(grant) => grant,
+            other => panic!("{} was not granted: {other:?}", hello.name),
+        }
+    }
+
+    /// The hosts renew for a while.
+    pub(crate) fn renew_for(&mut self, span: Nanos, workers: &[&WorkerHello]) {
+        let end = self.now + span;
+        while self.now < end {
+            for hello in workers {
+                self.ask(hello);
+            }
+            self.run(RENEW.min(end.since(self.now)));
+        }
+    }
+
+    pub(crate) fn park(&mut self, grant: &WorkerGrant, tokens: u8) {
+        for _ in 0..tokens {
+            self.switch.token(grant.worker, grant.generation, tokens);
+        }
+    }
+
+    pub(crate) fn row(&self, worker: WorkerId) -> sluice_wire::tables::WorkerRow {
+        self.switch.workers[usize::from(worker.0)].row.expect("the worker has a row")
+    }
+}

@@ -1,0 +1,257 @@
+//! A switch that does what the table operations say, and panics where the protocol is broken: a generation raised
+//! before the worker was closed and drained, opened before its counters were reset, used twice, a ring that
+//! overflows, an index given away while tokens of its last holder are parked.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sluice_wire::tables::{
+    ClientRow, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+};
+use sluice_wire::{Epoch, Generation, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
+
+/// Where the ring's counters start: they wrap early in every test.
+const RING_START: Serial = Serial(u32::MAX - 8);
+
+pub(crate) struct Switch {
+    pub(crate) shape: Shape,
+    pub(crate) types: Vec<Option<SliceId>>,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) clients: Vec<Option<ClientRow>>,
+    brooms: Vec<Sweep>,
+    opened: BTreeMap<(WorkerId, Generation), u64>,
+}
+
+pub(crate) struct Slice {
+    pub(crate) row: SliceRow,
+    pub(crate) ring: VecDeque<(WorkerId, Generation)>,
+    pub(crate) tasks: u32,
+    tokens_in: Serial,
+    tokens_out: Serial,
+}
+
+pub(crate) struct Worker {
+    pub(crate) row: Option<WorkerRow>,
+    pub(crate) generation_out: Generation,
+    pub(crate) seen: Serial,
+    pub(crate) sent: Serial,
+    last_life: u64,
+    /// Passes that were let in may still be under way; those that matched the last generation may.
+    entering: bool,
+    matching: bool,
+    raised: bool,
+    reset: bool,
+}
+
+impl Switch {
+    pub(crate) fn new(epoch: u32, workers: u16, tokens_per_slice: u32) -> Self {
+        let shape = Shape {
+            epoch: Epoch(epoch),
+            workers,
+            clients: 4,
+            slices: 3,
+            types: 8,
+            tasks_per_slice: 64,
+            tokens_per_slice,
+            replay_cells: 16,
+        };
+        let slice = || Slice {
+            row: SliceRow::default(),
+            ring: VecDeque::new(),
+            tasks: 0,
+            tokens_in: RING_START,
+            tokens_out: RING_START,
+        };
+        let worker = || Worker {
+            row: None,
+            generation_out: Generation(0),
+            seen: Serial(0),
+            sent: Serial(0),
+            last_life: 0,
+            entering: false,
+            matching: false,
+            raised: false,
+            reset: false,
+        };
+        Self {
+            shape,
+            types: vec![None; usize::from(shape.types)],
+            slices: (0..shape.slices).map(|_| slice()).collect(),
+            workers: (0..workers).map(|_| worker()).collect(),
+            clients: vec![None; usize::from(shape.clients)],
+            brooms: Vec::new(),
+            opened: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn apply(&mut self, op: TableOp) -> TableAnswer {
+        match op {
+            TableOp::ReadShape => return TableAnswer::Shape(self.shape),
+            TableOp::SetType(TaskType(t), slice) => self.types[usize::from(t)] = slice,
+            TableOp::ReadType(TaskType(t)) => return TableAnswer::Type(self.types[usize::from(t)]),
+            TableOp::SetSlice(s, row) => {
+                assert!(row.limit >= 1 && row.limit <= self.shape.tasks_per_slice, "limit {}", row.limit);
+                self.slices[usize::from(s.0)].row = row;
+            }
+            TableOp::ReadSlice(s) => return TableAnswer::Slice(self.slices[usize::from(s.0)].state()),
+            TableOp::SetWorker(w, row) => self.set_worker(w, row),
+            TableOp::ReadWorker(w) => return TableAnswer::Worker(self.workers[usize::from(w.0)].state()),
+            TableOp::RaiseGeneration(w, generation) => self.raise(w, generation),
+            TableOp::ResetCounters(w, start) => self.reset(w, start),
+            TableOp::SetClient(c, row) => {
+                self.clients[usize::from(c.0)] = row.map(|(row, _)| row);
+            }
+            TableOp::ReadClient(c) => return TableAnswer::Client(self.clients[usize::from(c.0)]),
+            TableOp::Inject(sweep) => self.brooms.push(sweep),
+            TableOp::Drain => {
+                for worker in &mut self.workers {
+                    (worker.entering, worker.matching) = (false, false);
+                }
+            }
+        }
+        TableAnswer::Done
+    }
+
+    /// A worker sends a token, as far as it may have one out.
+    pub(crate) fn token(&mut self, w: WorkerId, generation: Generation, quota: u8) {
+        let worker = &mut self.workers[usize::from(w.0)];
+        let Some(row) = worker.row.filter(|row| row.open && row.generation == generation) else { return };
+        if worker.seen.since(worker.sent) >= i32::from(quota) {
+            return;
+        }
+        worker.seen = worker.seen.plus(1);
+        self.park_or_dispatch(row.slice, w, generation);
+    }
+
+    pub(crate) fn submit(&mut self, s: SliceId) {
+        if !self.slices[usize::from(s.0)].row.open {
+            return;
+        }
+        while let Some((w, generation)) = self.pop(s) {
+            if self.workers[usize::from(w.0)].generation_out == generation {
+                self.workers[usize::from(w.0)].sent = self.workers[usize::from(w.0)].sent.plus(1);
+                return;
+            }
+        }
+        let slice = &mut self.slices[usize::from(s.0)];
+        slice.tasks = (slice.tasks + 1).min(slice.row.limit);
+    }
+
+    /// One pass of every broom that is about; says whether any was.
+    pub(crate) fn sweep_once(&mut self) -> bool {
+        let brooms = std::mem::take(&mut self.brooms);
+        let any = !brooms.is_empty();
+        for broom in brooms {
+            let next = self.sweep(broom);
+            self.brooms.extend(next);
+        }
+        any
+    }
+
+    fn sweep(&mut self, broom: Sweep) -> Option<Sweep> {
+        assert_eq!(broom.epoch, self.shape.epoch);
+        if let Some((w, generation)) = broom.carried {
+            self.park_or_dispatch(broom.slice, w, generation);
+            return Some(Sweep { carried: None, ..broom });
+        }
+        if broom.left == 0 {
+            return None;
+        }
+        if broom.of == SweepOf::Tasks {
+            let slice = &mut self.slices[usize::from(broom.slice.0)];
+            if !slice.row.open {
+                slice.tasks = slice.tasks.saturating_sub(1);
+            }
+            return None;
+        }
+        let (w, generation) = self.pop(broom.slice)?;
+        let live = self.workers[usize::from(w.0)].generation_out == generation;
+        Some(Sweep { left: broom.left - 1, carried: live.then_some((w, generation)), ..broom })
+    }
+
+    fn park_or_dispatch(&mut self, s: SliceId, w: WorkerId, generation: Generation) {
+        let limit = self.shape.tokens_per_slice as usize;
+        let slice = &mut self.slices[usize::from(s.0)];
+        if slice.tasks > 0 {
+            slice.tasks -= 1;
+            self.workers[usize::from(w.0)].sent = self.workers[usize::from(w.0)].sent.plus(1);
+            return;
+        }
+        slice.ring.push_back((w, generation));
+        slice.tokens_in = slice.tokens_in.plus(1);
+        assert!(slice.ring.len() <= limit, "the token ring of slice {s} overflows");
+    }
+
+    fn pop(&mut self, s: SliceId) -> Option<(WorkerId, Generation)> {
+        let slice = &mut self.slices[usize::from(s.0)];
+        let token = slice.ring.pop_front()?;
+        slice.tokens_out = slice.tokens_out.plus(1);
+        Some(token)
+    }
+
+    fn set_worker(&mut self, w: WorkerId, row: Option<WorkerRow>) {
+        let worker = &mut self.workers[usize::from(w.0)];
+        let was = worker.row;
+        worker.row = row;
+        let Some(row) = row.filter(|row| row.open) else {
+            worker.entering |= was.is_some_and(|was| was.open);
+            return;
+        };
+        assert_ne!(row.key.0, 0, "keys are never 0");
+        if let Some(was) = was.filter(|was| was.open) {
+            assert_eq!((was.generation, was.life, was.key), (row.generation, row.life, row.key));
+            assert_eq!(was.slice, row.slice, "a slice move needs a new generation");
+            return;
+        }
+        assert!(worker.reset && worker.raised, "worker {w} opened before its counters were reset");
+        assert_eq!(row.generation, worker.generation_out);
+        (worker.reset, worker.raised) = (false, false);
+        let before = self.opened.insert((w, row.generation), row.life);
+        assert_eq!(before, None, "worker {w}'s generation {} is used twice", row.generation);
+        if std::mem::replace(&mut worker.last_life, row.life) != row.life {
+            let parked = self.slices.iter().flat_map(|s| &s.ring).any(|(of, _)| *of == w);
+            assert!(!parked, "index {w} is given away while its last holder's tokens are parked");
+        }
+    }
+
+    fn raise(&mut self, w: WorkerId, generation: Generation) {
+        let worker = &mut self.workers[usize::from(w.0)];
+        assert!(generation > worker.generation_out, "generations only grow");
+        assert!(worker.row.is_none_or(|row| !row.open), "raised while tokens are let in");
+        assert!(!worker.entering, "raised before the passes that had begun ended");
+        worker.generation_out = generation;
+        worker.matching = true;
+        (worker.raised, worker.reset) = (true, false);
+    }
+
+    fn reset(&mut self, w: WorkerId, start: Serial) {
+        let worker = &mut self.workers[usize::from(w.0)];
+        assert!(worker.raised && !worker.matching, "reset before raised and drained");
+        assert!(worker.row.is_none_or(|row| !row.open), "reset while tokens are let in");
+        (worker.seen, worker.sent, worker.reset) = (start, start, true);
+    }
+}
+
+impl Slice {
+    pub(crate) fn stale<'a>(
+        &'a self,
+        workers: &'a [Worker],
+    ) -> impl Iterator<Item = &'a (WorkerId, Generation)> {
+        self.ring.iter().filter(|(w, g)| workers[usize::from(w.0)].generation_out != *g)
+    }
+
+    fn state(&self) -> SliceState {
+        SliceState {
+            row: self.row,
+            balance: self.ring.len() as i32 - self.tasks as i32,
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+        }
+    }
+}
+
+impl Worker {
+    fn state(&self) -> WorkerState {
+        WorkerState { row: self.row, generation_out: self.generation_out, seen: self.seen, sent: self.sent }
+    }
+}

@@ -1,0 +1,196 @@
+//! Anything in any order, with a switch that answers late: nothing breaks a rule of the model (it panics), every
+//! call is answered once, and when the faults stop all hosts work again.
+
+mod rack;
+
+use proptest::prelude::*;
+use rack::{LEASE, RENEW, Rack, address, client, worker};
+use sluice_control::{Answer, ClientHello, WorkerGrant, WorkerHello};
+use sluice_wire::{Nanos, SliceId};
+
+const NAMES: usize = 5;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Renew(usize),
+    RenewClient(usize),
+    Crash(usize),
+    Leave(usize),
+    Move(usize, bool),
+    Readdress(usize),
+    Token(usize),
+    Submit(bool),
+    Sweep,
+    Execute(u8),
+    Deliver(u8),
+    Time(u16),
+    Stall,
+    Disconnect(u8),
+    RestartSwitch,
+    RestartController(u8),
+    Reconnect,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let host = 0..NAMES;
+    prop_oneof![
+        12 => host.clone().prop_map(Step::Renew),
+        4 => host.clone().prop_map(Step::RenewClient),
+        2 => host.clone().prop_map(Step::Crash),
+        1 => host.clone().prop_map(Step::Leave),
+        3 => (host.clone(), any::<bool>()).prop_map(|(h, s)| Step::Move(h, s)),
+        1 => host.clone().prop_map(Step::Readdress),
+        12 => host.prop_map(Step::Token),
+        4 => any::<bool>().prop_map(Step::Submit),
+        4 => Just(Step::Sweep),
+        24 => (1..30_u8).prop_map(Step::Execute),
+        24 => (1..30_u8).prop_map(Step::Deliver),
+        8 => (1..300_u16).prop_map(Step::Time),
+        1 => Just(Step::Stall),
+        1 => (0..6_u8).prop_map(Step::Disconnect),
+        1 => Just(Step::RestartSwitch),
+        1 => (0..6_u8).prop_map(Step::RestartController),
+        4 => Just(Step::Reconnect),
+    ]
+}
+
+struct World {
+    rack: Rack,
+    workers: Vec<WorkerHello>,
+    clients: Vec<ClientHello>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut rack = Rack::new(NAMES as u16 + 1, 64);
+        let workers = (0..NAMES).map(|i| worker(&format!("w{i}"), rack.new_life())).collect();
+        let clients = (0..3).map(|i| client(&format!("c{i}"), rack.new_life())).collect();
+        Self { rack, workers, clients }
+    }
+
+    fn take(&mut self, step: Step) {
+        let rack = &mut self.rack;
+        match step {
+            Step::Renew(h) => _ = rack.hello(&self.workers[h]),
+            Step::RenewClient(h) => _ = rack.client_hello(&self.clients[h % 3]),
+            Step::Crash(h) => {
+                self.workers[h].life = rack.new_life();
+                let life = rack.new_life();
+                self.clients[h % 3].incarnation = sluice_wire::Incarnation(life);
+            }
+            Step::Leave(h) => _ = rack.leave(&self.workers[h]),
+            Step::Move(h, scan) => {
+                _ = rack.move_to(&self.workers[h].name, if scan { "scan" } else { "get" });
+            }
+            Step::Readdress(h) => {
+                self.workers[h].at = address(rack.new_life() as u16);
+                self.clients[h % 3].at = address(rack.new_life() as u16);
+            }
+            Step::Token(h) => self.token(h),
+            Step::Submit(scan) => rack.switch.submit(SliceId(u16::from(scan))),
+            Step::Sweep => _ = rack.switch.sweep_once(),
+            Step::Execute(n) => (0..n).for_each(|_| _ = rack.execute_one()),
+            Step::Deliver(n) => (0..n).for_each(|_| _ = rack.deliver_one()),
+            Step::Time(ms) => rack.pass(Nanos::from_millis(u64::from(ms))),
+            Step::Stall => rack.now = rack.now + LEASE.times(2),
+            Step::Disconnect(done) => rack.disconnect(usize::from(done)),
+            Step::RestartSwitch => rack.restart_switch(),
+            Step::RestartController(done) => rack.restart_controller(usize::from(done)),
+            Step::Reconnect if !rack.connected => rack.connect(),
+            Step::Reconnect => {}
+        }
+    }
+
+    /// Whoever has an open row sends a token under it.
+    fn token(&mut self, h: usize) {
+        let life = self.workers[h].life;
+        let mut rows = self.rack.switch.workers.iter().enumerate();
+        let mine = rows.find_map(|(i, w)| Some((i, w.row.filter(|row| row.life == life)?)));
+        if let Some((i, row)) = mine {
+            self.rack.switch.token(sluice_wire::WorkerId(i as u16), row.generation, 8);
+        }
+    }
+
+    /// The faults stop and hosts renew as they should.
+    fn calm(&mut self) -> Vec<WorkerGrant> {
+        if !self.rack.connected {
+            self.rack.connect();
+        }
+        let end = self.rack.now + LEASE.times(6);
+        while self.rack.now < end {
+            for hello in &self.workers {
+                self.rack.ask(hello);
+            }
+            for hello in &self.clients {
+                self.rack.ask_client(hello);
+            }
+            self.rack.run(RENEW);
+        }
+        self.workers.iter().map(|hello| self.rack.join(hello)).collect()
+    }
+
+    fn check(&mut self, grants: &[WorkerGrant]) {
+        assert!(self.rack.open.is_empty(), "every call is answered");
+        for (i, (grant, hello)) in grants.iter().zip(&self.workers).enumerate() {
+            let row = self.rack.row(grant.worker);
+            assert!(row.open);
+            assert_eq!((row.key, row.generation, row.life), (grant.key, grant.generation, hello.life));
+            assert_eq!((row.at, row.slice), (hello.at, grant.slice));
+            assert!(grants[..i].iter().all(|other| other.worker != grant.worker));
+        }
+        for slice in &self.rack.switch.slices {
+            assert_eq!(slice.stale(&self.rack.switch.workers).count(), 0, "stale tokens are swept");
+            assert!(slice.row.open || slice.tasks == 0, "a closed slice has no tasks waiting");
+        }
+        for (index, slice) in self.rack.switch.slices.iter().enumerate() {
+            let served = grants.iter().any(|grant| usize::from(grant.slice.0) == index);
+            assert_eq!(slice.row.open, served);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_all_hosts_work_again_when_it_stops(
+        steps in proptest::collection::vec(step(), 1..300)
+    ) {
+        let mut world = World::new();
+        world.rack.connect();
+        for step in steps {
+            world.take(step);
+        }
+        let grants = world.calm();
+        world.check(&grants);
+
+        let before = world.rack.controller.view(world.rack.now);
+        world.rack.restart_controller(0);
+        world.rack.flush();
+        let again: Vec<_> = world.workers.iter().map(|hello| world.rack.ask(hello)).collect();
+        for (grant, answer) in grants.iter().zip(again) {
+            let grant = WorkerGrant { final_sent: None, ..*grant };
+            prop_assert_eq!(answer, Answer::Worker(grant), "the same registration over a controller restart");
+        }
+        for hello in &world.clients {
+            world.rack.join_client(hello);
+        }
+        let after = world.rack.controller.view(world.rack.now);
+        prop_assert_eq!(before.workers.len(), after.workers.len());
+        for (before, after) in before.workers.iter().zip(&after.workers) {
+            prop_assert_eq!((&before.name, before.worker, before.slice), (&after.name, after.worker, after.slice));
+            prop_assert_eq!((before.phase, before.quota), (after.phase, after.quota));
+        }
+
+        let ops = world.rack.ops;
+        world.rack.run(Nanos::from_millis(400));
+        let swept = world.rack.ops;
+        for _ in 0..3 {
+            for hello in &world.workers {
+                world.rack.join(hello);
+            }
+        }
+        prop_assert!(swept >= ops);
+        prop_assert_eq!(world.rack.ops, swept, "renewals write nothing");
+    }
+}

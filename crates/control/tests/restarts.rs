@@ -1,0 +1,151 @@
+//! The switch, the link to it or the controller itself goes away and comes back.
+
+mod rack;
+
+use rack::{LEASE, Rack, client, worker};
+use sluice_control::{Answer, LinkState, Note, Waiting};
+use sluice_wire::{Epoch, Nanos};
+
+fn waits(answer: &Answer, why: Waiting) -> bool {
+    matches!(answer, Answer::Wait { why: w, .. } if *w == why)
+}
+
+#[test]
+fn nobody_is_answered_before_the_tables_are_read() {
+    let mut rack = Rack::new(4, 64);
+    let early = rack.hello(&worker("w", 1));
+    assert!(waits(&rack.answers[&early], Waiting::SwitchDown));
+    rack.connect();
+    let reading = rack.hello(&worker("w", 1));
+    assert!(waits(&rack.answers[&reading], Waiting::ReadingBack));
+    rack.flush();
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn a_new_epoch_forgets_everyone_and_all_register_anew() {
+    let mut rack = Rack::up();
+    let (hello, guest) = (worker("w", 1), client("c", 9));
+    let before = rack.join(&hello);
+    let client_before = rack.join_client(&guest);
+    rack.restart_switch();
+    rack.flush();
+    let after = rack.join(&hello);
+    assert_eq!(after.epoch, Epoch(101));
+    assert_ne!(after.key, before.key);
+    assert_ne!(rack.join_client(&guest).key, client_before.key);
+    assert!(rack.notes.contains(&Note::SwitchRestarted { before: Epoch(100), epoch: Epoch(101) }));
+}
+
+#[test]
+fn a_restarted_controller_knows_its_hosts_again_when_they_renew() {
+    let mut rack = Rack::up();
+    let (hello, guest) = (worker("w", 1), client("c", 9));
+    let (grant, client_grant) = (rack.join(&hello), rack.join_client(&guest));
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!(rack.join(&hello), grant);
+    assert_eq!(rack.join_client(&guest), client_grant);
+    assert_eq!(rack.controller.view(rack.now).workers[0].name, "w");
+}
+
+#[test]
+fn a_newcomer_waits_while_a_restarted_controller_does_not_know_the_names() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.restart_controller(0);
+    rack.flush();
+    assert!(waits(&rack.ask(&worker("w", 2)), Waiting::NamesUnknown));
+    rack.run(LEASE + Nanos::from_millis(20));
+    rack.join(&worker("w", 2));
+}
+
+#[test]
+fn rows_that_nobody_renews_die_after_a_restart() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.join_client(&client("c", 9));
+    rack.restart_controller(0);
+    rack.run(LEASE + Nanos::from_millis(50));
+    let view = rack.controller.view(rack.now);
+    assert!(view.workers.is_empty() && view.clients.is_empty());
+    assert!(rack.switch.workers[0].row.is_none() && rack.switch.clients[0].is_none());
+}
+
+#[test]
+fn a_type_that_was_moved_at_run_time_stays_moved_over_a_controller_restart() {
+    let mut rack = Rack::up();
+    let (task_type, slice) = (sluice_wire::TaskType(1), Some("scan".to_string()));
+    rack.call(|call| sluice_control::Event::SetType { call, task_type, slice });
+    rack.flush();
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!(rack.switch.types[1], Some(sluice_wire::SliceId(1)));
+}
+
+#[test]
+fn a_settled_worker_keeps_its_grant_while_the_switch_cannot_be_reached() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    rack.disconnect(0);
+    assert_eq!(rack.ask(&hello), Answer::Worker(grant));
+    assert!(waits(&rack.ask(&worker("v", 2)), Waiting::SwitchDown));
+    rack.connect();
+    rack.flush();
+    assert_eq!(rack.ask(&hello), Answer::Worker(grant));
+}
+
+#[test]
+fn a_change_that_was_cut_short_anywhere_ends_in_a_fresh_generation() {
+    for done in 0..14 {
+        for restart in [false, true] {
+            let mut rack = Rack::up();
+            let hello = worker("w", 1);
+            let before = rack.join(&hello);
+            rack.park(&before, 4);
+            let call = rack.move_to("w", "scan");
+            for _ in 0..done {
+                if !rack.execute_one() {
+                    rack.deliver_one();
+                }
+            }
+            if restart {
+                rack.restart_controller(0);
+            } else {
+                rack.disconnect(1);
+                assert!(rack.answers.contains_key(&call));
+                rack.connect();
+            }
+            rack.run(Nanos::from_millis(20));
+            rack.ask(&hello);
+            rack.run(LEASE.times(2));
+            let after = rack.join(&hello);
+            let row = rack.row(after.worker);
+            assert!(row.open && row.generation == after.generation && row.key == after.key);
+        }
+    }
+}
+
+#[test]
+fn a_switch_too_small_for_the_plan_is_said_to_be() {
+    let mut rack = Rack::new(4, 64);
+    rack.switch.shape.slices = 1;
+    rack.connect();
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::TooSmall);
+    assert!(matches!(rack.ask(&worker("w", 1)), Answer::Refused { .. }));
+}
+
+#[test]
+fn an_answer_that_fits_no_question_makes_the_controller_read_again() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    let mut out = Vec::new();
+    let odd = sluice_control::Event::TableAnswered(sluice_wire::tables::TableAnswer::OutOfRange);
+    rack.controller.event(rack.now, odd, &mut out);
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Down);
+    rack.run(Nanos::from_millis(200));
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
+    assert_eq!(rack.join(&hello), grant);
+}
