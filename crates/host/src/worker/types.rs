@@ -77,7 +77,7 @@ pub struct Grant {
 pub enum Action {
     /// Send this TOKEN or PROBE to the switch.
     ToSwitch(Packet),
-    /// Send this answer to a client. Its payload's handle is one that was given to `finished` and not forgotten since.
+    /// Send this answer to a client. Its handle was given to `finished` and not forgotten since.
     Reply {
         /// Where to.
         to: Endpoint,
