@@ -31,7 +31,7 @@ fn shares_are_split_among_the_clients() {
     rack.join_client(&client("a", 1));
     rack.join_client(&client("b", 2));
     let grant = rack.join_client(&client("a", 1));
-    assert_eq!(grant.shares[0], (SliceId(0), (64 + 2) / 2));
+    assert_eq!(grant.shares[0], (SliceId(0), 33));
 }
 
 #[test]

@@ -149,3 +149,43 @@ fn an_answer_that_fits_no_question_makes_the_controller_read_again() {
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
     assert_eq!(rack.join(&hello), grant);
 }
+
+/// A rack with a broom about that carries a live token of the worker in the grant.
+fn broom_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
+    let mut rack = Rack::up();
+    let (stays, leaves) = (rack.join(&worker("a", 1)), rack.join(&worker("b", 2)));
+    rack.park(&stays, 1);
+    rack.park(&leaves, 1);
+    rack.leave(&worker("b", 2));
+    rack.flush();
+    rack.pass(Nanos(0));
+    rack.flush();
+    rack.switch.sweep_once();
+    assert_eq!(rack.switch.slices[0].ring.len(), 1, "the broom holds the other one");
+    (rack, stays)
+}
+
+fn stale(rack: &Rack) -> usize {
+    rack.switch.slices[0].stale(&rack.switch.workers).count()
+}
+
+#[test]
+fn a_token_that_a_broom_carried_past_a_change_is_swept_too() {
+    let (mut rack, _) = broom_with_a_token();
+    rack.move_to("a", "scan");
+    rack.flush();
+    rack.run(Nanos::from_millis(20));
+    assert_eq!(stale(&rack), 0);
+}
+
+#[test]
+fn a_token_that_a_broom_carried_past_a_controller_restart_is_swept_too() {
+    let (mut rack, grant) = broom_with_a_token();
+    rack.move_to("a", "scan");
+    while rack.switch.workers[usize::from(grant.worker.0)].generation_out == grant.generation {
+        assert!(rack.execute_one() || rack.deliver_one());
+    }
+    rack.restart_controller(0);
+    rack.run(Nanos::from_millis(20));
+    assert_eq!(stale(&rack), 0);
+}
