@@ -19,7 +19,8 @@ fn answered(verdict: Verdict) -> Option<Counters> {
 
 fn rejected(verdict: Verdict) -> RejectReason {
     match verdict {
-        Verdict::Send { to, packet: Packet::Reject(reject) } => {
+        Verdict::Send { to, packet: Packet::Reject(reject) }
+        | Verdict::Swept { to, packet: Packet::Reject(reject), .. } => {
             assert_eq!(to, at(200));
             reject.reason
         }
@@ -267,6 +268,18 @@ fn tasks_of_a_closed_slice_are_swept_to_rejects_and_new_ones_refused() {
         assert_eq!(rejected(verdicts[0]), RejectReason::NoWorkers);
     }
     assert_eq!(rack.state().balance, 0);
+}
+
+#[test]
+fn a_swept_task_of_a_client_that_left_still_gives_its_payload_back() {
+    let mut rack = Rack::new(0, 16);
+    let payload = sluice_wire::Payload { len: 640, inline: [0; 8], handle: sluice_wire::Handle(5) };
+    rack.wire(at(200), Packet::Submit(sluice_wire::Submit { payload, ..submit(START) }));
+    rack.rain.table(TableOp::SetClient(CLIENT, None));
+    rack.rain.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
+    let verdict = run_sweep(&mut rack, SweepOf::Tasks, 9)[0];
+    let Verdict::Swept { to, payload, .. } = verdict else { panic!("not swept: {verdict:?}") };
+    assert_eq!((to, payload), (Endpoint::default(), sluice_wire::Handle(5)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sluice_switch::rain::{Arrival, Rain, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Attempt, Endpoint, HEADER_BYTES, Handle, Nanos, Packet, TaskId, encode, parse};
+use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, encode, parse};
 
 use super::SwitchConfig;
 use super::counters::{Count, Tally};
@@ -44,7 +44,6 @@ enum Held {
 #[derive(Clone, Copy)]
 struct Long<'a> {
     cell: Handle,
-    owner: (TaskId, Attempt),
     outside: Option<&'a [u8]>,
 }
 
@@ -92,7 +91,7 @@ impl Plane {
         let answer = self.rain.table(op);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
             let verdict = self.rain.inject(now, sweep);
-            self.settle(now, verdict, None, true, outbox);
+            self.settle(now, verdict, None, outbox);
         }
         answer
     }
@@ -109,15 +108,14 @@ impl Plane {
                     let cell = self.slab.reserve();
                     room = cell.is_some();
                     submit.payload.handle = cell.unwrap_or(Handle::NONE);
-                    let owner = (submit.task, submit.attempt);
-                    long = cell.map(|cell| Long { cell, owner, outside: Some(body) });
+                    long = cell.map(|cell| Long { cell, outside: Some(body) });
                 }
             }
             Packet::Token(_) => self.tally.add(Count::Tokens),
             _ => {}
         }
         let verdict = self.rain.pass(now, Arrival::Wire { from, packet, room });
-        self.settle(now, verdict, long, false, outbox);
+        self.settle(now, verdict, long, outbox);
     }
 
     /// A later pass.
@@ -125,31 +123,25 @@ impl Plane {
         let Again { packet, round, arrived } = again;
         let long = match &packet {
             Packet::Submit(submit) if submit.payload.is_large() => {
-                let owner = (submit.task, submit.attempt);
-                Some(Long { cell: submit.payload.handle, owner, outside: None })
+                Some(Long { cell: submit.payload.handle, outside: None })
             }
             _ => None,
         };
-        let swept = matches!(packet, Packet::Sweep(_));
         let verdict = self.rain.pass(now, Arrival::Round { packet, round, arrived });
-        self.settle(now, verdict, long, swept, outbox);
+        self.settle(now, verdict, long, outbox);
     }
 
     /// Does what the program decided, and keeps or gives back the payload's cell.
     #[inline]
-    fn settle(
-        &mut self,
-        now: Nanos,
-        verdict: Verdict,
-        long: Option<Long<'_>>,
-        swept: bool,
-        outbox: &mut Outbox,
-    ) {
+    fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
         match verdict {
-            Verdict::Send { to, packet } => {
-                self.send(now, to, &packet, long, outbox);
-                if let (Packet::Reject(reject), true) = (&packet, swept) {
-                    self.slab.release_of(reject.task, reject.attempt);
+            Verdict::Send { to, packet } => self.send(now, to, &packet, long, outbox),
+            Verdict::Swept { to, packet, payload } => {
+                let waiting = (payload != Handle::NONE).then_some(Long { cell: payload, outside: None });
+                if to == Endpoint::default() {
+                    self.give_back(waiting);
+                } else {
+                    self.send(now, to, &packet, waiting, outbox);
                 }
             }
             Verdict::Parked => self.keep(long),
@@ -216,8 +208,8 @@ impl Plane {
     /// Puts a task's bytes where its DISPATCH will find them.
     #[inline]
     fn keep(&mut self, long: Option<Long<'_>>) {
-        if let Some(Long { cell, owner, outside: Some(bytes) }) = long {
-            self.slab.fill(cell, owner, bytes);
+        if let Some(Long { cell, outside: Some(bytes) }) = long {
+            self.slab.fill(cell, bytes);
         }
     }
 

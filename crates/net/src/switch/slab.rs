@@ -1,12 +1,12 @@
 //! Where long payloads wait: equal cells, bounded, beside the queue entries.
 
-use sluice_wire::{Attempt, Handle, TaskId};
+use sluice_wire::Handle;
 
 /// A bounded store of payloads that do not fit a queue entry.
 #[derive(Debug)]
 pub(super) struct Slab {
     bytes: Vec<u8>,
-    owners: Vec<Option<(TaskId, Attempt)>>,
+    cells: u32,
     cell_bytes: usize,
     free: Vec<u32>,
     /// Cells from here on were never used; their memory was never touched.
@@ -19,7 +19,7 @@ impl Slab {
         let cells = (slab_bytes / cell_bytes).min(u32::MAX as usize - 1);
         Self {
             bytes: vec![0; cells * cell_bytes],
-            owners: vec![None; cells],
+            cells: cells as u32,
             cell_bytes,
             free: Vec::with_capacity(cells),
             fresh: 0,
@@ -32,7 +32,7 @@ impl Slab {
         if let Some(cell) = self.free.pop() {
             return Some(Handle(cell));
         }
-        if self.fresh as usize == self.owners.len() {
+        if self.fresh == self.cells {
             return None;
         }
         self.fresh += 1;
@@ -41,10 +41,9 @@ impl Slab {
 
     /// Copies a waiting task's bytes into its cell.
     #[inline]
-    pub(super) fn fill(&mut self, cell: Handle, owner: (TaskId, Attempt), bytes: &[u8]) {
+    pub(super) fn fill(&mut self, cell: Handle, bytes: &[u8]) {
         let start = cell.0 as usize * self.cell_bytes;
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        self.owners[cell.0 as usize] = Some(owner);
     }
 
     /// The bytes in a cell, as many as the task says it has.
@@ -57,18 +56,7 @@ impl Slab {
     /// Gives a cell back.
     #[inline]
     pub(super) fn release(&mut self, cell: Handle) {
-        self.owners[cell.0 as usize] = None;
         self.free.push(cell.0);
-    }
-
-    /// Gives back the cell of a task that a SWEEP took out of its queue, if it had one. A look at every cell: sweeps
-    /// are rare, and the packet that they leave behind names the task only.
-    pub(super) fn release_of(&mut self, task: TaskId, attempt: Attempt) {
-        let owner = Some((task, attempt));
-        let found = self.owners[..self.fresh as usize].iter().position(|held| *held == owner);
-        if let Some(cell) = found {
-            self.release(Handle(cell as u32));
-        }
     }
 
     /// How many cells are taken.
@@ -92,23 +80,5 @@ mod tests {
         slab.release(first);
         assert_eq!(slab.reserve(), Some(first));
         assert_eq!(slab.taken(), 2);
-    }
-
-    #[test]
-    fn a_swept_tasks_cell_is_found_by_its_name() {
-        let mut slab = Slab::new(100, 50);
-        let owner = |sequence| {
-            let task = TaskId { sequence: sluice_wire::Serial(sequence), ..TaskId::default() };
-            (task, Attempt(1))
-        };
-        for sequence in 0..2 {
-            let cell = slab.reserve().expect("two cells");
-            slab.fill(cell, owner(sequence), b"bytes");
-        }
-        slab.release_of(owner(7).0, Attempt(1));
-        assert_eq!(slab.taken(), 2);
-        slab.release_of(owner(1).0, Attempt(1));
-        assert_eq!(slab.taken(), 1);
-        assert_eq!(slab.reserve(), Some(Handle(1)));
     }
 }

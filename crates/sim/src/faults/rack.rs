@@ -73,7 +73,7 @@ impl<'t> Rack<'t> {
             agenda: Agenda::new(),
             network: Network::new(seed, scenario.rates.clone()),
             dice: Dice::new(seed, 3),
-            switch: SwitchNode::new(),
+            switch: SwitchNode::new(scenario.replay_cells),
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
             clients: (0..scenario.clients).map(ClientNode::new).collect(),

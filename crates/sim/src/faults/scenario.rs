@@ -62,6 +62,8 @@ pub(super) struct Scenario {
     pub(super) gap: Nanos,
     /// Tasks that may wait in a slice.
     pub(super) limit: u32,
+    /// Tasks that each client may have outstanding: with few, their numbers soon share a cell.
+    pub(super) replay_cells: u32,
     /// Of a thousand tasks, those that a client never retries.
     pub(super) no_retry: u64,
     pub(super) rates: Vec<Rates>,
@@ -82,6 +84,7 @@ impl Scenario {
             service_max: Nanos::from_micros(dice.pick(&[20, 60, 200])),
             gap: Nanos::from_micros(dice.between(150, 500)),
             limit: dice.pick(&[1, 4, 16, 16]) as u32,
+            replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),
             rates: Rates::draw(dice),
             disasters: Vec::new(),

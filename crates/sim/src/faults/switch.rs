@@ -16,14 +16,15 @@ const ROUND: Nanos = Nanos(500);
 pub(super) struct SwitchNode {
     pub(super) rain: Option<Rain>,
     pub(super) life: u32,
+    replay_cells: u32,
 }
 
 impl SwitchNode {
     pub(super) const PORT: u16 = 1;
     pub(super) const AT: Endpoint = Endpoint { ip: [0; 16], port: Self::PORT };
 
-    pub(super) fn new() -> Self {
-        Self { rain: Some(rain(1)), life: 1 }
+    pub(super) fn new(replay_cells: u32) -> Self {
+        Self { rain: Some(rain(1, replay_cells)), life: 1, replay_cells }
     }
 
     pub(super) fn stop(&mut self) {
@@ -32,7 +33,7 @@ impl SwitchNode {
 
     pub(super) fn start(&mut self) {
         self.life += 1;
-        self.rain = Some(rain(self.life));
+        self.rain = Some(rain(self.life, self.replay_cells));
     }
 
     pub(super) const fn epoch(&self) -> Epoch {
@@ -40,7 +41,7 @@ impl SwitchNode {
     }
 }
 
-fn rain(life: u32) -> Rain {
+fn rain(life: u32, replay_cells: u32) -> Rain {
     Rain::new(Config {
         epoch: Epoch(life),
         workers: 16,
@@ -49,7 +50,7 @@ fn rain(life: u32) -> Rain {
         types: 4,
         tasks_per_slice: 32,
         tokens_per_slice: 128,
-        replay_cells: 64,
+        replay_cells,
         counters_start: START,
     })
 }
@@ -92,7 +93,9 @@ impl Rack<'_> {
 
     fn leaves_switch(&mut self, verdict: Verdict) {
         match verdict {
-            Verdict::Send { to, packet } => self.send(SwitchNode::AT, to, packet),
+            Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
+                self.send(SwitchNode::AT, to, packet)
+            }
             Verdict::Again { packet, round, arrived } => {
                 let switch = self.switch.life;
                 self.after(ROUND, Event::Round { switch, packet, round, arrived });

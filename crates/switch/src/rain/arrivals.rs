@@ -218,7 +218,13 @@ impl Rain {
         }
         let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
         let task = self.memory.tasks.read(pass, cell(sweep.slice, ticket, self.config.tasks_per_slice));
-        self.reject(&task.submit(), RejectReason::NoWorkers)
+        let submit = task.submit();
+        let client = self.tables.clients[submit.client.0 as usize];
+        Verdict::Swept {
+            to: client.map_or(Endpoint::default(), |row| row.at),
+            packet: self.refusal_of(&submit, RejectReason::NoWorkers),
+            payload: submit.payload.handle,
+        }
     }
 
     #[inline]
@@ -277,8 +283,12 @@ impl Rain {
         let Some(client) = self.tables.clients[submit.client.0 as usize] else {
             return Verdict::Drop(Refusal::UnknownSource);
         };
+        Verdict::Send { to: client.at, packet: self.refusal_of(submit, reason) }
+    }
+
+    fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
         let retry_after = self.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
-        let packet = Packet::Reject(Reject {
+        Packet::Reject(Reject {
             epoch: self.config.epoch,
             client: submit.client,
             task: submit.task,
@@ -286,8 +296,7 @@ impl Rain {
             task_type: submit.task_type,
             reason,
             retry_after_ns: retry_after.saturated(),
-        });
-        Verdict::Send { to: client.at, packet }
+        })
     }
 
     fn answer(

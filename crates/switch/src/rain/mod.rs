@@ -16,7 +16,7 @@ mod count;
 mod memory;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Nanos, Packet, Serial};
+use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
 pub use count::{Refusal, Refusals};
 
@@ -110,6 +110,15 @@ pub enum Verdict {
         to: Endpoint,
         /// The packet.
         packet: Packet,
+    },
+    /// A task that waited leaves unserved: this REJECT, to there, unless its client is gone too (no port).
+    Swept {
+        /// Where to.
+        to: Endpoint,
+        /// The REJECT.
+        packet: Packet,
+        /// Where its payload lies; no longer needed.
+        payload: Handle,
     },
     /// This packet goes round: to be given back as [`Arrival::Round`], behind what has arrived meanwhile.
     Again {
