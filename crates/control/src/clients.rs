@@ -289,6 +289,9 @@ impl Controller {
         if self.nameless_client(|c| c.fate == Fate::Stays).is_some() {
             return Some(wait(Waiting::NamesUnknown, self.plan.renew_every));
         }
+        if now < self.gathers_until && self.slices.iter().any(|slice| slice.serving == 0) {
+            return Some(wait(Waiting::WorkersGathering, SOON));
+        }
         let Some(index) = self.clients.vacant(|_| true) else {
             if self.clients.iter().any(|(_, c)| c.fate != Fate::Stays) {
                 return Some(wait(Waiting::Leaving, SOON));

@@ -42,6 +42,8 @@ pub struct Controller {
     pub(crate) clients: Roll<Client>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) types: BTreeMap<TaskType, SliceId>,
+    /// Until then new clients wait for every slice to have a worker.
+    pub(crate) gathers_until: Nanos,
     pub(crate) watched_until: Nanos,
     pub(crate) watch_next: Nanos,
     rng: ChaCha8Rng,
@@ -79,6 +81,7 @@ impl Controller {
             clients: Roll::new(0),
             slices,
             types,
+            gathers_until: Nanos(0),
             watched_until: Nanos(0),
             watch_next: Nanos(0),
             rng: ChaCha8Rng::from_seed(seed),

@@ -223,6 +223,8 @@ pub enum Waiting {
     ReadingBack,
     /// After a read-back, rows whose names are not known yet may be this name's.
     NamesUnknown,
+    /// The switch is new and not every slice has a worker yet: tasks would only be rejected.
+    WorkersGathering,
     /// Another life holds the name; its lease has to end first.
     NameHeld,
     /// The name's last registration is being taken down.
@@ -239,6 +241,9 @@ impl fmt::Display for Waiting {
             Self::SwitchDown => "the controller cannot reach the switch",
             Self::ReadingBack => "the controller is reading the switch's tables back",
             Self::NamesUnknown => "the controller restarted and does not know yet who holds this name",
+            Self::WorkersGathering => {
+                "not every slice has a worker yet, and the switch has only just come up"
+            }
             Self::NameHeld => "another life holds this name, until its lease ends",
             Self::Leaving => "the last registration of this name is being taken down",
             Self::Sweeping => "stale tokens are being swept to make room",

@@ -39,6 +39,9 @@ pub struct Plan {
     pub renew_every: Nanos,
     /// How long a task should wait at most: C is this times the slice's service rate.
     pub max_wait: Nanos,
+    /// How long after a switch came up new clients wait for every slice to have a worker: as long as a living
+    /// worker can take to renew. One that has not by then is not coming back.
+    pub gather_for: Nanos,
     /// The hint that a REJECT carries.
     pub retry_after: Nanos,
     /// How long workers keep the ids of finished tasks: deadline + longest wait + packet lifetime.
@@ -60,6 +63,7 @@ impl Plan {
             lease: Nanos::from_millis(1_000),
             renew_every: Nanos::from_millis(250),
             max_wait,
+            gather_for: Nanos::from_millis(1_000),
             retry_after: Nanos::from_millis(5),
             retry_horizon: Nanos::from_millis(5_000) + max_wait + Nanos::from_millis(1_000),
             unmeasured_limit: 4_096,

@@ -134,6 +134,7 @@ impl Controller {
             return;
         }
         let Link::Reading(reading) = core::mem::replace(&mut self.link, Link::Up) else { return };
+        self.gathers_until = now + self.plan.gather_for;
         let sizes = (reading.workers.len(), reading.clients.len(), reading.slices.len());
         if sizes != (usize::from(shape.workers), usize::from(shape.clients), self.slices.len()) {
             self.confused(now, out);

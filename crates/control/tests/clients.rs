@@ -3,7 +3,7 @@
 mod rack;
 
 use rack::{LEASE, RENEW, Rack, address, client, worker};
-use sluice_control::{Answer, Event, Refusal, Waiting};
+use sluice_control::{Answer, Controller, Event, Plan, Refusal, Waiting};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Nanos, Serial, SliceId, TaskType};
 
@@ -22,6 +22,24 @@ fn a_client_joins_with_its_map_its_shares_and_a_replay_block_from_its_floor() {
     assert_eq!(grant.slices, vec![(TaskType(1), SliceId(0)), (TaskType(2), SliceId(1))]);
     assert_eq!(grant.shares[0], (SliceId(0), 64 + 2));
     assert_eq!(grant.replay_cells, 16);
+}
+
+#[test]
+fn a_client_of_a_new_switch_waits_for_every_slice_to_have_a_worker_but_not_for_ever() {
+    let gathering = |rack: &mut Rack| {
+        let call = rack.client_hello(&client("c", 9));
+        rack.flush();
+        matches!(rack.answers[&call], Answer::Wait { why: Waiting::WorkersGathering, .. })
+    };
+    let plan = Plan { gather_for: RENEW, ..rack::plan() };
+    let mut rack = Rack::new(4, 64);
+    rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    rack.join(&worker("w", 1));
+    assert!(gathering(&mut rack), "the second slice has no worker");
+    rack.run(RENEW);
+    assert!(!gathering(&mut rack));
 }
 
 #[test]

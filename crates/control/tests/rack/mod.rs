@@ -41,6 +41,7 @@ pub(crate) fn plan() -> Plan {
     };
     let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
     plan.counters_start = Serial(u32::MAX - 8);
+    plan.gather_for = Nanos(0);
     plan
 }
 

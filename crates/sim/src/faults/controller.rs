@@ -76,6 +76,7 @@ fn plan(scenario: &Scenario) -> Plan {
         lease: LEASE,
         renew_every: RENEW_EVERY,
         max_wait: MAX_WAIT,
+        gather_for: LEASE,
         retry_after: Nanos::from_micros(100),
         retry_horizon: RETRY_HORIZON,
         counters_start: START,

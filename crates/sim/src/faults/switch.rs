@@ -94,7 +94,7 @@ impl Rack<'_> {
     fn leaves_switch(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
-                self.send(SwitchNode::AT, to, packet)
+                self.send(SwitchNode::AT, to, packet);
             }
             Verdict::Again { packet, round, arrived } => {
                 let switch = self.switch.life;
