@@ -26,7 +26,7 @@ const UNDER_WAY: usize = 4;
 #[derive(Clone)]
 pub(super) enum Source {
     Here(LocalSwitch),
-    There(RemoteSwitch),
+    There(Box<RemoteSwitch>),
 }
 
 impl Source {
@@ -34,7 +34,7 @@ impl Source {
     pub(super) fn new(switch: SwitchLink) -> Self {
         match switch {
             SwitchLink::Here(local) => Self::Here(local),
-            SwitchLink::There(remote) => Self::There(RemoteSwitch::new(remote)),
+            SwitchLink::There(remote) => Self::There(Box::new(RemoteSwitch::new(remote))),
         }
     }
 
@@ -91,7 +91,7 @@ impl Link {
     pub(super) fn start(source: Source) -> Self {
         let (batches, to_take) = mpsc::channel(UNDER_WAY);
         let (tell, news) = mpsc::channel(UNDER_WAY);
-        tokio::spawn(Line { source, to_take, tell, line: LineId(0), complained: false }.run());
+        tokio::spawn(Line { source, to_take, tell, id: LineId(0), complained: false }.run());
         Self { batches, news }
     }
 }
@@ -103,7 +103,7 @@ struct Line {
     source: Source,
     to_take: mpsc::Receiver<Batch>,
     tell: mpsc::Sender<News>,
-    line: LineId,
+    id: LineId,
     complained: bool,
 }
 
@@ -124,8 +124,8 @@ impl Line {
             }
         };
         self.complained = false;
-        self.line.0 += 1;
-        self.say(News::Up { line: self.line, shape, at }).await?;
+        self.id.0 += 1;
+        self.say(News::Up { line: self.id, shape, at }).await?;
         loop {
             let spoken = tokio::select! {
                 batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(Gone)?).await,
@@ -149,7 +149,7 @@ impl Line {
         epoch: Epoch,
         batch: Batch,
     ) -> Result<Option<Vec<TableAnswer>>, Option<NetError>> {
-        if batch.line != self.line {
+        if batch.line != self.id {
             return Ok(None);
         }
         Ok(Some(self.source.apply(epoch, batch.ops).await?))

@@ -8,8 +8,8 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::v1;
 use crate::rpc::v1::controller_client::ControllerClient;
+use crate::rpc::{Malformed, v1};
 
 /// A kind of host. Sealed: [`WorkerRole`] and [`ClientRole`] are all there are.
 pub trait Role: sealed::Calls {}
@@ -26,7 +26,7 @@ impl Role for WorkerRole {}
 impl Role for ClientRole {}
 
 pub(super) mod sealed {
-    use super::*;
+    use super::{Channel, ControllerClient, Departure, Future, Nanos, Renewal, Serial, Status};
 
     /// A kind of host's calls.
     pub trait Calls: Send + Sync + 'static {
@@ -96,12 +96,12 @@ impl sealed::Calls for WorkerRole {
     ) -> Result<Renewal<WorkerGrant>, Status> {
         hello.held = held;
         let answer = calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?;
-        answer.into_inner().try_into().map_err(senseless)
+        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
     }
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: WorkerHello) -> Result<Departure, Status> {
         let request = v1::LeaveWorkerRequest { name: hello.name, life: hello.life };
-        calls.leave_worker(request).await?.into_inner().try_into().map_err(senseless)
+        calls.leave_worker(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
     }
 }
 
@@ -137,16 +137,16 @@ impl sealed::Calls for ClientRole {
         hello.held = held;
         hello.floor = floor;
         let answer = calls.renew_client(v1::RenewClientRequest::from(&hello)).await?;
-        answer.into_inner().try_into().map_err(senseless)
+        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
     }
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: ClientHello) -> Result<Departure, Status> {
         let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
-        calls.leave_client(request).await?.into_inner().try_into().map_err(senseless)
+        calls.leave_client(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
     }
 }
 
 /// The controller's answer, not our request, was malformed: as good as no answer.
-fn senseless(malformed: crate::rpc::Malformed) -> Status {
+fn senseless(malformed: &Malformed) -> Status {
     Status::internal(format!("the controller's answer makes no sense: {malformed}"))
 }

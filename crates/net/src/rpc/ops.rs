@@ -260,3 +260,97 @@ impl TryFrom<v1::Sweep> for Sweep {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at() -> sluice_wire::Endpoint {
+        std::net::SocketAddr::from(([10, 0, 0, 1], 9)).into()
+    }
+
+    #[test]
+    fn every_operation_survives_the_way() {
+        let worker = WorkerRow {
+            key: Key(u32::MAX),
+            at: at(),
+            slice: SliceId(3),
+            generation: Generation(9),
+            open: true,
+            life: u64::MAX,
+        };
+        let client = ClientRow { key: Key(1), at: at(), incarnation: Incarnation(u64::MAX) };
+        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5) };
+        let sweep =
+            Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
+        for op in [
+            TableOp::ReadShape,
+            TableOp::SetType(TaskType(1), Some(SliceId(0))),
+            TableOp::SetType(TaskType(1), None),
+            TableOp::ReadType(TaskType(u16::MAX)),
+            TableOp::SetSlice(SliceId(1), slice),
+            TableOp::ReadSlice(SliceId(2)),
+            TableOp::SetWorker(WorkerId(3), Some(worker)),
+            TableOp::SetWorker(WorkerId(3), None),
+            TableOp::ReadWorker(WorkerId(4)),
+            TableOp::RaiseGeneration(WorkerId(5), Generation(6)),
+            TableOp::ResetCounters(WorkerId(7), Serial(u32::MAX - 7)),
+            TableOp::SetClient(ClientId(8), Some((client, Serial(9)))),
+            TableOp::SetClient(ClientId(8), None),
+            TableOp::ReadClient(ClientId(9)),
+            TableOp::Inject(sweep),
+            TableOp::Inject(Sweep { of: SweepOf::Tokens, ..sweep }),
+            TableOp::Drain,
+        ] {
+            assert_eq!(TableOp::try_from(v1::TableOp::from(op)), Ok(op));
+        }
+    }
+
+    #[test]
+    fn every_answer_survives_the_way() {
+        let shape = Shape {
+            epoch: Epoch(1),
+            workers: 2,
+            clients: 3,
+            slices: 4,
+            types: 5,
+            tasks_per_slice: 6,
+            tokens_per_slice: 7,
+            replay_cells: 8,
+        };
+        let slice = SliceState {
+            balance: -5,
+            tokens_in: Serial(u32::MAX),
+            tokens_out: Serial(1),
+            ..SliceState::default()
+        };
+        let worker =
+            WorkerState { row: None, generation_out: Generation(3), seen: Serial(4), sent: Serial(5) };
+        for answer in [
+            TableAnswer::Done,
+            TableAnswer::OutOfRange,
+            TableAnswer::Shape(shape),
+            TableAnswer::Type(None),
+            TableAnswer::Type(Some(SliceId(0))),
+            TableAnswer::Slice(slice),
+            TableAnswer::Worker(worker),
+            TableAnswer::Worker(WorkerState {
+                row: Some(WorkerRow { at: at(), ..WorkerRow::default() }),
+                ..worker
+            }),
+            TableAnswer::Client(None),
+            TableAnswer::Client(Some(ClientRow { at: at(), ..ClientRow::default() })),
+        ] {
+            assert_eq!(TableAnswer::try_from(v1::TableAnswer::from(answer)), Ok(answer));
+        }
+    }
+
+    #[test]
+    fn an_operation_with_a_missing_or_oversized_field_is_malformed() {
+        let slice_without_row = Op::SetSlice(v1::SetSliceRow { slice: 0, row: None });
+        let sweep_of_nothing = Op::Inject(v1::Sweep::default());
+        for op in [None, Some(slice_without_row), Some(sweep_of_nothing), Some(Op::ReadWorker(70_000))] {
+            assert!(TableOp::try_from(v1::TableOp { op }).is_err());
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Calling a service: where it is, and how soon a dead connection is noticed.
 
 use std::net::ToSocketAddrs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint, Uri};
@@ -19,7 +20,7 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
 }
 
 impl Remote {
@@ -53,7 +54,7 @@ impl Remote {
             let unusable = |why| NetError::Tls { what: format!("for {url}"), why: deepest(&why) };
             endpoint = endpoint.tls_config(tls.config()).map_err(unusable)?;
         }
-        Ok(Self { url, endpoint })
+        Ok(Self { url, endpoint: Arc::new(endpoint) })
     }
 
     /// As a URL.
@@ -68,7 +69,7 @@ impl Remote {
 
     /// A channel for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
     pub fn connect_patiently(&self) -> Channel {
-        self.endpoint.clone().timeout(Duration::MAX).connect_lazy()
+        Endpoint::clone(&self.endpoint).timeout(Duration::MAX).connect_lazy()
     }
 
     /// An error that says what came of a call.
