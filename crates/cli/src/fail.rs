@@ -13,6 +13,7 @@ pub(crate) type Outcome<T> = Result<T, Failure>;
 pub(crate) struct Failure {
     kind: Kind,
     message: String,
+    result_shown: bool,
 }
 
 /// The kinds of failure, each with an exit code of its own.
@@ -65,7 +66,7 @@ impl Failure {
     pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
         let message = message.to_string();
         let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        Self { kind, message: lines.join("; ") }
+        Self { kind, message: lines.join("; "), result_shown: false }
     }
 
     /// What was asked makes no sense, or cannot be done here.
@@ -78,15 +79,15 @@ impl Failure {
         Self::new(Kind::Broken, message)
     }
 
-    /// Which kind it is.
-    pub(crate) const fn kind(&self) -> Kind {
-        self.kind
+    /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not two.
+    pub(crate) fn with_result_shown(self) -> Self {
+        Self { result_shown: true, ..self }
     }
 
     /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         eprintln!("sluice: {}", self.message);
-        if json {
+        if json && !self.result_shown {
             println!("{}", self.to_json());
         }
         ExitCode::from(self.kind.code())

@@ -1,6 +1,63 @@
-//! The `sluice` command.
+//! The `sluice` command: a rack, its load, and what is known of both.
 #![forbid(unsafe_code)]
 
+mod args;
+mod board;
+mod commands;
 mod fail;
+mod hint;
+mod load;
+mod plan;
+mod rack;
+mod results;
+mod stop;
+mod units;
+mod view;
 
-fn main() {}
+use std::process::ExitCode;
+
+use args::Command;
+use fail::Outcome;
+
+fn main() -> ExitCode {
+    let (json, done) = match args::read() {
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(sluice)) => (json_of(&sluice.command), run(sluice.command)),
+        Err(failure) => (args::json_was_asked(), Err(failure)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn run(command: Command) -> Outcome<()> {
+    match command {
+        Command::Up(args) => rack::up(&args),
+        Command::Switch(args) => commands::switch::run(&args),
+        Command::Controller(args) => commands::controller::run(&args),
+        Command::Worker(args) => commands::worker::run(args),
+        Command::Load(args) => commands::load::run(&args),
+        Command::Status(args) => commands::status::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Resources(args) => commands::resources::run(&args),
+        Command::ReplayFault(args) => commands::faults::replay(&args),
+        Command::FaultRuns(args) => commands::faults::runs(&args),
+    }
+}
+
+/// Whether a failure is to be JSON as well. A result that fails its gates was already printed: it is the JSON.
+fn json_of(command: &Command) -> bool {
+    match command {
+        Command::Up(args) => args.output.json,
+        Command::Switch(args) => args.output.json,
+        Command::Controller(args) => args.output.json,
+        Command::Worker(args) => args.common.json,
+        Command::Load(args) => args.output.json,
+        Command::Status(args) => args.json,
+        Command::Doctor(args) => args.json,
+        Command::Resources(args) => args.json,
+        Command::FaultRuns(args) => args.json,
+        Command::ReplayFault(_) => false,
+    }
+}

@@ -1,0 +1,292 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use sluice_apps::ServiceArgs;
+use sluice_net::program::{CONTROLLER_DEFAULT, WorkerArgs};
+
+use crate::fail::{Failure, Outcome};
+use crate::units;
+
+/// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 110)]
+pub(crate) struct Sluice {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a whole rack on this machine, with its load and its faults.
+    Up(Up),
+    /// Run a switch, with the controller in it.
+    Switch(Switch),
+    /// Run a controller on its own, for a switch that was started with --controller-apart.
+    Controller(Controller),
+    /// Run a worker of one of our services, or of a program of yours.
+    Worker(Worker),
+    /// Send a load and measure what comes of it.
+    Load(Load),
+    /// Show how a rack stands.
+    Status(Status),
+    /// Say what this machine can do, and what to do about the rest.
+    Doctor(Doctor),
+    /// Show what a scheduler's program takes of the switch.
+    Resources(Resources),
+    /// Show the packets of one fault run.
+    ReplayFault(ReplayFault),
+    /// Run fault runs, seed after seed, until one breaks a promise.
+    FaultRuns(FaultRuns),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no live view.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// The plan [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where results go, instead of the plan's folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Tasks per second, instead of the plan's.
+    #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
+    pub(crate) rate: Option<f64>,
+    /// How long to measure, instead of the plan's.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) length: Option<Duration>,
+    /// Faults in every socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Switch {
+    /// The plan whose switch and slices these are [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where packets come in, instead of the plan's address.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) control: Option<SocketAddr>,
+    /// The folder for what must outlive the switch, instead of the plan's.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) state: Option<PathBuf>,
+    /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Leave the controller to a process of its own; the control address then serves the tables.
+    #[arg(long)]
+    pub(crate) controller_apart: bool,
+    /// PEM files of a certificate and its key: needed to serve other machines.
+    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
+    pub(crate) tls: Option<Vec<PathBuf>>,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Controller {
+    /// The plan whose slices these are [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where the switch's tables are served.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) tables: String,
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) control: Option<SocketAddr>,
+    /// PEM files of a certificate and its key: needed to serve other machines.
+    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
+    pub(crate) tls: Option<Vec<PathBuf>>,
+    /// PEM file of the authority that signed the switch's certificate.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    /// What to serve: rocksdb, spin or hold.
+    #[arg(required_unless_present = "exec")]
+    pub(crate) service: Option<String>,
+    /// A program to become instead; what follows `--` is handed to it.
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "service")]
+    pub(crate) exec: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) own: ServiceArgs,
+    #[command(flatten)]
+    pub(crate) common: WorkerArgs,
+    /// The program's arguments.
+    #[arg(last = true, requires = "exec")]
+    pub(crate) args: Vec<OsString>,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// A plan whose load this is; flags go before it.
+    pub(crate) plan: Option<PathBuf>,
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub(crate) controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// How long to look for the rack.
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span)]
+    pub(crate) patience: Duration,
+    /// Tasks per second.
+    #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
+    pub(crate) rate: Option<f64>,
+    /// At random moments, or at even distances.
+    #[arg(long, value_name = "HOW", default_value = "poisson")]
+    pub(crate) arrivals: ArrivalsArg,
+    /// A file of MICROSECONDS,TYPE lines that says what to send when.
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Which types, with their shares, such as get=0.9,scan=0.1.
+    #[arg(long, value_name = "SHARES")]
+    pub(crate) mix: Option<String>,
+    /// How long to send before anything is measured.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) warm_up: Option<Duration>,
+    /// How long to measure.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) length: Option<Duration>,
+    /// When a task's outcome is Unknown.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) deadline: Option<Duration>,
+    /// Seeds the load and the injected faults.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Times of the network, multiplied: as the rack was started.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
+    /// Faults in this client's socket, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Keep the packet thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Write JSON, CSV and .hgrm files into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How a load's tasks are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ArrivalsArg {
+    /// At random moments.
+    Poisson,
+    /// At even distances.
+    Constant,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub(crate) controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// The state folder to try.
+    #[arg(long, value_name = "FOLDER", default_value = "out/state")]
+    pub(crate) state: PathBuf,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resources {
+    /// The scheduler.
+    pub(crate) program: String,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFault {
+    /// The run's seed.
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FaultRuns {
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) from: u64,
+    /// How many [default: until stopped].
+    #[arg(long)]
+    pub(crate) count: Option<u64>,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads the command line; `None` when it asked for help, which has then been given.
+pub(crate) fn read() -> Outcome<Option<Sluice>> {
+    match Sluice::try_parse() {
+        Ok(sluice) => Ok(Some(sluice)),
+        Err(why) if why.use_stderr() && why.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::bad_input(one_line(&why)))
+        }
+        Err(why) => {
+            // Whoever closed stdout does not want the help.
+            why.print().ok();
+            Ok(None)
+        }
+    }
+}
+
+/// Whether JSON was asked for, for when the command line cannot be read.
+pub(crate) fn json_was_asked() -> bool {
+    std::env::args_os().any(|arg| arg == "--json")
+}
+
+/// What, why and what next, without the pages of usage.
+fn one_line(why: &clap::Error) -> String {
+    let rendered = why.render().to_string();
+    let text = rendered.lines().take_while(|line| !line.starts_with("Usage:"));
+    let text: Vec<&str> = text.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = text.join("; ");
+    let line = line.trim_start_matches("error: ");
+    line.replace("; For more information, try '--help'.", "") + "; see --help"
+}

@@ -1,0 +1,46 @@
+//! `sluice controller`: the controller in a process of its own, beside a switch that serves its tables.
+
+use std::thread;
+
+use serde_json::json;
+use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_wire::Endpoint;
+
+use super::{LOOK_EVERY, control_plan, random_seed, remote, server_tls};
+use crate::args::Controller;
+use crate::fail::{Failure, Outcome};
+use crate::plan::Plan;
+use crate::rack::parent;
+use crate::stop::Stop;
+use crate::units;
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Controller) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    let stop = Stop::on_signals()?;
+    log(args.output.quiet);
+    let plan = Plan::load(args.plan.as_deref())?;
+    let at = match args.control.or(plan.switch.control) {
+        Some(at) => at,
+        None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
+    };
+    let server = start_controller(ControllerOptions {
+        at,
+        tls: server_tls(args.tls.as_deref())?,
+        // The switch itself says where it is.
+        plan: control_plan(&plan, Endpoint::default()),
+        seed: random_seed()?,
+        switch: SwitchLink::There(remote(&args.tables, args.ca.as_ref())?),
+    })?;
+    let control = server.local();
+    if args.output.json {
+        println!("{}", json!({ "schema": "sluice.listening.v1", "control": control }));
+    } else if !args.output.quiet {
+        eprintln!("controller on {control}, switch tables at {}; Ctrl-C ends it", args.tables);
+    }
+    while !stop.is_asked() && server.is_running() {
+        thread::sleep(LOOK_EVERY);
+    }
+    if stop.is_asked() { Ok(()) } else { Err(Failure::broken("the controller's thread ended; see above")) }
+}

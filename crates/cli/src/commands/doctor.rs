@@ -1,0 +1,202 @@
+//! `sluice doctor`: what this machine can do, and what to do about the rest.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::thread;
+
+use serde_json::json;
+use sluice_net::epoch::StateFolder;
+use sluice_net::udp::DATAGRAM_BYTES;
+use sluice_wire::HEADER_BYTES;
+
+use crate::args::Doctor;
+use crate::fail::{Failure, Outcome};
+use crate::results::table::Table;
+
+/// The oldest kernel whose sockets do what the drivers ask for.
+const KERNEL_MIN: (u32, u32) = (5, 4);
+/// Cores on which switch, client and a few workers do not wait for each other.
+const CORES_GOOD: usize = 4;
+/// Socket buffer that takes a burst of a thousand full packets.
+const BUFFER_GOOD: u64 = 1_000 * 1_500;
+/// Bytes of IPv4 and UDP headers in front of a packet.
+const IP_UDP_BYTES: usize = 28;
+
+/// What came of one check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One check.
+struct Check {
+    what: &'static str,
+    health: Health,
+    found: String,
+    next: String,
+}
+
+/// Checks everything; a failed check is a failure.
+pub(crate) fn run(args: &Doctor) -> Outcome<()> {
+    let mut checks = vec![kernel(), cores(), buffer("rmem_max"), buffer("wmem_max")];
+    checks.extend(interfaces());
+    checks.extend([rocksdb(), terminal(), state(&args.state)]);
+    if args.json {
+        println!("{}", to_json(&checks));
+    } else {
+        println!("{}", table(&checks));
+    }
+    let failed: Vec<&str> =
+        checks.iter().filter(|check| check.health == Health::Fail).map(|check| check.what).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!("this machine fails: {}; see what next above", failed.join(", ")))
+        .with_result_shown())
+}
+
+impl Check {
+    fn ok(what: &'static str, found: impl Into<String>) -> Self {
+        Self { what, health: Health::Ok, found: found.into(), next: String::new() }
+    }
+
+    fn warn(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what, health: Health::Warn, found: found.into(), next: next.into() }
+    }
+
+    fn fail(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what, health: Health::Fail, found: found.into(), next: next.into() }
+    }
+}
+
+impl Health {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+fn table(checks: &[Check]) -> Table {
+    let mut table = Table::new(["", "what", "found", "what next"]);
+    for check in checks {
+        table.row([check.health.name(), check.what, &check.found, &check.next]);
+    }
+    table
+}
+
+fn to_json(checks: &[Check]) -> serde_json::Value {
+    let checks = checks.iter().map(|check| {
+        json!({ "what": check.what, "health": check.health.name(), "found": check.found, "next": check.next })
+    });
+    json!({ "schema": "sluice.doctor.v1", "checks": checks.collect::<Vec<_>>() })
+}
+
+fn kernel() -> Check {
+    let Some(release) = read("/proc/sys/kernel/osrelease") else {
+        return Check::fail("kernel", "not Linux", "run Sluice on Linux");
+    };
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= KERNEL_MIN {
+        return Check::ok("kernel", release);
+    }
+    Check::warn("kernel", release, format!("{}.{} or newer is tried out", KERNEL_MIN.0, KERNEL_MIN.1))
+}
+
+fn cores() -> Check {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let found = format!("{cores}");
+    if cores >= CORES_GOOD {
+        return Check::ok("cores", found);
+    }
+    Check::warn(
+        "cores",
+        found,
+        "processes wait for each other: measure with dilation, such as dilation = 100",
+    )
+}
+
+fn buffer(name: &'static str) -> Check {
+    let what = if name == "rmem_max" { "receive buffer, most" } else { "send buffer, most" };
+    match read(&format!("/proc/sys/net/core/{name}")).and_then(|text| text.parse::<u64>().ok()) {
+        Some(bytes) if bytes >= BUFFER_GOOD => Check::ok(what, format!("{bytes} B")),
+        Some(bytes) => Check::warn(
+            what,
+            format!("{bytes} B"),
+            format!("bursts may be lost (and repeated): sysctl -w net.core.{name}={}", BUFFER_GOOD * 4),
+        ),
+        None => Check::warn(what, "unknown", "bursts may be lost, and repeated"),
+    }
+}
+
+/// The interfaces that are up, with the largest first packet of a task on each.
+fn interfaces() -> Vec<Check> {
+    let Ok(entries) = fs::read_dir("/sys/class/net") else {
+        return vec![Check::warn("MTU", "unknown", "make sure that packets of 1,500 B pass")];
+    };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names.iter().filter_map(|name| interface(name)).collect()
+}
+
+fn interface(name: &str) -> Option<Check> {
+    let folder = Path::new("/sys/class/net").join(name);
+    let state = read(&folder.join("operstate").to_string_lossy())?;
+    if state == "down" {
+        return None;
+    }
+    let mtu: usize = read(&folder.join("mtu").to_string_lossy())?.parse().ok()?;
+    let datagram = mtu.saturating_sub(IP_UDP_BYTES).min(DATAGRAM_BYTES);
+    let payload = datagram.saturating_sub(HEADER_BYTES);
+    let found = format!("{name}: MTU {mtu} B, largest first packet carries {payload} B of a task");
+    if datagram == DATAGRAM_BYTES {
+        return Some(Check::ok("MTU", found));
+    }
+    let next = format!("tasks and replies near {DATAGRAM_BYTES} B will not pass: raise it to 1500");
+    Some(Check::warn("MTU", found, next))
+}
+
+/// This program links to librocksdb: that it runs proves that there is one. Which, the memory map knows.
+fn rocksdb() -> Check {
+    let maps = read("/proc/self/maps").unwrap_or_default();
+    let library = maps
+        .lines()
+        .filter_map(|line| line.split('/').next_back())
+        .find(|file| file.starts_with("librocksdb"));
+    Check::ok("RocksDB", library.map_or_else(|| "built in".to_owned(), |file| format!("the system's {file}")))
+}
+
+fn terminal() -> Check {
+    let stderr = std::io::stderr();
+    if !stderr.is_terminal() {
+        return Check::warn("terminal", "none", "no live view here, a line a second instead");
+    }
+    let size = ratatui::crossterm::terminal::size();
+    match size {
+        Ok((width, height)) if width >= 80 && height >= 24 => {
+            Check::ok("terminal", format!("{width} x {height}"))
+        }
+        Ok((width, height)) => {
+            Check::warn("terminal", format!("{width} x {height}"), "the live view wants 80 x 24")
+        }
+        Err(why) => Check::warn("terminal", format!("of unknown size: {why}"), "the live view wants 80 x 24"),
+    }
+}
+
+fn state(path: &Path) -> Check {
+    match StateFolder::open(path) {
+        Ok(_) => Check::ok("state folder", path.display().to_string()),
+        Err(why) => Check::fail("state folder", path.display().to_string(), why.to_string()),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}

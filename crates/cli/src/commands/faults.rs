@@ -1,0 +1,75 @@
+//! `sluice replay-fault` and `sluice fault-runs`: whole racks in virtual time, held to their promises.
+
+use std::io::{self, BufWriter, Write};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::json;
+use sluice_sim::faults::{self, Many};
+
+use crate::args::{FaultRuns, ReplayFault};
+use crate::fail::{Failure, Kind, Outcome};
+use crate::stop::Stop;
+
+/// Seeds between two lines of progress.
+const CHUNK: u64 = 1_000;
+
+/// Shows the packets of one run.
+pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    // A reader that has seen enough, such as `head`, is no failure.
+    let replayed = faults::replay(args.seed, &mut |line| drop(writeln!(out, "{line}")));
+    out.flush().ok();
+    match replayed {
+        Ok(tally) => {
+            eprintln!("seed {} keeps every promise: {tally:?}", args.seed);
+            Ok(())
+        }
+        Err(broken) => Err(Failure::new(Kind::GateFailed, broken)),
+    }
+}
+
+/// Runs seeds until one breaks a promise, all are done, or a signal comes.
+pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
+    let stop = Stop::on_signals()?;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let end = args.count.map_or(u64::MAX, |count| args.from.saturating_add(count));
+    let started = Instant::now();
+    let mut runs = 0;
+    let mut from = args.from;
+    while from < end && !stop.is_asked() {
+        let to = end.min(from.saturating_add(CHUNK));
+        let many = faults::run_many(from..to, threads, |_| !stop.is_asked());
+        runs += many.runs;
+        report(args, &many, runs, started)?;
+        from = to;
+    }
+    if args.json {
+        println!(
+            "{}",
+            json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": null })
+        );
+    } else {
+        eprintln!("{runs} runs from seed {} on keep every promise", args.from);
+    }
+    Ok(())
+}
+
+fn report(args: &FaultRuns, many: &Many, runs: u64, started: Instant) -> Outcome<()> {
+    if let Some(broken) = &many.broken {
+        let seed = broken.seed;
+        let why = format!("{broken}; to see its packets: sluice replay-fault {seed}");
+        if args.json {
+            let found = json!({ "seed": seed, "why": broken.to_string() });
+            println!(
+                "{}",
+                json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": found })
+            );
+        }
+        return Err(Failure::new(Kind::GateFailed, why).with_result_shown());
+    }
+    if !args.json {
+        eprintln!("{runs} runs in {:.0} s, all promises kept", started.elapsed().as_secs_f64());
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! `sluice load`: a load against a rack that runs already.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use sluice_net::faults::FaultPlan;
+use sluice_net::{Client, ClientOptions};
+use sluice_wire::TaskType;
+
+use super::remote;
+use crate::args::{ArrivalsArg, Load};
+use crate::board::Board;
+use crate::fail::{Failure, Outcome};
+use crate::load::{self, Rack, Source, Target};
+use crate::plan::{Arrivals, LoadPlan, Plan, default_types};
+use crate::results::{self, Label, Run, RunResult, files};
+use crate::stop::Stop;
+use crate::view::{Shown, View};
+use crate::{hint, units};
+
+/// The largest key that requests name if no plan says how many there are.
+const KEYS_DEFAULT: u64 = 200_000;
+
+/// What is sent, and how the result is labelled.
+struct What {
+    load: LoadPlan,
+    label: Label,
+    types: Vec<TaskType>,
+    keys: u64,
+    out: Option<PathBuf>,
+}
+
+/// Sends the load, waits for its outcomes, and prints the result.
+pub(crate) fn run(args: &Load) -> Outcome<()> {
+    let stop = Stop::on_signals()?;
+    let what = what(args)?;
+    let source = Source::new(&what.load, what.label.seed, what.keys)?;
+    if let Some(out) = &what.out {
+        files::make(out)?;
+    }
+    let client = Client::connect(&options(args, &what.label)?)?;
+    let board = Board::new();
+    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let started = SystemTime::now();
+    let view = View::start(shown, format!("sluice load: {}", what.load.arrivals), board.clone());
+    let mut target = Target::new(client, what.types);
+    let tally = load::run(&what.load, source, &mut target, &board, &stop);
+    drop(view);
+    let end = Duration::from_nanos(target.now().0);
+    target.into_client().close()?;
+    let measured = end.saturating_sub(what.load.warm_up).min(what.load.length);
+    let aborted = stop.is_asked();
+    let run = Run { label: what.label, load: &what.load, measured, aborted, events: Vec::new(), started };
+    let result = RunResult::new(run, &tally);
+    if let Some(out) = &what.out {
+        files::write(out, &result, &tally)?;
+    }
+    if args.output.json {
+        println!("{}", result.to_json());
+    } else {
+        println!("{}", results::summary(&result));
+    }
+    result.verdict().map_err(Failure::with_result_shown)
+}
+
+/// The plan's load, or the defaults, with what the flags say instead.
+fn what(args: &Load) -> Outcome<What> {
+    let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
+    let types = plan.as_ref().map_or_else(default_types, |plan| plan.types.clone());
+    let given = plan.as_ref().and_then(|plan| plan.load.clone());
+    let mix = match (&args.mix, &given) {
+        (Some(text), _) => units::mix(text).map_err(Failure::bad_input)?,
+        (None, Some(load)) => load.mix.clone(),
+        (None, None) => {
+            return Err(Failure::bad_input(
+                "what shall it send? give --mix, such as get=0.9,scan=0.1, or a plan",
+            ));
+        }
+    };
+    let numbers = mix.iter().map(|(name, _)| number(&types, name)).collect::<Outcome<Vec<_>>>()?;
+    let load = LoadPlan {
+        arrivals: arrivals(args, given.as_ref())?,
+        mix,
+        requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
+        warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), 1),
+        length: or(args.length, given.as_ref().map(|load| load.length), 10),
+        deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), 5),
+        behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
+    };
+    for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
+        if span.is_zero() {
+            return Err(Failure::bad_input(format!("{flag} is zero; give tasks some time, such as 1s")));
+        }
+    }
+    let mut label = plan.as_ref().map_or_else(plain_label, Label::of);
+    label.seed = args.seed.unwrap_or(label.seed);
+    label.dilation = args.dilate.unwrap_or(label.dilation);
+    label.faults = args.faults.clone().or(label.faults);
+    let keys = plan.map_or(KEYS_DEFAULT, |plan| plan.rocksdb.keys);
+    Ok(What { load, label, types: numbers, keys, out: args.out.clone() })
+}
+
+fn or(flag: Option<Duration>, plan: Option<Duration>, default_s: u64) -> Duration {
+    flag.or(plan).unwrap_or(Duration::from_secs(default_s))
+}
+
+fn number(types: &[(String, u16)], name: &str) -> Outcome<TaskType> {
+    let known: Vec<&str> = types.iter().map(|(name, _)| name.as_str()).collect();
+    let found = types.iter().find(|(known, _)| known == name);
+    found
+        .map(|(_, number)| TaskType(*number))
+        .ok_or_else(|| Failure::bad_input(format!("the mix: {}", hint::unknown("type", name, &known))))
+}
+
+fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
+    match (&args.trace, args.rate, given) {
+        (Some(path), _, _) => Ok(Arrivals::Trace(path.clone())),
+        (None, Some(rate), _) if args.arrivals == ArrivalsArg::Constant => Ok(Arrivals::Constant(rate)),
+        (None, Some(rate), _) => Ok(Arrivals::Poisson(rate)),
+        (None, None, Some(load)) => Ok(load.arrivals.clone()),
+        (None, None, None) => {
+            Err(Failure::bad_input("how much shall it send? give --rate, --trace, or a plan with a [load]"))
+        }
+    }
+}
+
+fn plain_label() -> Label {
+    Label {
+        name: "load".to_owned(),
+        policy: "rain".to_owned(),
+        seed: 1,
+        dilation: 1,
+        faults: None,
+        workers: 0,
+    }
+}
+
+fn options(args: &Load, label: &Label) -> Outcome<ClientOptions> {
+    let name = format!("load-{}", std::process::id());
+    let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
+    Ok(ClientOptions {
+        dilation: label.dilation,
+        pin: args.pin,
+        patience: args.patience,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(label.seed, "load", rates)),
+        controller: remote(&args.controller, args.ca.as_ref())?,
+        name,
+        ..ClientOptions::new(&args.controller)?
+    })
+}

@@ -1,0 +1,76 @@
+//! One module for each command but `up`.
+
+pub(crate) mod controller;
+pub(crate) mod doctor;
+pub(crate) mod faults;
+pub(crate) mod load;
+pub(crate) mod resources;
+pub(crate) mod status;
+pub(crate) mod switch;
+pub(crate) mod worker;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sluice_net::NetError;
+use sluice_net::rpc::{ClientTls, Remote, ServerTls};
+
+use crate::fail::{Failure, Outcome};
+use crate::plan::Plan;
+
+/// How long a packet may be under way: what the controller adds to deadlines.
+const PACKET_LIFETIME: Duration = Duration::from_secs(1);
+/// How often a command that runs until it is stopped looks whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+impl From<NetError> for Failure {
+    fn from(why: NetError) -> Self {
+        if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
+    }
+}
+
+/// The controller's side of a plan: slices, limits and times.
+fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
+    let slices = plan.slices.iter().map(|slice| sluice_control::SlicePlan {
+        name: slice.name.clone(),
+        types: slice
+            .types
+            .iter()
+            .filter_map(|name| plan.type_number(name))
+            .map(sluice_wire::TaskType)
+            .collect(),
+        limit: slice.limit,
+    });
+    let mut control = sluice_control::Plan::new(switch, slices.collect());
+    let factor = u64::from(plan.dilation);
+    control.max_wait = control.max_wait.times(factor);
+    control.retry_after = control.retry_after.times(factor);
+    let deadline = plan.load.as_ref().map_or(Duration::from_secs(5), |load| load.deadline);
+    let first_timeout = sluice_wire::Nanos::from_millis(50).times(factor);
+    let deadline = crate::load::nanos(deadline).max(first_timeout.times(4));
+    control.retry_horizon = deadline + control.max_wait + crate::load::nanos(PACKET_LIFETIME);
+    control
+}
+
+/// Random bits for a controller's keys.
+fn random_seed() -> Outcome<[u8; 32]> {
+    let mut seed = [0; 32];
+    let read = File::open("/dev/urandom").and_then(|mut kernel| kernel.read_exact(&mut seed));
+    read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))
+}
+
+/// The certificate and key that a server shows.
+fn server_tls(files: Option<&[PathBuf]>) -> Outcome<Option<ServerTls>> {
+    match files {
+        Some([certificate, key]) => Ok(Some(ServerTls::from_files(certificate, key, None)?)),
+        _ => Ok(None),
+    }
+}
+
+/// The service at `address`, with TLS if there is an authority to believe.
+fn remote(address: &str, authority: Option<&PathBuf>) -> Outcome<Remote> {
+    let tls = authority.map(|file| ClientTls::from_files(file, None)).transpose()?;
+    Ok(Remote::new(address, tls.as_ref())?)
+}

@@ -1,0 +1,131 @@
+//! `sluice status`: how a rack stands, as its controller says.
+
+use serde_json::{Value, json};
+use sluice_net::rpc::v1::StatusResponse;
+
+use super::remote;
+use crate::args::Status;
+use crate::fail::Outcome;
+use crate::rack::ask::{Asker, link, phase};
+use crate::results::table::{Table, time};
+
+/// Asks once and prints the answer.
+pub(crate) fn run(args: &Status) -> Outcome<()> {
+    let status = Asker::new(remote(&args.controller, args.ca.as_ref())?)?.status()?;
+    if args.json {
+        println!("{}", to_json(&status));
+        return Ok(());
+    }
+    let switch = status.switch.clone().unwrap_or_default();
+    println!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch);
+    println!("{}\n{}\n{}\n{}", slices(&status), workers(&status), clients(&status), counters(&status));
+    Ok(())
+}
+
+fn slices(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["slice", "types", "takes tasks", "workers", "quotas", "may wait", "balance", "stale"]);
+    for slice in &status.slices {
+        let types: Vec<String> = slice.types.iter().map(u32::to_string).collect();
+        table.row([
+            slice.name.clone(),
+            types.join(","),
+            if slice.open { "yes" } else { "no" }.to_owned(),
+            slice.workers.to_string(),
+            slice.quotas.to_string(),
+            slice.limit.to_string(),
+            slice.balance.map_or_else(|| "?".to_owned(), |balance| balance.to_string()),
+            slice.stale_tokens.to_string(),
+        ]);
+    }
+    table
+}
+
+fn workers(status: &StatusResponse) -> Table {
+    let mut table = Table::new([
+        "worker",
+        "index",
+        "slice",
+        "generation",
+        "phase",
+        "quota",
+        "tasks/s",
+        "renewed ago",
+        "at",
+    ]);
+    for worker in &status.workers {
+        table.row([
+            or_unknown(&worker.name),
+            worker.worker.to_string(),
+            slice_name(status, worker.slice),
+            worker.generation.to_string(),
+            phase(worker.phase()).to_owned(),
+            worker.quota.to_string(),
+            worker.tasks_per_second.to_string(),
+            time(worker.renewed_ago_ns as f64),
+            worker.at.clone(),
+        ]);
+    }
+    table
+}
+
+fn clients(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["client", "index", "renewed ago", "at"]);
+    for client in &status.clients {
+        let ago = time(client.renewed_ago_ns as f64);
+        table.row([or_unknown(&client.name), client.client.to_string(), ago, client.at.clone()]);
+    }
+    table
+}
+
+fn counters(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["the switch counted", ""]);
+    let counters = status.switch.iter().flat_map(|switch| &switch.counters);
+    for counter in counters.filter(|counter| counter.value > 0) {
+        table.row([counter.name.clone(), counter.value.to_string()]);
+    }
+    table
+}
+
+fn or_unknown(name: &str) -> String {
+    if name.is_empty() { "?".to_owned() } else { name.to_owned() }
+}
+
+fn slice_name(status: &StatusResponse, index: u32) -> String {
+    let slice = status.slices.iter().find(|slice| slice.slice == index);
+    slice.map_or_else(|| index.to_string(), |slice| slice.name.clone())
+}
+
+fn to_json(status: &StatusResponse) -> Value {
+    let switch = status.switch.clone().unwrap_or_default();
+    let counters = switch.counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value)));
+    let slices = status.slices.iter().map(|slice| {
+        json!({
+            "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
+            "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
+            "stale_tokens": slice.stale_tokens,
+        })
+    });
+    let workers = status.workers.iter().map(|worker| {
+        json!({
+            "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
+            "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
+            "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
+        })
+    });
+    let clients = status.clients.iter().map(|client| {
+        json!({
+            "client": client.client, "name": client.name, "at": client.at, "renewed_ago_ns": client.renewed_ago_ns,
+        })
+    });
+    json!({
+        "schema": "sluice.status.v1",
+        "switch": {
+            "epoch": switch.epoch, "link": link(switch.link()), "at": switch.at,
+            "counters": counters.collect::<serde_json::Map<_, _>>(),
+        },
+        "slices": slices.collect::<Vec<_>>(),
+        "workers": workers.collect::<Vec<_>>(),
+        "clients": clients.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,145 @@
+//! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
+
+use std::net::SocketAddr;
+use std::thread;
+
+use serde_json::json;
+use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_net::epoch::StateFolder;
+use sluice_net::faults::FaultPlan;
+use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_net::rpc::{LocalSwitch, RpcServer, serve_tables};
+use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::udp::Waiting;
+use sluice_switch::rain;
+use sluice_wire::{Epoch, Serial};
+
+use super::{LOOK_EVERY, control_plan, random_seed, server_tls};
+use crate::args::Switch;
+use crate::fail::{Failure, Outcome};
+use crate::plan::Plan;
+use crate::rack::parent;
+use crate::results::table::Table;
+use crate::stop::Stop;
+use crate::units;
+
+/// Entries in all clients' replay blocks together.
+const REPLAY_CELLS: u32 = 128 * 1024;
+/// The most clients.
+const CLIENTS_MAX: u32 = 32;
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Switch) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    let stop = Stop::on_signals()?;
+    log(args.output.quiet);
+    let plan = Plan::load(args.plan.as_deref())?;
+    let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
+    let epoch = state.next_epoch()?;
+    let driver = SwitchDriver::new(&config(args, &plan, epoch)?)?;
+    let handle = driver.handle();
+    let server = serve(args, &plan, &handle)?;
+    say(args, epoch, &handle, &server);
+    let switching = driver.spawn()?;
+    while !stop.is_asked() && !switching.is_finished() && server.is_running() {
+        thread::sleep(LOOK_EVERY);
+    }
+    let stopped = stop.is_asked();
+    drop(server);
+    handle.stop();
+    switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+    if !stopped {
+        return Err(Failure::broken("the controller's thread ended; see above"));
+    }
+    if !args.output.quiet {
+        eprint!("{}", counters(&handle));
+    }
+    Ok(())
+}
+
+fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
+    let switch = &plan.switch;
+    let faults = args.faults.as_ref().or(plan.faults.as_ref()).map(|text| text.parse()).transpose()?;
+    let defaults = SwitchConfig::new(rain_config(plan, epoch));
+    let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
+    Ok(SwitchConfig {
+        at: args.listen.or(switch.listen).unwrap_or(defaults.at),
+        slab_bytes: switch.payload_bytes,
+        waiting: match switch.waiting.as_str() {
+            "spin" => Waiting::Spin,
+            "block" => Waiting::Block,
+            _ => Waiting::Adaptive,
+        },
+        core: switch.pin,
+        delays,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "switch", rates)),
+        ..defaults
+    })
+}
+
+fn rain_config(plan: &Plan, epoch: Epoch) -> rain::Config {
+    let switch = &plan.switch;
+    rain::Config {
+        slices: plan.slices.len() as u16,
+        clients: (REPLAY_CELLS / switch.replay_cells).clamp(1, CLIENTS_MAX) as u16,
+        tasks_per_slice: switch.tasks_per_slice,
+        tokens_per_slice: switch.tokens_per_slice,
+        replay_cells: switch.replay_cells,
+        counters_start: Serial(0),
+        types: types(plan),
+        ..rain::Config::full(epoch)
+    }
+}
+
+/// Enough for the largest number of a type.
+fn types(plan: &Plan) -> u16 {
+    let most = plan.types.iter().map(|(_, number)| *number).max().unwrap_or(0);
+    most.saturating_add(1).max(256)
+}
+
+fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer> {
+    let at = match args.control.or(plan.switch.control) {
+        Some(at) => at,
+        None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
+    };
+    let tls = server_tls(args.tls.as_deref())?;
+    let local = handle.local();
+    if local.ip().is_unspecified() {
+        return Err(Failure::bad_input(format!(
+            "the switch listens on {local}, which no host can send to; give the address of one interface"
+        )));
+    }
+    let switch = LocalSwitch::new(handle.clone(), local.into());
+    if args.controller_apart || plan.switch.controller_apart {
+        return Ok(serve_tables(at, tls.as_ref(), switch)?);
+    }
+    let plan = control_plan(plan, local.into());
+    Ok(start_controller(ControllerOptions {
+        at,
+        tls,
+        plan,
+        seed: random_seed()?,
+        switch: SwitchLink::Here(switch),
+    })?)
+}
+
+/// Says where it is: for people, or as JSON for whoever started it.
+fn say(args: &Switch, epoch: Epoch, handle: &SwitchHandle, server: &RpcServer) {
+    let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
+    if args.output.json {
+        println!(
+            "{}",
+            json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control })
+        );
+    } else if !args.output.quiet {
+        eprintln!("switch on {switch}, asked on {control}, epoch {epoch}; Ctrl-C ends it");
+    }
+}
+
+fn counters(handle: &SwitchHandle) -> Table {
+    let mut table = Table::new(["the switch counted", ""]);
+    for (name, value) in handle.counters().all().filter(|(_, value)| *value > 0) {
+        table.row([name.to_owned(), value.to_string()]);
+    }
+    table
+}

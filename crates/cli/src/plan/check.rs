@@ -1,0 +1,130 @@
+//! What must hold between the parts of a plan.
+
+use super::{Plan, Target};
+use crate::hint;
+
+/// Tokens that the switch counts for each worker, whatever its quota.
+const TOKENS_PER_WORKER: usize = 8;
+/// The most slices that the switch is built for.
+const SLICES_MAX: usize = 64;
+
+/// Checks a plan whose parts are legal one by one.
+pub(super) fn check(plan: &Plan) -> Result<(), String> {
+    slices(plan)?;
+    workers(plan)?;
+    rings(plan)?;
+    load(plan)?;
+    events(plan)
+}
+
+fn slices(plan: &Plan) -> Result<(), String> {
+    if plan.slices.is_empty() {
+        return Err("there is no slice; add a [[slice]] with `name` and `types`".to_owned());
+    }
+    if plan.slices.len() > SLICES_MAX {
+        return Err(format!("{} slices are more than {SLICES_MAX}; merge some", plan.slices.len()));
+    }
+    for (i, slice) in plan.slices.iter().enumerate() {
+        if plan.slices[..i].iter().any(|earlier| earlier.name == slice.name) {
+            return Err(format!("two slices are called `{}`; rename one", slice.name));
+        }
+        for name in &slice.types {
+            known_type(plan, name, &format!("slice `{}`", slice.name))?;
+            if let Some(other) = plan.slices[..i].iter().find(|earlier| earlier.types.contains(name)) {
+                let (first, second) = (&other.name, &slice.name);
+                return Err(format!("type `{name}` goes to slices `{first}` and `{second}`; keep it in one"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn known_type(plan: &Plan, name: &str, place: &str) -> Result<(), String> {
+    if plan.type_number(name).is_some() {
+        return Ok(());
+    }
+    let known: Vec<&str> = plan.types.iter().map(|(name, _)| name.as_str()).collect();
+    Err(format!("{place}: {}; new ones go into [types]", hint::unknown("type", name, &known)))
+}
+
+fn workers(plan: &Plan) -> Result<(), String> {
+    if plan.workers.is_empty() {
+        return Err("there are no workers; add a [[worker]] with a `count` of at least 1".to_owned());
+    }
+    let names: Vec<&str> = plan.slices.iter().map(|slice| slice.name.as_str()).collect();
+    for (i, worker) in plan.workers.iter().enumerate() {
+        if plan.workers[..i].iter().any(|earlier| earlier.name == worker.name) {
+            return Err(format!("two workers are called `{}`; rename one", worker.name));
+        }
+        if !names.contains(&worker.slice.as_str()) {
+            let why = hint::unknown("slice", &worker.slice, &names);
+            return Err(format!("worker `{}`: {why}", worker.name));
+        }
+    }
+    Ok(())
+}
+
+fn rings(plan: &Plan) -> Result<(), String> {
+    for slice in &plan.slices {
+        let workers = plan.workers.iter().filter(|worker| worker.slice == slice.name).count();
+        let (needed, room) = (workers * TOKENS_PER_WORKER, plan.switch.tokens_per_slice as usize);
+        if needed > room {
+            return Err(format!(
+                "slice `{}` has {workers} workers, {needed} tokens, and its ring holds {room}; raise \
+                 tokens_per_slice or take workers out",
+                slice.name
+            ));
+        }
+        let room = plan.switch.tasks_per_slice;
+        if let Some(limit) = slice.limit.filter(|limit| *limit > room) {
+            return Err(format!(
+                "slice `{}` may keep {limit} tasks waiting and its ring holds {room}; raise tasks_per_slice or \
+                 lower limit",
+                slice.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn load(plan: &Plan) -> Result<(), String> {
+    let Some(load) = &plan.load else { return Ok(()) };
+    for (name, _) in &load.mix {
+        known_type(plan, name, "the load's mix")?;
+        if !plan.slices.iter().any(|slice| slice.types.contains(name)) {
+            return Err(format!("the load sends `{name}`, which no slice serves; add it to a slice's types"));
+        }
+    }
+    for (name, _) in &load.requests {
+        known_type(plan, name, "[load.request]")?;
+    }
+    Ok(())
+}
+
+fn events(plan: &Plan) -> Result<(), String> {
+    if !plan.events.is_empty() && plan.load.is_none() {
+        return Err("events happen under load, and there is none; add a [load] section".to_owned());
+    }
+    let names: Vec<&str> = plan.workers.iter().map(|worker| worker.name.as_str()).collect();
+    for event in &plan.events {
+        let end = plan.load.as_ref().map(|load| load.warm_up + load.length).unwrap_or_default();
+        if event.at >= end {
+            return Err(format!(
+                "the event at {:?} comes after the load's end at {end:?}; bring it forward",
+                event.at
+            ));
+        }
+        match &event.kill {
+            Target::Worker(name) if !names.contains(&name.as_str()) => {
+                return Err(format!("an event: {}", hint::unknown("worker", name, &names)));
+            }
+            Target::Controller if !plan.switch.controller_apart => {
+                return Err("an event kills the controller, which lives in the switch's process; set \
+                            controller_apart = true in [switch]"
+                    .to_owned());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! Plans: what a rack consists of, what load it gets and what goes wrong, in one TOML file.
+//!
+//! Reading a plan ([`read`]) gives values that are legal one by one and together ([`check`]); nothing later has to
+//! doubt them. Left out as yet: ranges where a number stands.
+
+mod check;
+mod read;
+mod section;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(crate) use read::{POLICIES, default_types};
+
+use crate::fail::{Failure, Outcome};
+
+/// The plan that `sluice up` runs when it is given none.
+const DEMO: &str = include_str!("../../../../experiments/demo.toml");
+
+/// A rack, its load and its faults.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The plan as it was read.
+    pub(crate) text: String,
+    /// What results call it.
+    pub(crate) name: String,
+    /// The scheduler.
+    pub(crate) policy: String,
+    /// Seeds load and injected faults.
+    pub(crate) seed: u64,
+    /// How many times slower everything runs.
+    pub(crate) dilation: u32,
+    /// Where the switch keeps what must outlive it.
+    pub(crate) state: PathBuf,
+    /// Where results go.
+    pub(crate) out: PathBuf,
+    /// What every socket does to its packets, as [`sluice_net::faults::Rates`] reads it.
+    pub(crate) faults: Option<String>,
+    /// The switch and its controller.
+    pub(crate) switch: SwitchPlan,
+    /// The names of task types, each with its number.
+    pub(crate) types: Vec<(String, u16)>,
+    /// The slices.
+    pub(crate) slices: Vec<SlicePlan>,
+    /// The workers, one by one.
+    pub(crate) workers: Vec<WorkerPlan>,
+    /// The database behind `rocksdb` workers.
+    pub(crate) rocksdb: RocksPlan,
+    /// The load; without one the rack just runs.
+    pub(crate) load: Option<LoadPlan>,
+    /// What happens to the rack under that load.
+    pub(crate) events: Vec<Event>,
+}
+
+/// The switch and its controller.
+#[derive(Clone, Debug)]
+pub(crate) struct SwitchPlan {
+    /// Where packets come in; port 0 lets the kernel choose.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where the controller is asked.
+    pub(crate) control: Option<SocketAddr>,
+    /// Whether the controller runs as a process of its own.
+    pub(crate) controller_apart: bool,
+    /// Tasks that can wait in each slice's ring; a power of two.
+    pub(crate) tasks_per_slice: u32,
+    /// Tokens that can park in each slice's ring; a power of two.
+    pub(crate) tokens_per_slice: u32,
+    /// Tasks that each client may have outstanding; a power of two.
+    pub(crate) replay_cells: u32,
+    /// Memory for long payloads that wait, in bytes.
+    pub(crate) payload_bytes: usize,
+    /// How it waits for packets: `adaptive`, `spin` or `block`.
+    pub(crate) waiting: String,
+    /// Whether packets are held for the delays of the paper's testbed.
+    pub(crate) testbed_delays: bool,
+    /// The core that it stays on.
+    pub(crate) pin: Option<usize>,
+}
+
+/// One slice: a queue in the switch and the types that go there.
+#[derive(Clone, Debug)]
+pub(crate) struct SlicePlan {
+    /// Its name.
+    pub(crate) name: String,
+    /// The types that it serves.
+    pub(crate) types: Vec<String>,
+    /// How many tasks may wait.
+    pub(crate) limit: Option<u32>,
+}
+
+/// One worker.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerPlan {
+    /// Its name, unlike all others.
+    pub(crate) name: String,
+    /// Its slice.
+    pub(crate) slice: String,
+    /// What it serves.
+    pub(crate) service: ServicePlan,
+    /// How many tasks it may have granted or held.
+    pub(crate) quota: u8,
+    /// The core that it stays on.
+    pub(crate) pin: Option<usize>,
+    /// What its socket does to its packets, instead of the plan's `faults`.
+    pub(crate) faults: Option<String>,
+}
+
+/// What a worker serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServicePlan {
+    /// One of ours, by name.
+    Ours(String),
+    /// A program of yours, with its own arguments.
+    Program {
+        /// The executable.
+        exec: PathBuf,
+        /// What it is told before the common flags.
+        args: Vec<String>,
+    },
+}
+
+/// The database behind `rocksdb` workers.
+#[derive(Clone, Debug)]
+pub(crate) struct RocksPlan {
+    /// Its folder.
+    pub(crate) path: PathBuf,
+    /// How many keys it holds.
+    pub(crate) keys: u64,
+    /// Length of each value, in bytes.
+    pub(crate) item_bytes: u32,
+}
+
+/// The load of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadPlan {
+    /// When tasks are sent.
+    pub(crate) arrivals: Arrivals,
+    /// Which types, each with its share; the shares add up to 1.
+    pub(crate) mix: Vec<(String, f64)>,
+    /// What a task of each type carries.
+    pub(crate) requests: Vec<(String, Request)>,
+    /// How long it runs before anything is measured.
+    pub(crate) warm_up: Duration,
+    /// How long it is measured.
+    pub(crate) length: Duration,
+    /// After this a task's outcome is Unknown; counted from its intended send time.
+    pub(crate) deadline: Duration,
+    /// How far the sender may be behind at its 99th percentile.
+    pub(crate) behind_max: Duration,
+}
+
+/// When tasks are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Arrivals {
+    /// At random moments, this many a second.
+    Poisson(f64),
+    /// At even distances, this many a second.
+    Constant(f64),
+    /// At the moments that a file names.
+    Trace(PathBuf),
+}
+
+impl Arrivals {
+    /// Tasks per second; unknown for a trace.
+    pub(crate) const fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Poisson(rate) | Self::Constant(rate) => Some(*rate),
+            Self::Trace(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Poisson(rate) => write!(f, "Poisson, {rate} tasks/s"),
+            Self::Constant(rate) => write!(f, "constant, {rate} tasks/s"),
+            Self::Trace(path) => write!(f, "trace {}", path.display()),
+        }
+    }
+}
+
+/// What a task carries.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Request {
+    /// Keys to read.
+    Get {
+        /// How many; the mean if they are spread.
+        keys: u32,
+        /// How the number varies.
+        spread: Spread,
+    },
+    /// Rows to scan from a random key on.
+    Scan {
+        /// How many; the mean if they are spread.
+        rows: u32,
+        /// How the number varies.
+        spread: Spread,
+    },
+    /// A span for `spin` or `hold`.
+    Busy {
+        /// How long; the mean if it is spread.
+        span: Duration,
+        /// How the span varies.
+        spread: Spread,
+    },
+    /// These bytes, for programs of your own.
+    Bytes(Vec<u8>),
+}
+
+/// How the size of requests varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// Not at all.
+    Constant,
+    /// Exponentially.
+    Exponential,
+}
+
+/// What happens to the rack under load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// When, from the start of the load.
+    pub(crate) at: Duration,
+    /// Who is killed (with -9).
+    pub(crate) kill: Target,
+    /// When it is started again, from then on; never if missing.
+    pub(crate) return_after: Option<Duration>,
+}
+
+/// Who can be killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The switch's process.
+    Switch,
+    /// The controller's own process.
+    Controller,
+    /// The worker of this name.
+    Worker(String),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch => f.write_str("switch"),
+            Self::Controller => f.write_str("controller"),
+            Self::Worker(name) => write!(f, "worker {name}"),
+        }
+    }
+}
+
+impl Plan {
+    /// The plan in `path`, or the demo's.
+    pub(crate) fn load(path: Option<&Path>) -> Outcome<Self> {
+        let Some(path) = path else { return Self::from_text("demo (built in)", DEMO) };
+        let text = std::fs::read_to_string(path).map_err(|why| {
+            let path = path.display();
+            Failure::bad_input(format!("plan {path} cannot be read: {why}; give the path of a TOML plan"))
+        })?;
+        Self::from_text(&path.display().to_string(), &text)
+    }
+
+    /// The plan that `text` describes; `name` is for complaints.
+    pub(crate) fn from_text(name: &str, text: &str) -> Outcome<Self> {
+        let plan = read::read(section::Source { name, text })?;
+        check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
+        Ok(plan)
+    }
+
+    /// The number of the type called `name`.
+    pub(crate) fn type_number(&self, name: &str) -> Option<u16> {
+        self.types.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+}

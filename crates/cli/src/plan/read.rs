@@ -1,0 +1,300 @@
+//! From TOML to a [`Plan`]: every key that a plan may have is asked for here, and only here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::section::{Section, Source};
+use super::{
+    Arrivals, Event, LoadPlan, Plan, Request, RocksPlan, ServicePlan, SlicePlan, Spread, SwitchPlan, Target,
+    WorkerPlan,
+};
+use crate::fail::{Failure, Outcome};
+use crate::{hint, units};
+
+/// The schedulers that a plan may name.
+pub(crate) const POLICIES: [&str; 1] = ["rain"];
+/// How a switch may wait for packets.
+const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
+/// How requests may vary.
+const SPREADS: [&str; 2] = ["constant", "exponential"];
+/// The most workers that one section may stand for.
+const COUNT_MAX: u64 = 1024;
+
+/// The types that every plan knows.
+pub(crate) fn default_types() -> Vec<(String, u16)> {
+    [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)]
+        .map(|(name, number)| (name.to_owned(), number))
+        .to_vec()
+}
+
+/// Reads a whole plan.
+pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
+    let parsed = DeTable::parse(source.text).map_err(|why| {
+        let at = why.span().map_or(0, |span| span.start);
+        source.complain(at, format!("is not TOML: {}", why.message()))
+    })?;
+    let top = Section::top(source, parsed.get_ref());
+    let name = top.text("name")?.unwrap_or("rack").to_owned();
+    let out = top.text("out")?.map_or_else(|| PathBuf::from("out").join(&name), PathBuf::from);
+    let rocksdb = rocksdb(top.section("rocksdb")?)?;
+    let plan = Plan {
+        text: source.text.to_owned(),
+        policy: named(&top, "policy", &POLICIES)?,
+        seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
+        dilation: dilation(&top)?,
+        state: top.text("state")?.map_or_else(|| out.join("state"), PathBuf::from),
+        faults: faults(&top)?,
+        switch: switch(top.section("switch")?)?,
+        types: types(top.section("types")?)?,
+        slices: top.sections("slice")?.into_iter().map(slice).collect::<Outcome<_>>()?,
+        workers: workers(top.sections("worker")?)?,
+        load: top.section("load")?.map(load).transpose()?,
+        events: top.sections("event")?.into_iter().map(event).collect::<Outcome<_>>()?,
+        name,
+        out,
+        rocksdb,
+    };
+    top.finish()?;
+    Ok(plan)
+}
+
+fn dilation(top: &Section<'_>) -> Outcome<u32> {
+    let factor = top.number("dilation", |factor| {
+        if (1.0..=1e6).contains(&factor) && factor.fract() == 0.0 {
+            Ok(factor)
+        } else {
+            Err(format!("{factor} is not a whole number from 1 to 1000000; 1 is real time"))
+        }
+    })?;
+    Ok(factor.map_or(1, |factor| factor as u32))
+}
+
+fn faults(section: &Section<'_>) -> Outcome<Option<String>> {
+    section.parsed("faults", |text| {
+        let rates = text.parse::<sluice_net::faults::Rates>();
+        rates.map(|_| text.to_owned()).map_err(|why| why.to_string())
+    })
+}
+
+fn named(section: &Section<'_>, key: &'static str, known: &[&str]) -> Outcome<String> {
+    let name = section.parsed(key, |name| {
+        if known.contains(&name) { Ok(name.to_owned()) } else { Err(hint::unknown(key, name, known)) }
+    })?;
+    Ok(name.unwrap_or_else(|| known[0].to_owned()))
+}
+
+fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
+    let mut plan = SwitchPlan {
+        listen: None,
+        control: None,
+        controller_apart: false,
+        tasks_per_slice: 8_192,
+        tokens_per_slice: 4_096,
+        replay_cells: 4_096,
+        payload_bytes: 16 << 20,
+        waiting: WAITINGS[0].to_owned(),
+        testbed_delays: false,
+        pin: None,
+    };
+    let Some(section) = section else { return Ok(plan) };
+    plan.listen = section.parsed("listen", units::address)?;
+    plan.control = section.parsed("control", units::address)?;
+    plan.controller_apart = section.flag("controller_apart")?.unwrap_or(false);
+    plan.tasks_per_slice = ring(&section, "tasks_per_slice")?.unwrap_or(plan.tasks_per_slice);
+    plan.tokens_per_slice = ring(&section, "tokens_per_slice")?.unwrap_or(plan.tokens_per_slice);
+    plan.replay_cells = ring(&section, "replay_cells")?.unwrap_or(plan.replay_cells);
+    plan.payload_bytes = section.parsed("payload_memory", units::size_bytes)?.unwrap_or(plan.payload_bytes);
+    plan.waiting = named(&section, "waiting", &WAITINGS)?;
+    plan.testbed_delays = section.flag("testbed_delays")?.unwrap_or(false);
+    plan.pin = core(&section)?;
+    section.finish()?;
+    Ok(plan)
+}
+
+fn ring(section: &Section<'_>, key: &'static str) -> Outcome<Option<u32>> {
+    let Some(entries) = section.whole(key, 1..(1 << 20) + 1)? else { return Ok(None) };
+    if entries.is_power_of_two() {
+        return Ok(Some(entries as u32));
+    }
+    let why = format!("{entries} is not a power of two; the next is {}", entries.next_power_of_two());
+    Err(section.complain_of(key, why))
+}
+
+fn core(section: &Section<'_>) -> Outcome<Option<usize>> {
+    Ok(section.whole("pin", 0..1_024)?.map(|core| core as usize))
+}
+
+fn types(section: Option<Section<'_>>) -> Outcome<Vec<(String, u16)>> {
+    let mut types = default_types();
+    let Some(section) = section else { return Ok(types) };
+    for (name, number) in section.named_numbers(1..65_536)? {
+        let number = number as u16;
+        if let Some((other, _)) = types.iter().find(|(known, used)| (known == name) != (*used == number)) {
+            let why = format!("{number} and the name must both be new; `{other}` has one of them already");
+            return Err(section.complain_of(name, why));
+        }
+        if !types.iter().any(|(known, _)| known == name) {
+            types.push((name.to_owned(), number));
+        }
+    }
+    Ok(types)
+}
+
+fn slice(section: Section<'_>) -> Outcome<SlicePlan> {
+    let name = section.needed_text("name")?.to_owned();
+    let types = section.texts("types")?.into_iter().map(str::to_owned).collect();
+    let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
+    section.finish()?;
+    Ok(SlicePlan { name, types, limit })
+}
+
+fn workers(sections: Vec<Section<'_>>) -> Outcome<Vec<WorkerPlan>> {
+    let mut workers = Vec::new();
+    for section in sections {
+        let name = section.needed_text("name")?;
+        let count = section.whole("count", 0..COUNT_MAX + 1)?;
+        let one = worker(&section, name)?;
+        section.finish()?;
+        match count {
+            None => workers.push(one),
+            Some(count) => {
+                workers
+                    .extend((1..=count).map(|i| WorkerPlan { name: format!("{name}-{i}"), ..one.clone() }));
+            }
+        }
+    }
+    Ok(workers)
+}
+
+fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
+    let quota = section.whole("quota", 0..i64::MAX as u64)?.unwrap_or(2);
+    let quota = u8::try_from(quota).ok().filter(|quota| (1..=8).contains(quota)).ok_or_else(|| {
+        section.complain_of("quota", format!("{quota} is outside 1 to 8; 1 or 2 suit most services"))
+    })?;
+    Ok(WorkerPlan {
+        name: name.to_owned(),
+        slice: section.text("slice")?.unwrap_or_default().to_owned(),
+        service: service(section)?,
+        quota,
+        pin: core(section)?,
+        faults: faults(section)?,
+    })
+}
+
+fn service(section: &Section<'_>) -> Outcome<ServicePlan> {
+    let (ours, exec, args) = (section.text("service")?, section.text("exec")?, section.texts("args")?);
+    match (ours, exec) {
+        (Some(name), None) if !args.is_empty() => {
+            Err(section.complain_of("args", format!("belong to `exec`; `{name}` takes none")))
+        }
+        (Some(name), None) if sluice_apps::SERVICES.contains(&name) => Ok(ServicePlan::Ours(name.to_owned())),
+        (Some(name), None) => {
+            Err(section.complain_of("service", hint::unknown("service", name, &sluice_apps::SERVICES)))
+        }
+        (None, Some(exec)) => {
+            let args = args.into_iter().map(str::to_owned).collect();
+            Ok(ServicePlan::Program { exec: exec.into(), args })
+        }
+        _ => Err(section.complain("needs either `service` (one of ours) or `exec` (your program)")),
+    }
+}
+
+fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksPlan> {
+    let mut plan = RocksPlan { path: PathBuf::from("out/rocksdb"), keys: 200_000, item_bytes: 128 };
+    let Some(section) = section else { return Ok(plan) };
+    plan.path = section.text("path")?.map_or(plan.path, PathBuf::from);
+    plan.keys = section.whole("keys", 1..1_000_000_001)?.unwrap_or(plan.keys);
+    plan.item_bytes = section.whole("item_bytes", 1..(1 << 20) + 1)?.map_or(plan.item_bytes, |n| n as u32);
+    section.finish()?;
+    Ok(plan)
+}
+
+fn load(section: Section<'_>) -> Outcome<LoadPlan> {
+    let plan = LoadPlan {
+        arrivals: arrivals(&section)?,
+        mix: section
+            .parsed("mix", units::mix)?
+            .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?,
+        requests: section.section("request")?.map_or(Ok(Vec::new()), requests)?,
+        warm_up: section.span("warm_up")?.unwrap_or(Duration::from_secs(1)),
+        length: section.span("length")?.unwrap_or(Duration::from_secs(10)),
+        deadline: section.span("deadline")?.unwrap_or(Duration::from_secs(5)),
+        behind_max: section.span("behind_max")?.unwrap_or(Duration::from_millis(10)),
+    };
+    if plan.length.is_zero() {
+        return Err(section.complain_of("length", "is zero; measure for a second at least"));
+    }
+    if plan.deadline.is_zero() {
+        return Err(section.complain_of("deadline", "is zero; give tasks some time"));
+    }
+    section.finish()?;
+    Ok(plan)
+}
+
+fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
+    let rate = section.number("rate", units::check_rate)?;
+    let trace = section.text("trace")?;
+    let kind = named(section, "arrivals", &["poisson", "constant"])?;
+    match (rate, trace) {
+        (Some(rate), None) if kind == "constant" => Ok(Arrivals::Constant(rate)),
+        (Some(rate), None) => Ok(Arrivals::Poisson(rate)),
+        (None, Some(path)) => Ok(Arrivals::Trace(path.into())),
+        _ => Err(section.complain("needs either `rate` (tasks per second) or `trace` (a file)")),
+    }
+}
+
+fn requests(section: Section<'_>) -> Outcome<Vec<(String, Request)>> {
+    section
+        .named_sections()?
+        .into_iter()
+        .map(|(name, section)| Ok((name.to_owned(), request(section)?)))
+        .collect()
+}
+
+fn request(section: Section<'_>) -> Outcome<Request> {
+    let keys = section.whole("keys", 1..1_001)?.map(|keys| keys as u32);
+    let rows = section.whole("rows", 1..100_001)?.map(|rows| rows as u32);
+    let span = section.span("busy")?;
+    let text = section.text("text")?;
+    let spread = if named(&section, "spread", &SPREADS)? == "exponential" {
+        Spread::Exponential
+    } else {
+        Spread::Constant
+    };
+    let request = match (keys, rows, span, text) {
+        (Some(keys), None, None, None) => Request::Get { keys, spread },
+        (None, Some(rows), None, None) => Request::Scan { rows, spread },
+        (None, None, Some(span), None) => Request::Busy { span, spread },
+        (None, None, None, Some(text)) => Request::Bytes(text.as_bytes().to_vec()),
+        _ => return Err(section.complain("needs exactly one of keys, rows, busy, text")),
+    };
+    section.finish()?;
+    Ok(request)
+}
+
+fn event(section: Section<'_>) -> Outcome<Event> {
+    let event = Event {
+        at: section
+            .span("at")?
+            .ok_or_else(|| section.complain("`at` is missing; say when, such as \"5s\""))?,
+        kill: target(&section)?,
+        return_after: section.span("return_after")?,
+    };
+    section.finish()?;
+    Ok(event)
+}
+
+fn target(section: &Section<'_>) -> Outcome<Target> {
+    let text = section.needed_text("kill")?;
+    match text.split_once(' ') {
+        None if text == "switch" => Ok(Target::Switch),
+        None if text == "controller" => Ok(Target::Controller),
+        Some(("worker", name)) => Ok(Target::Worker(name.to_owned())),
+        _ => {
+            let why = format!("`{text}` cannot be killed; write switch, controller or worker NAME");
+            Err::<_, Failure>(section.complain_of("kill", why))
+        }
+    }
+}

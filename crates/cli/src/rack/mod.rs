@@ -1,0 +1,234 @@
+//! `sluice up`: a whole rack on this machine, its load in this process, its faults on schedule.
+//!
+//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until something
+//! ought to be ready: it asks.
+
+pub(crate) mod ask;
+mod child;
+pub(crate) mod parent;
+mod processes;
+mod script;
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use sluice_apps::progress;
+use sluice_apps::rocks::RocksArgs;
+use sluice_net::clock::Clock;
+use sluice_net::faults::FaultPlan;
+use sluice_net::{Client, ClientOptions};
+use sluice_wire::{Nanos, TaskType};
+
+use crate::args::Up;
+use crate::board::{Board, NoteKind};
+use crate::fail::{Failure, Outcome};
+use crate::load::{self, Source, Tally, Target as LoadTarget};
+use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
+use crate::results::{self, Label, Run, RunResult, files};
+use crate::stop::Stop;
+use crate::view::{Shown, View};
+use ask::Reporter;
+use processes::{Files, Processes};
+use script::{Script, Step};
+
+/// How often processes and schedule are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Runs a plan.
+pub(crate) fn up(args: &Up) -> Outcome<()> {
+    let stop = Stop::on_signals()?;
+    let plan = plan_of(args)?;
+    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let logs = plan.out.join("logs");
+    files::make(&logs)?;
+    clear(&logs);
+    let plan_file = plan.out.join("plan.toml");
+    std::fs::write(&plan_file, &plan.text)
+        .map_err(|why| Failure::bad_input(format!("{} cannot be written: {why}", plan_file.display())))?;
+    let source =
+        plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
+    load_data(&plan, shown)?;
+    let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
+    let board = Board::new();
+    let mut processes = Processes::start(&plan, Files { program, plan: plan_file, logs })?;
+    processes.wait_until_ready(&stop)?;
+    board.note(NoteKind::Back, format!("{} workers are ready", plan.workers.len()));
+    let reporter = Reporter::start(processes.controller()?, board.clone())?;
+    let view = View::start(shown, title(&plan), board.clone());
+    let done = match plan.load.as_ref().zip(source) {
+        Some((load, source)) => run_load(&plan, load, source, &mut processes, &board, &stop).map(Some),
+        None => idle(&mut processes, &stop).map(|()| None),
+    };
+    drop(reporter);
+    drop(view);
+    processes.end();
+    match done? {
+        Some((result, tally)) => finish(args, &plan, &result, &tally),
+        None => Ok(()),
+    }
+}
+
+/// The plan, with what the flags say instead.
+fn plan_of(args: &Up) -> Outcome<Plan> {
+    let mut plan = Plan::load(args.plan.as_deref())?;
+    if let Some(out) = &args.out {
+        plan.out.clone_from(out);
+    }
+    if let Some(faults) = &args.faults {
+        let rates: sluice_net::faults::Rates = faults.parse()?;
+        plan.faults = (!rates.is_none()).then(|| faults.clone());
+    }
+    if let Some(load) = &mut plan.load {
+        load.length = args.length.unwrap_or(load.length);
+        if let Some(rate) = args.rate {
+            load.arrivals = match &load.arrivals {
+                Arrivals::Constant(_) => Arrivals::Constant(rate),
+                _ => Arrivals::Poisson(rate),
+            };
+        }
+    }
+    Ok(plan)
+}
+
+/// Logs of an earlier run must not be taken for this one's.
+fn clear(logs: &Path) {
+    let Ok(entries) = std::fs::read_dir(logs) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == "log") {
+            // What cannot be removed is appended to.
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Makes sure that the workers find their data: once, before any of them starts.
+fn load_data(plan: &Plan, shown: Shown) -> Outcome<()> {
+    if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours("rocksdb".to_owned())) {
+        return Ok(());
+    }
+    let data = &plan.rocksdb;
+    let args = RocksArgs {
+        db: data.path.clone(),
+        keys: data.keys,
+        item_bytes: data.item_bytes,
+        ..RocksArgs::default()
+    };
+    let ensured = match shown {
+        Shown::Nothing => args.ensure(&mut progress::Quiet),
+        _ => args.ensure(&mut progress::Shown::new()),
+    };
+    ensured.map_err(Failure::bad_input)
+}
+
+fn title(plan: &Plan) -> String {
+    let mut title = format!("sluice up {}: {}, {} workers", plan.name, plan.policy, plan.workers.len());
+    if plan.dilation > 1 {
+        title += &format!(", dilated x {}", plan.dilation);
+    }
+    if let Some(faults) = &plan.faults {
+        title += &format!(", faults {faults}");
+    }
+    title
+}
+
+/// Without a load a rack runs until it is stopped.
+fn idle(processes: &mut Processes<'_>, stop: &Stop) -> Outcome<()> {
+    while !stop.is_asked() {
+        processes.check()?;
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Runs the load on a thread of its own, and the plan's faults on this one: children die with the thread that
+/// started them.
+fn run_load(
+    plan: &Plan,
+    load: &LoadPlan,
+    source: Source,
+    processes: &mut Processes<'_>,
+    board: &Board,
+    stop: &Stop,
+) -> Outcome<(RunResult, Tally)> {
+    let client = Client::connect(&client_options(plan, processes)?)?;
+    let types = load.mix.iter().filter_map(|(name, _)| plan.type_number(name)).map(TaskType);
+    let started = SystemTime::now();
+    let mut target = LoadTarget::new(client, types.collect());
+    let start = target.start();
+    let mut script = Script::new(&plan.events);
+    let (tally, aborted, end) = thread::scope(|scope| {
+        let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
+        let mut supervised = Ok(());
+        while !running.is_finished() {
+            if supervised.is_ok() {
+                supervised = supervise(processes, &mut script, start, board);
+                if supervised.is_err() {
+                    stop.ask();
+                }
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let end = since(start);
+        let aborted = stop.is_asked();
+        let tally = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"))?;
+        supervised.map(|()| (tally, aborted, end))
+    })?;
+    target.into_client().close()?;
+    let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
+    let run = Run {
+        label: Label::of(plan),
+        load,
+        measured: end.saturating_sub(load.warm_up).min(load.length),
+        aborted,
+        events: script.results(&tally.timeline, load_end),
+        started,
+    };
+    Ok((RunResult::new(run, &tally), tally))
+}
+
+fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
+    let faults = plan.faults.as_ref().map(|text| text.parse()).transpose()?;
+    Ok(ClientOptions {
+        name: "load".to_owned(),
+        dilation: plan.dilation,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "load", rates)),
+        ..ClientOptions::new(processes.controller()?.url())?
+    })
+}
+
+/// One look at processes and schedule.
+fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, board: &Board) -> Outcome<()> {
+    processes.check()?;
+    while let Some((event, step)) = script.next(since(start)) {
+        let now = since(start);
+        match &step {
+            Step::Kill(target) => {
+                processes.kill(target);
+                board.note(NoteKind::Fault, format!("killed {target} with -9"));
+            }
+            Step::Start(target) => {
+                processes.start_again(target)?;
+                board.note(NoteKind::Back, format!("started {target} again"));
+            }
+        }
+        script.did(event, &step, now);
+    }
+    Ok(())
+}
+
+fn since(start: Nanos) -> Duration {
+    Duration::from_nanos(Clock::start().now().since(start).0)
+}
+
+/// Writes and prints a result, and says whether it holds.
+fn finish(args: &Up, plan: &Plan, result: &RunResult, tally: &Tally) -> Outcome<()> {
+    files::write(&plan.out, result, tally)?;
+    if args.output.json {
+        println!("{}", result.to_json());
+    } else {
+        println!("{}", results::summary(result));
+        eprintln!("results and logs are in {}", plan.out.display());
+    }
+    result.verdict().map_err(Failure::with_result_shown)
+}

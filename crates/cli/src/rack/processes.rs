@@ -1,0 +1,272 @@
+//! The processes of a rack: switch, controller if it stands apart, workers.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use sluice_net::rpc::Remote;
+
+use super::ask::{Asker, rack_now};
+use super::child::Child;
+use crate::fail::{Failure, Kind, Outcome};
+use crate::plan::{Plan, ServicePlan, Target, WorkerPlan};
+use crate::stop::Stop;
+
+/// How long a rack may take to be ready.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+/// How long processes may take to finish what they hold.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// All processes of a rack. Dropping it kills them.
+pub(super) struct Processes<'p> {
+    plan: &'p Plan,
+    files: Files,
+    switch: Option<Child>,
+    controller: Option<Child>,
+    workers: Vec<Option<Child>>,
+    at: Addresses,
+}
+
+/// Which files the processes use.
+pub(super) struct Files {
+    /// This executable.
+    pub(super) program: PathBuf,
+    /// The plan.
+    pub(super) plan: PathBuf,
+    /// Where their logs go.
+    pub(super) logs: PathBuf,
+}
+
+/// Where the rack listens; the same again after a restart.
+#[derive(Clone, Copy, Debug, Default)]
+struct Addresses {
+    switch: Option<SocketAddr>,
+    /// The controller, or the tables if the controller stands apart.
+    beside_switch: Option<SocketAddr>,
+    controller: Option<SocketAddr>,
+}
+
+/// What a switch or a controller says of itself when it listens.
+#[derive(Debug, Deserialize)]
+struct Listening {
+    switch: Option<SocketAddr>,
+    control: SocketAddr,
+}
+
+impl<'p> Processes<'p> {
+    /// Starts all of them.
+    pub(super) fn start(plan: &'p Plan, files: Files) -> Outcome<Self> {
+        let at = Addresses {
+            switch: plan.switch.listen,
+            beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
+            controller: plan.switch.control,
+        };
+        let workers = plan.workers.iter().map(|_| None).collect();
+        let mut rack = Self { plan, files, switch: None, controller: None, workers, at };
+        rack.start_again(&Target::Switch)?;
+        if plan.switch.controller_apart {
+            rack.start_again(&Target::Controller)?;
+        }
+        for worker in &plan.workers {
+            rack.start_again(&Target::Worker(worker.name.clone()))?;
+        }
+        Ok(rack)
+    }
+
+    /// Where the controller is asked.
+    pub(super) fn controller(&self) -> Outcome<Remote> {
+        let at = self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))?;
+        Ok(Remote::new(&at.to_string(), None)?)
+    }
+
+    /// Starts one process, for the first time or again.
+    pub(super) fn start_again(&mut self, target: &Target) -> Outcome<()> {
+        match target {
+            Target::Switch => self.start_switch(),
+            Target::Controller => self.start_controller(),
+            Target::Worker(name) => self.start_worker(name),
+        }
+    }
+
+    /// Kills one process with -9.
+    pub(super) fn kill(&mut self, target: &Target) {
+        let child = match target {
+            Target::Switch => self.switch.take(),
+            Target::Controller => self.controller.take(),
+            Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
+        };
+        if let Some(mut child) = child {
+            child.kill();
+        }
+    }
+
+    /// Whether all that should run do.
+    pub(super) fn check(&mut self) -> Outcome<()> {
+        self.all().try_for_each(Child::check)
+    }
+
+    /// Waits until the switch has all workers and serves all slices: by asking, again and again.
+    pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
+        let asker = Asker::new(self.controller()?)?;
+        let patience = Instant::now() + READY_PATIENCE;
+        loop {
+            self.check()?;
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped by a signal before the rack was ready"));
+            }
+            let open = asker.status().map_or(0, |status| {
+                let rack = rack_now(&status);
+                if rack.up { rack.workers.iter().filter(|worker| worker.phase == "open").count() } else { 0 }
+            });
+            if open >= self.plan.workers.len() {
+                return Ok(());
+            }
+            if Instant::now() > patience {
+                let (all, logs) = (self.plan.workers.len(), self.files.logs.display());
+                let s = READY_PATIENCE.as_secs();
+                return Err(Failure::broken(format!(
+                    "only {open} of {all} workers joined in {s} s; see {logs}"
+                )));
+            }
+            thread::sleep(ASK_EVERY);
+        }
+    }
+
+    /// Ends all of them: first the workers, which finish what they hold, then what they need for that.
+    pub(super) fn end(mut self) {
+        let patience = Instant::now() + END_PATIENCE;
+        end_all(self.workers.iter_mut().flatten(), patience);
+        end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Child> {
+        self.switch.iter_mut().chain(&mut self.controller).chain(self.workers.iter_mut().flatten())
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.plan.workers.iter().position(|worker| worker.name == name)
+    }
+
+    fn start_switch(&mut self) -> Outcome<()> {
+        let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--state".to_owned(), path(&self.plan.state)]);
+        args.extend(["--listen".to_owned(), text_or_any(self.at.switch)]);
+        args.extend(["--control".to_owned(), text_or_any(self.at.beside_switch)]);
+        if let Some(faults) = &self.plan.faults {
+            args.extend(["--faults".to_owned(), faults.clone()]);
+        }
+        let (child, listening) = self.start_listener("switch", args)?;
+        self.at.switch = listening.switch;
+        self.at.beside_switch = Some(listening.control);
+        if !self.plan.switch.controller_apart {
+            self.at.controller = Some(listening.control);
+        }
+        self.switch = Some(child);
+        Ok(())
+    }
+
+    fn start_controller(&mut self) -> Outcome<()> {
+        let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--tables".to_owned(), text_or_any(self.at.beside_switch)]);
+        args.extend(["--control".to_owned(), text_or_any(self.at.controller)]);
+        let (child, listening) = self.start_listener("controller", args)?;
+        self.at.controller = Some(listening.control);
+        self.controller = Some(child);
+        Ok(())
+    }
+
+    /// Starts a process that says on stdout where it listens.
+    fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
+        let mut child = self.start_child(name, args)?;
+        let line = child.first_line()?;
+        let listening = serde_json::from_str(&line).map_err(|why| {
+            Failure::broken(format!("{name} does not say where it listens ({why}): {line}"))
+        })?;
+        Ok((child, listening))
+    }
+
+    fn start_worker(&mut self, name: &str) -> Outcome<()> {
+        let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
+        let worker = &self.plan.workers[place];
+        let child = self.start_child(&format!("worker {name}"), self.worker_args(worker)?)?;
+        self.workers[place] = Some(child);
+        Ok(())
+    }
+
+    fn start_child(&self, name: &str, mut args: Vec<String>) -> Outcome<Child> {
+        // Before a `--`, behind which everything belongs to a program of the user's.
+        args.splice(1..1, ["--parent".to_owned(), std::process::id().to_string()]);
+        Child::start(name, &self.files.program, &args, &self.files.logs)
+    }
+
+    fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
+        let controller =
+            self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))?;
+        let mut common: Vec<String> = [
+            ("--controller", controller.to_string()),
+            ("--name", worker.name.clone()),
+            ("--slice", worker.slice.clone()),
+            ("--quota", worker.quota.to_string()),
+            ("--dilate", self.plan.dilation.to_string()),
+            ("--seed", self.plan.seed.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.to_owned(), value])
+        .collect();
+        if let Some(core) = worker.pin {
+            common.extend(["--pin".to_owned(), core.to_string()]);
+        }
+        if let Some(faults) = worker.faults.as_ref().or(self.plan.faults.as_ref()) {
+            common.extend(["--faults".to_owned(), faults.clone()]);
+        }
+        let mut args = vec!["worker".to_owned()];
+        match &worker.service {
+            ServicePlan::Ours(service) => {
+                args.push(service.clone());
+                args.extend(self.service_args(service));
+                args.extend(common);
+            }
+            ServicePlan::Program { exec, args: own } => {
+                args.extend(["--exec".to_owned(), path(exec), "--".to_owned()]);
+                args.extend(own.iter().cloned());
+                args.extend(common);
+            }
+        }
+        Ok(args)
+    }
+
+    fn service_args(&self, service: &str) -> Vec<String> {
+        let data = &self.plan.rocksdb;
+        if service != "rocksdb" {
+            return Vec::new();
+        }
+        let (keys, item_bytes) = (data.keys.to_string(), data.item_bytes.to_string());
+        [("--db", path(&data.path)), ("--keys", keys), ("--item-bytes", item_bytes)]
+            .into_iter()
+            .flat_map(|(flag, value)| [flag.to_owned(), value])
+            .collect()
+    }
+}
+
+fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant) {
+    let mut children: Vec<&mut Child> = children.collect();
+    children.iter().for_each(|child| child.ask_to_end());
+    for child in &mut children {
+        if !child.has_ended_by(patience) {
+            child.kill();
+        }
+    }
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// An address that is known already, or one on the loopback that the kernel chooses.
+fn text_or_any(at: Option<SocketAddr>) -> String {
+    at.map_or_else(|| "127.0.0.1:0".to_owned(), |at| at.to_string())
+}

@@ -1,0 +1,95 @@
+//! The one table printer: columns as wide as they must be, numbers to the right.
+
+use std::fmt;
+
+/// A table of text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub(crate) fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
+        Self { rows: vec![headings.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column| {
+            let cells = self.rows.iter().filter_map(move |row| row.get(column));
+            cells.map(|cell: &String| cell.chars().count()).max().unwrap_or(0)
+        };
+        (0..columns).map(width).collect()
+    }
+
+    /// Whether all cells of a column but its heading are numbers, with or without a unit.
+    fn is_numeric(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
+        cells.peek().is_some() && cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        let numeric: Vec<bool> = (0..widths.len()).map(|column| self.is_numeric(column)).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let width = widths[column];
+                let gap = if column == 0 { "" } else { "  " };
+                line += &if numeric[column] {
+                    format!("{gap}{cell:>width$}")
+                } else {
+                    format!("{gap}{cell:<width$}")
+                };
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A time in the unit that suits it, three digits or so.
+pub(crate) fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{} us", digits(ns / 1e3)),
+        ns if ns < 1e9 => format!("{} ms", digits(ns / 1e6)),
+        ns => format!("{} s", digits(ns / 1e9)),
+    }
+}
+
+/// A number with about three digits.
+pub(crate) fn digits(number: f64) -> String {
+    match number.abs() {
+        size if size < 10.0 => format!("{number:.2}"),
+        size if size < 100.0 => format!("{number:.1}"),
+        _ => format!("{number:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_left_and_numbers_right() {
+        let mut table = Table::new(["type", "p99"]);
+        table.row(["get", "1.25 ms"]);
+        table.row(["scan", "12.5 ms"]);
+        assert_eq!(table.to_string(), "type      p99\nget   1.25 ms\nscan  12.5 ms\n");
+    }
+
+    #[test]
+    fn a_time_is_shown_in_the_unit_that_suits_it() {
+        let shown: Vec<String> = [7.0, 1_500.0, 12_345_678.0, 2e9].map(time).to_vec();
+        assert_eq!(shown, ["7 ns", "1.50 us", "12.3 ms", "2.00 s"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! What is seen of a run while it lasts: a live view on a terminal, a line a second elsewhere, or nothing.
+
+mod draw;
+mod plain;
+mod terminal;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::board::Board;
+
+/// How often the live view is drawn anew.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing at all.
+    Nothing,
+    /// A line a second.
+    Lines,
+    /// The whole screen.
+    Screen,
+}
+
+impl Shown {
+    /// The screen if there is one and it is not to stay quiet; stdout stays free for the result.
+    pub(crate) fn fitting(quiet: bool) -> Self {
+        let stderr = std::io::stderr();
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        match (quiet, stderr.is_terminal() && !dumb) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Screen,
+            (false, false) => Self::Lines,
+        }
+    }
+}
+
+/// A view that is shown until it is dropped.
+pub(crate) struct View {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl View {
+    /// Shows `board` from now on; `title` says what runs.
+    pub(crate) fn start(shown: Shown, title: String, board: Board) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let show = move || match shown {
+            Shown::Nothing => {}
+            Shown::Lines => plain::show(&title, &board, &seen),
+            Shown::Screen => screen(&title, &board, &seen),
+        };
+        Self { over, thread: Some(thread::spawn(show)) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A view that panicked has nothing more to show; the run's result matters.
+            thread.join().ok();
+        }
+    }
+}
+
+/// The live view; lines if the terminal will not have it.
+fn screen(title: &str, board: &Board, over: &AtomicBool) {
+    let Ok(mut terminal) = terminal::Screen::open() else { return plain::show(title, board, over) };
+    while !over.load(Ordering::Relaxed) {
+        let known = board.known();
+        if terminal.draw(|frame| draw::draw(frame, title, &known)).is_err() {
+            return;
+        }
+        thread::sleep(DRAW_EVERY);
+    }
+}
