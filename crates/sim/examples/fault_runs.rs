@@ -14,14 +14,10 @@ fn main() -> ExitCode {
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let many = run_many(first..first.saturating_add(count), threads, |_| true);
-    match many.broken {
-        Some(broken) => {
-            println!("found after {} runs: {broken}", many.runs);
-            ExitCode::FAILURE
-        }
-        None => {
-            println!("nothing found in {} runs: {:?}", many.runs, many.tally);
-            ExitCode::SUCCESS
-        }
+    if let Some(broken) = many.broken {
+        println!("found after {} runs: {broken}", many.runs);
+        return ExitCode::FAILURE;
     }
+    println!("nothing found in {} runs: {:?}", many.runs, many.tally);
+    ExitCode::SUCCESS
 }
