@@ -7,8 +7,8 @@
 pub mod client;
 pub mod clock;
 pub mod controller;
-mod error;
 pub mod epoch;
+mod error;
 pub mod faults;
 pub mod hold;
 mod identity;

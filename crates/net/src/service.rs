@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use sluice_wire::{Attempt, Nanos, TaskId, TaskType};
+use sluice_wire::{Nanos, TaskId, TaskType};
 
 /// The code that a worker runs for each task.
 pub trait Service: Send {
@@ -30,6 +30,32 @@ impl<S: Service + ?Sized> Service for Box<S> {
     }
 }
 
+/// A service made of a function, for tasks of one type.
+pub fn service_fn<F>(task_type: TaskType, serve: F) -> impl Service
+where
+    F: FnMut(Task<'_>, &mut Vec<u8>) -> Result<(), ServiceError> + Send,
+{
+    FnService { task_type, serve }
+}
+
+struct FnService<F> {
+    task_type: TaskType,
+    serve: F,
+}
+
+impl<F> Service for FnService<F>
+where
+    F: FnMut(Task<'_>, &mut Vec<u8>) -> Result<(), ServiceError> + Send,
+{
+    fn types(&self) -> Vec<TaskType> {
+        vec![self.task_type]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        (self.serve)(task, reply)
+    }
+}
+
 /// One task, as its service sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
@@ -39,8 +65,6 @@ pub struct Task<'a> {
     pub task_type: TaskType,
     /// The task's name; the same for a repeat.
     pub id: TaskId,
-    /// Which try of the task arrived first at this worker.
-    pub attempt: Attempt,
     /// The longest answer that fits one packet, in bytes.
     pub reply_max: usize,
     held: &'a Cell<Nanos>,
@@ -50,7 +74,14 @@ impl<'a> Task<'a> {
     /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
     pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
         let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
-        Self { bytes, task_type, id, attempt: Attempt(1), reply_max, held }
+        Self { bytes, task_type, id, reply_max, held }
+    }
+
+    /// The same task under its own name.
+    #[must_use]
+    pub const fn called(mut self, id: TaskId) -> Self {
+        self.id = id;
+        self
     }
 
     /// Keeps the worker busy for `span` after `serve` returns, while it still takes packets.

@@ -1,0 +1,213 @@
+//! How a task's one outcome reaches whoever submitted it.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use sluice_host::client as host;
+use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
+use tokio::sync::oneshot;
+
+pub use sluice_host::client::{RefusedWhy, UnknownWhy};
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The task, if it was ever sent.
+    pub task: Option<TaskId>,
+    /// How many attempts were sent.
+    pub attempts: u16,
+    /// When it ended, on the clock of [`crate::clock::Clock`]: a reply's arrival as the kernel stamped it.
+    pub at: Nanos,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a task: exactly one of three.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A worker ran it and answered.
+    Reply(Answer),
+    /// No attempt can have run.
+    Refused(RefusedWhy),
+    /// It may have run.
+    Unknown(UnknownWhy),
+}
+
+/// A worker's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What the service wrote, or said of its failure.
+    pub bytes: Vec<u8>,
+    /// Whether the service failed or panicked.
+    pub failed: bool,
+    /// Who ran it.
+    pub worker: WorkerId,
+    /// Time in the switch's queue.
+    pub switch_wait: Nanos,
+    /// Time from arrival at the worker to the start of service.
+    pub worker_wait: Nanos,
+    /// Service time.
+    pub service: Nanos,
+}
+
+impl Answer {
+    fn new(reply: &Reply, bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.to_vec(),
+            failed: reply.status == ReplyStatus::Failed,
+            worker: reply.worker,
+            switch_wait: Nanos(reply.switch_wait_ns.into()),
+            worker_wait: Nanos(reply.worker_wait_ns.into()),
+            service: Nanos(reply.service_ns.into()),
+        }
+    }
+}
+
+impl Outcome {
+    /// The library's outcome of a state machine's; `bytes` are the reply's, if it is one.
+    pub(super) fn new(outcome: &host::Outcome, bytes: &[u8]) -> Self {
+        match outcome {
+            host::Outcome::Reply(reply) => Self::Reply(Answer::new(reply, bytes)),
+            host::Outcome::Refused(why) => Self::Refused(*why),
+            host::Outcome::Unknown(why) => Self::Unknown(*why),
+        }
+    }
+
+    /// A successful reply's bytes.
+    pub fn done(&self) -> Option<&[u8]> {
+        match self {
+            Self::Reply(answer) if !answer.failed => Some(&answer.bytes),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reply(answer) if answer.failed => {
+                write!(f, "the service failed: {}", String::from_utf8_lossy(&answer.bytes))
+            }
+            Self::Reply(answer) => write!(f, "{} bytes", answer.bytes.len()),
+            Self::Refused(RefusedWhy::Rejected(reason)) => write!(f, "refused: {reason:?}"),
+            Self::Refused(RefusedWhy::NeverSent) => f.write_str("refused: never sent"),
+            Self::Unknown(UnknownWhy::Deadline) => f.write_str("unknown: the deadline passed"),
+            Self::Unknown(UnknownWhy::ReplyGone) => f.write_str("unknown: it ran, but its reply is gone"),
+        }
+    }
+}
+
+/// A task that was submitted. Wait for it as a thread ([`Pending::wait`]) or as a future.
+///
+/// Dropping it does not take the task back.
+#[derive(Debug)]
+#[must_use = "the outcome is lost otherwise"]
+pub struct Pending(oneshot::Receiver<Ended>);
+
+impl Pending {
+    /// Blocks until the task ends; that is at its deadline at the latest. Not for use inside an async runtime.
+    pub fn wait(self) -> Ended {
+        self.0.blocking_recv().unwrap_or_else(|_| never_sent())
+    }
+}
+
+impl Future for Pending {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        Pin::new(&mut self.0).poll(context).map(|ended| ended.unwrap_or_else(|_| never_sent()))
+    }
+}
+
+/// What a callback is.
+pub(super) type Callback = Box<dyn FnOnce(Ended) + Send>;
+
+/// Tells a submitter the outcome of one task, exactly once: a teller that is dropped tells that too.
+pub(super) struct Teller {
+    to: Option<To>,
+    sent: bool,
+}
+
+enum To {
+    Pending(oneshot::Sender<Ended>),
+    Callback(Callback),
+}
+
+impl Teller {
+    pub(super) fn pending() -> (Self, Pending) {
+        let (sender, receiver) = oneshot::channel();
+        (Self { to: Some(To::Pending(sender)), sent: false }, Pending(receiver))
+    }
+
+    pub(super) fn callback(callback: Callback) -> Self {
+        Self { to: Some(To::Callback(callback)), sent: false }
+    }
+
+    /// From now on the task may run.
+    pub(super) const fn sent(&mut self) {
+        self.sent = true;
+    }
+
+    pub(super) fn tell(mut self, ended: Ended) {
+        self.say(ended);
+    }
+
+    fn say(&mut self, ended: Ended) {
+        match self.to.take() {
+            // Whoever dropped the `Pending` does not want to know.
+            Some(To::Pending(sender)) => drop(sender.send(ended)),
+            Some(To::Callback(callback)) => call(callback, ended),
+            None => {}
+        }
+    }
+}
+
+/// A callback that panics must not take the packet thread along.
+fn call(callback: Callback, ended: Ended) {
+    if catch_unwind(AssertUnwindSafe(|| callback(ended))).is_err() {
+        tracing::error!("a task's callback panicked");
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        let unknown = Outcome::Unknown(UnknownWhy::Deadline);
+        let ended = if self.sent { Ended { outcome: unknown, ..never_sent() } } else { never_sent() };
+        self.say(ended);
+    }
+}
+
+fn never_sent() -> Ended {
+    Ended { task: None, attempts: 0, at: Nanos(0), outcome: Outcome::Refused(RefusedWhy::NeverSent) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_teller_that_is_dropped_says_whether_the_task_may_have_run() {
+        let (teller, pending) = Teller::pending();
+        drop(teller);
+        assert_eq!(pending.wait().outcome, Outcome::Refused(RefusedWhy::NeverSent));
+
+        let (mut teller, pending) = Teller::pending();
+        teller.sent();
+        drop(teller);
+        assert_eq!(pending.wait().outcome, Outcome::Unknown(UnknownWhy::Deadline));
+    }
+
+    #[test]
+    fn a_callback_is_called_once_and_may_panic() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let teller = Teller::callback(Box::new(move |ended| {
+            sender.send(ended.attempts).expect("the test listens");
+            panic!("as services do");
+        }));
+        teller.tell(Ended { attempts: 7, ..never_sent() });
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [7]);
+    }
+}

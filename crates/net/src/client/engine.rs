@@ -1,0 +1,429 @@
+//! The client's packet thread: one socket, the state machine, and the tasks that wait to be sent.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use sluice_control::ClientHello;
+use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome as HostOutcome, Submission};
+use sluice_wire::{Endpoint, Nanos, Packet, TaskType, encode, parse};
+
+use super::ended::{Ended, Outcome, RefusedWhy, Teller};
+use super::room::{LANES, lane};
+use super::{ClientReport, Shared};
+use crate::NetError;
+use crate::clock::Clock;
+use crate::payloads::{Payloads, received};
+use crate::registrar::{ClientRegistrar, RegistrarEvent};
+use crate::udp::{Outbox, Socket, Wait};
+
+/// How often tasks that wait to be sent are looked through for deadlines that passed.
+const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);
+/// How often the controller is told the oldest outstanding task.
+const FLOOR_EVERY: Nanos = Nanos::from_millis(50);
+/// How long a client that ends waits for the controller to let it go.
+const LEAVE_PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// What the application's threads ask of the packet thread.
+pub(super) enum Command {
+    Task(Task),
+    Report(tokio::sync::oneshot::Sender<ClientReport>),
+    /// End once every task has its outcome.
+    Close,
+    /// End now.
+    Abort,
+}
+
+/// A task that holds a place in its lane.
+pub(super) struct Task {
+    pub(super) of: TaskType,
+    pub(super) bytes: Vec<u8>,
+    pub(super) deadline: Nanos,
+    pub(super) retry: bool,
+    pub(super) teller: Teller,
+}
+
+/// How registration goes, told to whoever waits for the first.
+pub(super) enum Joining {
+    Joined,
+    Waiting(String),
+    Refused(String),
+}
+
+/// The thread's state.
+pub(super) struct Engine {
+    socket: Socket,
+    client: Client,
+    settings: ClientSettings,
+    clock: Clock,
+    registrar: ClientRegistrar,
+    left: bool,
+    floor_at: Nanos,
+    shared: Arc<Shared>,
+    joining: Option<Sender<Joining>>,
+    said: String,
+    lanes: Vec<Lane>,
+    waiting: usize,
+    expire_at: Nanos,
+    actions: Vec<Action>,
+    effects: Effects,
+    closing: bool,
+    aborted: bool,
+}
+
+#[derive(Default)]
+struct Lane {
+    tasks: VecDeque<Task>,
+    /// Nothing has changed since its first task was pushed back.
+    stuck: bool,
+}
+
+/// What the engine is made of.
+pub(super) struct Parts {
+    pub(super) socket: Socket,
+    pub(super) settings: ClientSettings,
+    pub(super) registrar: ClientRegistrar,
+    pub(super) hello: ClientHello,
+    pub(super) shared: Arc<Shared>,
+    pub(super) joining: Sender<Joining>,
+}
+
+impl Engine {
+    pub(super) fn new(parts: Parts) -> Self {
+        Self {
+            client: Client::new(parts.hello.incarnation, parts.hello.floor),
+            clock: Clock::start(),
+            left: false,
+            floor_at: Nanos(0),
+            joining: Some(parts.joining),
+            said: String::new(),
+            lanes: (0..LANES).map(|_| Lane::default()).collect(),
+            waiting: 0,
+            expire_at: Nanos(0),
+            actions: Vec::new(),
+            effects: Effects::new(parts.settings.outstanding_max as usize),
+            closing: false,
+            aborted: false,
+            socket: parts.socket,
+            settings: parts.settings,
+            registrar: parts.registrar,
+            shared: parts.shared,
+        }
+    }
+
+    /// Works until it is closed, or the socket fails.
+    pub(super) fn run(mut self) -> Result<ClientReport, NetError> {
+        let worked = self.work();
+        self.shared.room.close();
+        self.client.tick(Nanos(u64::MAX), &self.settings, &mut self.actions);
+        self.perform(Nanos(0), &[]);
+        self.shared.over.store(true, Ordering::SeqCst);
+        self.shared.drain();
+        worked.and_then(|()| self.leave()).map(|()| self.report())
+    }
+
+    fn leave(&mut self) -> Result<(), NetError> {
+        self.registrar.leave();
+        let give_up = self.clock.now() + LEAVE_PATIENCE;
+        while !self.left && self.clock.now() < give_up {
+            self.socket.receive(Wait::Until(give_up))?;
+            self.take_registrations();
+        }
+        Ok(())
+    }
+
+    fn work(&mut self) -> Result<(), NetError> {
+        loop {
+            self.socket.receive(self.wait())?;
+            self.take_packets();
+            self.take_refusals();
+            self.take_registrations();
+            self.take_commands();
+            let now = self.clock.now();
+            self.client.tick(now, &self.settings, &mut self.actions);
+            self.perform(now, &[]);
+            self.send_waiting();
+            self.tell_floor(now);
+            let idle = self.client.outstanding() == 0 && self.waiting == 0;
+            if self.aborted || (self.closing && idle) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait(&self) -> Wait {
+        let expire = (self.waiting > 0).then_some(self.expire_at);
+        let until = [self.client.deadline(), expire].into_iter().flatten().min();
+        until.map_or(Wait::Forever, Wait::Until)
+    }
+
+    fn take_packets(&mut self) {
+        let now = self.clock.now();
+        for index in 0..self.socket.len() {
+            let (inbox, outbox) = self.socket.split();
+            let datagram = inbox.datagram(index);
+            let Ok((packet, body)) = parse(datagram.bytes) else {
+                self.effects.unreadable += 1;
+                continue;
+            };
+            let bytes = match &packet {
+                Packet::Reply(reply) => received(&reply.payload, body),
+                _ => Some(&[][..]),
+            };
+            let Some(bytes) = bytes else {
+                self.effects.unreadable += 1;
+                continue;
+            };
+            self.client.packet(now, &self.settings, &packet, &mut self.actions);
+            let to = self.client.switch();
+            self.effects.perform(&mut self.actions, to, outbox, datagram.received, bytes);
+        }
+        self.after_effects();
+    }
+
+    fn take_refusals(&mut self) {
+        let Some(switch) = self.client.switch() else { return };
+        if self.socket.outbox().refused().any(|peer| peer == switch) {
+            let now = self.clock.now();
+            self.client.refused(now, &self.settings, &mut self.actions);
+            self.perform(now, &[]);
+        }
+    }
+
+    fn take_registrations(&mut self) {
+        while let Some(event) = self.registrar.try_next() {
+            let now = self.clock.now();
+            match event {
+                RegistrarEvent::Granted(grant) => {
+                    self.client.grant(now, &self.settings, host_grant(grant), &mut self.actions);
+                    self.perform(now, &[]);
+                    self.unstick();
+                    self.tell(Joining::Joined);
+                    self.joining = None;
+                }
+                RegistrarEvent::Wait { why, .. } | RegistrarEvent::Lost { why } => {
+                    self.tell(Joining::Waiting(why));
+                }
+                RegistrarEvent::Refused { why } => self.tell(Joining::Refused(why)),
+                RegistrarEvent::Left { .. } => self.left = true,
+            }
+        }
+    }
+
+    /// Says how registration goes: to whoever waits for it, else to the log, once.
+    fn tell(&mut self, joining: Joining) {
+        match (&self.joining, joining) {
+            // Whoever gave up waiting drops the client, which ends this thread.
+            (Some(waiter), joining) => drop(waiter.send(joining)),
+            (None, Joining::Joined) => self.said.clear(),
+            (None, Joining::Waiting(why)) => {
+                if self.said != why {
+                    tracing::info!("registration waits: {why}");
+                    self.said = why;
+                }
+            }
+            (None, Joining::Refused(why)) => tracing::warn!("registration refused: {why}"),
+        }
+    }
+
+    fn take_commands(&mut self) {
+        while let Some(command) = self.shared.commands.pop() {
+            match command {
+                Command::Task(task) => {
+                    self.waiting += 1;
+                    self.lanes[lane(task.of)].tasks.push_back(task);
+                }
+                Command::Report(to) => drop(to.send(self.report())),
+                Command::Close => self.closing = true,
+                Command::Abort => self.aborted = true,
+            }
+        }
+    }
+
+    /// Sends what the state machine takes, lane by lane, and ends what waited past its deadline.
+    fn send_waiting(&mut self) {
+        if self.waiting == 0 {
+            return;
+        }
+        let now = self.clock.now();
+        for index in 0..LANES {
+            while let Some(task) = self.lanes[index].next_to_send() {
+                if let Some(task) = self.submit(now, task) {
+                    let lane = &mut self.lanes[index];
+                    lane.tasks.push_front(task);
+                    lane.stuck = true;
+                } else {
+                    self.waiting -= 1;
+                    self.shared.room.give(index);
+                }
+            }
+        }
+        if now >= self.expire_at {
+            self.expire_at = now + EXPIRE_EVERY;
+            self.expire(now);
+        }
+    }
+
+    /// Gives a task to the state machine, or back.
+    fn submit(&mut self, now: Nanos, mut task: Task) -> Option<Task> {
+        let Some(payload) = self.effects.payloads.keep(&task.bytes) else { return Some(task) };
+        let tag = self.effects.tellers.next_tag();
+        let submission =
+            Submission { task_type: task.of, payload, deadline: task.deadline, retry: task.retry, tag };
+        if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
+            self.effects.payloads.release(payload.handle);
+            return Some(task);
+        }
+        task.teller.sent();
+        self.effects.tellers.put(tag, task.teller);
+        self.perform(now, &[]);
+        None
+    }
+
+    fn expire(&mut self, now: Nanos) {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            let before = lane.tasks.len();
+            // A teller that is dropped unsent says just that.
+            lane.tasks.retain(|task| task.deadline > now);
+            let gone = before - lane.tasks.len();
+            self.waiting -= gone;
+            (0..gone).for_each(|_| self.shared.room.give(index));
+        }
+    }
+
+    fn perform(&mut self, at: Nanos, bytes: &[u8]) {
+        let to = self.client.switch();
+        self.effects.perform(&mut self.actions, to, self.socket.outbox(), at, bytes);
+        self.after_effects();
+    }
+
+    fn after_effects(&mut self) {
+        if std::mem::take(&mut self.effects.renew) {
+            self.registrar.renew_now();
+        }
+        if std::mem::take(&mut self.effects.ended) {
+            self.unstick();
+        }
+    }
+
+    fn unstick(&mut self) {
+        for lane in &mut self.lanes {
+            lane.stuck = false;
+        }
+    }
+
+    /// Looking for the oldest task takes time in proportion to their number: not each time round.
+    fn tell_floor(&mut self, now: Nanos) {
+        if now >= self.floor_at {
+            self.floor_at = now + FLOOR_EVERY;
+            self.registrar.set_floor(self.client.floor());
+        }
+    }
+
+    fn report(&self) -> ClientReport {
+        ClientReport {
+            tasks: self.client.stats(),
+            outstanding: self.client.outstanding(),
+            waiting: self.waiting,
+            unreadable: self.effects.unreadable,
+            socket: self.socket.counts(),
+        }
+    }
+}
+
+impl Lane {
+    fn next_to_send(&mut self) -> Option<Task> {
+        if self.stuck { None } else { self.tasks.pop_front() }
+    }
+}
+
+/// What the state machine's actions do to the world.
+struct Effects {
+    payloads: Payloads,
+    tellers: Tellers,
+    unreadable: u64,
+    renew: bool,
+    ended: bool,
+}
+
+impl Effects {
+    fn new(outstanding_max: usize) -> Self {
+        Self {
+            payloads: Payloads::new(outstanding_max),
+            tellers: Tellers::default(),
+            unreadable: 0,
+            renew: false,
+            ended: false,
+        }
+    }
+
+    /// Does all of `actions`. `bytes` are those of the reply that caused them, which arrived at `at`.
+    fn perform(
+        &mut self,
+        actions: &mut Vec<Action>,
+        switch: Option<Endpoint>,
+        outbox: &mut Outbox,
+        at: Nanos,
+        bytes: &[u8],
+    ) {
+        for action in actions.drain(..) {
+            match action {
+                Action::ToSwitch(submit) => {
+                    let Some(switch) = switch else { continue };
+                    let body = self.payloads.body(&submit.payload);
+                    outbox.send_with(switch, |out| encode(&Packet::Submit(submit), body, out).unwrap_or(0));
+                }
+                Action::Done { tag, task, attempts, outcome } => {
+                    self.ended = true;
+                    let sent = !matches!(outcome, HostOutcome::Refused(RefusedWhy::NeverSent));
+                    let outcome = Outcome::new(&outcome, bytes);
+                    if let Some(teller) = self.tellers.take(tag) {
+                        teller.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
+                    }
+                }
+                Action::Release(handle) => self.payloads.release(handle),
+                Action::Renew => self.renew = true,
+            }
+        }
+    }
+}
+
+/// The tellers of the tasks that were sent, by tag.
+#[derive(Default)]
+struct Tellers {
+    tellers: Vec<Option<Teller>>,
+    free: Vec<u64>,
+}
+
+impl Tellers {
+    /// The tag that the next [`Tellers::put`] has to use.
+    fn next_tag(&self) -> u64 {
+        self.free.last().copied().unwrap_or(self.tellers.len() as u64)
+    }
+
+    fn put(&mut self, tag: u64, teller: Teller) {
+        if self.free.pop().is_none() {
+            self.tellers.push(None);
+        }
+        self.tellers[tag as usize] = Some(teller);
+    }
+
+    fn take(&mut self, tag: u64) -> Option<Teller> {
+        let teller = self.tellers.get_mut(tag as usize)?.take()?;
+        self.free.push(tag);
+        Some(teller)
+    }
+}
+
+fn host_grant(grant: sluice_control::ClientGrant) -> ClientGrant {
+    ClientGrant {
+        client: grant.client,
+        key: grant.key,
+        epoch: grant.epoch,
+        switch: grant.switch,
+        replay_cells: grant.replay_cells,
+        slices: grant.slices,
+        shares: grant.shares,
+    }
+}

@@ -1,0 +1,413 @@
+//! The client library: `connect`, `submit`, and each task ends in exactly one of three outcomes.
+//!
+//! A [`Client`] owns a thread that does nothing but move its packets; any number of threads and async tasks may
+//! submit through one client. When the switch or the client's share of a slice is full, `submit` waits: that is
+//! how the application is pushed back. No async runtime is needed, and any may be used.
+
+mod ended;
+mod engine;
+mod room;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::panic;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::SegQueue;
+use sluice_control::ClientHello;
+use sluice_host::client::{ClientSettings, ClientStats};
+use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TaskType};
+
+pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
+
+use crate::NetError;
+use crate::clock::Clock;
+use crate::faults::FaultPlan;
+use crate::pin::pin_thread;
+use crate::registrar::ClientRegistrar;
+use crate::rpc::Remote;
+use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker};
+use ended::Teller;
+use engine::{Command, Engine, Joining, Parts, Task};
+use room::{Place, Room, lane};
+
+/// How a client is set up. [`ClientOptions::new`] gives the defaults.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// Where the controller is.
+    pub controller: Remote,
+    /// The client's name: unique among those that live.
+    pub name: String,
+    /// The address by which switch and workers reach this client; port 0 lets the kernel choose.
+    pub listen: SocketAddr,
+    /// How long to wait for the first registration.
+    pub patience: Duration,
+    /// Times of the network, multiplied: for dilated runs.
+    pub dilation: u32,
+    /// The longest packet, in bytes of UDP payload.
+    pub datagram_max: usize,
+    /// How the packet thread waits.
+    pub waiting: Waiting,
+    /// The core of the packet thread.
+    pub pin: Option<usize>,
+    /// What goes wrong on purpose.
+    pub faults: FaultPlan,
+}
+
+impl ClientOptions {
+    /// A client on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a URL).
+    ///
+    /// # Errors
+    /// [`NetError::Address`] if that is no address.
+    pub fn new(controller: &str) -> Result<Self, NetError> {
+        Ok(Self {
+            controller: Remote::new(controller, None)?,
+            name: format!("client-{}", std::process::id()),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            patience: Duration::from_secs(5),
+            dilation: 1,
+            datagram_max: DATAGRAM_BYTES,
+            waiting: Waiting::default(),
+            pin: None,
+            faults: FaultPlan::none(),
+        })
+    }
+}
+
+/// What a client counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientReport {
+    /// Tasks, attempts and outcomes.
+    pub tasks: ClientStats,
+    /// Tasks that were sent and have no outcome yet.
+    pub outstanding: usize,
+    /// Tasks that wait to be sent.
+    pub waiting: usize,
+    /// Packets that could not be read, or whose payload was not the one they described.
+    pub unreadable: u64,
+    /// The socket's counters.
+    pub socket: SocketCounts,
+}
+
+/// Why a task was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The share or the switch is full: hold back, and try again later or wait in a blocking submit.
+    #[error("no room for another task of this type now; try again after an outcome")]
+    Busy,
+    /// It does not fit one packet: send less.
+    #[error("{bytes} bytes do not fit a task of at most {most}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest task.
+        most: usize,
+    },
+    /// The client was closed, or its socket failed.
+    #[error("the client is closed")]
+    Closed,
+}
+
+/// A registered client. Dropping it ends outstanding tasks as unknown; [`Client::close`] waits for them.
+pub struct Client {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Result<ClientReport, NetError>>>,
+    clock: Clock,
+    settings: ClientSettings,
+    payload_max: usize,
+}
+
+struct Shared {
+    commands: SegQueue<Command>,
+    room: Room,
+    waker: Waker,
+    /// The packet thread has looked for commands for the last time.
+    over: AtomicBool,
+}
+
+impl Shared {
+    /// Drops the commands that nobody will take: their tasks were never sent, and say so.
+    fn drain(&self) {
+        while self.commands.pop().is_some() {}
+    }
+}
+
+impl Client {
+    /// Registers with the controller and waits until that is done.
+    ///
+    /// # Errors
+    /// [`NetError::NotRegistered`] after [`ClientOptions::patience`], [`NetError::Refused`] when the controller
+    /// will not have this client, and what the socket says.
+    pub fn connect(options: &ClientOptions) -> Result<Self, NetError> {
+        let socket = Socket::bind(
+            options.listen,
+            &SocketOptions {
+                datagram_max: options.datagram_max,
+                waiting: options.waiting,
+                faults: options.faults.clone(),
+                ..SocketOptions::default()
+            },
+        )?;
+        let at = crate::identity::reachable(socket.local())?;
+        let hello = ClientHello {
+            name: options.name.clone(),
+            incarnation: Incarnation(crate::identity::random_bits()?),
+            at,
+            floor: Serial(0),
+            held: None,
+        };
+        let waker = socket.waker();
+        let bell = waker.clone();
+        let registrar =
+            ClientRegistrar::client(options.controller.clone(), hello.clone(), move || bell.wake())?;
+        let shared = Arc::new(Shared {
+            commands: SegQueue::new(),
+            room: Room::new(),
+            waker,
+            over: AtomicBool::new(false),
+        });
+        let (joining, joined) = mpsc::channel();
+        let settings = ClientSettings::dilated(options.dilation.into());
+        let parts = Parts { socket, settings, registrar, hello, shared: Arc::clone(&shared), joining };
+        let thread = start(options.pin, parts)?;
+        let client = Self {
+            shared,
+            thread: Some(thread),
+            clock: Clock::start(),
+            settings,
+            payload_max: options.datagram_max.saturating_sub(HEADER_BYTES),
+        };
+        wait_for_grant(options, &joined).map(|()| client)
+    }
+
+    /// The longest task, in bytes.
+    pub fn payload_max(&self) -> usize {
+        self.payload_max
+    }
+
+    /// A deadline that leaves time for faults: 5 s without dilation.
+    pub fn deadline_default(&self) -> Duration {
+        Duration::from_nanos(self.settings.deadline_default.0)
+    }
+
+    /// Submits a task that is to end within `deadline`; blocks while there is no room. Not for async code.
+    pub fn submit(
+        &self,
+        task_type: TaskType,
+        bytes: &[u8],
+        deadline: Duration,
+    ) -> Result<Pending, SubmitError> {
+        self.check(bytes)?;
+        self.block_for_place(task_type)?;
+        Ok(self.push_pending(task_type, bytes, deadline))
+    }
+
+    /// As [`Client::submit`], for async code: waits for room without blocking a thread.
+    pub async fn submit_async(
+        &self,
+        task_type: TaskType,
+        bytes: &[u8],
+        deadline: Duration,
+    ) -> Result<Pending, SubmitError> {
+        self.check(bytes)?;
+        poll_fn(|context| self.poll_place(task_type, context)).await?;
+        Ok(self.push_pending(task_type, bytes, deadline))
+    }
+
+    /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
+    pub fn try_submit(
+        &self,
+        task_type: TaskType,
+        bytes: &[u8],
+        deadline: Duration,
+    ) -> Result<Pending, SubmitError> {
+        self.check(bytes)?;
+        self.try_place(task_type)?;
+        Ok(self.push_pending(task_type, bytes, deadline))
+    }
+
+    /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not wait
+    /// for anything. Blocks while there is no room; called from a callback, it says [`SubmitError::Busy`] instead.
+    pub fn submit_with(
+        &self,
+        task_type: TaskType,
+        bytes: &[u8],
+        deadline: Duration,
+        callback: impl FnOnce(Ended) + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        self.check(bytes)?;
+        self.block_for_place(task_type)?;
+        self.push(task_type, bytes, deadline, Teller::callback(Box::new(callback)));
+        Ok(())
+    }
+
+    /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then dropped.
+    pub fn try_submit_with(
+        &self,
+        task_type: TaskType,
+        bytes: &[u8],
+        deadline: Duration,
+        callback: impl FnOnce(Ended) + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        self.check(bytes)?;
+        self.try_place(task_type)?;
+        self.push(task_type, bytes, deadline, Teller::callback(Box::new(callback)));
+        Ok(())
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    /// [`SubmitError::Closed`] when the packet thread has ended.
+    pub fn report(&self) -> Result<ClientReport, SubmitError> {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.command(Command::Report(sender));
+        receiver.blocking_recv().map_err(|_| SubmitError::Closed)
+    }
+
+    /// Takes no more tasks, waits until each has its outcome, and leaves the controller.
+    ///
+    /// # Errors
+    /// What ended the packet thread early, if anything did.
+    pub fn close(mut self) -> Result<ClientReport, NetError> {
+        self.shared.room.close();
+        self.command(Command::Close);
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<ClientReport, NetError> {
+        let Some(thread) = self.thread.take() else { return Ok(ClientReport::default()) };
+        thread.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    }
+
+    fn check(&self, bytes: &[u8]) -> Result<(), SubmitError> {
+        let (bytes, most) = (bytes.len(), self.payload_max);
+        if bytes > most { Err(SubmitError::TooLong { bytes, most }) } else { Ok(()) }
+    }
+
+    fn try_place(&self, task_type: TaskType) -> Result<(), SubmitError> {
+        match self.shared.room.take(lane(task_type)) {
+            Place::Taken => Ok(()),
+            Place::Full => Err(SubmitError::Busy),
+            Place::Closed => Err(SubmitError::Closed),
+        }
+    }
+
+    fn poll_place(&self, task_type: TaskType, context: &Context<'_>) -> Poll<Result<(), SubmitError>> {
+        match self.shared.room.take_or_sleep(lane(task_type), context.waker()) {
+            Place::Taken => Poll::Ready(Ok(())),
+            Place::Full => Poll::Pending,
+            Place::Closed => Poll::Ready(Err(SubmitError::Closed)),
+        }
+    }
+
+    fn block_for_place(&self, task_type: TaskType) -> Result<(), SubmitError> {
+        match self.try_place(task_type) {
+            Err(SubmitError::Busy) => {}
+            answer => return answer,
+        }
+        let here = thread::current();
+        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == here.id()) {
+            return Err(SubmitError::Busy);
+        }
+        block_on(here, poll_fn(|context| self.poll_place(task_type, context)))
+    }
+
+    fn push_pending(&self, task_type: TaskType, bytes: &[u8], deadline: Duration) -> Pending {
+        let (teller, pending) = Teller::pending();
+        self.push(task_type, bytes, deadline, teller);
+        pending
+    }
+
+    /// Hands a task that has a place to the packet thread.
+    fn push(&self, task_type: TaskType, bytes: &[u8], deadline: Duration, teller: Teller) {
+        let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
+        let task = Task { of: task_type, bytes: bytes.to_vec(), deadline, retry: true, teller };
+        self.command(Command::Task(task));
+    }
+
+    fn command(&self, command: Command) {
+        self.shared.commands.push(command);
+        self.shared.waker.wake();
+        if self.shared.over.load(Ordering::SeqCst) {
+            self.shared.drain();
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.shared.room.close();
+            self.command(Command::Abort);
+            // Nobody is left to hear how the thread ended.
+            self.join().ok();
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("payload_max", &self.payload_max).finish_non_exhaustive()
+    }
+}
+
+fn start(pin: Option<usize>, parts: Parts) -> Result<JoinHandle<Result<ClientReport, NetError>>, NetError> {
+    let (pinned, is_pinned) = mpsc::channel();
+    let work = move || {
+        // The starter waits for this message; the thread ends with it if the core is not to be had.
+        let answer = pin.map_or(Ok(()), pin_thread);
+        let failed = answer.is_err();
+        pinned.send(answer).ok();
+        if failed { Ok(ClientReport::default()) } else { Engine::new(parts).run() }
+    };
+    let thread = thread::Builder::new()
+        .name("sluice-client".into())
+        .spawn(work)
+        .map_err(|why| NetError::Thread { name: "sluice-client", why })?;
+    match is_pinned.recv() {
+        Ok(answer) => answer.map(|()| thread),
+        Err(_) => Ok(thread),
+    }
+}
+
+fn wait_for_grant(options: &ClientOptions, joined: &mpsc::Receiver<Joining>) -> Result<(), NetError> {
+    let until = Instant::now() + options.patience;
+    let mut why = "no answer".to_owned();
+    loop {
+        match joined.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Joining::Joined) => return Ok(()),
+            Ok(Joining::Waiting(reason)) => why = reason,
+            Ok(Joining::Refused(why)) => return Err(NetError::Refused { why }),
+            Err(_) => {
+                let controller = options.controller.url().to_owned();
+                return Err(NetError::NotRegistered { controller, waited: options.patience, why });
+            }
+        }
+    }
+}
+
+/// Runs a future on this thread, which sleeps in between.
+fn block_on<T>(here: Thread, future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(here)).into();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        thread::park();
+    }
+}

@@ -1,0 +1,159 @@
+//! How the application is pushed back: each task type has a lane with room for so many tasks that wait to be sent.
+//!
+//! A task takes a place in its lane when it is submitted and gives it back when the packet thread sends it. Whoever
+//! finds the lane full registers and sleeps; the packet thread wakes all of them once half of the lane is free, and
+//! pays nothing while nobody sleeps. A slice that is full thereby never holds up tasks for another.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::task::Waker;
+
+use crossbeam_queue::SegQueue;
+use sluice_wire::TaskType;
+
+/// Lanes; types that are equal modulo this share one.
+pub(super) const LANES: usize = 64;
+/// Tasks that may wait in one lane.
+const LANE_TASKS: usize = 256;
+
+/// The lane of a type.
+pub(super) const fn lane(task_type: TaskType) -> usize {
+    task_type.0 as usize % LANES
+}
+
+/// Who may submit now, shared by the application's threads and the packet thread.
+#[derive(Debug)]
+pub(super) struct Room {
+    lanes: [Lane; LANES],
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: AtomicUsize,
+    sleepers: SegQueue<Waker>,
+}
+
+/// The answer to a wish for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is the caller's, to be given back by [`Room::give`].
+    Taken,
+    /// There is none now.
+    Full,
+    /// There will be none any more.
+    Closed,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self { lanes: std::array::from_fn(|_| Lane::default()), closed: AtomicBool::new(false) }
+    }
+
+    /// Takes a place, if there is one.
+    pub(super) fn take(&self, lane: usize) -> Place {
+        if self.is_closed() {
+            return Place::Closed;
+        }
+        let one_more = |waiting| (waiting < LANE_TASKS).then_some(waiting + 1);
+        let taken = self.lanes[lane].waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        if taken.is_ok() { Place::Taken } else { Place::Full }
+    }
+
+    /// Takes a place, or has `waker` called when it is worth trying again.
+    pub(super) fn take_or_sleep(&self, lane: usize, waker: &Waker) -> Place {
+        match self.take(lane) {
+            Place::Full => {}
+            answer => return answer,
+        }
+        self.lanes[lane].sleepers.push(waker.clone());
+        // Either this look sees the place that was just given back, or whoever gives it back sees the sleeper.
+        fence(Ordering::SeqCst);
+        self.take(lane)
+    }
+
+    /// Gives a place back.
+    pub(super) fn give(&self, lane: usize) {
+        let lane = &self.lanes[lane];
+        let waiting = lane.waiting.fetch_sub(1, Ordering::AcqRel) - 1;
+        fence(Ordering::SeqCst);
+        if waiting <= LANE_TASKS / 2 {
+            lane.wake_all();
+        }
+    }
+
+    /// Refuses everyone from now on.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        for lane in &self.lanes {
+            lane.wake_all();
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+impl Lane {
+    fn wake_all(&self) {
+        while let Some(sleeper) = self.sleepers.pop() {
+            sleeper.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn fill(room: &Room, lane: usize) {
+        while room.take(lane) == Place::Taken {}
+    }
+
+    #[test]
+    fn a_full_lane_does_not_hold_up_another() {
+        let room = Room::new();
+        fill(&room, 1);
+        assert_eq!(room.take(1), Place::Full);
+        assert_eq!(room.take(2), Place::Taken);
+    }
+
+    #[test]
+    fn sleepers_are_woken_once_half_of_the_lane_is_free() {
+        let room = Room::new();
+        fill(&room, 0);
+        let woken = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        assert_eq!(room.take_or_sleep(0, &waker), Place::Full);
+        for _ in 1..LANE_TASKS / 2 {
+            room.give(0);
+        }
+        assert_eq!(woken.0.load(Ordering::SeqCst), 0);
+        room.give(0);
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn closing_wakes_sleepers_and_refuses_everyone() {
+        let room = Room::new();
+        fill(&room, 5);
+        let woken = Arc::new(Count::default());
+        room.take_or_sleep(5, &Waker::from(Arc::clone(&woken)));
+        room.close();
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+        assert_eq!(room.take(6), Place::Closed);
+    }
+}

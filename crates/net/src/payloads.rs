@@ -1,0 +1,130 @@
+//! Payload bytes beside the state machines, which name them by [`Handle`].
+//!
+//! A slab of buffers that keep their capacity, so that a host in steady state does not allocate. Bounded: at the
+//! bound nothing more is taken.
+
+use sluice_wire::{Handle, INLINE_BYTES, Payload, check_large, large_descriptor};
+
+/// The bytes of the payloads that a host keeps.
+#[derive(Debug)]
+pub(crate) struct Payloads {
+    cells: Vec<Cell>,
+    free: Vec<u32>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    bytes: Vec<u8>,
+    taken: bool,
+}
+
+impl Payloads {
+    /// Room for at most `most` payloads. Nothing is allocated before the first.
+    pub(crate) const fn new(most: usize) -> Self {
+        Self { cells: Vec::new(), free: Vec::new(), most }
+    }
+
+    /// Copies `bytes` in. `None` when it is full.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Option<Handle> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None if self.cells.len() < self.most => {
+                self.cells.push(Cell::default());
+                self.cells.len() as u32 - 1
+            }
+            None => return None,
+        };
+        let cell = &mut self.cells[index as usize];
+        cell.taken = true;
+        cell.bytes.clear();
+        cell.bytes.extend_from_slice(bytes);
+        Some(Handle(index))
+    }
+
+    /// A payload made of `bytes`, which are kept here if they are too many to be inline. `None` when it is full.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) -> Option<Payload> {
+        let len = u16::try_from(bytes.len()).ok()?;
+        let mut inline = [0; INLINE_BYTES];
+        if let Some(place) = inline.get_mut(..bytes.len()) {
+            place.copy_from_slice(bytes);
+            return Some(Payload { len, inline, handle: Handle::NONE });
+        }
+        let handle = self.insert(bytes)?;
+        Some(Payload { len, inline: large_descriptor(bytes), handle })
+    }
+
+    /// The bytes behind a handle; none behind [`Handle::NONE`] or one that was released.
+    pub(crate) fn get(&self, handle: Handle) -> &[u8] {
+        let cell = self.cells.get(handle.0 as usize).filter(|cell| cell.taken);
+        cell.map(|cell| &cell.bytes[..]).unwrap_or_default()
+    }
+
+    /// A payload's bytes, wherever they are.
+    pub(crate) fn bytes<'a>(&'a self, payload: &'a Payload) -> &'a [u8] {
+        let inline = payload.inline.get(..usize::from(payload.len));
+        inline.unwrap_or_else(|| self.get(payload.handle))
+    }
+
+    /// A payload's bytes as far as they lie behind the packet's header: none if they are inline.
+    pub(crate) fn body(&self, payload: &Payload) -> &[u8] {
+        if payload.is_large() { self.get(payload.handle) } else { &[] }
+    }
+
+    /// Forgets the bytes behind a handle.
+    pub(crate) fn release(&mut self, handle: Handle) {
+        if let Some(cell) = self.cells.get_mut(handle.0 as usize).filter(|cell| cell.taken) {
+            cell.taken = false;
+            self.free.push(handle.0);
+        }
+    }
+
+    /// How many payloads are kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len() - self.free.len()
+    }
+}
+
+/// The bytes of a payload that came with `body` behind its header; `None` if they are not the ones it describes.
+pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [u8]> {
+    if payload.is_large() {
+        check_large(payload.inline, body).then_some(body)
+    } else {
+        payload.inline.get(..usize::from(payload.len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_until_they_are_released() {
+        let mut payloads = Payloads::new(2);
+        let payload = payloads.keep(b"longer than eight").expect("there is room");
+        assert_eq!(payloads.get(payload.handle), b"longer than eight");
+        payloads.release(payload.handle);
+        payloads.release(payload.handle);
+        assert_eq!(payloads.get(payload.handle), b"");
+        assert_eq!(payloads.len(), 0);
+    }
+
+    #[test]
+    fn at_the_bound_only_inline_payloads_are_taken() {
+        let mut payloads = Payloads::new(1);
+        assert!(payloads.keep(&[1; 9]).is_some());
+        assert!(payloads.keep(&[2; 9]).is_none());
+        assert_eq!(payloads.keep(&[3; 8]).map(|payload| payload.inline), Some([3; 8]));
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_described_ones_are_refused() {
+        let mut payloads = Payloads::new(1);
+        let payload = payloads.keep(b"some nine").expect("there is room");
+        assert_eq!(received(&payload, b"some nine"), Some(&b"some nine"[..]));
+        assert_eq!(received(&payload, b"none nine"), None);
+        let short = payloads.keep(b"abc").expect("it is inline");
+        assert_eq!(received(&short, b""), Some(&b"abc"[..]));
+    }
+}

@@ -1,0 +1,290 @@
+//! A service as a program: its `main` is one call.
+//!
+//! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT, finishes what
+//! it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second signal ends it at
+//! once.
+
+use std::ffi::c_int;
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+
+use clap::Parser;
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::NetError;
+use crate::faults::FaultPlan;
+use crate::rpc::{ClientTls, Remote};
+use crate::service::Service;
+use crate::udp::Waiting;
+use crate::worker::{Stopper, Worker, WorkerOptions, WorkerReport};
+
+/// Where a controller is, if nobody says otherwise.
+pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
+
+/// The flags that every worker understands.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WorkerArgs {
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// PEM files of a certificate to show the controller, and of its key.
+    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2, requires = "ca")]
+    pub identity: Option<Vec<PathBuf>>,
+    /// The worker's name, unlike all others [default: worker-PID].
+    #[arg(long)]
+    pub name: Option<String>,
+    /// The slice to join [default: the first whose types this service understands].
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub slice: String,
+    /// Tasks granted or held at once.
+    #[arg(long, value_name = "TASKS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub quota: u8,
+    /// Tasks per second that it can serve [default: as measured].
+    #[arg(long, value_name = "RATE")]
+    pub capacity: Option<u32>,
+    /// Where to listen; others must be able to reach this address.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Stretch service times, and times of the network, by this factor.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dilate: u32,
+    /// Keep the thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub pin: Option<usize>,
+    /// How to wait for packets.
+    #[arg(long, value_name = "HOW", default_value = "adaptive")]
+    pub waiting: WaitingArg,
+    /// Faults to inject, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES", default_value = "", hide_default_value = true)]
+    pub faults: String,
+    /// Seeds the faults.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the summary as JSON on stdout.
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but errors and the summary.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How a thread waits for packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum WaitingArg {
+    /// Spin a little if there are cores to spare, then sleep.
+    Adaptive,
+    /// Never sleep.
+    Spin,
+    /// Sleep at once.
+    Block,
+}
+
+impl From<WaitingArg> for Waiting {
+    fn from(arg: WaitingArg) -> Self {
+        match arg {
+            WaitingArg::Adaptive => Self::Adaptive,
+            WaitingArg::Spin => Self::Spin,
+            WaitingArg::Block => Self::Block,
+        }
+    }
+}
+
+impl WorkerArgs {
+    /// The worker that these flags ask for.
+    ///
+    /// # Errors
+    /// What is wrong with an address, a certificate or the faults.
+    pub fn options(&self) -> Result<WorkerOptions, NetError> {
+        let name = self.name.clone().unwrap_or_else(|| format!("worker-{}", std::process::id()));
+        let faults = FaultPlan::both(self.seed, &name, self.faults.parse()?);
+        let tls = self.ca.as_deref().map(|ca| ClientTls::from_files(ca, self.identity())).transpose()?;
+        Ok(WorkerOptions {
+            controller: Remote::new(&self.controller, tls.as_ref())?,
+            listen: self.listen,
+            slice: self.slice.clone(),
+            quota: self.quota,
+            capacity: self.capacity.unwrap_or(0),
+            dilation: self.dilate,
+            waiting: self.waiting.into(),
+            pin: self.pin,
+            name,
+            faults,
+            ..WorkerOptions::new(CONTROLLER_DEFAULT)?
+        })
+    }
+
+    fn identity(&self) -> Option<(&std::path::Path, &std::path::Path)> {
+        match self.identity.as_deref() {
+            Some([certificate, key]) => Some((certificate, key)),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a service as a worker: the whole `main` of a service that has no flags of its own.
+pub fn run_service<S: Service>(service: S) -> ExitCode {
+    #[derive(Clone, Debug, clap::Args)]
+    struct None {}
+    run_service_with(|_: &None| Ok::<S, NetError>(service))
+}
+
+/// As [`run_service`], for a service with flags `A` of its own, from which `open` makes it.
+pub fn run_service_with<A, S, E>(open: impl FnOnce(&A) -> Result<S, E>) -> ExitCode
+where
+    A: clap::Args,
+    S: Service,
+    E: fmt::Display,
+{
+    #[derive(Debug, Parser)]
+    #[command(about = "A worker of a Sluice rack", long_about = None)]
+    struct Flags<A: clap::Args> {
+        #[command(flatten)]
+        own: A,
+        #[command(flatten)]
+        worker: WorkerArgs,
+    }
+    let flags = match Flags::<A>::try_parse() {
+        Ok(flags) => flags,
+        Err(why) => return Failure::flags(&why).report(std::env::args().any(|arg| arg == "--json")),
+    };
+    log(flags.worker.quiet);
+    let served = open(&flags.own)
+        .map_err(|why| Failure { code: BAD_INPUT, message: why.to_string() })
+        .and_then(|service| serve(&flags.worker, service).map_err(|why| Failure::net(&why)));
+    match served {
+        Ok(report) => finish(&report, flags.worker.json),
+        Err(failure) => failure.report(flags.worker.json),
+    }
+}
+
+/// Runs `service` as the worker that `args` ask for, until SIGTERM or SIGINT.
+///
+/// # Errors
+/// What is wrong with `args`, and what ends the worker early.
+pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, NetError> {
+    let worker = Worker::new(&args.options()?, service)?;
+    stop_on_signals(worker.stopper())?;
+    worker.run()
+}
+
+/// Sends log lines to stderr, in colour on a terminal only; with `quiet` errors alone.
+pub fn log(quiet: bool) {
+    let level = if quiet { tracing::Level::ERROR } else { tracing::Level::INFO };
+    let colour =
+        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    // A program that set up its own logging before keeps it.
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .with_ansi(colour)
+        .with_target(false)
+        .try_init()
+        .ok();
+}
+
+fn stop_on_signals(stopper: Stopper) -> Result<(), NetError> {
+    const NAME: &str = "sluice-signals";
+    const SIGNALS: [c_int; 2] = [SIGTERM, SIGINT];
+    let failed = |why| NetError::Thread { name: NAME, why };
+    let mut signals = Signals::new(SIGNALS).map_err(failed)?;
+    let listen = move || signals.forever().for_each(|_| stopper.stop());
+    thread::Builder::new().name(NAME.to_owned()).spawn(listen).map_err(failed)?;
+    Ok(())
+}
+
+fn finish(report: &WorkerReport, json: bool) -> ExitCode {
+    // A reader that is gone does not make the run a failure.
+    writeln!(io::stderr(), "{report}").ok();
+    if json {
+        let text = serde_json::to_string(report).expect("numbers and text have a JSON form");
+        writeln!(io::stdout(), "{text}").ok();
+    }
+    if report.drained { ExitCode::SUCCESS } else { ExitCode::from(ABORTED) }
+}
+
+const BROKEN: u8 = 1;
+const BAD_INPUT: u8 = 2;
+const ABORTED: u8 = 4;
+
+/// Why a program ends, and its exit code.
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn flags(why: &clap::Error) -> Self {
+        let code = if why.use_stderr() { BAD_INPUT } else { 0 };
+        Self { code, message: why.render().to_string() }
+    }
+
+    fn net(why: &NetError) -> Self {
+        let code = if why.is_bad_input() { BAD_INPUT } else { BROKEN };
+        Self { code, message: why.to_string() }
+    }
+
+    fn report(&self, json: bool) -> ExitCode {
+        if self.code == 0 {
+            write!(io::stdout(), "{}", self.message).ok();
+            return ExitCode::SUCCESS;
+        }
+        let message = one_line(&self.message);
+        writeln!(io::stderr(), "{message}").ok();
+        if json {
+            let kind = if self.code == BAD_INPUT { "bad_input" } else { "broken" };
+            let error = json!({ "kind": kind, "exit_code": self.code, "message": message });
+            writeln!(io::stdout(), "{}", json!({ "schema": "sluice.error.v1", "error": error })).ok();
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        worker: WorkerArgs,
+    }
+
+    fn args(more: &[&str]) -> Result<WorkerArgs, clap::Error> {
+        Flags::try_parse_from([&["service"], more].concat()).map(|flags| flags.worker)
+    }
+
+    #[test]
+    fn no_flags_ask_for_a_worker_on_this_machine() {
+        let options = args(&[]).expect("legal").options().expect("legal");
+        assert_eq!((options.quota, options.dilation), (2, 1));
+        assert!(options.listen.ip().is_loopback() && options.faults.is_none());
+        assert!(options.name.starts_with("worker-"));
+    }
+
+    #[test]
+    fn a_quota_outside_one_to_eight_or_a_dilation_below_one_is_refused() {
+        for wrong in [["--quota", "0"], ["--quota", "9"], ["--dilate", "0"], ["--waiting", "sleep"]] {
+            assert!(args(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn faults_that_make_no_sense_are_bad_input() {
+        let wrong = args(&["--faults", "lost=1"]).expect("clap does not look inside").options();
+        assert!(wrong.expect_err("no such fault").is_bad_input());
+    }
+}

@@ -1,0 +1,409 @@
+//! The worker's thread: socket, state machine, service and registration.
+
+use sluice_control::{WorkerGrant, WorkerHello};
+use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_wire::{
+    Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, TaskId, TaskType, WorkerId, encode,
+    parse,
+};
+
+use super::run::{Ended, Runner};
+use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
+use crate::NetError;
+use crate::clock::Clock;
+use crate::payloads::{Payloads, received};
+use crate::registrar::{RegistrarEvent, WorkerRegistrar};
+use crate::service::Service;
+use crate::udp::{Outbox, Socket, Wait};
+
+/// How long a worker that ends waits for the controller to let it go.
+const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
+/// How often the controller is told the measured capacity.
+const MEASURE_EVERY: Nanos = Nanos::from_millis(1_000);
+/// Switches of former registrations whose late packets are still taken.
+const SWITCHES: usize = 4;
+
+/// The thread's state.
+pub(super) struct Engine<S> {
+    socket: Socket,
+    machine: Worker,
+    settings: WorkerSettings,
+    clock: Clock,
+    registrar: WorkerRegistrar,
+    hello: WorkerHello,
+    runner: Runner<S>,
+    actions: Vec<Action>,
+    effects: Effects,
+    busy: Option<Busy>,
+    /// The newest first.
+    switches: Vec<Endpoint>,
+    stopper: Stopper,
+    leaving: Option<Leaving>,
+    dropped: Dropped,
+    served: Served,
+    began: Nanos,
+    dilation: u32,
+    measure: Option<Measure>,
+    said: Said,
+}
+
+/// A task whose service has returned, but whose time is not over.
+struct Busy {
+    slot: u64,
+    started: Nanos,
+    until: Nanos,
+    ended: Ended,
+    reply: Payload,
+}
+
+struct Leaving {
+    give_up: Nanos,
+    let_go: bool,
+}
+
+/// The capacity as measured since the last report.
+struct Measure {
+    since: Nanos,
+    before: Served,
+}
+
+enum Refused {
+    No,
+    Yes(String),
+}
+
+impl<S: Service> Engine<S> {
+    pub(super) fn new(
+        options: &WorkerOptions,
+        socket: Socket,
+        hello: WorkerHello,
+        registrar: WorkerRegistrar,
+        service: S,
+        stopper: Stopper,
+    ) -> Self {
+        let settings = settings(options.dilation);
+        let clock = Clock::start();
+        let began = clock.now();
+        let measure = (options.capacity == 0).then(|| Measure { since: began, before: Served::default() });
+        let reply_max = options.datagram_max.saturating_sub(HEADER_BYTES);
+        Self {
+            machine: Worker::new(),
+            effects: Effects::new(&settings),
+            runner: Runner::new(service, options.dilation, reply_max),
+            actions: Vec::new(),
+            busy: None,
+            switches: Vec::new(),
+            leaving: None,
+            dropped: Dropped::default(),
+            served: Served::default(),
+            dilation: options.dilation.max(1),
+            socket,
+            settings,
+            clock,
+            registrar,
+            hello,
+            stopper,
+            began,
+            measure,
+            said: Said::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<WorkerReport, NetError> {
+        let drained = self.work()?;
+        self.socket.flush();
+        let name = (self.hello.name.as_str(), self.dilation);
+        let ran = self.clock.now().since(self.began);
+        let (stats, packets) = (self.machine.stats(), self.socket.counts().into());
+        Ok(report(name, ran, drained, self.served, stats, self.dropped, packets))
+    }
+
+    /// Works until it is done; says whether it finished what it held.
+    fn work(&mut self) -> Result<bool, NetError> {
+        loop {
+            self.socket.receive(self.wait())?;
+            self.take_packets();
+            self.take_refusals();
+            if let Refused::Yes(why) = self.take_registrations() {
+                return Err(NetError::Refused { why });
+            }
+            let now = self.clock.now();
+            self.free(now);
+            self.machine.tick(now, &self.settings, &mut self.actions);
+            self.perform();
+            if let Some(drained) = self.stop(now) {
+                return Ok(drained);
+            }
+            self.serve();
+            self.tell_capacity(now);
+        }
+    }
+
+    fn wait(&self) -> Wait {
+        if self.effects.run.is_some() && self.busy.is_none() {
+            return Wait::Poll;
+        }
+        let busy = self.busy.as_ref().map(|busy| busy.until);
+        let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
+        let until = [self.machine.deadline(&self.settings), busy, leaving].into_iter().flatten().min();
+        until.map_or(Wait::Forever, Wait::Until)
+    }
+
+    fn take_packets(&mut self) {
+        let now = self.clock.now();
+        for index in 0..self.socket.len() {
+            let (inbox, outbox) = self.socket.split();
+            let datagram = inbox.datagram(index);
+            if !self.switches.contains(&datagram.from) {
+                self.dropped.foreign += 1;
+                continue;
+            }
+            let Ok((mut packet, body)) = parse(datagram.bytes) else {
+                self.dropped.unreadable += 1;
+                continue;
+            };
+            if !self.effects.keep(&mut packet, body, &mut self.dropped) {
+                continue;
+            }
+            self.machine.packet(now, datagram.received, &self.settings, &packet, &mut self.actions);
+            self.effects.perform(&mut self.actions, self.switches.first().copied(), outbox);
+        }
+        self.after_effects();
+    }
+
+    fn take_refusals(&mut self) {
+        let Some(switch) = self.switches.first().copied() else { return };
+        if self.socket.outbox().refused().any(|peer| peer == switch) {
+            self.machine.refused(self.clock.now(), &self.settings, &mut self.actions);
+            self.perform();
+        }
+    }
+
+    fn take_registrations(&mut self) -> Refused {
+        while let Some(event) = self.registrar.try_next() {
+            match event {
+                RegistrarEvent::Granted(grant) => self.granted(&grant),
+                RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
+                // The registrar's own thread has said so.
+                RegistrarEvent::Lost { .. } => {}
+                RegistrarEvent::Refused { why } => return Refused::Yes(why),
+                RegistrarEvent::Left { final_sent } => {
+                    self.machine.left(self.clock.now(), final_sent);
+                    self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);
+                }
+            }
+        }
+        Refused::No
+    }
+
+    fn granted(&mut self, grant: &WorkerGrant) {
+        if self.switches.first() != Some(&grant.switch) {
+            self.switches.retain(|switch| *switch != grant.switch);
+            self.switches.insert(0, grant.switch);
+            self.switches.truncate(SWITCHES);
+        }
+        self.said.granted(&self.hello.name, grant);
+        self.settings.retry_horizon = grant.retry_horizon;
+        self.machine.grant(self.clock.now(), &self.settings, host_grant(grant), &mut self.actions);
+        self.perform();
+    }
+
+    /// Ends the task whose time is over.
+    fn free(&mut self, now: Nanos) {
+        let Some(busy) = self.busy.take_if(|busy| busy.until <= now) else { return };
+        let Busy { slot, started, ended, reply, .. } = busy;
+        self.served.tasks += 1;
+        self.served.failed += u64::from(ended == Ended::Failed);
+        self.served.panicked += u64::from(ended == Ended::Panicked);
+        self.served.busy = self.served.busy + now.since(started);
+        let status = ended.status();
+        self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
+        self.perform();
+    }
+
+    /// Runs the service on the task that the state machine wants run. What was sent before leaves before.
+    fn serve(&mut self) {
+        if self.busy.is_some() {
+            return;
+        }
+        let Some(run) = self.effects.run.take() else { return };
+        self.socket.flush();
+        let bytes = self.effects.tasks.bytes(&run.payload);
+        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes);
+        let (ended, reply) = match self.effects.replies.keep(self.runner.reply()) {
+            Some(reply) => (ran.ended, reply),
+            None => (Ended::Failed, Payload::EMPTY),
+        };
+        let busy = Busy { slot: run.slot, started: ran.started, until: ran.until, ended, reply };
+        self.busy = Some(busy);
+        self.free(self.clock.now());
+    }
+
+    fn perform(&mut self) {
+        let switch = self.switches.first().copied();
+        self.effects.perform(&mut self.actions, switch, self.socket.outbox());
+        self.after_effects();
+    }
+
+    fn after_effects(&mut self) {
+        if std::mem::take(&mut self.effects.renew) {
+            self.registrar.renew_now();
+        }
+    }
+
+    /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
+    fn stop(&mut self, now: Nanos) -> Option<bool> {
+        match self.stopper.asked() {
+            Asked::Nothing => None,
+            Asked::Abort => Some(false),
+            Asked::Drain => {
+                let Some(leaving) = &mut self.leaving else {
+                    self.machine.leave();
+                    self.registrar.leave();
+                    self.leaving = Some(Leaving { give_up: now + LEAVE_PATIENCE, let_go: false });
+                    return None;
+                };
+                if !leaving.let_go && now >= leaving.give_up {
+                    leaving.let_go = true;
+                    self.machine.left(now, None);
+                }
+                self.machine.is_done(now, &self.settings).then_some(true)
+            }
+        }
+    }
+
+    /// Tells the controller how many tasks a second this worker could serve, once it knows something new.
+    fn tell_capacity(&mut self, now: Nanos) {
+        let Some(measure) = &mut self.measure else { return };
+        if now.since(measure.since) < MEASURE_EVERY {
+            return;
+        }
+        let tasks = self.served.tasks - measure.before.tasks;
+        let busy = self.served.busy.since(measure.before.busy);
+        *measure = Measure { since: now, before: self.served };
+        if tasks == 0 || busy == Nanos(0) {
+            return;
+        }
+        let capacity = (tasks as f64 * 1e9 / busy.0 as f64) as u32;
+        if capacity.abs_diff(self.hello.capacity) > self.hello.capacity / 10 {
+            self.hello.capacity = capacity.max(1);
+            self.registrar.set_hello(self.hello.clone());
+        }
+    }
+}
+
+/// What was last said of the registration, so that nothing is said twice.
+#[derive(Default)]
+struct Said {
+    waits: String,
+    granted: Option<(WorkerId, Epoch, Generation)>,
+}
+
+impl Said {
+    fn waits(&mut self, name: &str, why: &str) {
+        if self.waits != why {
+            tracing::info!("{name}: registration waits: {why}");
+            why.clone_into(&mut self.waits);
+        }
+    }
+
+    fn granted(&mut self, name: &str, grant: &WorkerGrant) {
+        let now = (grant.worker, grant.epoch, grant.generation);
+        self.waits.clear();
+        if self.granted.replace(now) != Some(now) {
+            let WorkerGrant { worker, slice, generation, epoch, .. } = grant;
+            tracing::info!(
+                "{name}: worker {worker} of slice {slice}, generation {generation}, epoch {epoch}"
+            );
+        }
+    }
+}
+
+/// A task that the state machine wants run.
+struct Run {
+    slot: u64,
+    task: TaskId,
+    task_type: TaskType,
+    payload: Payload,
+}
+
+/// What the state machine's actions do to the world.
+struct Effects {
+    tasks: Payloads,
+    replies: Payloads,
+    run: Option<Run>,
+    renew: bool,
+}
+
+impl Effects {
+    fn new(settings: &WorkerSettings) -> Self {
+        Self {
+            tasks: Payloads::new(2 * settings.held_max),
+            replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
+            run: None,
+            renew: false,
+        }
+    }
+
+    /// Keeps a packet's payload; says `false`, and counts it, if the packet cannot be taken.
+    fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
+        let Some(payload) = packet.payload_mut().filter(|payload| payload.is_large()) else { return true };
+        let Some(bytes) = received(payload, body) else {
+            dropped.unreadable += 1;
+            return false;
+        };
+        let Some(handle) = self.tasks.insert(bytes) else {
+            dropped.no_room += 1;
+            return false;
+        };
+        payload.handle = handle;
+        true
+    }
+
+    fn perform(&mut self, actions: &mut Vec<Action>, switch: Option<Endpoint>, outbox: &mut Outbox) {
+        for action in actions.drain(..) {
+            match action {
+                Action::ToSwitch(packet) => {
+                    let Some(switch) = switch else { continue };
+                    outbox.send_with(switch, |out| encode(&packet, &[], out).unwrap_or(0));
+                }
+                Action::Reply { to, packet } => {
+                    let body = self.replies.body(&packet.payload);
+                    outbox.send_with(to, |out| encode(&Packet::Reply(packet), body, out).unwrap_or(0));
+                }
+                Action::Run { slot, task, task_type, payload } => {
+                    self.run = Some(Run { slot, task, task_type, payload });
+                }
+                Action::Release(handle) => self.tasks.release(handle),
+                Action::Forget(handle) => self.replies.release(handle),
+                Action::Renew => self.renew = true,
+            }
+        }
+    }
+}
+
+/// The state machine's settings under dilation. The retry horizon comes with each grant.
+fn settings(dilation: u32) -> WorkerSettings {
+    let plain = WorkerSettings::default();
+    let factor = u64::from(dilation.max(1));
+    WorkerSettings {
+        first_rtt: plain.first_rtt.times(factor),
+        probe_max_busy: plain.probe_max_busy.times(factor),
+        probe_longest: plain.probe_longest.times(factor),
+        retry_horizon: plain.retry_horizon.times(factor),
+        ..plain
+    }
+}
+
+const fn host_grant(grant: &WorkerGrant) -> Grant {
+    Grant {
+        worker: grant.worker,
+        key: grant.key,
+        epoch: grant.epoch,
+        generation: grant.generation,
+        slice: grant.slice,
+        quota: grant.quota,
+        start: grant.start,
+        switch: grant.switch,
+    }
+}

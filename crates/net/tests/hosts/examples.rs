@@ -1,0 +1,80 @@
+//! The ten-line service and the ten-line client, as programs.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::rack::Rack;
+
+#[test]
+fn the_ten_line_service_and_client_work_and_the_service_sums_up_on_sigterm() {
+    let rack = Rack::start();
+    let service = service(&["--controller", &rack.controller(), "--json"]);
+    let output = client(&[&rack.controller(), "stressed"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "desserts\n");
+
+    let (code, stdout, stderr) = terminate(service);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("1 tasks in"), "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).expect("one JSON object");
+    assert_eq!(report["schema"], "sluice.worker.v1");
+    assert_eq!((&report["finished"], &report["drained"]), (&1.into(), &true.into()));
+}
+
+#[test]
+fn a_flag_that_makes_no_sense_ends_with_two_and_one_line() {
+    for flags in [&["--quota", "9"][..], &["--faults", "lost=1"], &["--listen", "0.0.0.0:0"], &["--frob"]] {
+        let output =
+            Command::new(example("reverse_service")).args(flags).arg("--json").output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        let error: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(error["error"]["kind"], "bad_input");
+    }
+}
+
+fn service(flags: &[&str]) -> Child {
+    let mut command = Command::new(example("reverse_service"));
+    command.args(flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn client(args: &[&str]) -> Output {
+    Command::new(example("reverse_client")).args(args).output().expect("it runs")
+}
+
+/// Sends SIGTERM; gives the exit code and what the child said.
+fn terminate(mut child: Child) -> (Option<i32>, String, String) {
+    let killed = Command::new("kill").arg(child.id().to_string()).status().expect("there is a kill");
+    assert!(killed.success());
+    let give_up = Instant::now() + Duration::from_secs(10);
+    let code = loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            break status.code();
+        }
+        assert!(Instant::now() < give_up, "it did not end");
+        thread::sleep(Duration::from_millis(10));
+    };
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("text");
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    (code, stdout, stderr)
+}
+
+/// Where cargo puts examples: beside the folder of this test.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let path =
+        test.parent().and_then(|deps| deps.parent()).expect("a folder above").join("examples").join(name);
+    if !path.exists() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "-q", "-p", "sluice-net", "--example", name])
+            .status()
+            .expect("cargo runs");
+        assert!(built.success());
+    }
+    path
+}

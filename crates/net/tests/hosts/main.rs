@@ -1,0 +1,263 @@
+//! Workers and clients against a switch and its controller, over the loopback.
+
+mod examples;
+mod rack;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
+use sluice_net::faults::Rates;
+use sluice_net::{Client, ClientOptions, NetError, service_fn};
+use sluice_wire::Nanos;
+
+use rack::{ECHO, Echo, OTHER, Rack, until};
+
+const DEADLINE: Duration = Duration::from_secs(5);
+
+#[test]
+fn tasks_of_every_size_come_back_as_the_service_answered() {
+    let rack = Rack::start();
+    let _worker = rack.worker("w", Echo::default());
+    let client = rack.client("c");
+    for bytes in [0, 1, 8, 9, 100, client.payload_max()] {
+        let task: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+        let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&task[..]), "{}", ended.outcome);
+    }
+    let most = client.payload_max();
+    let too_long = client.submit(ECHO, &vec![0; most + 1], DEADLINE).expect_err("one too many");
+    assert_eq!(too_long, SubmitError::TooLong { bytes: most + 1, most });
+}
+
+#[test]
+fn a_service_that_fails_or_panics_fails_its_task_only() {
+    let rack = Rack::start();
+    let worker = rack.worker("w", Echo::default());
+    let client = rack.client("c");
+    let run = |bytes: &[u8]| client.submit(ECHO, bytes, DEADLINE).expect("it fits").wait().outcome;
+    assert_eq!(run(b"error").to_string(), "the service failed: as asked");
+    assert_eq!(run(b"panic").to_string(), "the service failed: the service panicked: as asked");
+    assert_eq!(run(b"fine").done(), Some(&b"fine"[..]));
+    let report = worker.drain();
+    assert_eq!((report.finished, report.failed, report.panicked, report.drained), (3, 1, 1, true));
+}
+
+#[test]
+fn a_task_can_be_awaited_and_can_call_back() {
+    let rack = Rack::start();
+    let _worker = rack.worker("w", Echo::default());
+    let client = rack.client("c");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("tokio starts");
+    let ended = runtime.block_on(async {
+        let pending = client.submit_async(ECHO, b"async", DEADLINE).await.expect("it fits");
+        pending.await
+    });
+    assert_eq!(ended.outcome.done(), Some(&b"async"[..]));
+
+    let (tell, told) = mpsc::channel();
+    client
+        .submit_with(ECHO, b"call", DEADLINE, move |ended| tell.send(ended).expect("listening"))
+        .expect("it fits");
+    assert_eq!(told.recv().expect("one call").outcome.done(), Some(&b"call"[..]));
+    told.recv().expect_err("no second call");
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
+    let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO], 1_000);
+    let echo = Echo::default();
+    let _workers = [rack.worker("a", echo.clone()), rack.worker("b", echo.clone())];
+    let client = rack.client("c");
+    let pending: Vec<(u32, Pending)> = (0..3_000)
+        .map(|i: u32| (i, client.submit(ECHO, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits")))
+        .collect();
+    for (i, pending) in pending {
+        let ended = pending.wait();
+        assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes().repeat(5)[..]), "{i}: {}", ended.outcome);
+    }
+    let report = client.close().expect("no error");
+    assert_eq!((report.tasks.replied, report.outstanding), (3_000, 0));
+    assert!(report.socket.faults_in.lost > 0 && report.socket.faults_out.doubled > 0);
+}
+
+#[test]
+fn one_worker_runs_each_task_once_however_often_it_is_repeated() {
+    let faults = "loss=0.05,dup=0.1".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO], 1_000);
+    let echo = Echo::default();
+    let worker = rack.worker("w", echo.clone());
+    let client = rack.client("c");
+    let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
+    let pending: Vec<Pending> = (0..300).map(submit).collect();
+    for (i, pending) in (0..300_u32).zip(pending) {
+        let ended = pending.wait();
+        assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes()[..]), "{}", ended.outcome);
+    }
+    assert_eq!(echo.runs.load(Ordering::Relaxed), 300);
+    assert_eq!(worker.drain().finished, 300);
+}
+
+#[test]
+fn a_full_slice_pushes_back_and_does_not_hold_up_another() {
+    let rack = Rack::with(Rates::default(), &[ECHO, OTHER], 4);
+    let open = Arc::new(AtomicBool::new(false));
+    let gate = Arc::clone(&open);
+    let stuck = service_fn(OTHER, move |_, _| {
+        until("the gate", || gate.load(Ordering::Relaxed));
+        Ok(())
+    });
+    let _stuck = rack.worker("stuck", stuck);
+    let _worker = rack.worker("w", Echo::default());
+    let client = rack.client("c");
+    let mut waiting = Vec::new();
+    let mut pushed_back = 0;
+    // The packet thread sends what the switch takes; after that, nothing makes room any more.
+    while pushed_back < 3 {
+        match client.try_submit(OTHER, b"x", DEADLINE) {
+            Ok(pending) => waiting.push(pending),
+            Err(why) => {
+                assert_eq!(why, SubmitError::Busy);
+                pushed_back += 1;
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+        assert!(waiting.len() < 10_000, "never pushed back");
+    }
+    let ended = client.submit(ECHO, b"past", DEADLINE).expect("another slice").wait();
+    assert_eq!(ended.outcome.done(), Some(&b"past"[..]));
+
+    let blocked = thread::scope(|scope| {
+        let blocked = scope.spawn(|| client.submit(OTHER, b"x", DEADLINE));
+        thread::sleep(Duration::from_millis(50));
+        assert!(!blocked.is_finished());
+        open.store(true, Ordering::Relaxed);
+        blocked.join().expect("no panic").expect("room in the end")
+    });
+    waiting.push(blocked);
+    // A task that overtakes the token that would have made room for it may be refused; none may be unknown.
+    let outcomes: Vec<Outcome> = waiting.into_iter().map(|pending| pending.wait().outcome).collect();
+    assert!(!outcomes.iter().any(|outcome| matches!(outcome, Outcome::Unknown(_))));
+    assert!(outcomes.iter().any(|outcome| outcome.done().is_some()));
+}
+
+#[test]
+fn a_worker_that_drains_finishes_what_it_holds_and_others_go_on() {
+    let rack = Rack::start();
+    let slow = Echo { takes: Duration::from_millis(2), ..Echo::default() };
+    let first = rack.worker("first", slow.clone());
+    let client = rack.client("c");
+    let _second = rack.worker("second", slow.clone());
+    let pending: Vec<Pending> =
+        (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
+    until("work", || slow.runs.load(Ordering::Relaxed) > 20);
+    let report = first.drain();
+    assert!(report.drained && report.finished > 0, "{report}");
+    assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    assert_eq!(slow.runs.load(Ordering::Relaxed), 200);
+}
+
+#[test]
+fn tasks_of_a_worker_that_dies_are_answered_by_another() {
+    let rack = Rack::start();
+    let slow = Echo { takes: Duration::from_millis(2), ..Echo::default() };
+    let first = rack.worker("first", slow.clone());
+    let _second = rack.worker("second", slow.clone());
+    let client = rack.client("c");
+    let pending: Vec<Pending> =
+        (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
+    until("work", || slow.runs.load(Ordering::Relaxed) > 20);
+    first.kill();
+    for pending in pending {
+        let ended = pending.wait();
+        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    }
+}
+
+#[test]
+fn tasks_outlive_the_switch_and_the_controller() {
+    let mut rack = Rack::start();
+    let slow = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+    let _workers = [rack.worker("a", slow.clone()), rack.worker("b", slow.clone())];
+    let client = rack.client("c");
+    let pending: Vec<Pending> =
+        (0..400_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
+    until("work", || slow.runs.load(Ordering::Relaxed) > 20);
+    rack.restart();
+    for pending in pending {
+        let ended = pending.wait();
+        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    }
+}
+
+#[test]
+fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
+    let rack = Rack::start();
+    let service = service_fn(ECHO, |task, _| {
+        task.hold(Nanos::from_millis(1));
+        Ok(())
+    });
+    let worker = rack.worker_with("w", service, |options| options.dilation = 20);
+    let client = rack.client("c");
+    let began = Instant::now();
+    let both = [(); 2].map(|()| client.submit(ECHO, b"", DEADLINE).expect("it fits"));
+    let waits = both.map(|pending| match pending.wait().outcome {
+        Outcome::Reply(answer) => answer,
+        other => panic!("{other}"),
+    });
+    assert!(began.elapsed() >= Duration::from_millis(40));
+    assert!(waits.iter().all(|answer| answer.service >= Nanos::from_millis(20)));
+    assert!(waits.iter().any(|answer| answer.worker_wait >= Nanos::from_millis(15)), "{waits:?}");
+    assert!(worker.drain().busy > 0.0);
+}
+
+#[test]
+fn a_client_without_a_controller_gives_up_and_says_so() {
+    let mut options = ClientOptions::new("127.0.0.1:1").expect("a legal address");
+    options.patience = Duration::from_millis(300);
+    let began = Instant::now();
+    let error = Client::connect(&options).expect_err("nobody listens there");
+    assert!(matches!(error, NetError::NotRegistered { .. }) && error.is_bad_input(), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn a_worker_that_no_slice_wants_is_told_why() {
+    let rack = Rack::start();
+    let mut options = sluice_net::WorkerOptions::new(&rack.controller()).expect("a legal address");
+    options.slice = "nowhere".into();
+    let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
+    let error = worker.run().expect_err("there is no such slice");
+    assert!(error.to_string().contains("nowhere") && error.is_bad_input(), "{error}");
+}
+
+#[test]
+fn a_client_that_is_dropped_ends_what_is_outstanding() {
+    let rack = Rack::start();
+    let _worker = rack.worker("w", Echo { takes: Duration::from_millis(300), ..Echo::default() });
+    let client = rack.client("c");
+    let told = Arc::new(AtomicU64::new(0));
+    for _ in 0..50 {
+        let told = Arc::clone(&told);
+        let callback = move |_| {
+            told.fetch_add(1, Ordering::Relaxed);
+        };
+        client.submit_with(ECHO, b"slow", DEADLINE, callback).expect("it fits");
+    }
+    drop(client);
+    assert_eq!(told.load(Ordering::Relaxed), 50);
+}
+
+#[test]
+fn a_task_whose_deadline_passes_in_the_client_was_never_sent() {
+    let rack = Rack::with(Rates::default(), &[ECHO], 1);
+    let _worker = rack.worker("w", Echo { takes: Duration::from_millis(400), ..Echo::default() });
+    let client = rack.client("c");
+    let held: Vec<Pending> = (0..8).map(|_| client.submit(ECHO, b"x", DEADLINE).expect("it fits")).collect();
+    let late = client.submit(ECHO, b"x", Duration::from_millis(100)).expect("it fits").wait();
+    assert_eq!(late.outcome, Outcome::Refused(RefusedWhy::NeverSent));
+    drop(held);
+}

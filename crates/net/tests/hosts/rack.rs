@@ -1,0 +1,208 @@
+//! A rack inside the test's process: a switch with its controller, and workers on threads.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sluice_control::{Plan, SlicePlan};
+use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_net::faults::{FaultPlan, Rates};
+use sluice_net::rpc::{LocalSwitch, RpcServer};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::worker::{Stopper, WorkerReport};
+use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
+use sluice_switch::rain::Config;
+use sluice_wire::Epoch;
+
+/// What the tests' tasks are.
+pub(crate) const ECHO: TaskType = TaskType(9);
+/// A second type, in a slice of its own.
+pub(crate) const OTHER: TaskType = TaskType(10);
+
+/// The switch and its controller.
+pub(crate) struct Rack {
+    faults: Rates,
+    slices: Vec<SlicePlan>,
+    life: Option<Life>,
+    controller_at: SocketAddr,
+}
+
+struct Life {
+    switch: SwitchHandle,
+    thread: JoinHandle<Result<(), NetError>>,
+    controller: RpcServer,
+}
+
+static EPOCHS: AtomicU32 = AtomicU32::new(1);
+static SEEDS: AtomicU64 = AtomicU64::new(1);
+
+impl Rack {
+    /// One slice, for [`ECHO`].
+    pub(crate) fn start() -> Self {
+        Self::with(Rates::default(), &[ECHO], 1_000)
+    }
+
+    /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting tasks.
+    pub(crate) fn with(faults: Rates, types: &[TaskType], limit: u32) -> Self {
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let slice = |of: &TaskType| SlicePlan { name: of.to_string(), types: vec![*of], limit: Some(limit) };
+        let slices = types.iter().map(slice).collect();
+        let mut rack = Self { faults, slices, life: None, controller_at: anywhere };
+        let life = rack.live(anywhere);
+        rack.controller_at = life.controller.local();
+        rack.life = Some(life);
+        rack
+    }
+
+    /// Ends the switch and the controller with it, and starts both anew at the same addresses.
+    pub(crate) fn restart(&mut self) {
+        let switch_at = self.life.as_ref().expect("it runs").switch.local();
+        self.end();
+        self.life = Some(self.live(switch_at));
+    }
+
+    pub(crate) fn controller(&self) -> String {
+        self.controller_at.to_string()
+    }
+
+    pub(crate) fn client(&self, name: &str) -> Client {
+        Client::connect(&self.client_options(name)).expect("the controller takes clients")
+    }
+
+    pub(crate) fn client_options(&self, name: &str) -> ClientOptions {
+        ClientOptions {
+            name: name.to_owned(),
+            faults: self.faults(name),
+            ..ClientOptions::new(&self.controller()).expect("a legal address")
+        }
+    }
+
+    pub(crate) fn worker(&self, name: &str, service: impl Service + 'static) -> Running {
+        self.worker_with(name, service, |_| {})
+    }
+
+    pub(crate) fn worker_with(
+        &self,
+        name: &str,
+        service: impl Service + 'static,
+        change: impl FnOnce(&mut WorkerOptions),
+    ) -> Running {
+        let mut options = WorkerOptions::new(&self.controller()).expect("a legal address");
+        name.clone_into(&mut options.name);
+        options.faults = self.faults(name);
+        change(&mut options);
+        let worker = Worker::new(&options, service).expect("the loopback has free ports");
+        let stopper = worker.stopper();
+        Running { stopper, thread: Some(thread::spawn(|| worker.run())) }
+    }
+
+    fn faults(&self, socket: &str) -> FaultPlan {
+        FaultPlan::both(SEEDS.fetch_add(1, Ordering::Relaxed), socket, self.faults)
+    }
+
+    fn live(&self, switch_at: SocketAddr) -> Life {
+        let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
+        let config = SwitchConfig {
+            at: switch_at,
+            faults: self.faults("switch"),
+            ..SwitchConfig::new(Config::full(epoch))
+        };
+        let driver = SwitchDriver::new(&config).expect("the loopback has free ports");
+        let switch = driver.handle();
+        let thread = driver.spawn().expect("the system has threads");
+        let at = switch.local().into();
+        let controller = start_controller(ControllerOptions {
+            at: self.controller_at,
+            tls: None,
+            plan: Plan::new(at, self.slices.clone()),
+            seed: [7; 32],
+            switch: SwitchLink::Here(LocalSwitch::new(switch.clone(), at)),
+        });
+        Life { switch, thread, controller: controller.expect("the port is free") }
+    }
+
+    fn end(&mut self) {
+        let Some(Life { switch, thread, controller }) = self.life.take() else { return };
+        drop(controller);
+        switch.stop();
+        thread.join().expect("no panic").expect("no error");
+    }
+}
+
+impl Drop for Rack {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A worker on its thread; dropping it ends it at once.
+pub(crate) struct Running {
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
+}
+
+impl Running {
+    /// Lets it finish what it holds.
+    pub(crate) fn drain(mut self) -> WorkerReport {
+        self.stopper.stop();
+        self.join()
+    }
+
+    /// As kill -9 would.
+    pub(crate) fn kill(mut self) -> WorkerReport {
+        self.stopper.stop();
+        self.stopper.stop();
+        self.join()
+    }
+
+    fn join(&mut self) -> WorkerReport {
+        let thread = self.thread.take().expect("joined once");
+        thread.join().expect("no panic").expect("no error")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stopper.stop();
+            self.stopper.stop();
+            thread.join().ok();
+        }
+    }
+}
+
+/// Answers with the task's bytes, after a while if it was told so; counts what it runs.
+#[derive(Clone, Default)]
+pub(crate) struct Echo {
+    pub(crate) runs: Arc<AtomicU64>,
+    pub(crate) takes: Duration,
+}
+
+impl Service for Echo {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        match task.bytes {
+            b"panic" => panic!("as asked"),
+            b"error" => return Err(ServiceError::new("as asked")),
+            bytes => reply.extend(bytes),
+        }
+        thread::sleep(self.takes);
+        Ok(())
+    }
+}
+
+/// Waits until `is_so`, and fails the test if it never becomes so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what} never came");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
