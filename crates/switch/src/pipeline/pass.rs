@@ -1,32 +1,42 @@
 //! One packet's way through the stages, checked.
 
-/// Whether the rules are checked in this build.
-const CHECKED: bool = cfg!(any(debug_assertions, feature = "checks"));
+/// One if the rules are checked in this build, else zero.
+const CHECKED: usize = cfg!(any(debug_assertions, feature = "checks")) as usize;
 
 /// One packet's way through the pipeline. Every access to an array shows it.
+///
+/// It knows where it is only in builds that check: in others it is nothing, and costs nothing to hand on.
 #[derive(Debug)]
 pub struct Pass {
-    program: &'static str,
-    stage: u8,
-    touched: u64,
+    way: [Way; CHECKED],
 }
 
 impl Pass {
     /// A packet enters stage 0 of `program`.
     #[inline]
     pub const fn begin(program: &'static str) -> Self {
-        Self { program, stage: 0, touched: 0 }
+        Self { way: [Way { program, stage: 0, touched: 0 }; CHECKED] }
     }
 
     /// Notes an access to array number `array` in `stage`.
     #[inline]
     pub(super) fn touch(&mut self, array: u8, name: &'static str, stage: u8) {
-        if CHECKED {
-            self.check(array, name, stage);
+        for way in &mut self.way {
+            way.touch(array, name, stage);
         }
     }
+}
 
-    fn check(&mut self, array: u8, name: &'static str, stage: u8) {
+/// Where a packet is, and what it has touched.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    program: &'static str,
+    stage: u8,
+    touched: u64,
+}
+
+impl Way {
+    fn touch(&mut self, array: u8, name: &'static str, stage: u8) {
         assert!(self.touched & (1 << array) == 0, "{}: touches {name} twice in one pass", self.program);
         assert!(
             stage >= self.stage,

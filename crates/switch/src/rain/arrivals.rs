@@ -2,14 +2,17 @@
 
 use sluice_wire::tables::{SliceRow, WorkerRow};
 use sluice_wire::{
-    Answer, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Key, Nanos, Notice, Packet, Probe,
-    Reject, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, Token, WorkerId,
+    Answer, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Key, Nanos, Notice, Packet, Payload,
+    Probe, Reject, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, Token, WorkerId,
 };
 
 use super::count::Refusal;
-use super::memory::{ParkedToken, WaitingTask, replay_word};
+use super::memory::{ParkedToken, Tables, WaitingTask, replay_word};
 use super::{Arrival, ROUNDS_MAX, Rain, TOKENS_AHEAD_MAX, Verdict};
 use crate::pipeline::Pass;
+
+/// The address of a client that is no longer there.
+static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
 
 impl Rain {
     #[inline]
@@ -34,12 +37,13 @@ impl Rain {
     /// A worker is ready for one more task (Rain §3.2.1).
     #[inline]
     fn token(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, token: &Token) -> Verdict {
-        let row = match self.admit_worker(from, token.worker, token.key) {
+        let row = match self.tables.admit_worker(from, token.worker, token.key) {
             Ok(row) => row,
             Err(refusal) => return Verdict::Drop(refusal),
         };
-        if let Some(stale) = self.out_of_date(&row, token.epoch, token.generation) {
+        if let Some(stale) = self.out_of_date(row, token.epoch, token.generation) {
             self.refusals.add(stale);
+            let row = *row;
             return self.answer(pass, &row, token.worker, token.nonce);
         }
         // One token a packet, however many were lost before it: the worker repeats until all are granted.
@@ -51,11 +55,12 @@ impl Rain {
             self.refusals.add(if behind { Refusal::RepeatedToken } else { Refusal::ImpossibleCounter });
             let sent = self.memory.sent.read(pass, worker);
             let counters = Counters { seen: Serial(seen), sent: Serial(sent) };
-            return self.send_answer(&row, token.worker, token.nonce, Some(counters));
+            return self.send_answer(row, token.worker, token.nonce, Some(counters));
         }
+        let (at, slice) = (row.at, row.slice);
         let granted =
             Granted { worker: token.worker, generation: token.generation, seen: Some(seen.wrapping_add(1)) };
-        self.park_or_dispatch(pass, now, row.at, row.slice, granted)
+        self.park_or_dispatch(pass, now, at, slice, granted)
     }
 
     /// A granted token meets a waiting task, or parks.
@@ -100,7 +105,7 @@ impl Rain {
         submit: &Submit,
         room: bool,
     ) -> Verdict {
-        if let Err(refusal) = self.admit_client(from, submit.client, submit.key) {
+        if let Err(refusal) = self.tables.admit_client(from, submit.client, submit.key) {
             return Verdict::Drop(refusal);
         }
         if submit.epoch != self.config.epoch {
@@ -140,7 +145,7 @@ impl Rain {
     /// A task meets a parked token, or waits, or finds the queue full.
     #[inline]
     fn task(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit, round: u8, arrived: Nanos) -> Verdict {
-        let Some((slice, row)) = self.slice_of(submit) else {
+        let Some((slice, row)) = self.tables.slice_of(submit) else {
             return self.reject(submit, RejectReason::UnknownType);
         };
         if !row.open {
@@ -169,8 +174,8 @@ impl Rain {
 
     /// A worker asks how its counters stand.
     fn probe(&mut self, pass: &mut Pass, from: Endpoint, probe: &Probe) -> Verdict {
-        let row = match self.admit_worker(from, probe.worker, probe.key) {
-            Ok(row) => row,
+        let row = match self.tables.admit_worker(from, probe.worker, probe.key) {
+            Ok(row) => *row,
             Err(refusal) => return Verdict::Drop(refusal),
         };
         if let Some(stale) = self.out_of_date(&row, probe.epoch, probe.generation) {
@@ -257,8 +262,8 @@ impl Rain {
         let sent = self.memory.sent.update(pass, worker, |sent| sent.wrapping_add(1)).wrapping_add(1);
         let fresh = granted.seen;
         let seen_out = self.memory.seen_out.update(pass, worker, |seen| fresh.unwrap_or(seen));
-        let client_at =
-            self.tables.clients[submit.client.0 as usize].map_or(Endpoint::default(), |row| row.at);
+        let client_at = self.tables.clients[submit.client.0 as usize].as_ref().map(|row| &row.at);
+        let Payload { len, inline, handle } = submit.payload;
         let packet = Packet::Dispatch(Dispatch {
             epoch: self.config.epoch,
             worker: granted.worker,
@@ -266,7 +271,7 @@ impl Rain {
             sent: Serial(sent),
             seen: Serial(fresh.unwrap_or(seen_out)),
             client: submit.client,
-            client_at,
+            client_at: *client_at.unwrap_or(&NOWHERE),
             task: submit.task,
             attempt: submit.attempt,
             task_type: submit.task_type,
@@ -274,7 +279,7 @@ impl Rain {
             constraints: submit.constraints,
             wait_ns: queued.wait_ns,
             occupancy: queued.occupancy,
-            payload: submit.payload,
+            payload: Payload { len, inline, handle },
         });
         Verdict::Send { to, packet }
     }
@@ -287,7 +292,7 @@ impl Rain {
     }
 
     fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
-        let retry_after = self.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
+        let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
         Packet::Reject(Reject {
             epoch: self.config.epoch,
             client: submit.client,
@@ -326,27 +331,6 @@ impl Rain {
         Notice { epoch: self.config.epoch, client: submit.client, task: submit.task, attempt: submit.attempt }
     }
 
-    #[inline]
-    fn slice_of(&self, submit: &Submit) -> Option<(SliceId, SliceRow)> {
-        let slice = (*self.tables.types.get(submit.task_type.0 as usize)?)?;
-        Some((slice, self.tables.slices[slice.0 as usize]))
-    }
-
-    #[inline]
-    fn admit_worker(&self, from: Endpoint, worker: WorkerId, key: Key) -> Result<WorkerRow, Refusal> {
-        let row =
-            self.tables.workers.get(worker.0 as usize).copied().flatten().ok_or(Refusal::UnknownSource)?;
-        check_source(row.key, key, row.at, from)?;
-        Ok(row)
-    }
-
-    #[inline]
-    fn admit_client(&self, from: Endpoint, client: ClientId, key: Key) -> Result<(), Refusal> {
-        let row = self.tables.clients.get(client.0 as usize).and_then(Option::as_ref);
-        let row = row.ok_or(Refusal::UnknownSource)?;
-        check_source(row.key, key, row.at, from)
-    }
-
     /// Why a worker's packet is answered with where its counters stand instead of being taken.
     #[inline]
     fn out_of_date(&self, row: &WorkerRow, epoch: Epoch, generation: Generation) -> Option<Refusal> {
@@ -365,6 +349,29 @@ impl Rain {
     fn admitted(&self, worker: WorkerId, generation: Generation) -> Option<Endpoint> {
         let row = self.tables.workers.get(worker.0 as usize).copied().flatten()?;
         (row.open && row.generation == generation).then_some(row.at)
+    }
+}
+
+impl Tables {
+    #[inline]
+    fn slice_of(&self, submit: &Submit) -> Option<(SliceId, &SliceRow)> {
+        let slice = (*self.types.get(submit.task_type.0 as usize)?)?;
+        Some((slice, &self.slices[slice.0 as usize]))
+    }
+
+    #[inline]
+    fn admit_worker(&self, from: Endpoint, worker: WorkerId, key: Key) -> Result<&WorkerRow, Refusal> {
+        let row = self.workers.get(worker.0 as usize).and_then(Option::as_ref);
+        let row = row.ok_or(Refusal::UnknownSource)?;
+        check_source(row.key, key, row.at, from)?;
+        Ok(row)
+    }
+
+    #[inline]
+    fn admit_client(&self, from: Endpoint, client: ClientId, key: Key) -> Result<(), Refusal> {
+        let row = self.clients.get(client.0 as usize).and_then(Option::as_ref);
+        let row = row.ok_or(Refusal::UnknownSource)?;
+        check_source(row.key, key, row.at, from)
     }
 }
 
