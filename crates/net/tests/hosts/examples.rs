@@ -21,6 +21,12 @@ fn the_ten_line_service_and_client_work_and_the_service_sums_up_on_sigterm() {
     assert!(stderr.contains("1 tasks in"), "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).expect("one JSON object");
     assert_eq!(report["schema"], "sluice.worker.v1");
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../schemas/worker.v1.json")).expect("the schema is JSON");
+    assert_eq!(keys(&report), keys(&schema["properties"]));
+    for part in ["dropped", "packets"] {
+        assert_eq!(keys(&report[part]), keys(&schema["properties"][part]["properties"]));
+    }
     assert_eq!((&report["finished"], &report["drained"]), (&1.into(), &true.into()));
 }
 
@@ -62,6 +68,12 @@ fn terminate(mut child: Child) -> (Option<i32>, String, String) {
     child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("text");
     child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
     (code, stdout, stderr)
+}
+
+fn keys(object: &serde_json::Value) -> Vec<&String> {
+    let mut keys: Vec<&String> = object.as_object().expect("an object").keys().collect();
+    keys.sort();
+    keys
 }
 
 /// Where cargo puts examples: beside the folder of this test.
