@@ -14,21 +14,28 @@ mod stop;
 mod units;
 mod view;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use args::Command;
-use fail::Outcome;
+use fail::{Failure, Outcome};
 
 fn main() -> ExitCode {
     let (json, done) = match args::read() {
         Ok(None) => return ExitCode::SUCCESS,
-        Ok(Some(sluice)) => (json_of(&sluice.command), run(sluice.command)),
+        Ok(Some(sluice)) => (json_of(&sluice.command), run_whole(sluice.command)),
         Err(failure) => (args::json_was_asked(), Err(failure)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(json),
     }
+}
+
+/// A panic is a bug, and ends as every other failure does: with an exit code, and with JSON if that was asked for.
+fn run_whole(command: Command) -> Outcome<()> {
+    catch_unwind(AssertUnwindSafe(|| run(command)))
+        .unwrap_or_else(|_| Err(Failure::broken("a bug in sluice ended it; please report what stands above")))
 }
 
 fn run(command: Command) -> Outcome<()> {

@@ -93,6 +93,7 @@ fn what(args: &Load) -> Outcome<What> {
         }
     }
     let mut label = plan.as_ref().map_or_else(plain_label, Label::of);
+    label.workers = None;
     label.seed = args.seed.unwrap_or(label.seed);
     label.dilation = args.dilate.unwrap_or(label.dilation);
     label.faults = args.faults.clone().or(label.faults);
@@ -131,7 +132,7 @@ fn plain_label() -> Label {
         seed: 1,
         dilation: 1,
         faults: None,
-        workers: 0,
+        workers: None,
     }
 }
 

@@ -7,11 +7,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_apps::rocks::codec;
 use sluice_apps::{hold, spin};
-use sluice_wire::Nanos;
+use sluice_net::udp::DATAGRAM_BYTES;
+use sluice_wire::{HEADER_BYTES, Nanos};
 
 use crate::fail::{Failure, Outcome};
 use crate::hint;
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
+
+/// Keys that one GET may name: as many as fit one packet.
+pub(crate) const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
 
 /// One task that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +124,8 @@ fn bytes(request: &Request, keys: u64, random: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     match request {
         Request::Get { keys: count, spread } => {
-            let count = sized(f64::from(*count), *spread, random).round().clamp(1.0, 20.0) as u32;
+            let count =
+                sized(f64::from(*count), *spread, random).round().clamp(1.0, f64::from(GET_KEYS_MAX)) as u32;
             codec::encode_get((0..count).map(|_| random.next_u64() % keys), &mut bytes);
         }
         Request::Scan { rows, spread } => {

@@ -139,18 +139,25 @@ impl Times {
     fn record(&mut self, latency: Nanos, switch_wait: Nanos, worker_wait: Nanos, service: Nanos) {
         let own = service.0.max(1) as f64;
         let server = (switch_wait + worker_wait + service).0 as f64;
-        self.latency.saturating_record(latency.0);
-        self.slowdown.saturating_record((latency.0 as f64 / own * SLOWDOWN_SCALE) as u64);
-        self.slowdown_server.saturating_record((server / own * SLOWDOWN_SCALE) as u64);
-        self.switch_wait.saturating_record(switch_wait.0);
-        self.worker_wait.saturating_record(worker_wait.0);
-        self.service.saturating_record(service.0);
+        record(&mut self.latency, latency.0);
+        record(&mut self.slowdown, (latency.0 as f64 / own * SLOWDOWN_SCALE) as u64);
+        record(&mut self.slowdown_server, (server / own * SLOWDOWN_SCALE) as u64);
+        record(&mut self.switch_wait, switch_wait.0);
+        record(&mut self.worker_wait, worker_wait.0);
+        record(&mut self.service, service.0);
     }
 }
 
 /// A histogram that grows as it must.
 pub(crate) fn histogram() -> Histogram<u64> {
-    Histogram::new(DIGITS).expect("3 digits are legal")
+    let mut histogram = Histogram::new(DIGITS).expect("3 digits are legal");
+    histogram.auto(true);
+    histogram
+}
+
+/// Records a value in a histogram that grows as it must.
+pub(crate) fn record(histogram: &mut Histogram<u64>, value: u64) {
+    histogram.record(value).expect("a histogram that grows takes any value");
 }
 
 /// One type's measured tasks.
@@ -205,13 +212,13 @@ impl Tally {
             self.warm_up.sent += 1;
         } else {
             self.kinds[kind].counts.sent += 1;
-            self.behind.saturating_record(behind.0);
+            record(&mut self.behind, behind.0);
         }
     }
 
     /// A task that was due long ago was taken by the client library only now.
     pub(crate) fn taken(&mut self, waited: Nanos) {
-        self.pushed_back.saturating_record(waited.0);
+        record(&mut self.pushed_back, waited.0);
     }
 
     /// A task ended.

@@ -11,6 +11,7 @@ use super::{
     WorkerPlan,
 };
 use crate::fail::{Failure, Outcome};
+use crate::load::GET_KEYS_MAX;
 use crate::{hint, units};
 
 /// The schedulers that a plan may name.
@@ -217,7 +218,7 @@ fn load(section: Section<'_>) -> Outcome<LoadPlan> {
         mix: section
             .parsed("mix", units::mix)?
             .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?,
-        requests: section.section("request")?.map_or(Ok(Vec::new()), requests)?,
+        requests: section.section("request")?.map_or(Ok(Vec::new()), |section| requests(&section))?,
         warm_up: section.span("warm_up")?.unwrap_or(Duration::from_secs(1)),
         length: section.span("length")?.unwrap_or(Duration::from_secs(10)),
         deadline: section.span("deadline")?.unwrap_or(Duration::from_secs(5)),
@@ -245,7 +246,7 @@ fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
     }
 }
 
-fn requests(section: Section<'_>) -> Outcome<Vec<(String, Request)>> {
+fn requests(section: &Section<'_>) -> Outcome<Vec<(String, Request)>> {
     section
         .named_sections()?
         .into_iter()
@@ -254,7 +255,7 @@ fn requests(section: Section<'_>) -> Outcome<Vec<(String, Request)>> {
 }
 
 fn request(section: Section<'_>) -> Outcome<Request> {
-    let keys = section.whole("keys", 1..1_001)?.map(|keys| keys as u32);
+    let keys = section.whole("keys", 1..u64::from(GET_KEYS_MAX) + 1)?.map(|keys| keys as u32);
     let rows = section.whole("rows", 1..100_001)?.map(|rows| rows as u32);
     let span = section.span("busy")?;
     let text = section.text("text")?;

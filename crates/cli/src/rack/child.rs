@@ -14,6 +14,8 @@ use crate::fail::{Failure, Kind, Outcome};
 
 /// How often a process that should end is asked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long a process that has given up may take to end.
+const COMPLAINT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A running child. Dropping it kills it.
 #[derive(Debug)]
@@ -85,8 +87,11 @@ impl Child {
         }
     }
 
-    /// Why it ended, from its exit code and the last line of its log.
-    fn complaint(&mut self) -> Failure {
+    /// Why it ends, from its exit code and the last line of its log; it is killed if it does not.
+    pub(super) fn complaint(&mut self) -> Failure {
+        if !self.has_ended_by(Instant::now() + COMPLAINT_PATIENCE) {
+            self.kill();
+        }
         let Ok(status) = self.process.wait() else {
             return Failure::broken(format!("{} cannot be waited for", self.name));
         };

@@ -122,14 +122,10 @@ fn load_data(plan: &Plan, shown: Shown) -> Outcome<()> {
 }
 
 fn title(plan: &Plan) -> String {
-    let mut title = format!("sluice up {}: {}, {} workers", plan.name, plan.policy, plan.workers.len());
-    if plan.dilation > 1 {
-        title += &format!(", dilated x {}", plan.dilation);
-    }
-    if let Some(faults) = &plan.faults {
-        title += &format!(", faults {faults}");
-    }
-    title
+    let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
+    let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
+    let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
+    format!("sluice up {name}: {policy}, {workers} workers{dilated}{faults}")
 }
 
 /// Without a load a rack runs until it is stopped.

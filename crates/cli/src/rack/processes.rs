@@ -183,10 +183,11 @@ impl<'p> Processes<'p> {
     fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
         let mut child = self.start_child(name, args)?;
         let line = child.first_line()?;
-        let listening = serde_json::from_str(&line).map_err(|why| {
-            Failure::broken(format!("{name} does not say where it listens ({why}): {line}"))
-        })?;
-        Ok((child, listening))
+        match serde_json::from_str(&line) {
+            Ok(listening) => Ok((child, listening)),
+            // With `--json` that is its complaint, which it has also made on stderr.
+            Err(_) => Err(child.complaint()),
+        }
     }
 
     fn start_worker(&mut self, name: &str) -> Outcome<()> {
@@ -254,7 +255,9 @@ impl<'p> Processes<'p> {
 
 fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant) {
     let mut children: Vec<&mut Child> = children.collect();
-    children.iter().for_each(|child| child.ask_to_end());
+    for child in &children {
+        child.ask_to_end();
+    }
     for child in &mut children {
         if !child.has_ended_by(patience) {
             child.kill();

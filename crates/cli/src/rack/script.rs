@@ -1,5 +1,6 @@
 //! The faults of a plan, in the order of their times, each done once.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::load::{Felt, Timeline, nanos};
@@ -18,8 +19,8 @@ pub(super) enum Step {
 
 /// A plan's faults.
 pub(super) struct Script {
-    /// What is still to be done, last first.
-    left: Vec<(Duration, usize, Step)>,
+    /// What is still to be done, and when.
+    left: VecDeque<(Duration, usize, Step)>,
     done: Vec<Done>,
 }
 
@@ -40,19 +41,15 @@ impl Script {
                 left.push((event.at + after, i, Step::Start(event.kill.clone())));
             }
         }
-        left.sort_by(|one, other| other.0.cmp(&one.0));
+        left.sort_by_key(|(at, ..)| *at);
         let done =
             events.iter().map(|event| Done { what: format!("kill -9 {}", event.kill), ..Done::default() });
-        Self { left, done: done.collect() }
+        Self { left: left.into(), done: done.collect() }
     }
 
     /// The next step that is due at `now`.
     pub(super) fn next(&mut self, now: Duration) -> Option<(usize, Step)> {
-        let (at, event, step) = self.left.pop()?;
-        if at > now {
-            self.left.push((at, event, step));
-            return None;
-        }
+        let (_, event, step) = self.left.pop_front_if(|(at, ..)| *at <= now)?;
         Some((event, step))
     }
 

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_hgrm_rises_to_its_largest_value_and_counts_all() {
-        let mut histogram = Histogram::new(3).expect("3 digits are legal");
+        let mut histogram = Histogram::new_with_max(1_000_000, 3).expect("3 digits are legal");
         (1..=1_000u64).for_each(|us| histogram.saturating_record(us * 1_000));
         let text = hgrm(&histogram, 1e3);
         let values: Vec<f64> = text

@@ -35,7 +35,7 @@ pub(crate) struct RunResult {
     dilation: u32,
     /// What was injected into every socket; null if nothing.
     faults: Option<String>,
-    workers: usize,
+    workers: Option<usize>,
     arrivals: String,
     offered_per_s: Option<f64>,
     mix: BTreeMap<String, f64>,
@@ -144,8 +144,8 @@ pub(crate) struct Label {
     pub(crate) dilation: u32,
     /// What was injected.
     pub(crate) faults: Option<String>,
-    /// Workers at the start.
-    pub(crate) workers: usize,
+    /// Workers at the start; unknown if somebody else started them.
+    pub(crate) workers: Option<usize>,
 }
 
 impl Label {
@@ -157,7 +157,7 @@ impl Label {
             seed: plan.seed,
             dilation: plan.dilation,
             faults: plan.faults.clone(),
-            workers: plan.workers.len(),
+            workers: Some(plan.workers.len()),
         }
     }
 }

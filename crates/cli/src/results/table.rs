@@ -1,6 +1,6 @@
 //! The one table printer: columns as wide as they must be, numbers to the right.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// A table of text.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +44,11 @@ impl fmt::Display for Table {
             for (column, cell) in row.iter().enumerate() {
                 let width = widths[column];
                 let gap = if column == 0 { "" } else { "  " };
-                line += &if numeric[column] {
-                    format!("{gap}{cell:>width$}")
+                // Writing to a string cannot fail.
+                let _ = if numeric[column] {
+                    write!(line, "{gap}{cell:>width$}")
                 } else {
-                    format!("{gap}{cell:<width$}")
+                    write!(line, "{gap}{cell:<width$}")
                 };
             }
             writeln!(f, "{}", line.trim_end())?;

@@ -27,10 +27,10 @@ fn heading(out: &mut String, result: &RunResult) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{}: {} on {} workers; {}; {} s after {} s of warm-up; seed {}",
+        "{}: {}{}; {}; {} s after {} s of warm-up; seed {}",
         result.name,
         result.policy,
-        result.workers,
+        result.workers.map_or_else(String::new, |workers| format!(" on {workers} workers")),
         result.arrivals,
         digits(result.length_s),
         digits(result.warm_up_s),

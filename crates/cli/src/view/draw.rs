@@ -6,7 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Cell, Gauge, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 
 use crate::board::{Known, LoadNow, Note, NoteKind, RackNow, SliceNow, WorkerNow};
 use crate::results::table::{digits, time};
@@ -62,11 +62,12 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, title: &str, load: &LoadNow, rac
     };
     frame.render_widget(Line::from(vec![Span::styled(format!(" {title}"), BOLD)]), name);
     frame.render_widget(Line::from(vec![switch, Span::raw(" ")]).right_aligned(), name);
-    frame.render_widget(progress(load), bar);
+    draw_progress(frame, bar, load);
     frame.render_widget(Line::from(outcomes(load)), totals);
 }
 
-fn progress(load: &LoadNow) -> Gauge<'static> {
+/// What goes on and for how long still, and a bar that says the same.
+fn draw_progress(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let (elapsed, length) = (load.elapsed.as_secs_f64(), load.length.as_secs_f64());
     let phase = match load.elapsed {
         Duration::ZERO => "starting",
@@ -76,9 +77,14 @@ fn progress(load: &LoadNow) -> Gauge<'static> {
     };
     let left = (length - elapsed).max(0.0);
     let share = if length > 0.0 { (elapsed / length).min(1.0) } else { 0.0 };
-    let label = format!("{phase}: {:.1} of {length:.1} s, {left:.0} s left", elapsed.min(length));
-    let style = Style::new().fg(Color::Blue).bg(Color::Black);
-    Gauge::default().ratio(share).label(label).gauge_style(style).use_unicode(true)
+    let text = format!(" {phase}: {:.1} of {length:.1} s, {left:.0} s left", elapsed.min(length));
+    let [said, bar] = Layout::horizontal([Constraint::Length(40), Constraint::Min(0)]).areas(area);
+    frame.render_widget(Line::raw(text), said);
+    let filled = (share * f64::from(bar.width)).round() as usize;
+    let rest = usize::from(bar.width) - filled;
+    let spans =
+        [Span::styled("━".repeat(filled), Style::new().fg(Color::Blue)), Span::styled("─".repeat(rest), DIM)];
+    frame.render_widget(Line::from(spans.to_vec()), bar);
 }
 
 fn outcomes(load: &LoadNow) -> Vec<Span<'static>> {

@@ -1,0 +1,189 @@
+//! Bad input: exit code 2, and one line that says what, why and what next.
+
+mod common;
+
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+
+use common::{SMALL, json, sluice, stderr, stdout};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Exit code 2, one line on stderr with all of `parts` in it, and with `--json` an error object on stdout.
+fn refuses(folder: &Path, args: &[&str], parts: &[&str]) {
+    let output = sluice(folder, args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{args:?}: not one line:\n{said}");
+    for part in parts {
+        assert!(said.contains(part), "{args:?}: no `{part}` in: {said}");
+    }
+    if args.contains(&"--json") {
+        assert_eq!(json(&output)["error"]["kind"], "bad_input");
+    } else {
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+/// The small plan with `from` replaced by `to` is refused, by `up` and by `up --json`.
+fn refuses_plan(from: &str, to: &str, parts: &[&str]) {
+    assert!(SMALL.contains(from), "{from}");
+    refuses_text(&SMALL.replacen(from, to, 1), parts);
+}
+
+fn refuses_text(plan: &str, parts: &[&str]) {
+    let folder = folder();
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    refuses(folder.path(), &["up", "plan.toml"], parts);
+    refuses(folder.path(), &["up", "plan.toml", "--json"], parts);
+}
+
+#[test]
+fn an_unknown_key_or_section_of_a_plan_names_line_and_nearest_known() {
+    refuses_plan("name = \"small\"", "nmae = \"small\"", &["line 2", "unknown key `nmae`", "`name`"]);
+    refuses_plan("[load]", "[laod]", &["unknown key `laod`", "did you mean `load`?"]);
+    refuses_plan("slice = \"work\"", "slcie = \"work\"", &["line 9", "[[worker]]", "did you mean `slice`?"]);
+    refuses_plan("warm_up", "warmup", &["[load]", "did you mean `warm_up`?"]);
+}
+
+#[test]
+fn a_missing_or_unreadable_plan_is_named() {
+    let folder = folder();
+    refuses(folder.path(), &["up", "none.toml"], &["none.toml", "cannot be read", "give the path"]);
+    refuses(folder.path(), &["up", "."], &["plan .", "cannot be read"]);
+    refuses(folder.path(), &["switch", "none.toml"], &["none.toml", "cannot be read"]);
+    refuses_plan("count = 2", "count = = 2", &["line 8", "is not TOML"]);
+}
+
+#[test]
+fn unknown_policies_services_types_flags_and_commands_name_the_known() {
+    refuses_plan("name = \"small\"", "policy = \"rian\"", &["unknown policy `rian`", "did you mean `rain`?"]);
+    refuses_plan("\"hold\"\n[load]", "\"hodl\"\n[load]", &["unknown service `hodl`", "rocksdb, spin, hold"]);
+    refuses_plan("hold=1", "hodl=1", &["unknown type `hodl`", "did you mean `hold`?"]);
+    refuses_plan("[\"hold\"]", "[\"hodl\"]", &["slice `work`", "unknown type `hodl`"]);
+    let folder = folder();
+    refuses(folder.path(), &["up", "--lenght", "3s"], &["--lenght", "--length"]);
+    refuses(folder.path(), &["up", "--lenght", "3s", "--json"], &["--lenght"]);
+    refuses(folder.path(), &["upp"], &["upp", "up"]);
+    refuses(folder.path(), &["worker", "rocksbd"], &["unknown service `rocksbd`", "`rocksdb`"]);
+    refuses(folder.path(), &["resources", "rian"], &["unknown program `rian`", "`rain`"]);
+    refuses(folder.path(), &["load", "--rate", "10", "--mix", "gte=1"], &["unknown type `gte`", "`get`"]);
+}
+
+#[test]
+fn a_rate_that_is_no_rate_is_refused() {
+    refuses_plan("rate = 300", "rate = 0", &["rate 0 is not above 0"]);
+    refuses_plan("rate = 300", "rate = -5.5", &["rate -5.5 is not above 0"]);
+    refuses_plan("rate = 300", "rate = nan", &["NaN is not above 0"]);
+    refuses_plan("rate = 300", "rate = \"fast\"", &["is a string where a number belongs"]);
+    refuses_plan("rate = 300\n", "", &["needs either `rate`"]);
+    let folder = folder();
+    refuses(folder.path(), &["load", "--mix", "get=1", "--rate", "-1"], &["rate -1 is not above 0"]);
+    refuses(folder.path(), &["load", "--mix", "get=1", "--rate", "fast"], &["`fast` is not a number"]);
+    refuses(folder.path(), &["load", "--mix", "get=1"], &["give --rate, --trace"]);
+}
+
+#[test]
+fn a_mix_that_does_not_add_up_is_refused() {
+    refuses_plan("hold=1", "hold=0.9", &["adds up to 0.9, not 1"]);
+    refuses_plan("hold=1", "hold=0.5,spin=0.5", &["sends `spin`, which no slice serves"]);
+    refuses(folder().path(), &["load", "--rate", "9", "--mix", "get=0.9,scan=0.2"], &["adds up to 1.1"]);
+}
+
+#[test]
+fn a_quota_outside_one_to_eight_is_refused() {
+    refuses_plan("count = 2", "quota = 0", &["quota", "0 is outside 1 to 8"]);
+    refuses_plan("count = 2", "quota = 9", &["9 is outside 1 to 8"]);
+    refuses(folder().path(), &["worker", "spin", "--quota", "9"], &["--quota", "9 is not in 1..=8"]);
+}
+
+#[test]
+fn a_rack_without_workers_or_with_too_many_is_refused() {
+    refuses_plan("count = 2", "count = 0", &["no workers", "add a [[worker]]"]);
+    refuses_plan("count = 2", "count = 600", &["600 workers, 4800 tokens", "its ring holds 4096"]);
+    refuses_plan("types = [\"hold\"]", "types = [\"hold\"]\nlimit = 9000", &["9000", "its ring holds 8192"]);
+    refuses_plan("count = 2", "count = 5000", &["5000 is not between 0 and 1024"]);
+    let plan = SMALL.replace("[load]", "[switch]\ntasks_per_slice = 1000\n[load]");
+    refuses_text(&plan, &["1000 is not a power of two", "1024"]);
+}
+
+#[test]
+fn two_workers_of_one_name_are_refused() {
+    let plan =
+        SMALL.replace("[load]", "[[worker]]\nname = \"w-1\"\nslice = \"work\"\nservice = \"spin\"\n[load]");
+    refuses_text(&plan, &["two workers are called `w-1`", "rename one"]);
+}
+
+#[test]
+fn a_port_that_is_taken_or_out_of_range_is_refused() {
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("bound");
+    let plan = SMALL.replace("[load]", &format!("[switch]\nlisten = \"{at}\"\n[load]"));
+    refuses_text(&plan, &["switch", &at.to_string(), "choose a free port"]);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("bound");
+    let plan = SMALL.replace("[load]", &format!("[switch]\ncontrol = \"{at}\"\n[load]"));
+    refuses_text(&plan, &[&at.to_string()]);
+    let plan = SMALL.replace("[load]", "[switch]\nlisten = \"127.0.0.1:70000\"\n[load]");
+    refuses_text(&plan, &["port `70000`", "out of range"]);
+}
+
+#[test]
+fn an_address_that_does_not_resolve_is_refused() {
+    let plan = SMALL.replace("[load]", "[switch]\nlisten = \"no-such-host.invalid:0\"\n[load]");
+    refuses_text(&plan, &["no-such-host.invalid", "does not resolve"]);
+    refuses(
+        folder().path(),
+        &["status", "--controller", "no-such-host.invalid:1"],
+        &["no-such-host.invalid"],
+    );
+}
+
+#[test]
+fn folders_that_cannot_be_written_are_refused() {
+    refuses_plan("name = \"small\"", "state = \"/dev/null/state\"", &["/dev/null/state"]);
+    refuses_plan("name = \"small\"", "out = \"/dev/null/out\"", &["/dev/null/out", "choose another"]);
+    let plan = SMALL.replace("\"hold\"\n[load]", "\"rocksdb\"\n[rocksdb]\npath = \"/dev/null/db\"\n[load]");
+    refuses_text(&plan, &["/dev/null/db", "choose another"]);
+    refuses(folder().path(), &["worker", "rocksdb", "--db", "/dev/null/db"], &["/dev/null/db"]);
+}
+
+#[test]
+fn a_dilation_under_one_is_refused() {
+    refuses_plan("name = \"small\"", "dilation = 0", &["dilation", "0 is not a whole number from 1"]);
+    refuses_plan("name = \"small\"", "dilation = 0.5", &["0.5 is not a whole number from 1"]);
+    refuses(folder().path(), &["worker", "spin", "--dilate", "0"], &["--dilate"]);
+}
+
+#[test]
+fn events_that_cannot_happen_are_refused() {
+    let with = |event: &str| format!("{SMALL}[[event]]\n{event}\n");
+    refuses_text(&with("at = \"500ms\"\nkill = \"worker w-9\""), &["unknown worker `w-9`", "w-1"]);
+    refuses_text(
+        &with("at = \"500ms\"\nkill = \"rack\""),
+        &["`rack` cannot be killed", "switch, controller"],
+    );
+    refuses_text(&with("at = \"5s\"\nkill = \"switch\""), &["after the load's end"]);
+    refuses_text(&with("at = \"500ms\"\nkill = \"controller\""), &["controller_apart = true"]);
+    refuses_text(&with("kill = \"switch\""), &["`at` is missing"]);
+}
+
+#[test]
+fn faults_that_make_no_sense_are_refused() {
+    refuses_plan("name = \"small\"", "faults = \"lost=0.1\"", &["`lost` is none of loss"]);
+    refuses(folder().path(), &["up", "--faults", "loss=2"], &["not between 0 and 1"]);
+}
+
+#[test]
+fn a_load_against_an_absent_switch_ends_after_its_patience() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let started = std::time::Instant::now();
+    let at = free.to_string();
+    let args =
+        ["load", "--rate", "10", "--mix", "get=1", "--controller", &at, "--patience", "300ms", "--json"];
+    refuses(folder().path(), &args, &[&at]);
+    assert!(started.elapsed().as_secs() < 5);
+    refuses(folder().path(), &["status", "--controller", &at, "--json"], &[&at, "sluice switch"]);
+}

@@ -1,0 +1,68 @@
+//! Running `sluice` and holding what it prints to the schemas.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A small rack that needs no database: two workers that hold, 300 tasks a second.
+pub(crate) const SMALL: &str = r#"
+name = "small"
+[[slice]]
+name = "work"
+types = ["hold"]
+[[worker]]
+name = "w"
+count = 2
+slice = "work"
+service = "hold"
+[load]
+rate = 300
+mix = "hold=1"
+warm_up = "200ms"
+length = "1s"
+behind_max = "1s"
+"#;
+
+/// `sluice` with these arguments in `folder`, ready to start.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// Runs `sluice` to its end.
+pub(crate) fn sluice(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).output().expect("sluice starts")
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Stdout is one JSON object that fits the schema which it names.
+pub(crate) fn json(output: &Output) -> Value {
+    let text = stdout(output);
+    let value: Value =
+        serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}\n{}", stderr(output)));
+    hold_to_schema(&value);
+    value
+}
+
+/// The value fits the schema which it names.
+pub(crate) fn hold_to_schema(value: &Value) {
+    let name = value["schema"].as_str().unwrap_or_else(|| panic!("no schema: {value}"));
+    let file = name.strip_prefix("sluice.").expect("ours");
+    let path = format!("{}/../../schemas/{file}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+}

@@ -1,0 +1,215 @@
+//! Whole runs: what they print, write and leave behind.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
+use serde_json::Value;
+
+fn folder_with(plan: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    folder
+}
+
+/// No process of this folder's rack is left: their plan's path is on their command lines.
+fn nothing_is_left_of(folder: &Path) {
+    let mark = folder.to_string_lossy().into_owned();
+    let runs = |pid: &str| {
+        let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
+        folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
+    };
+    let patience = Instant::now() + Duration::from_secs(2);
+    loop {
+        let left: Vec<String> = std::fs::read_dir("/proc")
+            .expect("procfs")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()) && runs(name))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < patience, "left behind: {left:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_small_rack_answers_every_task_and_cleans_up() {
+    let folder = folder_with(SMALL);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["schema"], "sluice.result.v1");
+    assert!(result["tasks"]["sent"].as_u64() > Some(200), "{}", result["tasks"]);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    assert_eq!(result["tasks"]["lost"], 0);
+    let out = folder.path().join("out/small");
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).expect("written"))
+            .expect("JSON");
+    assert_eq!(written, result);
+    for file in ["result.csv", "timeline.csv", "hold-latency-us.hgrm", "hold-slowdown.hgrm", "plan.toml"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn faults_and_dilation_are_marked_in_the_result() {
+    let plan = SMALL.replace("rate = 300", "rate = 100").replace("name = \"small\"", "dilation = 10");
+    let folder = folder_with(&plan);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--faults", "loss=0.01,dup=0.01,reorder=0.02"]);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}\n{said}", stderr(&output));
+    assert!(said.contains("DILATED: all times are 10 times"), "{said}");
+    assert!(said.contains("FAULTS in every socket: loss=0.01,dup=0.01,reorder=0.02"), "{said}");
+}
+
+#[test]
+fn killed_workers_and_a_killed_switch_lose_nothing_and_are_timed() {
+    let plan = SMALL.replace("length = \"1s\"", "length = \"5s\"")
+        + "[[event]]\nat = \"1s\"\nkill = \"worker w-1\"\nreturn_after = \"300ms\"\n"
+        + "[[event]]\nat = \"3s\"\nkill = \"switch\"\nreturn_after = \"200ms\"\n";
+    let folder = folder_with(&plan);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    let events = result["events"].as_array().expect("a list");
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[1]["what"], "kill -9 switch");
+    assert!(events[1]["felt"]["lasted_s"].as_f64() > Some(0.1), "{}", events[1]);
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_killed_controller_of_its_own_loses_nothing() {
+    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"")
+        + "[switch]\ncontroller_apart = true\n[[event]]\nat = \"1s\"\nkill = \"controller\"\nreturn_after = \"500ms\"\n";
+    let folder = folder_with(&plan);
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
+    let folder = folder_with(&SMALL.replace("behind_max = \"1s\"", "behind_max = \"1ns\""));
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["passed"], false);
+    assert_eq!(result["sender"]["fell_behind"], true);
+    assert!(stderr(&output).contains("ms behind at its 99th percentile"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_signal_ends_a_run_early_with_what_was_measured() {
+    let folder = folder_with(&SMALL.replace("length = \"1s\"", "length = \"60s\""));
+    let mut up = command(folder.path(), &["up", "plan.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sluice starts");
+    let said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let mut said = said.skip_while(|line| !line.starts_with("load "));
+    assert!(said.next().is_some(), "the load never ran");
+    let sent = Command::new("kill").args(["-TERM", &up.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+    let rest: Vec<String> = said.collect();
+    let output = up.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(4), "{rest:?}");
+    assert!(stdout(&output).contains("STOPPED EARLY"), "{}", stdout(&output));
+    let text = std::fs::read_to_string(folder.path().join("out/small/result.json")).expect("written");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    hold_to_schema(&result);
+    assert_eq!(result["aborted"], true);
+    assert_eq!(result["tasks"]["lost"], 0);
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_rack_without_a_load_runs_until_it_is_stopped_and_can_be_asked_and_loaded() {
+    let plan = SMALL.split("[load]").next().expect("the rack's part").to_owned();
+    let folder = folder_with(&plan);
+    let mut switch =
+        command(folder.path(), &["switch", "plan.toml", "--json", "--quiet", "--control", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sluice starts");
+    let mut line = String::new();
+    BufReader::new(switch.stdout.take().expect("piped"))
+        .read_line(&mut line)
+        .expect("it says where it listens");
+    let listening: Value = serde_json::from_str(&line).expect("JSON");
+    hold_to_schema(&listening);
+    let control = listening["control"].as_str().expect("an address").to_owned();
+    let mut worker =
+        command(folder.path(), &["worker", "hold", "--controller", &control, "--name", "solo", "--quiet"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sluice starts");
+    let args = [
+        "load",
+        "--controller",
+        &control,
+        "--rate",
+        "100",
+        "--mix",
+        "hold=1",
+        "--warm-up",
+        "1s",
+        "--length",
+        "1s",
+        "--json",
+    ];
+    let patience = Instant::now() + Duration::from_secs(10);
+    let status = loop {
+        let status = json(&sluice(folder.path(), &["status", "--controller", &control, "--json"]));
+        if status["workers"][0]["phase"] == "open" {
+            break status;
+        }
+        assert!(Instant::now() < patience, "{status}");
+    };
+    assert_eq!(status["workers"][0]["name"], "solo");
+    let output = sluice(folder.path(), &args);
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", stderr(&output));
+    assert_eq!(result["workers"], Value::Null);
+    for child in [&mut worker, &mut switch] {
+        let asked =
+            Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill starts");
+        assert!(asked.success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+#[test]
+fn doctor_and_resources_and_fault_runs_speak_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let doctor = json(&sluice(folder.path(), &["doctor", "--json"]));
+    assert!(doctor["checks"].as_array().is_some_and(|checks| checks.len() >= 7));
+    let resources = json(&sluice(folder.path(), &["resources", "rain", "--json"]));
+    assert_eq!(resources["paper"]["stages"], 11);
+    let runs = sluice(folder.path(), &["fault-runs", "--from", "3", "--count", "2", "--json"]);
+    assert_eq!(json(&runs)["runs"], 2);
+    let replay = sluice(folder.path(), &["replay-fault", "3"]);
+    assert_eq!(replay.status.code(), Some(0), "{}", stderr(&replay));
+    assert!(stdout(&replay).contains("Dispatch"));
+}
+
+#[test]
+fn a_state_folder_that_fails_is_what_doctor_complains_about() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = sluice(folder.path(), &["doctor", "--state", "/dev/null/state", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(json(&output)["checks"].to_string().contains("\"health\":\"fail\""));
+}
