@@ -166,7 +166,10 @@ impl Controller {
         }
         let measured = rate.map(|rate| u128::from(rate) * wait_ns / 1_000_000_000);
         let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        let limit = slice.planned_limit.or(measured).unwrap_or(unmeasured).clamp(1, ring.max(1));
+        // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets the
+        // worker's next token, and what it then submits must not be rejected for being early.
+        let waiting = slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1);
+        let limit = waiting.saturating_add(quotas).min(ring.max(1));
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
         let limit = if keep && (serving == 0 || close_enough) { slice.row.limit } else { limit };
@@ -223,9 +226,9 @@ impl Controller {
         Ok(())
     }
 
-    /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out.
+    /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out; all of them find room.
     pub(crate) fn share(&self, id: SliceId, clients: u32) -> u32 {
-        let of = |slice: &Slice| (slice.row.limit.saturating_add(slice.quotas) / clients.max(1)).max(1);
+        let of = |slice: &Slice| (slice.row.limit / clients.max(1)).max(1);
         self.slices.get(usize::from(id.0)).map_or(1, of)
     }
 

@@ -20,7 +20,7 @@ fn a_client_joins_with_its_map_its_shares_and_a_replay_block_from_its_floor() {
     rack.flush();
     let Answer::Client(grant) = &rack.answers[&call] else { panic!("not granted") };
     assert_eq!(grant.slices, vec![(TaskType(1), SliceId(0)), (TaskType(2), SliceId(1))]);
-    assert_eq!(grant.shares[0], (SliceId(0), 64 + 2));
+    assert_eq!(grant.shares[0], (SliceId(0), 64));
     assert_eq!(grant.replay_cells, 16);
 }
 
@@ -49,7 +49,7 @@ fn shares_are_split_among_the_clients() {
     rack.join_client(&client("a", 1));
     rack.join_client(&client("b", 2));
     let grant = rack.join_client(&client("a", 1));
-    assert_eq!(grant.shares[0], (SliceId(0), 33));
+    assert_eq!(grant.shares[0], (SliceId(0), 32));
 }
 
 #[test]

@@ -277,14 +277,14 @@ fn what_may_wait_follows_the_reported_rates_without_rewriting_for_every_wobble()
     let mut hello = worker("w", 1);
     hello.capacity = 1_000;
     rack.join(&hello);
-    assert_eq!(rack.switch.slices[0].row.limit, 20);
+    assert_eq!(rack.switch.slices[0].row.limit, 20 + 2, "C and the quotas");
     let before = rack.ops;
     hello.capacity = 1_080;
     rack.join(&hello);
     assert_eq!(rack.ops, before);
     hello.capacity = 2_000;
     rack.join(&hello);
-    assert_eq!(rack.switch.slices[0].row.limit, 40);
+    assert_eq!(rack.switch.slices[0].row.limit, 40 + 2);
 }
 
 #[test]

@@ -106,8 +106,6 @@ struct World {
     sent: Vec<Submit>,
     /// The reply that was delivered in this step, if one was.
     delivered: Option<Reply>,
-    /// Whether this step brought a new registration.
-    fresh: bool,
     renewed: Option<Nanos>,
     retries_in_haste: u64,
 }
@@ -130,7 +128,6 @@ impl World {
             tasks: BTreeMap::new(),
             sent: Vec::new(),
             delivered: None,
-            fresh: true,
             renewed: None,
             retries_in_haste: 0,
         };
@@ -141,7 +138,7 @@ impl World {
     }
 
     fn take(&mut self, step: &Step) {
-        (self.delivered, self.fresh) = (None, false);
+        self.delivered = None;
         match step {
             Step::Offer { kind, patience_ms, retry, large } => {
                 self.offer(*kind, *patience_ms, *retry, *large);
@@ -284,7 +281,6 @@ impl World {
         };
         let grant = registration(epoch, key, cells, share);
         if Epoch(epoch) >= self.heard {
-            self.fresh = (epoch, key) != (self.grant.epoch.0, self.grant.key.0);
             self.heard = Epoch(epoch);
             self.grant = grant.clone();
         }
@@ -331,9 +327,9 @@ impl World {
         assert_eq!(submit.payload, told.submission.payload);
         if let Some(last) = told.attempts.last() {
             assert!(told.submission.retry);
-            if self.fresh {
-                assert!(told.freed_in.insert(submit.epoch), "a second free retry in one epoch");
-            } else if self.now - last.at < self.settings.first_timeout {
+            let anew = (last.submit.epoch, last.submit.key) != (submit.epoch, submit.key);
+            let free = anew && told.freed_in.insert(submit.epoch);
+            if !free && self.now - last.at < self.settings.first_timeout {
                 assert!(last.rejected, "a retry before its timeout");
                 self.retries_in_haste += 1;
             }

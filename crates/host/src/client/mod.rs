@@ -100,8 +100,9 @@ impl Client {
         self.granted = Some(grant);
         if fresh {
             self.silent = 0;
-            self.send_all_again(now, settings, out);
+            self.keep_all_back(now);
         }
+        self.send_kept_back(now, settings, out);
     }
 
     /// Takes a task, which then ends in exactly one [`Action::Done`]; or pushes it back.
@@ -130,6 +131,7 @@ impl Client {
             }
             _ => self.stats.foreign += 1,
         }
+        self.send_kept_back(now, settings, out);
     }
 
     /// Takes the switch's epoch from a heartbeat.
@@ -155,6 +157,7 @@ impl Client {
         while let Some((_, id)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.fire(now, settings, id, out);
         }
+        self.send_kept_back(now, settings, out);
     }
 
     /// When [`Client::tick`] is next wanted.
@@ -257,6 +260,9 @@ impl Client {
         }
         self.stats.rejects += 1;
         slot.rejected = Some(reject.reason);
+        if slot.kept_back {
+            return;
+        }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
         if slot.may_retry() && again < slot.deadline {
             if !living {
@@ -363,17 +369,30 @@ impl Client {
         self.timers.set(id, at);
     }
 
-    /// Gives each outstanding task its free retry of this epoch, oldest first.
-    fn send_all_again(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
-        let next = self.next;
-        let mut ids: Vec<u32> = self.slots.ids().collect();
-        ids.sort_unstable_by_key(|id| self.slots.get(*id).sequence.since(next));
-        for id in ids {
+    /// Lines each outstanding task up for its free retry of this epoch, oldest first: they go as far as the shares do,
+    /// for a switch that comes back is not to reject what its predecessor had room for.
+    fn keep_all_back(&mut self, now: Nanos) {
+        let epoch = self.newest;
+        for id in self.ids_by_age() {
+            let slot = self.slots.get(id);
+            if slot.may_retry() && slot.deadline > now && slot.freed_in != epoch && !slot.kept_back {
+                slot.kept_back = true;
+                let (share, sequence, deadline) = (slot.share, slot.sequence, slot.deadline);
+                self.shares.keep_back(share, sequence);
+                self.timers.set(id, deadline);
+            }
+        }
+    }
+
+    /// Sends what was kept back, as far as there is room now.
+    fn send_kept_back(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
+        while self.living().is_some()
+            && let Some(sequence) = self.shares.next_kept_back()
+        {
+            let Some(id) = self.slots.find(sequence) else { continue };
             let epoch = self.newest;
             let slot = self.slots.get(id);
-            if !slot.may_retry() || slot.deadline <= now || slot.freed_in == epoch {
-                continue;
-            }
+            slot.kept_back = false;
             slot.freed_in = epoch;
             slot.backoffs = 0;
             self.stats.retries_free += 1;
@@ -381,14 +400,23 @@ impl Client {
         }
     }
 
+    fn ids_by_age(&mut self) -> Vec<u32> {
+        let next = self.next;
+        let mut ids: Vec<u32> = self.slots.ids().collect();
+        ids.sort_unstable_by_key(|id| self.slots.get(*id).sequence.since(next));
+        ids
+    }
+
     /// Charges what is outstanding to the shares of another grant.
     fn share_out(&mut self, grant: &ClientGrant, settings: &ClientSettings) {
         self.shares = Shares::new(grant, settings.unmapped_share);
-        let ids: Vec<u32> = self.slots.ids().collect();
-        for id in ids {
+        for id in self.ids_by_age() {
             let slot = self.slots.get(id);
             slot.share = self.shares.of(slot.task_type);
             self.shares.charge(slot.share);
+            if slot.kept_back {
+                self.shares.keep_back(slot.share, slot.sequence);
+            }
         }
     }
 
@@ -413,6 +441,9 @@ impl Client {
     fn end(&mut self, id: u32, outcome: Outcome, out: &mut Vec<Action>) {
         self.timers.clear(id);
         let slot = self.slots.remove(id);
+        if slot.kept_back {
+            self.shares.forget(slot.share, slot.sequence);
+        }
         self.shares.free(slot.share);
         match outcome {
             Outcome::Reply(_) => self.stats.replied += 1,
@@ -445,6 +476,7 @@ fn new_slot(sequence: Serial, share: u32, submission: &Submission) -> Slot {
         sent_in: Epoch(0),
         freed_in: Epoch(0),
         share,
+        kept_back: false,
     }
 }
 

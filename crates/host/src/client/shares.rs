@@ -1,8 +1,9 @@
 //! Admission shares: how many tasks the client may have outstanding in each slice (Rain §3.2.2).
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sluice_wire::{SliceId, TaskType};
+use sluice_wire::{Serial, SliceId, TaskType};
 
 use super::ClientGrant;
 
@@ -10,10 +11,18 @@ use super::ClientGrant;
 const UNMAPPED: u32 = 0;
 
 /// One slice's share and what of it is outstanding.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Share {
     limit: u32,
     used: u32,
+    /// Of those, the ones that are kept back until there is room to send them again, oldest first.
+    kept_back: VecDeque<Serial>,
+}
+
+impl Share {
+    fn has_room_to_send(&self) -> bool {
+        (self.used as usize - self.kept_back.len()) < self.limit as usize
+    }
 }
 
 /// All shares, found by task type.
@@ -30,7 +39,10 @@ impl Shares {
         by_slice.sort_by_key(|(slice, _)| *slice);
         by_slice.dedup_by_key(|(slice, _)| *slice);
         let limits = by_slice.iter().map(|(_, limit)| *limit);
-        let shares = core::iter::once(unmapped).chain(limits).map(|limit| Share { limit, used: 0 }).collect();
+        let shares = core::iter::once(unmapped)
+            .chain(limits)
+            .map(|limit| Share { limit, used: 0, kept_back: VecDeque::new() })
+            .collect();
         let share_of = |slice: SliceId| {
             by_slice.binary_search_by_key(&slice, |(slice, _)| *slice).map_or(UNMAPPED, |at| at as u32 + 1)
         };
@@ -63,5 +75,26 @@ impl Shares {
         if let Some(share) = self.shares.get_mut(share as usize) {
             share.used = share.used.saturating_sub(1);
         }
+    }
+
+    /// Keeps a charged task back until [`Shares::next_kept_back`] lets it go.
+    pub(super) fn keep_back(&mut self, share: u32, task: Serial) {
+        if let Some(share) = self.shares.get_mut(share as usize) {
+            share.kept_back.push_back(task);
+        }
+    }
+
+    /// A task that was kept back ends, still charged.
+    pub(super) fn forget(&mut self, share: u32, task: Serial) {
+        if let Some(share) = self.shares.get_mut(share as usize) {
+            share.kept_back.retain(|kept| *kept != task);
+        }
+    }
+
+    /// The oldest task that is kept back in a share with room.
+    pub(super) fn next_kept_back(&mut self) -> Option<Serial> {
+        self.shares
+            .iter_mut()
+            .find_map(|share| if share.has_room_to_send() { share.kept_back.pop_front() } else { None })
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Slot {
     pub(super) freed_in: Epoch,
     /// The share that it is charged to.
     pub(super) share: u32,
+    /// Whether it waits for room in its share before it is sent again.
+    pub(super) kept_back: bool,
 }
 
 impl Slot {
@@ -198,6 +200,7 @@ mod tests {
             sent_in: Epoch(0),
             freed_in: Epoch(0),
             share: 0,
+            kept_back: false,
         }
     }
 
