@@ -1,0 +1,44 @@
+//! The UDP switch, whole: sockets, parsing, the program, encoding. Two packets in and one out a task, in full batches.
+//! What the kernel does inside a system call is not counted.
+
+use crate::error::BenchError;
+use crate::hosts::{Rig, WORKERS};
+use crate::scale::on_the_scale;
+
+/// Tasks on the scale.
+pub(super) const TASKS: u32 = ROUNDS * WORKERS as u32;
+const ROUNDS: u32 = 20;
+
+pub(super) fn short_token_first(tasks: u32) -> Result<(), BenchError> {
+    rounds(tasks, 8, true)
+}
+
+pub(super) fn short_task_first(tasks: u32) -> Result<(), BenchError> {
+    rounds(tasks, 8, false)
+}
+
+pub(super) fn long_task_first(tasks: u32) -> Result<(), BenchError> {
+    rounds(tasks, 640, false)
+}
+
+fn rounds(tasks: u32, payload: usize, token_first: bool) -> Result<(), BenchError> {
+    let mut rig = Rig::new(1, payload)?;
+    for round in 0..=tasks / u32::from(WORKERS) {
+        if token_first {
+            rig.send_tokens();
+            rig.send_tasks(0);
+        } else {
+            rig.send_tasks(0);
+            rig.send_tokens();
+        }
+        let mut all = || rig.switch(2 * usize::from(WORKERS));
+        // The first round warms up.
+        if round == 0 {
+            all()?
+        } else {
+            on_the_scale(all)?
+        }
+        rig.collect(usize::from(WORKERS))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What callgrind counts: each layer's work for one packet or one task, one way.
+
+mod driver;
+mod ends;
+mod program;
+mod wire;
+
+use crate::error::BenchError;
+
+/// How often a case does its work: enough to spread what happens now and then, few enough for callgrind's pace.
+const REPEATS: u32 = 2_000;
+
+/// One thing that is counted.
+pub(crate) struct Case {
+    /// The layer, and what it does.
+    pub(crate) name: &'static str,
+    /// What one operation is.
+    pub(crate) per: &'static str,
+    /// How often the work is done on the scale.
+    pub(crate) operations: u32,
+    run: fn(u32) -> Result<(), BenchError>,
+}
+
+const fn case(
+    name: &'static str,
+    per: &'static str,
+    operations: u32,
+    run: fn(u32) -> Result<(), BenchError>,
+) -> Case {
+    Case { name, per, operations, run }
+}
+
+/// All of them, from the wire upwards.
+pub(crate) const ALL: &[Case] = &[
+    case("wire parse SUBMIT", "packet", REPEATS, wire::parse_submit),
+    case("wire parse TOKEN", "packet", REPEATS, wire::parse_token),
+    case("wire parse DISPATCH", "packet", REPEATS, wire::parse_dispatch),
+    case("wire parse REPLY", "packet", REPEATS, wire::parse_reply),
+    case("wire encode SUBMIT", "packet", REPEATS, wire::encode_submit),
+    case("wire encode TOKEN", "packet", REPEATS, wire::encode_token),
+    case("wire encode DISPATCH", "packet", REPEATS, wire::encode_dispatch),
+    case("wire encode REPLY", "packet", REPEATS, wire::encode_reply),
+    case("program TOKEN parks", "packet", REPEATS, program::token_parks),
+    case("program SUBMIT matches", "packet", REPEATS, program::submit_matches),
+    case("program SUBMIT parks", "packet", REPEATS, program::submit_parks),
+    case("program TOKEN matches", "packet", REPEATS, program::token_matches),
+    case("driver 8 B token first", "task", driver::TASKS, driver::short_token_first),
+    case("driver 8 B task first", "task", driver::TASKS, driver::short_task_first),
+    case("driver 640 B task first", "task", driver::TASKS, driver::long_task_first),
+    case("worker DISPATCH to REPLY and TOKEN", "task", REPEATS, ends::worker_task),
+    case("client SUBMIT to outcome", "task", REPEATS, ends::client_task),
+];
+
+/// Does a case's work; callgrind looks on.
+pub(crate) fn count(name: &str) -> Result<(), BenchError> {
+    let case = ALL.iter().find(|case| case.name == name);
+    let case = case.ok_or_else(|| BenchError::Case(name.to_owned()))?;
+    (case.run)(case.operations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_does_its_work() {
+        for case in ALL {
+            count(case.name).unwrap_or_else(|why| panic!("{}: {why}", case.name));
+        }
+    }
+
+    #[test]
+    fn no_two_cases_have_one_name() {
+        for (at, case) in ALL.iter().enumerate() {
+            assert!(ALL[..at].iter().all(|other| other.name != case.name), "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `make bench`: runs every measurement, prints one table, and fails if a bound is missed.
+//!
+//! Three kinds. **Ratios** come from the crates' own benches, which weigh a thing against a baseline in one run.
+//! **Memory** is what the kernel says of a child process that holds a full switch. **Instructions** are counted by
+//! callgrind, layer by layer, and compared with the golden table `instructions.json`: they hardly depend on how busy
+//! the machine is, so that a regression is seen where no clock would show it.
+//!
+//! `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are what the
+//! program calls itself with.
+#![forbid(unsafe_code)]
+
+mod callgrind;
+mod cases;
+mod error;
+mod golden;
+mod hosts;
+mod memory;
+mod ratios;
+mod report;
+mod scale;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use error::BenchError;
+use report::Report;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        [] => run(),
+        ["--bless"] => bless(),
+        ["count", name] => cases::count(name).map(|()| ExitCode::SUCCESS),
+        ["memory"] => memory::hold_a_full_switch().map(|()| ExitCode::SUCCESS),
+        _ => Err(BenchError::Usage),
+    };
+    done.unwrap_or_else(|why| {
+        eprintln!("bench: {why}");
+        ExitCode::from(2)
+    })
+}
+
+/// Everything; fails if a bound is missed.
+fn run() -> Result<ExitCode, BenchError> {
+    let mut report = Report::default();
+    ratios::decision(&mut report)?;
+    ratios::switch_vs_forwarder(&mut report)?;
+    memory::measure(&mut report)?;
+    let counted = callgrind::count_all(&results_folder()?)?;
+    golden::compare(&golden::read()?, &counted, &mut report);
+    finish(&report)
+}
+
+/// The instruction counts alone, which become the golden table.
+fn bless() -> Result<ExitCode, BenchError> {
+    let mut report = Report::default();
+    let counted = callgrind::count_all(&results_folder()?)?;
+    golden::compare(&golden::read().unwrap_or_default(), &counted, &mut report);
+    println!("{}", report.table());
+    golden::write(&counted)?;
+    println!("blessed: these counts are the golden table now");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn finish(report: &Report) -> Result<ExitCode, BenchError> {
+    let file = results_folder()?.join("bench.json");
+    fs::write(&file, report.json()).map_err(|why| BenchError::file(&file, why))?;
+    println!("{}", report.table());
+    let missed = report.missed();
+    if missed == 0 {
+        println!("every bound is kept; all figures: out/bench/bench.json");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{missed} of the bounds MISSED (marked above); all figures: out/bench/bench.json");
+    println!("if more instructions are what you want: make bench BLESS=1, and say why in the commit");
+    Ok(ExitCode::FAILURE)
+}
+
+/// The repository's root.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn results_folder() -> Result<PathBuf, BenchError> {
+    let folder = root().join("out/bench");
+    fs::create_dir_all(&folder).map_err(|why| BenchError::file(&folder, why))?;
+    Ok(folder)
+}

@@ -1,0 +1,89 @@
+//! The crates' own benches: each weighs a thing against a baseline in one run, and prints one line of JSON.
+
+use std::env;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::BenchError;
+use crate::report::{Bound, Report};
+use crate::root;
+
+/// Rain's decision may take so many times a bare ring's.
+const DECISION_MAX: f64 = 3.0;
+/// The UDP switch must reach this share of a bare forwarder's tasks per core-second.
+const FORWARDER_MIN: f64 = 0.85;
+
+/// `crates/switch/benches/decision.rs`.
+#[derive(Deserialize)]
+struct Decision {
+    token_first: Order,
+    task_first: Order,
+    entry_copy_ns: f64,
+}
+
+#[derive(Deserialize)]
+struct Order {
+    ring_ns: f64,
+    rain_ns: f64,
+    ratio: f64,
+    allocations: f64,
+}
+
+/// `crates/net/benches/switch_vs_forwarder.rs`.
+#[derive(Deserialize)]
+struct Forwarding {
+    cases: Vec<Forwarded>,
+}
+
+#[derive(Deserialize)]
+struct Forwarded {
+    case: String,
+    switch_ns_per_task: f64,
+    ratio: f64,
+}
+
+/// Rain's decision against a ring behind the same interface.
+pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
+    let Decision { token_first, task_first, entry_copy_ns } = bench("sluice-switch", "decision")?;
+    for (name, order) in [("token first", &token_first), ("task first", &task_first)] {
+        report.add(&format!("decision ÷ bare ring, {name}"), order.ratio, "×", Bound::AtMost(DECISION_MAX));
+        report.add(&format!("  decision, {name}"), order.rain_ns, "ns", Bound::None);
+        report.add(&format!("  bare ring, {name}"), order.ring_ns, "ns", Bound::None);
+    }
+    report.add("  an entry copied in and out, no packets", entry_copy_ns, "ns", Bound::None);
+    let allocations = token_first.allocations + task_first.allocations;
+    report.add("allocations per decision", allocations, "", Bound::AtMost(0.0));
+    Ok(())
+}
+
+/// The whole UDP switch against a forwarder on the same sockets.
+pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError> {
+    let Forwarding { cases } = bench("sluice-net", "switch_vs_forwarder")?;
+    for case in &cases {
+        let name = format!("switch ÷ forwarder, {}", case.case);
+        report.add(&name, case.ratio, "×", Bound::AtLeast(FORWARDER_MIN));
+        let name = format!("  switch, {}", case.case);
+        report.add(&name, 1e9 / case.switch_ns_per_task, "tasks/core-s", Bound::None);
+    }
+    Ok(())
+}
+
+/// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report to say.
+fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
+    eprintln!("bench: {name}");
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let ended = Command::new(cargo)
+        .args(["bench", "--quiet", "--locked", "--package", package, "--bench", name])
+        .current_dir(root())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|why| BenchError::program(name, why))?;
+    let text = String::from_utf8_lossy(&ended.stdout);
+    let Some(line) = text.lines().rev().find(|line| line.starts_with('{')) else {
+        return Err(BenchError::output(name, ended.status));
+    };
+    serde_json::from_str(line).map_err(|why| BenchError::output(name, why))
+}
