@@ -107,6 +107,8 @@ fn a_rack_without_workers_or_with_too_many_is_refused() {
     refuses_plan("count = 2", "count = 5000", &["5000 is not between 0 and 1024"]);
     let plan = SMALL.replace("[load]", "[switch]\ntasks_per_slice = 1000\n[load]");
     refuses_text(&plan, &["1000 is not a power of two", "1024"]);
+    let plan = SMALL.replace("[load]", "[switch]\ntasks_per_slice = 262144\n[load]");
+    refuses_text(&plan, &["1 slices of 262144 entries", "lower tasks_per_slice"]);
 }
 
 #[test]
@@ -146,8 +148,8 @@ fn folders_that_cannot_be_written_are_refused() {
     refuses_plan("name = \"small\"", "state = \"/dev/null/state\"", &["/dev/null/state"]);
     refuses_plan("name = \"small\"", "out = \"/dev/null/out\"", &["/dev/null/out", "choose another"]);
     let plan = SMALL.replace("\"hold\"\n[load]", "\"rocksdb\"\n[rocksdb]\npath = \"/dev/null/db\"\n[load]");
-    refuses_text(&plan, &["/dev/null/db", "choose another"]);
-    refuses(folder().path(), &["worker", "rocksdb", "--db", "/dev/null/db"], &["/dev/null/db"]);
+    refuses_text(&plan, &["/dev/null", "choose another path"]);
+    refuses(folder().path(), &["worker", "rocksdb", "--db", "/dev/null/db"], &["/dev/null", "--db"]);
 }
 
 #[test]

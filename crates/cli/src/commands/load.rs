@@ -68,6 +68,7 @@ fn what(args: &Load) -> Outcome<What> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
     let types = plan.as_ref().map_or_else(default_types, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
+    let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
         (Some(text), _) => units::mix(text).map_err(Failure::bad_input)?,
         (None, Some(load)) => load.mix.clone(),
@@ -82,9 +83,9 @@ fn what(args: &Load) -> Outcome<What> {
         arrivals: arrivals(args, given.as_ref())?,
         mix,
         requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
-        warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), 1),
-        length: or(args.length, given.as_ref().map(|load| load.length), 10),
-        deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), 5),
+        warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
+        length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
+        deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
     };
     for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
@@ -101,8 +102,8 @@ fn what(args: &Load) -> Outcome<What> {
     Ok(What { load, label, types: numbers, keys, out: args.out.clone() })
 }
 
-fn or(flag: Option<Duration>, plan: Option<Duration>, default_s: u64) -> Duration {
-    flag.or(plan).unwrap_or(Duration::from_secs(default_s))
+fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
+    flag.or(plan).unwrap_or(default)
 }
 
 fn number(types: &[(String, u16)], name: &str) -> Outcome<TaskType> {

@@ -47,9 +47,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
     let factor = u64::from(plan.dilation);
     control.max_wait = control.max_wait.times(factor);
     control.retry_after = control.retry_after.times(factor);
-    let deadline = plan.load.as_ref().map_or(Duration::from_secs(5), |load| load.deadline);
-    let first_timeout = sluice_wire::Nanos::from_millis(50).times(factor);
-    let deadline = crate::load::nanos(deadline).max(first_timeout.times(4));
+    let deadline = plan.load.as_ref().map_or_else(|| deadline_default(plan.dilation), |load| load.deadline);
+    let deadline = crate::load::nanos(deadline);
     control.retry_horizon = deadline + control.max_wait + crate::load::nanos(PACKET_LIFETIME);
     control
 }

@@ -7,6 +7,8 @@ use crate::hint;
 const TOKENS_PER_WORKER: usize = 8;
 /// The most slices that the switch is built for.
 const SLICES_MAX: usize = 64;
+/// Entries in the task rings of all slices together, and in the token rings: what the chip is sure to hold.
+const RINGS: [(&str, u32); 2] = [("tasks_per_slice", 128 * 1024), ("tokens_per_slice", 64 * 1024)];
 
 /// Checks a plan whose parts are legal one by one.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
@@ -65,6 +67,15 @@ fn workers(plan: &Plan) -> Result<(), String> {
 }
 
 fn rings(plan: &Plan) -> Result<(), String> {
+    let sizes = [plan.switch.tasks_per_slice, plan.switch.tokens_per_slice];
+    for ((key, most), size) in RINGS.into_iter().zip(sizes) {
+        let slices = plan.slices.len();
+        if slices > (most / size) as usize {
+            return Err(format!(
+                "{slices} slices of {size} entries are more than the {most} that the switch has room for; lower {key}"
+            ));
+        }
+    }
     for slice in &plan.slices {
         let workers = plan.workers.iter().filter(|worker| worker.slice == slice.name).count();
         let (needed, room) = (workers * TOKENS_PER_WORKER, plan.switch.tokens_per_slice as usize);

@@ -40,18 +40,19 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let name = top.text("name")?.unwrap_or("rack").to_owned();
     let out = top.text("out")?.map_or_else(|| PathBuf::from("out").join(&name), PathBuf::from);
     let rocksdb = rocksdb(top.section("rocksdb")?)?;
+    let dilation = dilation(&top)?;
     let plan = Plan {
         text: source.text.to_owned(),
         policy: named(&top, "policy", &POLICIES)?,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
-        dilation: dilation(&top)?,
+        dilation,
         state: top.text("state")?.map_or_else(|| out.join("state"), PathBuf::from),
         faults: faults(&top)?,
         switch: switch(top.section("switch")?)?,
         types: types(top.section("types")?)?,
         slices: top.sections("slice")?.into_iter().map(slice).collect::<Outcome<_>>()?,
         workers: workers(top.sections("worker")?)?,
-        load: top.section("load")?.map(load).transpose()?,
+        load: top.section("load")?.map(|section| load(&section, dilation)).transpose()?,
         events: top.sections("event")?.into_iter().map(event).collect::<Outcome<_>>()?,
         name,
         out,
@@ -212,16 +213,16 @@ fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksPlan> {
     Ok(plan)
 }
 
-fn load(section: Section<'_>) -> Outcome<LoadPlan> {
+fn load(section: &Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
     let plan = LoadPlan {
-        arrivals: arrivals(&section)?,
+        arrivals: arrivals(section)?,
         mix: section
             .parsed("mix", units::mix)?
             .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?,
         requests: section.section("request")?.map_or(Ok(Vec::new()), |section| requests(&section))?,
         warm_up: section.span("warm_up")?.unwrap_or(Duration::from_secs(1)),
         length: section.span("length")?.unwrap_or(Duration::from_secs(10)),
-        deadline: section.span("deadline")?.unwrap_or(Duration::from_secs(5)),
+        deadline: section.span("deadline")?.unwrap_or_else(|| deadline_default(dilation)),
         behind_max: section.span("behind_max")?.unwrap_or(Duration::from_millis(10)),
     };
     if plan.length.is_zero() {

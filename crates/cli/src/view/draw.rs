@@ -15,6 +15,8 @@ use crate::results::table::{digits, time};
 const WORKER_WIDTH: u16 = 38;
 /// The widest name of a slice or a worker that is shown whole.
 const NAME_WIDTH: usize = 10;
+/// The width of the bar of tasks at a worker.
+const LEVEL_WIDTH: usize = 8;
 /// Rows of the replies over time: at least, at most.
 const HISTORY_ROWS: (u16, u16) = (3, 9);
 
@@ -163,7 +165,7 @@ fn worker_columns(width: u16) -> usize {
 }
 
 fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNow) {
-    let block = section("Workers: tasks there on average, of the quota ");
+    let block = section("Workers: tasks there on average, as a share of the quota ");
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let columns = worker_columns(inner.width);
@@ -177,16 +179,22 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNo
 
 fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> [Span<'static>; 4] {
     let depth = load.depths.get(usize::from(worker.index)).copied().unwrap_or(0.0);
-    let quota = worker.quota.min(8) as usize;
-    let filled = (depth.round() as usize).min(quota);
     let (doing, style) =
         if worker.phase == "open" { (shorten(&worker.slice), DIM) } else { (worker.phase.to_owned(), BAD) };
     [
         Span::styled(format!(" {:NAME_WIDTH$} ", shorten(&worker.name)), BOLD),
-        Span::styled(format!("{:8}", format!("{}{}", "■".repeat(filled), "·".repeat(quota - filled))), GOOD),
+        Span::styled(level(depth / f64::from(worker.quota.max(1))), GOOD),
         Span::raw(format!("{depth:5.2} ")),
         Span::styled(format!("{doing:10}  "), style),
     ]
+}
+
+/// A share as a bar of [`LEVEL_WIDTH`] cells, each in eight steps.
+fn level(share: f64) -> String {
+    const STEPS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = ((share * 8.0 * LEVEL_WIDTH as f64).round() as usize).min(8 * LEVEL_WIDTH);
+    let full = std::iter::repeat_n('█', eighths / 8);
+    full.chain([STEPS[eighths % 8]]).chain(std::iter::repeat('·')).take(LEVEL_WIDTH).collect()
 }
 
 fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
@@ -305,6 +313,13 @@ mod tests {
             picture(width, height, &Known::default());
             picture(width, height, &known());
         }
+    }
+
+    #[test]
+    fn a_level_has_its_width_at_any_share() {
+        assert_eq!(level(0.0), " ·······");
+        assert_eq!(level(0.5), "████ ···");
+        assert_eq!(level(7.0), "████████");
     }
 
     #[test]
