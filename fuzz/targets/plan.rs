@@ -28,6 +28,14 @@ mod units;
 
 use error::NetError;
 
+/// What a plan without a deadline gets.
+pub mod client {
+    /// Stands for the client's own.
+    pub const fn deadline_default(_dilation: u32) -> std::time::Duration {
+        std::time::Duration::from_secs(5)
+    }
+}
+
 /// The names that the plan's services are checked against.
 pub const SERVICES: [&str; 3] = ["rocksdb", "spin", "hold"];
 

@@ -583,6 +583,6 @@ fn four_thousand_tasks_end_each_once_when_time_jumps() {
 fn times_of_the_network_scale_with_dilation() {
     let settings = ClientSettings::dilated(100);
     assert_eq!(settings.first_timeout, Nanos::from_millis(5_000));
-    assert_eq!(settings.deadline_default, Nanos::from_millis(20_000));
+    assert_eq!(settings.deadline_default, Nanos::from_millis(160_000));
     assert_eq!(settings.renew_gap, ClientSettings::default().renew_gap);
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use sluice_net::client::deadline_default;
 use sluice_net::faults::FaultPlan;
 use sluice_net::{Client, ClientOptions};
 use sluice_wire::TaskType;

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sluice_net::NetError;
+use sluice_net::client::deadline_default;
 use sluice_net::rpc::{ClientTls, Remote, ServerTls};
 
 use crate::fail::{Failure, Outcome};

@@ -151,11 +151,6 @@ pub(crate) struct LoadPlan {
     pub(crate) behind_max: Duration,
 }
 
-/// How long a task may take when the plan does not say; what a client of this dilation defaults to.
-pub(crate) fn deadline_default(dilation: u32) -> Duration {
-    Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
-}
-
 /// When tasks are sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Arrivals {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_net::client::deadline_default;
 use toml::de::DeTable;
 
 use super::section::{Section, Source};
@@ -52,7 +53,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         types: types(top.section("types")?)?,
         slices: top.sections("slice")?.into_iter().map(slice).collect::<Outcome<_>>()?,
         workers: workers(top.sections("worker")?)?,
-        load: top.section("load")?.map(|section| load(&section, dilation)).transpose()?,
+        load: top.section("load")?.map(|section| load(section, dilation)).transpose()?,
         events: top.sections("event")?.into_iter().map(event).collect::<Outcome<_>>()?,
         name,
         out,
@@ -213,9 +214,9 @@ fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksPlan> {
     Ok(plan)
 }
 
-fn load(section: &Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
+fn load(section: Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
     let plan = LoadPlan {
-        arrivals: arrivals(section)?,
+        arrivals: arrivals(&section)?,
         mix: section
             .parsed("mix", units::mix)?
             .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?,

@@ -80,6 +80,11 @@ impl ClientOptions {
     }
 }
 
+/// How long a task may take when its submitter does not say, in a rack of this dilation.
+pub fn deadline_default(dilation: u32) -> Duration {
+    Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
+}
+
 /// What a client counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientReport {
