@@ -57,9 +57,16 @@ impl Header {
     }
 
     /// Whether every field that `kind` does not use is zero.
+    #[inline]
     pub(crate) fn unused_is_zero(&self, kind: Kind) -> bool {
-        let mask = &UNUSED[kind as usize - 1];
-        self.as_bytes().iter().zip(mask).fold(0, |found, (byte, mask)| found | (byte & mask)) == 0
+        const { assert!(HEADER_BYTES.is_multiple_of(4), "the header is whole words") };
+        let (words, _) = self.as_bytes().as_chunks();
+        let (mask, _) = UNUSED[kind as usize - 1].as_chunks();
+        words
+            .iter()
+            .zip(mask)
+            .fold(0, |found, (word, mask)| found | (u32::from_ne_bytes(*word) & u32::from_ne_bytes(*mask)))
+            == 0
     }
 }
 
