@@ -20,13 +20,13 @@ pub(crate) struct Counted {
 pub(crate) fn count_all(folder: &Path) -> Result<Vec<Counted>, BenchError> {
     let folder = folder.join("callgrind");
     fs::create_dir_all(&folder).map_err(|why| BenchError::file(&folder, why))?;
+    eprintln!("bench: instructions, {} cases", cases::ALL.len());
     cases::ALL.iter().map(|case| count(case, &folder)).collect()
 }
 
 fn count(case: &'static Case, folder: &Path) -> Result<Counted, BenchError> {
-    eprintln!("bench: counting instructions: {}", case.name);
     let file = folder.join(format!("{}.out", case.name.replace(' ', "-")));
-    let this = env::current_exe().map_err(|why| BenchError::program("bench", why))?;
+    let this = env::current_exe().map_err(|why| BenchError::program("bench", &why))?;
     let ended = Command::new("valgrind")
         .args(["--quiet", "--tool=callgrind", &format!("--toggle-collect=*{}*", scale::NAME)])
         .arg(format!("--callgrind-out-file={}", file.display()))
@@ -34,12 +34,12 @@ fn count(case: &'static Case, folder: &Path) -> Result<Counted, BenchError> {
         .args(["count", case.name])
         .stdin(Stdio::null())
         .output()
-        .map_err(|why| BenchError::program("valgrind", why))?;
+        .map_err(|why| BenchError::program("valgrind", &why))?;
     if !ended.status.success() {
-        return Err(BenchError::program("valgrind", String::from_utf8_lossy(&ended.stderr)));
+        return Err(BenchError::program("valgrind", &String::from_utf8_lossy(&ended.stderr)));
     }
     let text = fs::read_to_string(&file).map_err(|why| BenchError::file(&file, why))?;
-    let total = total(&text).ok_or_else(|| BenchError::output("callgrind", "no totals"))?;
+    let total = total(&text).ok_or_else(|| BenchError::output("callgrind", &"no totals"))?;
     Ok(Counted { case, instructions: total as f64 / f64::from(case.operations) })
 }
 

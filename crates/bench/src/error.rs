@@ -51,11 +51,11 @@ impl BenchError {
         Self::File { path: path.to_owned(), why }
     }
 
-    pub(crate) fn program(program: &str, why: impl ToString) -> Self {
+    pub(crate) fn program(program: &str, why: &impl ToString) -> Self {
         Self::Program { program: program.to_owned(), why: why.to_string() }
     }
 
-    pub(crate) fn output(program: &str, why: impl ToString) -> Self {
+    pub(crate) fn output(program: &str, why: &impl ToString) -> Self {
         Self::Output { program: program.to_owned(), why: why.to_string() }
     }
 }

@@ -30,22 +30,22 @@ struct Resident {
 /// Measures a child process, so that nothing else is in it.
 pub(crate) fn measure(report: &mut Report) -> Result<(), BenchError> {
     eprintln!("bench: memory of a full switch");
-    let this = env::current_exe().map_err(|why| BenchError::program("bench", why))?;
+    let this = env::current_exe().map_err(|why| BenchError::program("bench", &why))?;
     let ended = Command::new(this)
         .arg("memory")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|why| BenchError::program("bench memory", why))?;
+        .map_err(|why| BenchError::program("bench memory", &why))?;
     if !ended.status.success() {
-        return Err(BenchError::program("bench memory", ended.status));
+        return Err(BenchError::program("bench memory", &ended.status));
     }
     let resident: Resident =
-        serde_json::from_slice(&ended.stdout).map_err(|why| BenchError::output("bench memory", why))?;
+        serde_json::from_slice(&ended.stdout).map_err(|why| BenchError::output("bench memory", &why))?;
     let megabytes = resident.once_around as f64 / 1e6;
     let whole = "switch, 128 Ki entries and 64 workers, resident";
     report.add(whole, megabytes, "MB", Bound::Below(RESIDENT_BYTES_MAX / 1e6));
-    report.add("of it before there was a switch", resident.at_start as f64 / 1e6, "MB", Bound::None);
+    report.add("  of it before there was a switch", resident.at_start as f64 / 1e6, "MB", Bound::None);
     report.add("idle worker's state", size_of::<Worker>() as f64, "B", Bound::Below(IDLE_WORKER_BYTES));
     report.add("idle client's state", size_of::<Client>() as f64, "B", Bound::None);
     Ok(())
@@ -106,7 +106,7 @@ fn registered_workers() -> Vec<Worker> {
 fn resident_bytes() -> Result<u64, BenchError> {
     let file = Path::new("/proc/self/smaps_rollup");
     let text = fs::read_to_string(file).map_err(|why| BenchError::file(file, why))?;
-    resident_of(&text).ok_or_else(|| BenchError::output("/proc/self/smaps_rollup", "no resident size"))
+    resident_of(&text).ok_or_else(|| BenchError::output("/proc/self/smaps_rollup", &"no resident size"))
 }
 
 fn resident_of(rollup: &str) -> Option<u64> {

@@ -80,10 +80,10 @@ fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|why| BenchError::program(name, why))?;
+        .map_err(|why| BenchError::program(name, &why))?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let Some(line) = text.lines().rev().find(|line| line.starts_with('{')) else {
-        return Err(BenchError::output(name, ended.status));
+        return Err(BenchError::output(name, &ended.status));
     };
-    serde_json::from_str(line).map_err(|why| BenchError::output(name, why))
+    serde_json::from_str(line).map_err(|why| BenchError::output(name, &why))
 }

@@ -5,28 +5,23 @@ use std::hint::black_box;
 use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
 use sluice_wire::{Endpoint, Nanos, Packet};
 
-use crate::error::BenchError;
 use crate::hosts::{EPOCH, WORKERS, registrations, submit, token};
 use crate::scale::on_the_scale;
 
-pub(super) fn token_parks(times: u32) -> Result<(), BenchError> {
+pub(super) fn token_parks(times: u32) {
     Bench::new().matches(times, Packets::TokenFirst, OnTheScale::First);
-    Ok(())
 }
 
-pub(super) fn submit_matches(times: u32) -> Result<(), BenchError> {
+pub(super) fn submit_matches(times: u32) {
     Bench::new().matches(times, Packets::TokenFirst, OnTheScale::Second);
-    Ok(())
 }
 
-pub(super) fn submit_parks(times: u32) -> Result<(), BenchError> {
+pub(super) fn submit_parks(times: u32) {
     Bench::new().matches(times, Packets::TaskFirst, OnTheScale::First);
-    Ok(())
 }
 
-pub(super) fn token_matches(times: u32) -> Result<(), BenchError> {
+pub(super) fn token_matches(times: u32) {
     Bench::new().matches(times, Packets::TaskFirst, OnTheScale::Second);
-    Ok(())
 }
 
 #[derive(Clone, Copy)]
