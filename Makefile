@@ -1,5 +1,6 @@
 # The commands of this project. Each installs what it needs.
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
+# `make bench BLESS=1` makes the present instruction counts the bounds.
 
 .PHONY: help demo test bench soak planted-bugs audit
 
