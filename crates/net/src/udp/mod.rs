@@ -244,7 +244,7 @@ impl Socket {
 
     fn take(&mut self, now: Nanos) -> Result<usize, NetError> {
         match self.inbox.take(self.outbox.fd(), now) {
-            Err(why) if why.raw_os_error() == Some(libc::ECONNREFUSED) => {
+            Err(why) if sys::is_of_a_peer(&why) => {
                 self.outbox.take_errors();
                 Ok(0)
             }
@@ -305,5 +305,49 @@ fn prepare(fd: BorrowedFd<'_>, family: Family, options: &SocketOptions) -> io::R
             sys::set_option(fd, libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
             sys::set_option(fd, libc::SOL_IPV6, libc::IPV6_RECVERR, refusals)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Tells `socket` that what it sent to port 9 could not be delivered: ICMP type 3 with this code.
+    fn tell_unreachable(socket: &Socket, code: u8) -> io::Result<()> {
+        let home = Ipv4Addr::LOCALHOST.octets();
+        let mut message = vec![3, code, 0, 0, 0, 0, 0, 0];
+        message.extend([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0]);
+        message.extend([home, home].concat());
+        message.extend(socket.local().port().to_be_bytes());
+        message.extend([0, 9, 0, 20, 0, 0]);
+        let words = message.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])));
+        let sum: u32 = words.sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        message[2..4].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        UdpSocket::from(sys::raw_icmp()?).send_to(&message, (Ipv4Addr::LOCALHOST, 0)).map(drop)
+    }
+
+    #[test]
+    fn whatever_the_network_says_of_one_peer_the_socket_serves_the_others() {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut socket = Socket::bind(at, &SocketOptions::default()).expect("the loopback has free ports");
+        let mut friend = Socket::bind(at, &SocketOptions::default()).expect("the loopback has free ports");
+        for code in 0..16 {
+            if tell_unreachable(&socket, code).is_err() {
+                eprintln!("not run: forging ICMP messages takes a privilege");
+                return;
+            }
+            friend.send(socket.local().into(), &[code]);
+            friend.flush();
+            let heard = (0..3).map(|_| socket.receive(Wait::Poll).expect("the socket works")).sum::<usize>();
+            assert_eq!(heard, 1, "code {code}");
+            tell_unreachable(&socket, code).expect("it worked before");
+            socket.send(friend.local().into(), &[code]);
+            socket.flush();
+            assert_eq!(friend.receive(Wait::Poll).expect("the socket works"), 1, "code {code}");
+        }
+        assert_eq!((socket.counts().sent, socket.counts().failed), (16, 0));
     }
 }

@@ -93,7 +93,7 @@ impl Outbox {
             let Err(why) = self.ring.send(self.fd.as_fd()) else { break };
             tries += 1;
             // With an error of an older datagram pending, the kernel reports it instead of sending this one.
-            let older = why.raw_os_error() == Some(libc::ECONNREFUSED) && self.take_errors() > 0;
+            let older = sys::is_of_a_peer(&why) && self.take_errors() > 0;
             if !older || tries == TRIES_MAX {
                 self.failed += 1;
                 self.sent = self.sent.saturating_sub(1);

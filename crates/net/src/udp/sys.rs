@@ -59,6 +59,23 @@ pub(super) fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
+/// Whether the network says this of one destination (as ICMP and ICMPv6 do); the socket itself still works.
+pub(super) fn is_of_a_peer(why: &io::Error) -> bool {
+    const OF_A_PEER: [libc::c_int; 10] = [
+        libc::ECONNREFUSED,
+        libc::EHOSTUNREACH,
+        libc::ENETUNREACH,
+        libc::EHOSTDOWN,
+        libc::ENONET,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EMSGSIZE,
+        libc::EPROTO,
+        libc::EACCES,
+    ];
+    why.raw_os_error().is_some_and(|errno| OF_A_PEER.contains(&errno))
+}
+
 /// Adds to an event, which ends a poll for it.
 pub(super) fn ring(event: BorrowedFd<'_>) {
     let one = 1_u64;
@@ -130,4 +147,13 @@ pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
         )
     };
     if answer == 0 { u64::from(numbers[libc::SK_MEMINFO_DROPS as usize]) } else { 0 }
+}
+
+/// A socket that can forge ICMP messages; only the privileged get one.
+#[cfg(test)]
+pub(super) fn raw_icmp() -> io::Result<OwnedFd> {
+    // SAFETY: socket takes no pointers.
+    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP) })?;
+    // SAFETY: `fd` was just opened and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
