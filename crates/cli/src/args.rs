@@ -69,6 +69,9 @@ pub(crate) struct Up {
     /// How long to measure, instead of the plan's.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) length: Option<Duration>,
+    /// All times multiplied, instead of the plan's factor.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
     /// Faults in every socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
@@ -89,6 +92,9 @@ pub(crate) struct Switch {
     /// The folder for what must outlive the switch, instead of the plan's.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
+    /// All times multiplied, instead of the plan's factor.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
     /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
@@ -115,6 +121,9 @@ pub(crate) struct Controller {
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
     #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
     pub(crate) control: Option<SocketAddr>,
+    /// All times multiplied, instead of the plan's factor.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
     /// PEM files of a certificate and its key: needed to serve other machines.
     #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
     pub(crate) tls: Option<Vec<PathBuf>>,
@@ -182,6 +191,9 @@ pub(crate) struct Load {
     /// When a task's outcome is Unknown.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) deadline: Option<Duration>,
+    /// Whether tasks are tried again: `budget` (within a tenth of the sends) or `never`.
+    #[arg(long, value_name = "WHEN", value_parser = units::retry)]
+    pub(crate) retry: Option<bool>,
     /// Seeds the load and the injected faults.
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -49,6 +49,15 @@ pub(crate) fn check_rate(rate: f64) -> Result<f64, String> {
     }
 }
 
+/// Reads whether tasks may be tried again: `budget` or `never`.
+pub(crate) fn retry(text: &str) -> Result<bool, String> {
+    match text {
+        "budget" => Ok(true),
+        "never" => Ok(false),
+        _ => Err(format!("retry `{text}` is neither `budget` nor `never`: write one of them")),
+    }
+}
+
 /// Reads a mix such as `get=0.9,scan=0.1`; the shares must add up to 1.
 pub(crate) fn mix(text: &str) -> Result<Vec<(String, f64)>, String> {
     let mut shares: Vec<(String, f64)> = Vec::new();

@@ -86,6 +86,15 @@ fn a_rate_that_is_no_rate_is_refused() {
 }
 
 #[test]
+fn a_retry_that_is_neither_is_refused() {
+    refuses_plan(
+        "rate = 300",
+        "rate = 300\nretry = \"always\"",
+        &["`always`", "neither `budget` nor `never`"],
+    );
+}
+
+#[test]
 fn a_mix_that_does_not_add_up_is_refused() {
     refuses_plan("hold=1", "hold=0.9", &["adds up to 0.9, not 1"]);
     refuses_plan("hold=1", "hold=0.5,spin=0.5", &["sends `spin`, which no slice serves"]);

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let plan = Plan::load(args.plan.as_deref())?;
+    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
     let at = match args.control.or(plan.switch.control) {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     if let Some(out) = &what.out {
         files::make(out)?;
     }
-    let client = Client::connect(&options(args, &what.label)?)?;
+    let client = Client::connect(&options(args, &what.label, what.load.retry)?)?;
     let board = Board::new();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
@@ -87,6 +87,7 @@ fn what(args: &Load) -> Outcome<What> {
         warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
         length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
+        retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
     };
     for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
@@ -138,10 +139,11 @@ fn plain_label() -> Label {
     }
 }
 
-fn options(args: &Load, label: &Label) -> Outcome<ClientOptions> {
+fn options(args: &Load, label: &Label, retry: bool) -> Outcome<ClientOptions> {
     let name = format!("load-{}", std::process::id());
     let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
+        retry,
         dilation: label.dilation,
         pin: args.pin,
         patience: args.patience,

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let plan = Plan::load(args.plan.as_deref())?;
+    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
     let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
     let epoch = state.next_epoch()?;
     let driver = SwitchDriver::new(&config(args, &plan, epoch)?)?;

@@ -287,6 +287,7 @@ mod tests {
             warm_up: Duration::from_secs(1),
             length: Duration::from_secs(2),
             deadline: Duration::from_secs(1),
+            retry: true,
             behind_max: Duration::from_millis(10),
         }
     }

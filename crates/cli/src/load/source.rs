@@ -220,6 +220,7 @@ mod tests {
             warm_up: Duration::from_secs(1),
             length: Duration::from_secs(9),
             deadline: Duration::from_secs(5),
+            retry: true,
             behind_max: Duration::from_millis(10),
         }
     }

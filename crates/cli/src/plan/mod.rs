@@ -14,6 +14,8 @@ use std::time::Duration;
 
 pub(crate) use read::{POLICIES, default_types};
 
+use sluice_net::client::deadline_default;
+
 use crate::fail::{Failure, Outcome};
 
 /// The plan that `sluice up` runs when it is given none.
@@ -147,6 +149,8 @@ pub(crate) struct LoadPlan {
     pub(crate) length: Duration,
     /// After this a task's outcome is Unknown; counted from its intended send time.
     pub(crate) deadline: Duration,
+    /// Whether a task may be tried again.
+    pub(crate) retry: bool,
     /// How far the sender may be behind at its 99th percentile.
     pub(crate) behind_max: Duration,
 }
@@ -260,6 +264,18 @@ impl Plan {
             Failure::bad_input(format!("plan {path} cannot be read: {why}; give the path of a TOML plan"))
         })?;
         Self::from_text(&path.display().to_string(), &text)
+    }
+
+    /// With all times multiplied by this factor instead of its own; a deadline that was left to it goes along.
+    pub(crate) fn dilated(mut self, factor: Option<u32>) -> Self {
+        if let Some(factor) = factor {
+            let own = deadline_default(self.dilation);
+            if let Some(load) = self.load.as_mut().filter(|load| load.deadline == own) {
+                load.deadline = deadline_default(factor);
+            }
+            self.dilation = factor;
+        }
+        self
     }
 
     /// The plan that `text` describes; `name` is for complaints.

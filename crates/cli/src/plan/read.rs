@@ -224,6 +224,7 @@ fn load(section: Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
         warm_up: section.span("warm_up")?.unwrap_or(Duration::from_secs(1)),
         length: section.span("length")?.unwrap_or(Duration::from_secs(10)),
         deadline: section.span("deadline")?.unwrap_or_else(|| deadline_default(dilation)),
+        retry: section.parsed("retry", units::retry)?.unwrap_or(true),
         behind_max: section.span("behind_max")?.unwrap_or(Duration::from_millis(10)),
     };
     if plan.length.is_zero() {

@@ -71,7 +71,7 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
 
 /// The plan, with what the flags say instead.
 fn plan_of(args: &Up) -> Outcome<Plan> {
-    let mut plan = Plan::load(args.plan.as_deref())?;
+    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
     if let Some(out) = &args.out {
         plan.out.clone_from(out);
     }
@@ -187,6 +187,7 @@ fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptio
     let faults = plan.faults.as_ref().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         name: "load".to_owned(),
+        retry: plan.load.as_ref().is_none_or(|load| load.retry),
         dilation: plan.dilation,
         faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "load", rates)),
         ..ClientOptions::new(processes.controller()?.url())?

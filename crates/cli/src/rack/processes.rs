@@ -156,6 +156,7 @@ impl<'p> Processes<'p> {
         args.extend(["--state".to_owned(), path(&self.plan.state)]);
         args.extend(["--listen".to_owned(), text_or_any(self.at.switch)]);
         args.extend(["--control".to_owned(), text_or_any(self.at.beside_switch)]);
+        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
         if let Some(faults) = &self.plan.faults {
             args.extend(["--faults".to_owned(), faults.clone()]);
         }
@@ -173,6 +174,7 @@ impl<'p> Processes<'p> {
         let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
         args.extend(["--tables".to_owned(), text_or_any(self.at.beside_switch)]);
         args.extend(["--control".to_owned(), text_or_any(self.at.controller)]);
+        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
         let (child, listening) = self.start_listener("controller", args)?;
         self.at.controller = Some(listening.control);
         self.controller = Some(child);

@@ -48,6 +48,9 @@ pub struct ClientOptions {
     pub listen: SocketAddr,
     /// How long to wait for the first registration.
     pub patience: Duration,
+    /// Whether a task may be tried again. Without, its first REJECT is final, and so is silence: for work that must
+    /// not run twice.
+    pub retry: bool,
     /// Times of the network, multiplied: for dilated runs.
     pub dilation: u32,
     /// The longest packet, in bytes of UDP payload.
@@ -71,6 +74,7 @@ impl ClientOptions {
             name: format!("client-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             patience: Duration::from_secs(5),
+            retry: true,
             dilation: 1,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
@@ -125,6 +129,7 @@ pub struct Client {
     thread: Option<JoinHandle<Result<ClientReport, NetError>>>,
     clock: Clock,
     settings: ClientSettings,
+    retry: bool,
     payload_max: usize,
 }
 
@@ -186,6 +191,7 @@ impl Client {
             thread: Some(thread),
             clock: Clock::start(),
             settings,
+            retry: options.retry,
             payload_max: options.datagram_max.saturating_sub(HEADER_BYTES),
         };
         wait_for_grant(options, &joined).map(|()| client)
@@ -333,7 +339,7 @@ impl Client {
     /// Hands a task that has a place to the packet thread.
     fn push(&self, task_type: TaskType, bytes: &[u8], deadline: Duration, teller: Teller) {
         let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
-        let task = Task { of: task_type, bytes: bytes.to_vec(), deadline, retry: true, teller };
+        let task = Task { of: task_type, bytes: bytes.to_vec(), deadline, retry: self.retry, teller };
         self.command(Command::Task(task));
     }
 
