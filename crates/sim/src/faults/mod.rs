@@ -4,15 +4,19 @@
 //! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes every
 //! packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
 
+mod clients;
 mod controller;
+mod dealings;
 mod disasters;
 mod hosts;
+mod inspection;
 mod many;
 mod network;
 mod oracle;
 mod rack;
 mod scenario;
 mod switch;
+mod workers;
 
 use std::fmt;
 

@@ -5,12 +5,13 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, TaskId};
 
 use super::Broken;
+use super::clients::ClientNode;
 use super::controller::Brain;
-use super::hosts::{ClientNode, WorkerNode};
 use super::network::{Network, kind};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
 use super::switch::SwitchNode;
+use super::workers::WorkerNode;
 use crate::agenda::Agenda;
 use crate::dice::Dice;
 

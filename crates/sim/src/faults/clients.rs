@@ -1,0 +1,147 @@
+//! The clients' processes: the real machine, and the application that offers it tasks.
+
+use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission};
+use sluice_wire::{Endpoint, Incarnation, Nanos, Packet, TaskType};
+
+use super::dealings::Dealings;
+use super::hosts::endpoint;
+use super::oracle::{Ending, request};
+use super::rack::{Event, Host, Rack};
+use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END};
+use super::switch::{START, SwitchNode};
+
+/// A client's process; it always lives.
+#[derive(Debug)]
+pub(super) struct ClientNode {
+    pub(super) machine: Client,
+    pub(super) incarnation: Incarnation,
+    pub(super) at: Endpoint,
+    index: u16,
+    starts: u16,
+    pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
+    pub(super) dealings: Dealings,
+    pub(super) armed: Option<Nanos>,
+}
+
+impl ClientNode {
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            machine: Client::new(Incarnation(0), START),
+            incarnation: Incarnation(0),
+            at: Endpoint::default(),
+            index: index as u16,
+            starts: 0,
+            held: None,
+            dealings: Dealings::default(),
+            armed: None,
+        }
+    }
+}
+
+fn client_settings() -> ClientSettings {
+    ClientSettings {
+        first_timeout: Nanos::from_millis(1),
+        timeout_max: Nanos::from_millis(8),
+        renew_gap: Nanos::from_micros(100),
+        ..ClientSettings::default()
+    }
+}
+
+impl Rack<'_> {
+    pub(super) fn start_client(&mut self, client: usize) {
+        let incarnation = Incarnation(self.dice.word());
+        let node = &mut self.clients[client];
+        node.starts += 1;
+        *node = ClientNode {
+            machine: Client::new(incarnation, START),
+            incarnation,
+            at: endpoint(20_000, node.index, node.starts),
+            starts: node.starts,
+            ..ClientNode::new(client)
+        };
+        self.say(|| format!("client {client} starts as {:016x}", incarnation.0));
+        self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
+    }
+
+    pub(super) fn at_client(&mut self, client: usize, packet: &Packet) -> Result<(), String> {
+        self.on_client(client, |machine, now, settings, out| machine.packet(now, settings, packet, out))
+    }
+
+    /// An application offers its next task.
+    pub(super) fn submit(&mut self, client: usize) -> Result<(), String> {
+        if self.now >= SUBMIT_END {
+            return Ok(());
+        }
+        let gap = self.dice.between(1, 2 * self.scenario.gap_at(self.now).0);
+        self.after(Nanos(gap), Event::Submit(client));
+        let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
+        let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
+        let deadline = self.now + DEADLINE;
+        let mut taken = None;
+        self.on_client(client, |machine, now, settings, out| {
+            // The bytes name their task, and its number is the machine's choice: the driver fills them in.
+            let submission =
+                Submission { task_type, payload: sluice_wire::Payload::EMPTY, deadline, retry, tag: 0 };
+            taken = Some(machine.submit(now, settings, submission, out));
+        })?;
+        match taken {
+            Some(Err(busy)) if self.now >= SETTLED && busy == client::Busy::NotRegistered => {
+                Err(format!("promise 4: client {client} is not registered in a rack without faults"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn on_client(
+        &mut self,
+        client: usize,
+        act: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<client::Action>),
+    ) -> Result<(), String> {
+        let settings = client_settings();
+        let mut out = Vec::new();
+        let submitted = self.clients[client].machine.stats().submitted;
+        act(&mut self.clients[client].machine, self.now, &settings, &mut out);
+        if self.clients[client].machine.stats().submitted > submitted {
+            self.taken(&out)?;
+        }
+        for action in out {
+            self.client_acts(client, action)?;
+        }
+        let due = self.clients[client].machine.deadline();
+        self.arm(Host::Client(client), due);
+        Ok(())
+    }
+
+    /// The task that these first actions are about enters the books.
+    fn taken(&mut self, out: &[client::Action]) -> Result<(), String> {
+        for action in out {
+            if let client::Action::ToSwitch(submit) = action {
+                return self.oracle.submitted(self.now, submit.task);
+            }
+        }
+        Ok(())
+    }
+
+    fn client_acts(&mut self, client: usize, action: client::Action) -> Result<(), String> {
+        let at = self.clients[client].at;
+        match action {
+            client::Action::ToSwitch(mut submit) => {
+                submit.payload = request(submit.task);
+                self.oracle.tried(submit.task)?;
+                self.send(at, SwitchNode::AT, Packet::Submit(submit));
+            }
+            client::Action::Done { task, outcome, .. } => {
+                self.say(|| format!("client {client} hears of {task}: {outcome:?}"));
+                let ending = match outcome {
+                    Outcome::Reply(reply) => Ending::Replied(reply.payload),
+                    Outcome::Refused(_) => Ending::Refused,
+                    Outcome::Unknown(_) => Ending::Unknown,
+                };
+                self.oracle.ended(task, ending)?;
+            }
+            client::Action::Release(_) => {}
+            client::Action::Renew => self.renew(Host::Client(client)),
+        }
+        Ok(())
+    }
+}

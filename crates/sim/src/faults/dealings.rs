@@ -1,0 +1,169 @@
+//! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
+
+use sluice_control::{Answer, ClientHello, Event as Told, WorkerHello};
+use sluice_host::{client, worker};
+use sluice_wire::{Nanos, TaskType};
+
+use super::controller::slice_name;
+use super::oracle::Life;
+use super::rack::{Event, Host, Rack};
+use super::scenario::RENEW_EVERY;
+
+/// How long a host waits for the controller's answer before it asks again.
+const PATIENCE: Nanos = Nanos::from_millis(1);
+/// The least time between two calls of a host.
+const CALL_GAP: Nanos = Nanos::from_micros(50);
+
+/// What a host knows of its dealings with the controller.
+#[derive(Debug, Default)]
+pub(super) struct Dealings {
+    /// When the call under way was made.
+    pub(super) asked: Option<Nanos>,
+}
+
+impl Rack<'_> {
+    /// A host tells the controller who it is, unless it is gone or has just done so.
+    pub(super) fn renew_if_alive(&mut self, host: Host, life: Life) {
+        if self.life_of(host) == life && life != 0 {
+            self.renew(host);
+            self.after(RENEW_EVERY, Event::Renew(host, life));
+        }
+    }
+
+    pub(super) fn renew(&mut self, host: Host) {
+        let now = self.now;
+        let dealings = self.dealings(host);
+        if dealings.asked.is_some_and(|at| now < at + PATIENCE) {
+            return;
+        }
+        dealings.asked = Some(now);
+        if self.host_is_cut(host) {
+            return;
+        }
+        let call = self.brain.call(host, self.life_of(host));
+        let told = match host {
+            Host::Worker(worker) if self.workers[worker].leaving => {
+                let node = &self.workers[worker];
+                Told::WorkerLeave { call, name: node.name(), life: node.life }
+            }
+            Host::Worker(worker) => Told::WorkerHello { call, hello: self.worker_hello(worker) },
+            Host::Client(client) => Told::ClientHello { call, hello: self.client_hello(client) },
+        };
+        self.call(told);
+    }
+
+    pub(super) fn worker_answered(
+        &mut self,
+        worker: usize,
+        life: Life,
+        answer: &Answer,
+    ) -> Result<(), String> {
+        if self.workers[worker].life != life || !self.workers[worker].lives() {
+            return Ok(());
+        }
+        self.workers[worker].dealings.asked = None;
+        match answer {
+            Answer::Worker(grant) => {
+                let grant = worker::Grant {
+                    worker: grant.worker,
+                    key: grant.key,
+                    epoch: grant.epoch,
+                    generation: grant.generation,
+                    slice: grant.slice,
+                    quota: grant.quota,
+                    start: grant.start,
+                    switch: grant.switch,
+                };
+                self.workers[worker].grant = Some(grant);
+                self.on_worker(worker, |machine, now, settings, out| machine.grant(now, settings, grant, out))
+            }
+            Answer::Left { final_sent } => {
+                let final_sent = *final_sent;
+                self.on_worker(worker, |machine, now, _, _| machine.left(now, final_sent))
+            }
+            Answer::Wait { retry_after, .. } => {
+                self.ask_later(Host::Worker(worker), *retry_after);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn client_answered(
+        &mut self,
+        client: usize,
+        life: Life,
+        answer: Answer,
+    ) -> Result<(), String> {
+        if self.clients[client].incarnation.0 != life {
+            return Ok(());
+        }
+        self.clients[client].dealings.asked = None;
+        match answer {
+            Answer::Client(grant) => {
+                self.clients[client].held = Some((grant.client, grant.key));
+                let grant = client::ClientGrant {
+                    client: grant.client,
+                    key: grant.key,
+                    epoch: grant.epoch,
+                    switch: grant.switch,
+                    replay_cells: grant.replay_cells,
+                    slices: grant.slices,
+                    shares: grant.shares,
+                };
+                self.on_client(client, |machine, now, settings, out| machine.grant(now, settings, grant, out))
+            }
+            Answer::Wait { retry_after, .. } => {
+                self.ask_later(Host::Client(client), retry_after);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn worker_hello(&self, worker: usize) -> WorkerHello {
+        let node = &self.workers[worker];
+        WorkerHello {
+            name: node.name(),
+            life: node.life,
+            at: node.at,
+            slice: slice_name(worker % self.scenario.slices),
+            types: (0..self.scenario.slices).map(|index| TaskType(index as u16)).collect(),
+            quota: self.scenario.quotas[worker],
+            capacity: 0,
+            held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
+        }
+    }
+
+    fn client_hello(&self, client: usize) -> ClientHello {
+        let node = &self.clients[client];
+        ClientHello {
+            name: format!("client {client}"),
+            incarnation: node.incarnation,
+            at: node.at,
+            floor: node.machine.floor(),
+            held: node.held,
+        }
+    }
+
+    fn life_of(&self, host: Host) -> Life {
+        match host {
+            Host::Worker(worker) => self.workers[worker].life,
+            Host::Client(client) => self.clients[client].incarnation.0,
+        }
+    }
+
+    fn dealings(&mut self, host: Host) -> &mut Dealings {
+        match host {
+            Host::Worker(worker) => &mut self.workers[worker].dealings,
+            Host::Client(client) => &mut self.clients[client].dealings,
+        }
+    }
+
+    /// Besides the heartbeat, which goes on.
+    fn ask_later(&mut self, host: Host, span: Nanos) {
+        let now = self.now;
+        let gap = span.max(CALL_GAP);
+        self.dealings(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));
+    }
+}

@@ -1,0 +1,70 @@
+//! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks in hand.
+
+use sluice_host::worker;
+use sluice_wire::WorkerId;
+use sluice_wire::tables::{TableAnswer, TableOp};
+
+use super::rack::Rack;
+
+impl Rack<'_> {
+    /// Promise 3, from what the switch holds and what the worker has in hand.
+    pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
+        let quota = u32::from(self.scenario.quotas[worker]);
+        let (Some(machine), Some(grant)) = (&self.workers[worker].machine, self.workers[worker].grant) else {
+            return Ok(());
+        };
+        let stats = machine.stats();
+        let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
+        let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
+        if parked + at_hand > quota {
+            return Err(format!(
+                "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Promise 4: with nothing to do, every worker's whole quota is parked, and nothing else is.
+    pub(super) fn inspect_at_rest(&mut self) -> Result<(), String> {
+        let mut all_parked = 0;
+        for worker in 0..self.workers.len() {
+            let quota = u32::from(self.scenario.quotas[worker]);
+            let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives());
+            let parked = grant.and_then(|grant| self.parked(grant.worker, grant));
+            if parked != Some(quota) {
+                return Err(format!(
+                    "promise 4: worker {worker} rests with {parked:?} of {quota} tokens parked"
+                ));
+            }
+            all_parked += quota as i32;
+        }
+        let balance: i32 = (0..self.scenario.slices).map(|slice| self.balance(slice)).sum();
+        if balance == all_parked {
+            Ok(())
+        } else {
+            Err(format!(
+                "promise 4: the switch rests with a balance of {balance}, workers parked {all_parked}"
+            ))
+        }
+    }
+
+    /// Tokens of this registration that are parked in the switch.
+    fn parked(&mut self, worker: WorkerId, grant: worker::Grant) -> Option<u32> {
+        let epoch = self.switch.epoch();
+        let rain = self.switch.rain.as_mut().filter(|_| epoch == grant.epoch)?;
+        match rain.table(TableOp::ReadWorker(worker)) {
+            TableAnswer::Worker(state) if state.generation_out == grant.generation => {
+                Some(state.seen.since(state.sent).max(0) as u32)
+            }
+            _ => None,
+        }
+    }
+
+    fn balance(&mut self, slice: usize) -> i32 {
+        let slice = sluice_wire::SliceId(slice as u16);
+        match self.switch.rain.as_mut().map(|rain| rain.table(TableOp::ReadSlice(slice))) {
+            Some(TableAnswer::Slice(state)) => state.balance,
+            _ => 0,
+        }
+    }
+}

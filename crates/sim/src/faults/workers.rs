@@ -1,0 +1,192 @@
+//! The workers' processes: the real machine, and the work it does.
+
+use sluice_host::worker::{self, Worker, WorkerSettings};
+use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
+
+use super::controller::RETRY_HORIZON;
+use super::dealings::Dealings;
+use super::hosts::endpoint;
+use super::oracle::{Life, answer};
+use super::rack::{Event, Host, Rack};
+use super::scenario::PROBE_LONGEST;
+use super::switch::SwitchNode;
+
+/// A worker's process, if it lives.
+#[derive(Debug)]
+pub(super) struct WorkerNode {
+    pub(super) machine: Option<Worker>,
+    pub(super) life: Life,
+    pub(super) at: Endpoint,
+    pub(super) stalled_until: Nanos,
+    pub(super) cut_until: Nanos,
+    pub(super) leaving: bool,
+    index: u16,
+    starts: u16,
+    pub(super) grant: Option<worker::Grant>,
+    pub(super) dealings: Dealings,
+    pub(super) armed: Option<Nanos>,
+    /// Tasks in hand that came after they were given up for lost.
+    pub(super) late_in_hand: Vec<TaskId>,
+}
+
+impl WorkerNode {
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            machine: None,
+            life: 0,
+            at: Endpoint::default(),
+            stalled_until: Nanos(0),
+            cut_until: Nanos(0),
+            leaving: false,
+            index: index as u16,
+            starts: 0,
+            grant: None,
+            dealings: Dealings::default(),
+            armed: None,
+            late_in_hand: Vec::new(),
+        }
+    }
+
+    /// The process is gone, with everything in it.
+    pub(super) fn stop(&mut self) {
+        self.machine = None;
+        self.life = 0;
+    }
+
+    pub(super) const fn lives(&self) -> bool {
+        self.machine.is_some()
+    }
+
+    fn late(&self) -> u64 {
+        self.machine.as_ref().map_or(0, |machine| machine.stats().late)
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("worker {}", self.index)
+    }
+}
+
+fn worker_settings() -> WorkerSettings {
+    WorkerSettings {
+        first_rtt: Nanos::from_micros(20),
+        probe_longest: PROBE_LONGEST,
+        probe_max_busy: Nanos::from_millis(1),
+        retry_horizon: RETRY_HORIZON,
+        ..WorkerSettings::default()
+    }
+}
+
+/// The life of a worker that will fail this task: a service may.
+const fn fails(life: Life, task: TaskId) -> bool {
+    (life ^ task.sequence.0 as u64).is_multiple_of(31)
+}
+
+impl Rack<'_> {
+    pub(super) fn start_worker(&mut self, worker: usize) {
+        let life = self.dice.word() | 1;
+        let node = &mut self.workers[worker];
+        node.starts += 1;
+        *node = WorkerNode {
+            machine: Some(Worker::new()),
+            life,
+            at: endpoint(10_000, node.index, node.starts),
+            starts: node.starts,
+            ..WorkerNode::new(worker)
+        };
+        self.say(|| format!("worker {worker} starts as {life:016x}"));
+        self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
+    }
+
+    pub(super) fn at_worker(&mut self, worker: usize, from: Endpoint, packet: Packet) -> Result<(), String> {
+        let node = &self.workers[worker];
+        if self.now < node.stalled_until {
+            let event = Event::Packet { from, to: node.at, packet };
+            self.agenda.add(node.stalled_until, event);
+            return Ok(());
+        }
+        let late = node.late();
+        self.on_worker(worker, |machine, now, settings, out| {
+            machine.packet(now, now, settings, &packet, out);
+        })?;
+        let node = &mut self.workers[worker];
+        if let Packet::Dispatch(dispatch) = packet
+            && node.late() > late
+        {
+            node.late_in_hand.push(dispatch.task);
+        }
+        Ok(())
+    }
+
+    /// A run of the service ends.
+    pub(super) fn finish(
+        &mut self,
+        worker: usize,
+        life: Life,
+        slot: u64,
+        task: TaskId,
+        started: Nanos,
+    ) -> Result<(), String> {
+        let node = &self.workers[worker];
+        if node.life != life {
+            return Ok(());
+        }
+        if self.now < node.stalled_until {
+            self.agenda.add(node.stalled_until, Event::Finish { worker, life, slot, task, started });
+            return Ok(());
+        }
+        self.workers[worker].late_in_hand.retain(|late| *late != task);
+        let status = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
+        self.on_worker(worker, |machine, now, settings, out| {
+            machine.finished(now, settings, slot, started, status, answer(life, task), out);
+        })
+    }
+
+    pub(super) fn leave(&mut self, worker: usize) -> Result<(), String> {
+        self.workers[worker].leaving = true;
+        self.workers[worker].dealings.asked = None;
+        self.on_worker(worker, |machine, _, _, _| machine.leave())?;
+        self.renew(Host::Worker(worker));
+        Ok(())
+    }
+
+    pub(super) fn on_worker(
+        &mut self,
+        worker: usize,
+        act: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<worker::Action>),
+    ) -> Result<(), String> {
+        let settings = worker_settings();
+        let mut out = Vec::new();
+        let Some(machine) = &mut self.workers[worker].machine else { return Ok(()) };
+        act(machine, self.now, &settings, &mut out);
+        let due = machine.deadline(&settings);
+        let done = machine.is_done(self.now, &settings);
+        for action in out {
+            self.worker_acts(worker, action)?;
+        }
+        if done {
+            self.say(|| format!("worker {worker} has left"));
+            self.workers[worker].stop();
+            return Ok(());
+        }
+        self.arm(Host::Worker(worker), due);
+        Ok(())
+    }
+
+    fn worker_acts(&mut self, worker: usize, action: worker::Action) -> Result<(), String> {
+        let WorkerNode { at, life, .. } = self.workers[worker];
+        match action {
+            worker::Action::ToSwitch(packet) => self.send(at, SwitchNode::AT, packet),
+            worker::Action::Reply { to, packet } => self.send(at, to, Packet::Reply(packet)),
+            worker::Action::Run { slot, task, payload, .. } => {
+                self.oracle.started(life, task, &payload)?;
+                self.say(|| format!("worker {worker} runs {task}"));
+                let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
+                let started = self.now;
+                self.after(span, Event::Finish { worker, life, slot, task, started });
+            }
+            worker::Action::Renew => self.renew(Host::Worker(worker)),
+            worker::Action::Release(_) | worker::Action::Forget(_) => {}
+        }
+        Ok(())
+    }
+}
