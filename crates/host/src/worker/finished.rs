@@ -37,6 +37,8 @@ impl Kept {
 pub(super) struct Finished {
     tasks: VecDeque<Ended>,
     replies: VecDeque<Kept>,
+    /// Of all replies that are not inline.
+    bytes: usize,
     tickets: HashTable<u32>,
     /// The ticket of the oldest task; a ticket wraps.
     first: u32,
@@ -82,8 +84,9 @@ impl Finished {
         tickets.insert_unique(spread(task), ticket, |ticket| {
             tasks.get(ticket.wrapping_sub(*first) as usize).map_or(0, |ended| spread(ended.task))
         });
+        self.bytes += long_bytes(&reply);
         self.replies.push_back(reply);
-        while self.replies.len() > settings.replies_max {
+        while self.replies.len() > settings.replies_max || self.bytes > settings.reply_bytes_max {
             self.forget_oldest_reply(out);
         }
     }
@@ -113,9 +116,9 @@ impl Finished {
     }
 
     fn forget_oldest_reply(&mut self, out: &mut Vec<Action>) {
-        if let Some(reply) = self.replies.pop_front()
-            && reply.payload.handle != Handle::NONE
-        {
+        let Some(reply) = self.replies.pop_front() else { return };
+        self.bytes -= long_bytes(&reply);
+        if reply.payload.handle != Handle::NONE {
             out.push(Action::Forget(reply.payload.handle));
         }
     }
@@ -129,6 +132,11 @@ impl Finished {
         self.tasks.pop_front();
         self.first = self.first.wrapping_add(1);
     }
+}
+
+/// Bytes that the driver keeps for a reply.
+fn long_bytes(reply: &Kept) -> usize {
+    if reply.payload.handle == Handle::NONE { 0 } else { reply.payload.len.into() }
 }
 
 /// A hash that is the same in every run. Incarnations are random already; sequences are spread over all bits.
@@ -194,6 +202,36 @@ mod tests {
         table.add(Nanos(1), &settings, task(1), reply(1), &mut out);
         assert_eq!(out, [Action::Forget(Handle(1))]);
         assert_eq!(table.find(task(1)).map(|kept| kept.status), Some(ReplyStatus::Gone));
+    }
+
+    #[test]
+    fn long_replies_are_kept_up_to_so_many_bytes_and_short_ones_cost_none() {
+        let (mut table, mut out) = (Finished::default(), Vec::new());
+        let settings = WorkerSettings { replies_max: 10, reply_bytes_max: 250, ..settings() };
+        let short = Kept { status: ReplyStatus::Done, ..Kept::GONE };
+        for (number, reply) in [reply(0), reply(1), short, short].into_iter().enumerate() {
+            table.add(Nanos(1), &settings, task(number as u32), reply, &mut out);
+        }
+        assert_eq!((table.replies(), out.as_slice()), (4, &[][..]));
+        table.add(Nanos(1), &settings, task(4), reply(4), &mut out);
+        assert_eq!((table.replies(), out.as_slice()), (4, &[Action::Forget(Handle(0))][..]));
+        table.evict(Nanos(101), &settings, &mut out);
+        assert_eq!((table.replies(), table.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_fast_worker_still_has_the_reply_when_the_fifth_attempt_asks_for_it() {
+        let settings = WorkerSettings::default();
+        let long = Kept { payload: Payload { len: 1_000, ..reply(0).payload }, ..reply(0) };
+        let short = Kept { payload: Payload::EMPTY, ..reply(0) };
+        for (per_second, reply) in [(100_000_u64, short), (40_000, long)] {
+            let (mut table, mut out) = (Finished::default(), Vec::new());
+            for number in 0..per_second * 3 / 2 {
+                let now = Nanos(number * 1_000_000_000 / per_second);
+                table.add(now, &settings, task(number as u32), reply, &mut out);
+            }
+            assert_eq!(table.find(task(0)).map(|kept| kept.status), Some(ReplyStatus::Done), "{per_second}");
+        }
     }
 
     #[test]

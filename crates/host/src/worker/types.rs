@@ -27,8 +27,11 @@ pub struct WorkerSettings {
     pub finished_max: usize,
     /// How many tasks may be held; a late DISPATCH beyond it is dropped.
     pub held_max: usize,
-    /// How many replies are kept for repeats.
+    /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as Unknown, so
+    /// they have to last for several timeouts, not for the retry horizon.
     pub replies_max: usize,
+    /// How many bytes of replies are kept, those of up to eight bytes apart.
+    pub reply_bytes_max: usize,
     /// Where the worker's own counters (nonces) start.
     pub counters_start: Serial,
 }
@@ -44,7 +47,8 @@ impl Default for WorkerSettings {
             retry_horizon: Nanos::from_millis(6_000),
             finished_max: 1 << 20,
             held_max: 64,
-            replies_max: 1 << 12,
+            replies_max: 1 << 18,
+            reply_bytes_max: 64 << 20,
             counters_start: Serial(0),
         }
     }
