@@ -19,6 +19,11 @@ pub mod faults;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/hint.rs"]
 mod hint;
+/// What the plan's parser needs of the load generator.
+mod load {
+    /// As many keys as a task of one packet may ask for; the number is the load generator's.
+    pub(crate) const GET_KEYS_MAX: u32 = 20;
+}
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/plan/mod.rs"]
 mod plan;
