@@ -63,8 +63,14 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
-    pub(super) fn at_client(&mut self, client: usize, packet: &Packet) -> Result<(), String> {
-        self.on_client(client, |machine, now, settings, out| machine.packet(now, settings, packet, out))
+    pub(super) fn at_client(&mut self, client: usize, from: Endpoint, packet: Packet) -> Result<(), String> {
+        let node = &self.clients[client];
+        let thaws = node.dealings.frozen_until;
+        if self.now < thaws {
+            self.agenda.add(thaws, Event::Packet { from, to: node.at, packet });
+            return Ok(());
+        }
+        self.on_client(client, |machine, now, settings, out| machine.packet(now, settings, &packet, out))
     }
 
     /// An application offers its next task.
@@ -74,6 +80,9 @@ impl Rack<'_> {
         }
         let gap = self.dice.between(1, 2 * self.scenario.gap_at(self.now).0);
         self.after(Nanos(gap), Event::Submit(client));
+        if self.now < self.clients[client].dealings.frozen_until {
+            return Ok(());
+        }
         let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
         let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
         let deadline = self.now + DEADLINE;

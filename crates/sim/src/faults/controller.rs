@@ -24,7 +24,11 @@ const CALL_WAY: Nanos = Nanos::from_micros(20);
 /// A controller that may be down.
 pub(super) struct Brain {
     controller: Option<Controller>,
+    /// Of its connection to the switch: answers to an older one are lost.
     life: u32,
+    pub(super) stalled_until: Nanos,
+    /// It cannot reach the switch until then.
+    pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,
     /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
@@ -43,6 +47,8 @@ impl Brain {
         Self {
             controller,
             life: 1,
+            stalled_until: Nanos(0),
+            cut_until: Nanos(0),
             plan,
             seeds,
             ops_until: Nanos(0),
@@ -70,7 +76,7 @@ fn plan(scenario: &Scenario) -> Plan {
     let slice = |index: usize| SlicePlan {
         name: slice_name(index),
         types: vec![TaskType(index as u16)],
-        limit: Some(scenario.limit),
+        limit: scenario.limit,
     };
     Plan {
         lease: LEASE,
@@ -97,19 +103,29 @@ pub(super) fn slice_name(index: usize) -> String {
 impl Rack<'_> {
     /// The controller finds the switch, if both are there.
     pub(super) fn connect_brain(&mut self) {
+        if self.now < self.brain.cut_until {
+            return;
+        }
         if let Some(shape) = self.switch.rain.as_ref().map(sluice_switch::rain::Rain::shape) {
+            self.new_connection();
             self.tell_brain(Told::SwitchUp(shape));
         }
     }
 
     pub(super) fn disconnect_brain(&mut self) {
+        self.new_connection();
         self.tell_brain(Told::SwitchDown);
     }
 
-    pub(super) fn brain_back(&mut self) {
+    fn new_connection(&mut self) {
         self.brain.life += 1;
-        self.brain.controller = Some(new_controller(&self.brain.plan, &mut self.brain.seeds));
         self.brain.armed = None;
+    }
+
+    pub(super) fn brain_back(&mut self) {
+        self.brain.controller = Some(new_controller(&self.brain.plan, &mut self.brain.seeds));
+        self.brain.stalled_until = Nanos(0);
+        self.new_connection();
         self.say(|| "controller is back".to_owned());
         self.connect_brain();
     }
@@ -123,11 +139,24 @@ impl Rack<'_> {
     }
 
     pub(super) fn call_arrives(&mut self, told: Told) {
+        if self.now < self.brain.stalled_until {
+            self.agenda.add(self.brain.stalled_until, Event::Call(told));
+            return;
+        }
         self.say(|| format!("controller is told {told:?}"));
         self.tell_brain(told);
     }
 
     pub(super) fn call_answered(&mut self, call: CallId, answer: Answer) -> Result<(), String> {
+        if let Some((host, life)) = self.brain.calls.get(&call).copied()
+            && self.life_of(host) == life
+        {
+            let thaws = self.dealings(host).frozen_until;
+            if self.now < thaws {
+                self.agenda.add(thaws, Event::CallAnswered { call, answer });
+                return Ok(());
+            }
+        }
         match self.brain.calls.remove(&call) {
             Some((Host::Worker(worker), life)) => self.worker_answered(worker, life, &answer),
             Some((Host::Client(client), life)) => self.client_answered(client, life, answer),
@@ -136,9 +165,14 @@ impl Rack<'_> {
     }
 
     pub(super) fn table_answered(&mut self, brain: u32, answer: TableAnswer) {
-        if brain == self.brain.life {
-            self.tell_brain(Told::TableAnswered(answer));
+        if brain != self.brain.life {
+            return;
         }
+        if self.now < self.brain.stalled_until {
+            self.agenda.add(self.brain.stalled_until, Event::OpDone { brain, answer });
+            return;
+        }
+        self.tell_brain(Told::TableAnswered(answer));
     }
 
     pub(super) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
@@ -149,6 +183,11 @@ impl Rack<'_> {
 
     pub(super) fn brain_wakes(&mut self, brain: u32) {
         if brain != self.brain.life || self.brain.armed != Some(self.now) {
+            return;
+        }
+        if self.now < self.brain.stalled_until {
+            self.brain.armed = Some(self.brain.stalled_until);
+            self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
             return;
         }
         self.brain.armed = None;

@@ -19,12 +19,22 @@ const CALL_GAP: Nanos = Nanos::from_micros(50);
 pub(super) struct Dealings {
     /// When the call under way was made.
     pub(super) asked: Option<Nanos>,
+    /// The whole process stands still until then, with all its threads.
+    pub(super) frozen_until: Nanos,
+    /// Nothing comes to the process or from it until then.
+    pub(super) cut_until: Nanos,
 }
 
 impl Rack<'_> {
     /// A host tells the controller who it is, unless it is gone or has just done so.
     pub(super) fn renew_if_alive(&mut self, host: Host, life: Life) {
-        if self.life_of(host) == life && life != 0 {
+        if self.life_of(host) != life || life == 0 {
+            return;
+        }
+        let thaws = self.dealings(host).frozen_until;
+        if self.now < thaws {
+            self.agenda.add(thaws, Event::Renew(host, life));
+        } else {
             self.renew(host);
             self.after(RENEW_EVERY, Event::Renew(host, life));
         }
@@ -74,7 +84,9 @@ impl Rack<'_> {
                     start: grant.start,
                     switch: grant.switch,
                 };
-                self.workers[worker].grant = Some(grant);
+                let node = &mut self.workers[worker];
+                node.grant = Some(grant);
+                node.quota_highest = node.quota_highest.max(grant.quota);
                 self.on_worker(worker, |machine, now, settings, out| machine.grant(now, settings, grant, out))
             }
             Answer::Left { final_sent } => {
@@ -130,7 +142,7 @@ impl Rack<'_> {
             slice: slice_name(worker % self.scenario.slices),
             types: (0..self.scenario.slices).map(|index| TaskType(index as u16)).collect(),
             quota: self.scenario.quotas[worker],
-            capacity: 0,
+            capacity: self.scenario.capacity(),
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
     }
@@ -146,14 +158,14 @@ impl Rack<'_> {
         }
     }
 
-    fn life_of(&self, host: Host) -> Life {
+    pub(super) fn life_of(&self, host: Host) -> Life {
         match host {
             Host::Worker(worker) => self.workers[worker].life,
             Host::Client(client) => self.clients[client].incarnation.0,
         }
     }
 
-    fn dealings(&mut self, host: Host) -> &mut Dealings {
+    pub(super) fn dealings(&mut self, host: Host) -> &mut Dealings {
         match host {
             Host::Worker(worker) => &mut self.workers[worker].dealings,
             Host::Client(client) => &mut self.clients[client].dealings,

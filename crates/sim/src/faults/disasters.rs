@@ -1,7 +1,7 @@
 //! What fails, and how it comes back.
 
 use sluice_control::Event as Told;
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, TaskType};
 
 use super::controller::slice_name;
 use super::rack::{Event, Host, Rack};
@@ -19,10 +19,20 @@ impl Rack<'_> {
                 let node = &mut self.workers[worker];
                 node.stalled_until = node.stalled_until.max(self.now + lasts);
             }
-            Disaster::WorkerCut { worker, lasts } => {
+            Disaster::WorkerFreeze { worker, lasts } => {
+                let until = self.now + lasts;
                 let node = &mut self.workers[worker];
-                node.cut_until = node.cut_until.max(self.now + lasts);
+                node.stalled_until = node.stalled_until.max(until);
+                node.dealings.frozen_until = node.dealings.frozen_until.max(until);
             }
+            Disaster::ClientFreeze { client, lasts } => {
+                let dealings = &mut self.clients[client].dealings;
+                dealings.frozen_until = dealings.frozen_until.max(self.now + lasts);
+            }
+            Disaster::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
+            Disaster::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
+            Disaster::QuotaChange { worker, quota } => self.scenario.quotas[worker] = quota,
+            Disaster::TypeMove { task_type, slice } => self.move_type(task_type, slice),
             Disaster::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
                     self.leave(worker)?;
@@ -45,6 +55,14 @@ impl Rack<'_> {
                 let incarnation = self.clients[client].incarnation;
                 self.oracle.abandoned(incarnation);
                 self.start_client(client);
+            }
+            Disaster::ControllerStall { lasts } => {
+                self.brain.stalled_until = self.brain.stalled_until.max(self.now + lasts);
+            }
+            Disaster::ControllerCut { lasts } => {
+                self.brain.cut_until = self.brain.cut_until.max(self.now + lasts);
+                self.disconnect_brain();
+                self.after(lasts, Event::LinkBack);
             }
             Disaster::ControllerRestart { down_for } => {
                 self.brain.stop();
@@ -77,9 +95,23 @@ impl Rack<'_> {
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
         }
+        for slice in 0..self.scenario.slices {
+            self.move_type(slice as u16, slice);
+        }
         if self.now < super::scenario::SETTLED - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
         }
+    }
+
+    fn cut(&mut self, host: Host, lasts: Nanos) {
+        let until = self.now + lasts;
+        let dealings = self.dealings(host);
+        dealings.cut_until = dealings.cut_until.max(until);
+    }
+
+    fn move_type(&mut self, task_type: u16, slice: usize) {
+        let call = self.brain.call(Host::Worker(0), 0);
+        self.call(Told::SetType { call, task_type: TaskType(task_type), slice: Some(slice_name(slice)) });
     }
 
     fn move_worker(&mut self, worker: usize, slice: usize) {

@@ -19,11 +19,14 @@ impl Rack<'_> {
 
     /// Whether this end of the network is cut off now.
     pub(super) fn is_cut(&self, end: Endpoint) -> bool {
-        self.workers.iter().any(|node| node.at == end && self.now < node.cut_until)
+        let workers = self.workers.iter().map(|node| (node.at, &node.dealings));
+        let clients = self.clients.iter().map(|node| (node.at, &node.dealings));
+        workers.chain(clients).any(|(at, dealings)| at == end && self.now < dealings.cut_until)
     }
 
-    pub(super) fn host_is_cut(&self, host: Host) -> bool {
-        matches!(host, Host::Worker(worker) if self.now < self.workers[worker].cut_until)
+    pub(super) fn host_is_cut(&mut self, host: Host) -> bool {
+        let now = self.now;
+        now < self.dealings(host).cut_until
     }
 
     /// The operating system says that nobody listens at the switch: half the time.
@@ -52,6 +55,12 @@ impl Rack<'_> {
                 self.on_worker(worker, Worker::tick)
             }
             Host::Client(client) if self.clients[client].armed == Some(now) => {
+                let thaws = self.clients[client].dealings.frozen_until;
+                if now < thaws {
+                    self.clients[client].armed = Some(thaws);
+                    self.agenda.add(thaws, Event::Wake(host));
+                    return Ok(());
+                }
                 self.clients[client].armed = None;
                 self.on_client(client, Client::tick)
             }

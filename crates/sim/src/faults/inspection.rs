@@ -9,7 +9,7 @@ use super::rack::Rack;
 impl Rack<'_> {
     /// Promise 3, from what the switch holds and what the worker has in hand.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
-        let quota = u32::from(self.scenario.quotas[worker]);
+        let quota = u32::from(self.workers[worker].quota_highest);
         let (Some(machine), Some(grant)) = (&self.workers[worker].machine, self.workers[worker].grant) else {
             return Ok(());
         };
@@ -31,12 +31,13 @@ impl Rack<'_> {
             let quota = u32::from(self.scenario.quotas[worker]);
             let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives());
             let parked = grant.and_then(|grant| self.parked(grant.worker, grant));
-            if parked != Some(quota) {
+            let highest = u32::from(self.workers[worker].quota_highest);
+            let Some(parked) = parked.filter(|parked| (quota..=highest.max(quota)).contains(parked)) else {
                 return Err(format!(
                     "promise 4: worker {worker} rests with {parked:?} of {quota} tokens parked"
                 ));
-            }
-            all_parked += quota as i32;
+            };
+            all_parked += parked as i32;
         }
         let balance: i32 = (0..self.scenario.slices).map(|slice| self.balance(slice)).sum();
         if balance == all_parked {

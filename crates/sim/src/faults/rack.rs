@@ -41,6 +41,7 @@ pub(super) enum Event {
     WorkerBack(usize),
     SwitchBack,
     BrainBack,
+    LinkBack,
     Inspect,
     Rest,
     Close,
@@ -172,6 +173,7 @@ impl<'t> Rack<'t> {
             Event::WorkerBack(worker) => self.worker_back(worker),
             Event::SwitchBack => self.switch_back(),
             Event::BrainBack => self.brain_back(),
+            Event::LinkBack => self.connect_brain(),
             Event::Inspect => self.inspect()?,
             Event::Rest => self.inspect_at_rest()?,
             Event::Close => {}
@@ -184,7 +186,7 @@ impl<'t> Rack<'t> {
             SwitchNode::PORT => self.at_switch(from, packet),
             _ => match self.host_at(to) {
                 Some(Host::Worker(worker)) => self.at_worker(worker, from, packet)?,
-                Some(Host::Client(client)) => self.at_client(client, &packet)?,
+                Some(Host::Client(client)) => self.at_client(client, from, packet)?,
                 None => {}
             },
         }

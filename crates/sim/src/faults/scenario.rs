@@ -31,8 +31,10 @@ pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 pub(super) enum Disaster {
     /// The process is gone, and a new life of it starts after a while.
     WorkerCrash { worker: usize, back_after: Nanos },
-    /// The process stands still, and then goes on as if nothing had been.
+    /// The thread that serves stands still, and then goes on as if nothing had been; the lease is renewed.
     WorkerStall { worker: usize, lasts: Nanos },
+    /// The process stands still with all its threads: also the one that renews its lease.
+    WorkerFreeze { worker: usize, lasts: Nanos },
     /// Nothing comes to the process or from it for a while; it goes on.
     WorkerCut { worker: usize, lasts: Nanos },
     /// The process finishes what it holds and leaves; a new life of it starts after a while.
@@ -45,6 +47,18 @@ pub(super) enum Disaster {
     ProcessRestart { down_for: Nanos },
     /// The client forgets everything and starts anew.
     ClientRestart { client: usize },
+    /// The client stands still, and then goes on as if nothing had been.
+    ClientFreeze { client: usize, lasts: Nanos },
+    /// Nothing comes to the client or from it for a while; it goes on.
+    ClientCut { client: usize, lasts: Nanos },
+    /// From its next renewal on the worker has another quota.
+    QuotaChange { worker: usize, quota: u8 },
+    /// The controller maps a task type to another slice.
+    TypeMove { task_type: u16, slice: usize },
+    /// The controller stands still.
+    ControllerStall { lasts: Nanos },
+    /// The controller cannot reach the switch, which goes on.
+    ControllerCut { lasts: Nanos },
     /// The controller forgets everything and reads it back from the switch.
     ControllerRestart { down_for: Nanos },
 }
@@ -60,8 +74,8 @@ pub(super) struct Scenario {
     pub(super) service_max: Nanos,
     /// The mean gap between a client's tasks while faults last; it may be more than the workers can bear.
     pub(super) gap: Nanos,
-    /// Tasks that may wait in a slice.
-    pub(super) limit: u32,
+    /// Tasks that may wait in a slice; `None`: as many as the workers' reports allow for.
+    pub(super) limit: Option<u32>,
     /// Tasks that each client may have outstanding: with few, their numbers soon share a cell.
     pub(super) replay_cells: u32,
     /// Of a thousand tasks, those that a client never retries.
@@ -83,14 +97,19 @@ impl Scenario {
             quotas: (0..workers).map(|_| dice.pick(&[1, 1, 2, 2, 3, 8])).collect(),
             service_max: Nanos::from_micros(dice.pick(&[20, 60, 200])),
             gap: Nanos::from_micros(dice.between(150, 500)),
-            limit: dice.pick(&[1, 4, 16, 16]) as u32,
+            limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
             replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),
             rates: Rates::draw(dice),
             disasters: Vec::new(),
         };
-        scenario.disasters = (0..dice.below(6)).map(|_| scenario.disaster(dice)).collect();
+        scenario.disasters = scenario.draw_disasters(dice);
         scenario
+    }
+
+    /// What a worker says it can bear: tasks per second.
+    pub(super) const fn capacity(&self) -> u32 {
+        (2_000_000_000 / self.service_max.0) as u32
     }
 
     /// The mean gap between a client's tasks now: once faults are over, half of what the workers can bear.
@@ -100,22 +119,42 @@ impl Scenario {
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
     }
 
-    fn disaster(&self, dice: &mut Dice) -> (Nanos, Disaster) {
-        let at = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
+    /// Up to five; many come close behind the one before, while that is still being dealt with.
+    fn draw_disasters(&self, dice: &mut Dice) -> Vec<(Nanos, Disaster)> {
+        let mut at = Nanos(0);
+        let mut next = |dice: &mut Dice| {
+            let alone = at == Nanos(0) || dice.chance(600);
+            let spread = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
+            let behind = at + dice.span(Nanos(0), Nanos::from_micros(300));
+            at = if alone { spread } else { behind };
+            (at, self.disaster(dice))
+        };
+        (0..dice.below(6)).map(|_| next(dice)).collect()
+    }
+
+    fn disaster(&self, dice: &mut Dice) -> Disaster {
         let short = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
         let long = dice.span(Nanos::from_micros(50), Nanos::from_millis(8));
         let worker = dice.below(self.workers as u64) as usize;
-        let disaster = match dice.below(9) {
+        let client = dice.below(self.clients as u64) as usize;
+        let task_type = dice.below(self.slices as u64) as u16;
+        match dice.below(16) {
             0 => Disaster::WorkerCrash { worker, back_after: short },
             1 => Disaster::WorkerStall { worker, lasts: long },
             7 => Disaster::WorkerCut { worker, lasts: long },
             8 => Disaster::ProcessRestart { down_for: short },
             2 => Disaster::WorkerLeave { worker, back_after: short },
-            3 => Disaster::SliceMove { worker, slice: dice.below(self.slices as u64) as usize },
+            3 => Disaster::SliceMove { worker, slice: (worker + 1) % self.slices },
             4 => Disaster::SwitchRestart { down_for: short },
-            5 => Disaster::ClientRestart { client: dice.below(self.clients as u64) as usize },
+            5 => Disaster::ClientRestart { client },
+            6 => Disaster::WorkerFreeze { worker, lasts: long },
+            9 => Disaster::ClientFreeze { client, lasts: long },
+            10 => Disaster::ClientCut { client, lasts: long },
+            11 => Disaster::QuotaChange { worker, quota: dice.pick(&[1, 2, 5, 8]) },
+            12 => Disaster::TypeMove { task_type, slice: (usize::from(task_type) + 1) % self.slices },
+            13 => Disaster::ControllerStall { lasts: long },
+            14 => Disaster::ControllerCut { lasts: long },
             _ => Disaster::ControllerRestart { down_for: short },
-        };
-        (at, disaster)
+        }
     }
 }
