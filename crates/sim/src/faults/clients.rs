@@ -1,8 +1,9 @@
 //! The clients' processes: the real machine, and the application that offers it tasks.
 
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Endpoint, Incarnation, Nanos, Packet, TaskType};
+use sluice_wire::{Endpoint, Incarnation, Nanos, Packet, Payload, TaskType};
 
+use super::bytes::Bytes;
 use super::dealings::Dealings;
 use super::hosts::endpoint;
 use super::oracle::{Ending, request};
@@ -21,6 +22,8 @@ pub(super) struct ClientNode {
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) dealings: Dealings,
     pub(super) armed: Option<Nanos>,
+    /// The bytes of its outstanding tasks.
+    pub(super) tasks: Bytes,
 }
 
 impl ClientNode {
@@ -34,6 +37,7 @@ impl ClientNode {
             held: None,
             dealings: Dealings::default(),
             armed: None,
+            tasks: Bytes::default(),
         }
     }
 }
@@ -86,19 +90,24 @@ impl Rack<'_> {
         let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
         let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
         let deadline = self.now + DEADLINE;
+        let payload = self.clients[client].tasks.keep(Payload::EMPTY);
         let mut taken = None;
         self.on_client(client, |machine, now, settings, out| {
             // The bytes name their task, and its number is the machine's choice: the driver fills them in.
-            let submission =
-                Submission { task_type, payload: sluice_wire::Payload::EMPTY, deadline, retry, tag: 0 };
+            let submission = Submission { task_type, payload, deadline, retry, tag: 0 };
             taken = Some(machine.submit(now, settings, submission, out));
         })?;
         match taken {
+            Some(Ok(task)) if !retry => self.oracle.only_once(task)?,
             Some(Err(busy)) if self.now >= SETTLED && busy == client::Busy::NotRegistered => {
-                Err(format!("promise 4: client {client} is not registered in a rack without faults"))
+                return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
             }
-            _ => Ok(()),
+            Some(Err(_)) => {
+                self.clients[client].tasks.give_back(payload.handle)?;
+            }
+            _ => {}
         }
+        Ok(())
     }
 
     pub(super) fn on_client(
@@ -142,13 +151,15 @@ impl Rack<'_> {
             client::Action::Done { task, outcome, .. } => {
                 self.say(|| format!("client {client} hears of {task}: {outcome:?}"));
                 let ending = match outcome {
-                    Outcome::Reply(reply) => Ending::Replied(reply.payload),
+                    Outcome::Reply(reply) => Ending::Replied(reply.payload, reply.status),
                     Outcome::Refused(_) => Ending::Refused,
-                    Outcome::Unknown(_) => Ending::Unknown,
+                    Outcome::Unknown(why) => Ending::Unknown(why),
                 };
-                self.oracle.ended(task, ending)?;
+                self.oracle.ended(self.now, task, ending)?;
             }
-            client::Action::Release(_) => {}
+            client::Action::Release(handle) => {
+                self.clients[client].tasks.give_back(handle)?;
+            }
             client::Action::Renew => self.renew(Host::Client(client)),
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks in hand.
 
-use sluice_host::worker;
+use sluice_host::worker::{self, Worker};
 use sluice_wire::WorkerId;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
@@ -24,6 +24,24 @@ impl Rack<'_> {
         Ok(())
     }
 
+    /// Promises 5 and 6: bytes are kept for what is held, and for nothing else; no queue outgrows its ring.
+    pub(super) fn inspect_bytes(&mut self) -> Result<(), String> {
+        for (worker, node) in self.workers.iter().enumerate() {
+            let Some(stats) = node.machine.as_ref().map(Worker::stats) else { continue };
+            if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
+                return Err(format!(
+                    "promise 6: worker {worker} keeps other bytes than its tasks' and replies'"
+                ));
+            }
+        }
+        for (client, node) in self.clients.iter().enumerate() {
+            if node.tasks.len() != node.machine.outstanding() {
+                return Err(format!("promise 6: client {client} keeps other bytes than its tasks'"));
+            }
+        }
+        Ok(())
+    }
+
     /// Promise 4: with nothing to do, every worker's whole quota is parked, and nothing else is.
     pub(super) fn inspect_at_rest(&mut self) -> Result<(), String> {
         let mut all_parked = 0;
@@ -40,6 +58,10 @@ impl Rack<'_> {
             all_parked += parked as i32;
         }
         let balance: i32 = (0..self.scenario.slices).map(|slice| self.balance(slice)).sum();
+        let slab = self.switch.slab.len();
+        if slab > 0 {
+            return Err(format!("promise 6: the switch rests with {slab} payloads that nobody waits for"));
+        }
         if balance == all_parked {
             Ok(())
         } else {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use sluice_wire::{Incarnation, Nanos, Payload, TaskId};
+use sluice_host::client::UnknownWhy;
+use sluice_wire::{Incarnation, Nanos, Payload, ReplyStatus, TaskId};
 
-use super::scenario::SETTLED;
+use super::scenario::{DEADLINE, SETTLED};
 
 /// One start of a worker process.
 pub(super) type Life = u64;
@@ -12,12 +13,12 @@ pub(super) type Life = u64;
 /// How a task ended at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With a reply that carried these bytes.
-    Replied(Payload),
+    /// With a reply that carried these bytes, and said so.
+    Replied(Payload, ReplyStatus),
     /// Refused: no attempt can have run.
     Refused,
     /// It may have run.
-    Unknown,
+    Unknown(UnknownWhy),
 }
 
 /// How all tasks of a run ended.
@@ -56,6 +57,8 @@ impl Tally {
 struct Fate {
     submitted: Nanos,
     attempts: u32,
+    /// Its client asked for one try only.
+    only_once: bool,
     runs: Vec<Life>,
     ending: Option<Ending>,
     abandoned: bool,
@@ -69,17 +72,33 @@ pub(super) struct Oracle {
 
 impl Oracle {
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
-        let fate = Fate { submitted: now, attempts: 0, runs: Vec::new(), ending: None, abandoned: false };
+        let fate = Fate {
+            submitted: now,
+            attempts: 0,
+            only_once: false,
+            runs: Vec::new(),
+            ending: None,
+            abandoned: false,
+        };
         match self.fates.insert(task, fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),
         }
     }
 
+    /// The task that was just taken on must not be tried again.
+    pub(super) fn only_once(&mut self, task: TaskId) -> Result<(), String> {
+        self.fate(task)?.only_once = true;
+        Ok(())
+    }
+
     /// A client sent one try.
     pub(super) fn tried(&mut self, task: TaskId) -> Result<(), String> {
         let fate = self.fate(task)?;
         fate.attempts += 1;
+        if fate.only_once && fate.attempts > 1 {
+            return Err(format!("promise 2: task {task} was tried again against its client's will"));
+        }
         match fate.ending {
             Some(ending) => Err(format!("task {task} was sent again after it ended: {ending:?}")),
             None => Ok(()),
@@ -110,7 +129,7 @@ impl Oracle {
     }
 
     /// A client was told how its task ended.
-    pub(super) fn ended(&mut self, task: TaskId, ending: Ending) -> Result<(), String> {
+    pub(super) fn ended(&mut self, now: Nanos, task: TaskId, ending: Ending) -> Result<(), String> {
         let fate = self.fate(task)?;
         if let Some(earlier) = fate.ending.replace(ending) {
             return Err(format!("promise 1: task {task} ended twice: {earlier:?}, then {ending:?}"));
@@ -119,10 +138,18 @@ impl Oracle {
             Ending::Refused if !fate.runs.is_empty() => {
                 Err(format!("promise 1: task {task} was refused, but it ran"))
             }
-            Ending::Replied(bytes) if !fate.runs.iter().any(|life| answer(*life, task) == bytes) => {
+            Ending::Replied(bytes, status)
+                if !fate.runs.iter().any(|life| gives(*life, task, bytes, status)) =>
+            {
                 Err(format!("promise 2: task {task} got an answer that no run of it gave"))
             }
-            Ending::Unknown if fate.submitted >= SETTLED => {
+            Ending::Unknown(UnknownWhy::ReplyGone) if fate.runs.is_empty() => {
+                Err(format!("promise 1: task {task} is said to have run, and did not"))
+            }
+            Ending::Unknown(UnknownWhy::Deadline) if now < fate.submitted + DEADLINE => {
+                Err(format!("promise 1: task {task} was given up before its deadline"))
+            }
+            Ending::Unknown(_) if fate.submitted >= SETTLED => {
                 Err(format!("promise 4: task {task} found no worker in a rack without faults"))
             }
             Ending::Refused if fate.submitted >= SETTLED => {
@@ -146,9 +173,9 @@ impl Oracle {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
-                Some(Ending::Replied(_)) => tally.replied += 1,
+                Some(Ending::Replied(..)) => tally.replied += 1,
                 Some(Ending::Refused) => tally.refused += 1,
-                Some(Ending::Unknown) => tally.unknown += 1,
+                Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
                 None => return Err(format!("promise 1: task {task} never ended")),
             }
@@ -179,6 +206,16 @@ pub(super) fn request(task: TaskId) -> Payload {
 pub(super) fn answer(life: Life, task: TaskId) -> Payload {
     let word = mix(life, mix(task.incarnation.0, u64::from(task.sequence.0)));
     Payload { len: 8, inline: word.to_be_bytes(), handle: sluice_wire::Handle::NONE }
+}
+
+/// The life of a worker that will fail this task: a service may.
+pub(super) const fn fails(life: Life, task: TaskId) -> bool {
+    (life ^ task.sequence.0 as u64).is_multiple_of(31)
+}
+
+fn gives(life: Life, task: TaskId, bytes: Payload, status: ReplyStatus) -> bool {
+    let expected = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
+    (answer(life, task), expected) == (bytes, status)
 }
 
 fn mix(a: u64, b: u64) -> u64 {

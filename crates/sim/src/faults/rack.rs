@@ -75,7 +75,7 @@ impl<'t> Rack<'t> {
             agenda: Agenda::new(),
             network: Network::new(seed, scenario.rates.clone()),
             dice: Dice::new(seed, 3),
-            switch: SwitchNode::new(scenario.replay_cells),
+            switch: SwitchNode::new(&scenario),
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
             clients: (0..scenario.clients).map(ClientNode::new).collect(),
@@ -156,8 +156,8 @@ impl<'t> Rack<'t> {
     fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
-            Event::Round { switch, packet, round, arrived } => self.round(switch, packet, round, arrived),
-            Event::Op { brain, switch, op } => self.table_op(brain, switch, op),
+            Event::Round { switch, packet, round, arrived } => self.round(switch, packet, round, arrived)?,
+            Event::Op { brain, switch, op } => self.table_op(brain, switch, op)?,
             Event::OpDone { brain, answer } => self.table_answered(brain, answer),
             Event::Call(call) => self.call_arrives(call),
             Event::CallAnswered { call, answer } => self.call_answered(call, answer)?,
@@ -183,7 +183,7 @@ impl<'t> Rack<'t> {
 
     fn packet(&mut self, from: Endpoint, to: Endpoint, packet: Packet) -> Result<(), String> {
         match to.port {
-            SwitchNode::PORT => self.at_switch(from, packet),
+            SwitchNode::PORT => self.at_switch(from, packet)?,
             _ => match self.host_at(to) {
                 Some(Host::Worker(worker)) => self.at_worker(worker, from, packet)?,
                 Some(Host::Client(client)) => self.at_client(client, from, packet)?,
@@ -196,6 +196,7 @@ impl<'t> Rack<'t> {
     /// The periodic look at what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
         (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+        self.inspect_bytes()?;
         self.after(Nanos(20_000), Event::Inspect);
         Ok(())
     }

@@ -80,6 +80,16 @@ pub(super) struct Scenario {
     pub(super) replay_cells: u32,
     /// Of a thousand tasks, those that a client never retries.
     pub(super) no_retry: u64,
+    /// Of a thousand large tasks, those that the switch's slab has no room for.
+    pub(super) no_room: u64,
+    /// How many late tasks bring a worker to its bound.
+    pub(super) held_max: usize,
+    /// How many replies a worker keeps for repeats.
+    pub(super) replies_max: usize,
+    /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.
+    pub(super) worker_rows: u16,
+    pub(super) client_rows: u16,
+    pub(super) token_cells: u32,
     pub(super) rates: Vec<Rates>,
     pub(super) disasters: Vec<(Nanos, Disaster)>,
 }
@@ -100,6 +110,12 @@ impl Scenario {
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
             replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),
+            no_room: dice.pick(&[0, 0, 50]),
+            held_max: dice.pick(&[64, 64, 3]),
+            replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
+            worker_rows: dice.pick(&[16, workers as u16]),
+            client_rows: dice.pick(&[8, clients as u16]),
+            token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
             rates: Rates::draw(dice),
             disasters: Vec::new(),
         };

@@ -2,9 +2,11 @@
 
 use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Endpoint, Epoch, Nanos, Packet, Serial};
+use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
+use super::bytes::Bytes;
 use super::rack::{Event, Rack};
+use super::scenario::{FAULTS_END, Scenario};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -16,15 +18,18 @@ const ROUND: Nanos = Nanos(500);
 pub(super) struct SwitchNode {
     pub(super) rain: Option<Rain>,
     pub(super) life: u32,
-    replay_cells: u32,
+    /// The large payloads that wait in its slab.
+    pub(super) slab: Bytes,
+    config: Config,
 }
 
 impl SwitchNode {
     pub(super) const PORT: u16 = 1;
     pub(super) const AT: Endpoint = Endpoint { ip: [0; 16], port: Self::PORT };
 
-    pub(super) fn new(replay_cells: u32) -> Self {
-        Self { rain: Some(rain(1, replay_cells)), life: 1, replay_cells }
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let config = config(scenario);
+        Self { rain: Some(rain(1, config)), life: 1, slab: Bytes::default(), config }
     }
 
     pub(super) fn stop(&mut self) {
@@ -32,8 +37,9 @@ impl SwitchNode {
     }
 
     pub(super) fn start(&mut self) {
+        self.slab = Bytes::default();
         self.life += 1;
-        self.rain = Some(rain(self.life, self.replay_cells));
+        self.rain = Some(rain(self.life, self.config));
     }
 
     pub(super) const fn epoch(&self) -> Epoch {
@@ -41,59 +47,98 @@ impl SwitchNode {
     }
 }
 
-fn rain(life: u32, replay_cells: u32) -> Rain {
-    Rain::new(Config {
-        epoch: Epoch(life),
-        workers: 16,
-        clients: 8,
+fn config(scenario: &Scenario) -> Config {
+    Config {
+        epoch: Epoch(0),
+        workers: scenario.worker_rows,
+        clients: scenario.client_rows,
         slices: 2,
         types: 4,
         tasks_per_slice: 32,
-        tokens_per_slice: 128,
-        replay_cells,
+        tokens_per_slice: scenario.token_cells,
+        replay_cells: scenario.replay_cells,
         counters_start: START,
-    })
+    }
+}
+
+fn rain(life: u32, config: Config) -> Rain {
+    Rain::new(Config { epoch: Epoch(life), ..config })
 }
 
 impl Rack<'_> {
-    pub(super) fn at_switch(&mut self, from: Endpoint, packet: Packet) {
-        let now = self.now;
-        if let Some(rain) = &mut self.switch.rain {
-            let verdict = rain.pass(now, Arrival::Wire { from, packet, room: true });
-            self.leaves_switch(verdict);
-        } else {
+    pub(super) fn at_switch(&mut self, from: Endpoint, mut packet: Packet) -> Result<(), String> {
+        if self.switch.rain.is_none() {
             self.refused_by_switch(from);
+            return Ok(());
         }
+        let room = self.reserve(&mut packet);
+        self.pass(Arrival::Wire { from, packet, room }, handle_of(&packet))
     }
 
-    pub(super) fn round(&mut self, switch: u32, packet: Packet, round: u8, arrived: Nanos) {
-        let now = self.now;
-        if switch == self.switch.life
-            && let Some(rain) = &mut self.switch.rain
-        {
-            let verdict = rain.pass(now, Arrival::Round { packet, round, arrived });
-            self.leaves_switch(verdict);
-        }
-    }
-
-    pub(super) fn table_op(&mut self, brain: u32, switch: u32, op: TableOp) {
-        let now = self.now;
+    pub(super) fn round(
+        &mut self,
+        switch: u32,
+        packet: Packet,
+        round: u8,
+        arrived: Nanos,
+    ) -> Result<(), String> {
         if switch != self.switch.life {
-            return;
+            return Ok(());
         }
-        let Some(rain) = &mut self.switch.rain else { return };
+        self.pass(Arrival::Round { packet, round, arrived }, handle_of(&packet))
+    }
+
+    pub(super) fn table_op(&mut self, brain: u32, switch: u32, op: TableOp) -> Result<(), String> {
+        if switch != self.switch.life {
+            return Ok(());
+        }
+        let Some(rain) = &mut self.switch.rain else { return Ok(()) };
         let answer = rain.table(op);
-        let swept = if let TableOp::Inject(sweep) = op { Some(rain.inject(now, sweep)) } else { None };
         self.say(|| format!("table {op:?} => {answer:?}"));
-        if let Some(verdict) = swept {
-            self.leaves_switch(verdict);
+        if let TableOp::Inject(sweep) = op {
+            self.pass(Arrival::Control(Packet::Sweep(sweep)), Handle::NONE)?;
         }
         self.answer_brain(brain, answer);
+        Ok(())
     }
 
-    fn leaves_switch(&mut self, verdict: Verdict) {
+    /// A large task's bytes go to the slab, if there is room.
+    fn reserve(&mut self, packet: &mut Packet) -> bool {
+        let Packet::Submit(submit) = packet else { return true };
+        if submit.payload.handle == Handle::NONE {
+            return true;
+        }
+        if self.now < FAULTS_END && self.dice.chance(self.scenario.no_room) {
+            submit.payload.handle = Handle::NONE;
+            return false;
+        }
+        submit.payload = self.switch.slab.keep(submit.payload);
+        true
+    }
+
+    /// One pass of an arrival that brought these bytes.
+    fn pass(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
+        let now = self.now;
+        let Some(rain) = &mut self.switch.rain else { return Ok(()) };
+        let verdict = rain.pass(now, arrival);
+        self.leaves_switch(verdict, brought)
+    }
+
+    fn leaves_switch(&mut self, verdict: Verdict, brought: Handle) -> Result<(), String> {
+        let mut done_with = Handle::NONE;
         match verdict {
-            Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
+            Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
+                if dispatch.payload.handle != Handle::NONE {
+                    dispatch.payload = self.switch.slab.give_back(dispatch.payload.handle)?;
+                }
+                self.send(SwitchNode::AT, to, Packet::Dispatch(dispatch));
+            }
+            Verdict::Send { to, packet } => {
+                done_with = brought;
+                self.send(SwitchNode::AT, to, packet);
+            }
+            Verdict::Swept { to, packet, payload } => {
+                done_with = payload;
                 self.send(SwitchNode::AT, to, packet);
             }
             Verdict::Again { packet, round, arrived } => {
@@ -101,7 +146,18 @@ impl Rack<'_> {
                 self.after(ROUND, Event::Round { switch, packet, round, arrived });
             }
             Verdict::Parked => {}
-            Verdict::Drop(refusal) => self.say(|| format!("switch drops: {}", refusal.name())),
+            Verdict::Drop(refusal) => {
+                done_with = brought;
+                self.say(|| format!("switch drops: {}", refusal.name()));
+            }
         }
+        if done_with != Handle::NONE {
+            self.switch.slab.give_back(done_with)?;
+        }
+        Ok(())
     }
+}
+
+fn handle_of(packet: &Packet) -> Handle {
+    packet.payload().map_or(Handle::NONE, |payload| payload.handle)
 }

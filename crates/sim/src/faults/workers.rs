@@ -3,12 +3,13 @@
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
 
+use super::bytes::Bytes;
 use super::controller::RETRY_HORIZON;
 use super::dealings::Dealings;
 use super::hosts::endpoint;
-use super::oracle::{Life, answer};
+use super::oracle::{Life, answer, fails};
 use super::rack::{Event, Host, Rack};
-use super::scenario::PROBE_LONGEST;
+use super::scenario::{PROBE_LONGEST, Scenario};
 use super::switch::SwitchNode;
 
 /// A worker's process, if it lives.
@@ -26,6 +27,9 @@ pub(super) struct WorkerNode {
     pub(super) quota_highest: u8,
     pub(super) dealings: Dealings,
     pub(super) armed: Option<Nanos>,
+    /// The bytes of the tasks that it holds, and of the replies that it keeps.
+    pub(super) tasks: Bytes,
+    pub(super) replies: Bytes,
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
 }
@@ -44,6 +48,8 @@ impl WorkerNode {
             quota_highest: 0,
             dealings: Dealings::default(),
             armed: None,
+            tasks: Bytes::default(),
+            replies: Bytes::default(),
             late_in_hand: Vec::new(),
         }
     }
@@ -67,19 +73,16 @@ impl WorkerNode {
     }
 }
 
-fn worker_settings() -> WorkerSettings {
+fn worker_settings(scenario: &Scenario) -> WorkerSettings {
     WorkerSettings {
         first_rtt: Nanos::from_micros(20),
         probe_longest: PROBE_LONGEST,
         probe_max_busy: Nanos::from_millis(1),
         retry_horizon: RETRY_HORIZON,
+        held_max: scenario.held_max,
+        replies_max: scenario.replies_max,
         ..WorkerSettings::default()
     }
-}
-
-/// The life of a worker that will fail this task: a service may.
-const fn fails(life: Life, task: TaskId) -> bool {
-    (life ^ task.sequence.0 as u64).is_multiple_of(31)
 }
 
 impl Rack<'_> {
@@ -98,14 +101,22 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
     }
 
-    pub(super) fn at_worker(&mut self, worker: usize, from: Endpoint, packet: Packet) -> Result<(), String> {
-        let node = &self.workers[worker];
+    pub(super) fn at_worker(
+        &mut self,
+        worker: usize,
+        from: Endpoint,
+        mut packet: Packet,
+    ) -> Result<(), String> {
+        let node = &mut self.workers[worker];
         if self.now < node.stalled_until {
             let event = Event::Packet { from, to: node.at, packet };
             self.agenda.add(node.stalled_until, event);
             return Ok(());
         }
         let late = node.late();
+        if let Packet::Dispatch(dispatch) = &mut packet {
+            dispatch.payload = node.tasks.keep(dispatch.payload);
+        }
         self.on_worker(worker, |machine, now, settings, out| {
             machine.packet(now, now, settings, &packet, out);
         })?;
@@ -135,10 +146,12 @@ impl Rack<'_> {
             self.agenda.add(node.stalled_until, Event::Finish { worker, life, slot, task, started });
             return Ok(());
         }
-        self.workers[worker].late_in_hand.retain(|late| *late != task);
+        let node = &mut self.workers[worker];
+        node.late_in_hand.retain(|late| *late != task);
+        let reply = node.replies.keep(answer(life, task));
         let status = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
         self.on_worker(worker, |machine, now, settings, out| {
-            machine.finished(now, settings, slot, started, status, answer(life, task), out);
+            machine.finished(now, settings, slot, started, status, reply, out);
         })
     }
 
@@ -155,7 +168,7 @@ impl Rack<'_> {
         worker: usize,
         act: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<worker::Action>),
     ) -> Result<(), String> {
-        let settings = worker_settings();
+        let settings = worker_settings(&self.scenario);
         let mut out = Vec::new();
         let Some(machine) = &mut self.workers[worker].machine else { return Ok(()) };
         act(machine, self.now, &settings, &mut out);
@@ -177,8 +190,14 @@ impl Rack<'_> {
         let WorkerNode { at, life, .. } = self.workers[worker];
         match action {
             worker::Action::ToSwitch(packet) => self.send(at, SwitchNode::AT, packet),
-            worker::Action::Reply { to, packet } => self.send(at, to, Packet::Reply(packet)),
+            worker::Action::Reply { to, mut packet } => {
+                if packet.status != ReplyStatus::Gone {
+                    packet.payload = self.workers[worker].replies.find(packet.payload.handle)?;
+                }
+                self.send(at, to, Packet::Reply(packet));
+            }
             worker::Action::Run { slot, task, payload, .. } => {
+                let payload = self.workers[worker].tasks.find(payload.handle)?;
                 self.oracle.started(life, task, &payload)?;
                 self.say(|| format!("worker {worker} runs {task}"));
                 let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
@@ -186,7 +205,12 @@ impl Rack<'_> {
                 self.after(span, Event::Finish { worker, life, slot, task, started });
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
-            worker::Action::Release(_) | worker::Action::Forget(_) => {}
+            worker::Action::Release(handle) => {
+                self.workers[worker].tasks.give_back(handle)?;
+            }
+            worker::Action::Forget(handle) => {
+                self.workers[worker].replies.give_back(handle)?;
+            }
         }
         Ok(())
     }
