@@ -499,6 +499,21 @@ fn while_the_table_of_finished_tasks_is_full_no_token_is_sent() {
 }
 
 #[test]
+fn a_repeat_that_was_received_during_a_long_run_is_known_when_the_run_is_over() {
+    let mut bench = Bench::serving(3);
+    bench.dispatch(1, 1, 1);
+    bench.finish(1, 70);
+    bench.dispatch(2, 2, 1);
+    bench.actions();
+    bench.later(bench.settings.retry_horizon.times(2));
+    bench.finish(2, 71);
+    bench.dispatch(3, 1, 2);
+    assert!(!bench.actions().iter().any(|action| matches!(action, Action::Run { .. })), "it ran before");
+    bench.tick_after(Nanos(0));
+    assert_eq!(bench.worker.stats().table, 1, "and is forgotten once everything received was taken");
+}
+
+#[test]
 fn a_worker_that_leaves_is_done_when_the_last_task_came_and_ended() {
     let mut bench = Bench::serving(2);
     bench.worker.leave();

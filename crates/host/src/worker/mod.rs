@@ -149,7 +149,8 @@ impl Worker {
         }
     }
 
-    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task starts.
+    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task starts. Forgets
+    /// nothing: a repeat of an older task may have been received while this one ran.
     #[expect(
         clippy::too_many_arguments,
         reason = "the driver's one call per task; a struct would only rename them"
@@ -173,7 +174,6 @@ impl Worker {
             }
             return;
         };
-        self.evict(now, settings, out);
         self.send_tokens(now, settings, out);
         release(payload, out);
         self.run_next(out);
