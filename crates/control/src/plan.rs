@@ -44,8 +44,10 @@ pub struct Plan {
     pub gather_for: Nanos,
     /// The hint that a REJECT carries.
     pub retry_after: Nanos,
-    /// How long workers keep the ids of finished tasks: deadline + longest wait + packet lifetime.
-    pub retry_horizon: Nanos,
+    /// How long clients may send a task again: beyond it workers need not know the task any more. The usual deadline.
+    pub retry_for: Nanos,
+    /// The longest that the network holds a packet.
+    pub packet_lifetime: Nanos,
     /// C of a slice whose workers have said nothing about their service rate.
     pub unmeasured_limit: u32,
     /// Where the counters of a worker start in each generation.
@@ -53,22 +55,27 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, a retry horizon
-    /// for deadlines of 5 s and packets that live 1 s.
+    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, tasks that are
+    /// tried for 5 s and packets that live 1 s.
     pub fn new(switch: Endpoint, slices: Vec<SlicePlan>) -> Self {
-        let max_wait = Nanos::from_millis(20);
         Self {
             slices,
             switch,
             lease: Nanos::from_millis(1_000),
             renew_every: Nanos::from_millis(250),
-            max_wait,
+            max_wait: Nanos::from_millis(20),
             gather_for: Nanos::from_millis(1_000),
             retry_after: Nanos::from_millis(5),
-            retry_horizon: Nanos::from_millis(5_000) + max_wait + Nanos::from_millis(1_000),
+            retry_for: Nanos::from_millis(5_000),
+            packet_lifetime: Nanos::from_millis(1_000),
             unmeasured_limit: 4_096,
             counters_start: Serial(0),
         }
+    }
+
+    /// How long workers keep the ids of finished tasks: until no try of them can come any more.
+    pub fn retry_horizon(&self) -> Nanos {
+        self.retry_for + self.max_wait + self.packet_lifetime
     }
 
     /// Whether the plan can be run at all.

@@ -372,7 +372,7 @@ impl Controller {
             start: self.plan.counters_start,
             switch: self.plan.switch,
             final_sent: worker.final_sent,
-            retry_horizon: self.plan.retry_horizon,
+            retry_horizon: self.plan.retry_horizon(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
         }

@@ -111,6 +111,7 @@ fn grant(epoch: u32) -> ClientGrant {
         replay_cells: 16,
         slices: vec![(GET, SliceId(0)), (SCAN, SliceId(1))],
         shares: vec![(SliceId(0), 8), (SliceId(1), 2)],
+        retry_for: Nanos::from_millis(5_000),
     }
 }
 
@@ -585,4 +586,20 @@ fn times_of_the_network_scale_with_dilation() {
     assert_eq!(settings.first_timeout, Nanos::from_millis(5_000));
     assert_eq!(settings.deadline_default, Nanos::from_millis(160_000));
     assert_eq!(settings.renew_gap, ClientSettings::default().renew_gap);
+}
+
+#[test]
+fn no_attempt_leaves_later_than_workers_remember_the_task() {
+    let mut bench = Bench::new();
+    let short = |epoch| ClientGrant { retry_for: Nanos::from_millis(400), ..grant(epoch) };
+    bench.grant(short(5));
+    bench.submit();
+    bench.run(399);
+    assert!(bench.sent().len() > 1, "it is tried again in time");
+    bench.run(3_600);
+    bench.grant(short(6));
+    assert!(bench.sent().is_empty(), "nor for a new switch");
+    bench.run(1_001);
+    assert!(bench.sent().is_empty());
+    assert_eq!(bench.outcomes(), [Outcome::Unknown(UnknownWhy::Deadline)]);
 }

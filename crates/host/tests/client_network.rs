@@ -393,6 +393,7 @@ fn registration(epoch: u32, key: u32, replay_cells: u32, share: u32) -> ClientGr
         replay_cells,
         slices: vec![(TaskType(0), SliceId(0)), (TaskType(1), SliceId(1)), (TaskType(2), SliceId(5))],
         shares: vec![(SliceId(0), share), (SliceId(1), share / 2)],
+        retry_for: Nanos::from_millis(5_000),
     }
 }
 

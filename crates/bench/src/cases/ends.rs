@@ -56,6 +56,7 @@ pub(super) fn client_task(tasks: u32) {
         replay_cells: 4_096,
         slices: vec![(TaskType(1), SliceId(0))],
         shares: vec![(SliceId(0), 256)],
+        retry_for: Nanos::from_millis(5_000),
     };
     client.grant(Nanos(0), &settings, grant, &mut out);
     for turn in 1..=tasks {

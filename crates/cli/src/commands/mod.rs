@@ -49,8 +49,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
     control.max_wait = control.max_wait.times(factor);
     control.retry_after = control.retry_after.times(factor);
     let deadline = plan.load.as_ref().map_or_else(|| deadline_default(plan.dilation), |load| load.deadline);
-    let deadline = crate::load::nanos(deadline);
-    control.retry_horizon = deadline + control.max_wait + crate::load::nanos(PACKET_LIFETIME);
+    control.retry_for = crate::load::nanos(deadline);
+    control.packet_lifetime = crate::load::nanos(PACKET_LIFETIME);
     control
 }
 

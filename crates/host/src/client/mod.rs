@@ -4,7 +4,8 @@
 //! repeated after a timeout that doubles, after a REJECT's hint, and once per task for a new registration.
 //! Timeouts and REJECTs are paid from a budget of [`ClientSettings::retry_budget_percent`] of the tasks sent;
 //! when that is spent, a rejected task is refused, and a silent one is still tried again after each timeout that
-//! was backed off, which its doubling bounds. Until a registration known to be dead is renewed, nothing is sent.
+//! was backed off, which its doubling bounds. No attempt leaves later than workers remember the task
+//! ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed, nothing is sent.
 //!
 //! Left out: NEED and PART (tasks over one packet).
 
@@ -199,9 +200,7 @@ impl Client {
         if submission.deadline <= now {
             return Ok(self.end_unsent(submission, out));
         }
-        if self.living().is_none() {
-            return Err(Busy::NotRegistered);
-        }
+        let retry_for = self.living().ok_or(Busy::NotRegistered)?.retry_for;
         let share = self.shares.of(submission.task_type);
         if !self.shares.has_room(share) {
             return Err(Busy::ShareSpent);
@@ -210,7 +209,7 @@ impl Client {
         self.next = sequence.plus(1);
         self.shares.charge(share);
         self.budget.earn(settings);
-        let id = self.slots.insert(new_slot(sequence, share, submission));
+        let id = self.slots.insert(new_slot(sequence, share, submission, now + retry_for));
         self.send(now, settings, id, out);
         Ok(self.name(sequence))
     }
@@ -264,7 +263,7 @@ impl Client {
             return;
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
-        if slot.may_retry() && again < slot.deadline {
+        if slot.may_retry(again) {
             if !living {
                 return;
             }
@@ -326,7 +325,7 @@ impl Client {
         let slot = self.slots.get(id);
         let backed_off = slot.backoffs > 0;
         slot.backoffs = slot.backoffs.saturating_add(1);
-        if !slot.may_retry() {
+        if !slot.may_retry(now) {
             self.set_timeout(now, settings, id);
         } else if self.budget.pay(settings) {
             self.stats.retries_paid += 1;
@@ -375,7 +374,7 @@ impl Client {
         let epoch = self.newest;
         for id in self.ids_by_age() {
             let slot = self.slots.get(id);
-            if slot.may_retry() && slot.deadline > now && slot.freed_in != epoch && !slot.kept_back {
+            if slot.may_retry(now) && slot.freed_in != epoch && !slot.kept_back {
                 slot.kept_back = true;
                 let (share, sequence, deadline) = (slot.share, slot.sequence, slot.deadline);
                 self.shares.keep_back(share, sequence);
@@ -393,6 +392,9 @@ impl Client {
             let epoch = self.newest;
             let slot = self.slots.get(id);
             slot.kept_back = false;
+            if !slot.may_retry(now) {
+                continue;
+            }
             slot.freed_in = epoch;
             slot.backoffs = 0;
             self.stats.retries_free += 1;
@@ -460,12 +462,13 @@ impl Client {
     }
 }
 
-fn new_slot(sequence: Serial, share: u32, submission: &Submission) -> Slot {
+fn new_slot(sequence: Serial, share: u32, submission: &Submission, retry_until: Nanos) -> Slot {
     Slot {
         sequence,
         tag: submission.tag,
         payload: submission.payload,
         deadline: submission.deadline,
+        retry_until: retry_until.min(submission.deadline),
         task_type: submission.task_type,
         attempts: 0,
         backoffs: 0,
@@ -504,6 +507,7 @@ mod tests {
             replay_cells: 8,
             slices: vec![(TaskType(0), SliceId(0))],
             shares: vec![(SliceId(0), 8)],
+            retry_for: Nanos(9),
         };
         client.grant(Nanos(0), &settings, grant, &mut out);
         let submit = |client: &mut Client, now: u64| {

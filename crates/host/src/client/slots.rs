@@ -21,6 +21,8 @@ pub(super) struct Slot {
     pub(super) tag: u64,
     pub(super) payload: Payload,
     pub(super) deadline: Nanos,
+    /// From then on workers may have forgotten that they ran it: it is not sent again.
+    pub(super) retry_until: Nanos,
     pub(super) task_type: TaskType,
     /// Attempts sent.
     pub(super) attempts: u16,
@@ -50,9 +52,9 @@ impl Slot {
         self.rejected.filter(|_| !self.unanswered)
     }
 
-    /// Whether one more attempt may be made, budget apart.
-    pub(super) fn may_retry(&self) -> bool {
-        self.retry && self.attempts < u16::MAX
+    /// Whether one more attempt may be made at this time, budget apart.
+    pub(super) fn may_retry(&self, at: Nanos) -> bool {
+        self.retry && self.attempts < u16::MAX && at < self.retry_until
     }
 }
 
@@ -190,6 +192,7 @@ mod tests {
             tag: 0,
             payload: Payload::EMPTY,
             deadline: Nanos(0),
+            retry_until: Nanos(0),
             task_type: TaskType(0),
             attempts: 0,
             backoffs: 0,

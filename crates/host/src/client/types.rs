@@ -76,6 +76,8 @@ pub struct ClientGrant {
     pub slices: Vec<(TaskType, SliceId)>,
     /// How many tasks this client may have outstanding in each slice.
     pub shares: Vec<(SliceId, u32)>,
+    /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
+    pub retry_for: Nanos,
 }
 
 /// A task to be run.

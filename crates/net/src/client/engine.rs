@@ -425,5 +425,6 @@ fn host_grant(grant: sluice_control::ClientGrant) -> ClientGrant {
         replay_cells: grant.replay_cells,
         slices: grant.slices,
         shares: grant.shares,
+        retry_for: grant.retry_for,
     }
 }

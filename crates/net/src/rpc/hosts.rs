@@ -137,6 +137,7 @@ impl From<&ClientGrant> for v1::ClientGrant {
                 .collect(),
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
+            retry_for_ns: grant.retry_for.0,
         }
     }
 }
@@ -159,6 +160,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             shares: message.shares.iter().map(share).collect::<Result<_, Malformed>>()?,
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
+            retry_for: Nanos(message.retry_for_ns),
         })
     }
 }

@@ -9,14 +9,17 @@ use sluice_wire::{Nanos, TaskType};
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
-use super::scenario::{DEADLINE, LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
+use super::scenario::{LEASE, OUTAGE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
-/// How long workers keep what they finished: deadline + longest wait + packet lifetime.
-pub(super) const RETRY_HORIZON: Nanos = Nanos(DEADLINE.0 + MAX_WAIT.0 + PACKET_LIFETIME.0);
+/// How long workers keep what they finished: the longest that a task is tried + longest wait + packet lifetime.
+/// A queue that stands still is such a wait.
+pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
+    scenario.retry_for + MAX_WAIT + PACKET_LIFETIME + OUTAGE
+}
 
 /// What a call takes beyond a packet's way.
 const CALL_WAY: Nanos = Nanos::from_micros(20);
@@ -84,7 +87,8 @@ fn plan(scenario: &Scenario) -> Plan {
         max_wait: MAX_WAIT,
         gather_for: LEASE,
         retry_after: Nanos::from_micros(100),
-        retry_horizon: RETRY_HORIZON,
+        retry_for: scenario.retry_for,
+        packet_lifetime: PACKET_LIFETIME + OUTAGE,
         counters_start: START,
         ..Plan::new(SwitchNode::AT, (0..scenario.slices).map(slice).collect())
     }

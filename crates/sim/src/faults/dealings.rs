@@ -122,6 +122,7 @@ impl Rack<'_> {
                     replay_cells: grant.replay_cells,
                     slices: grant.slices,
                     shares: grant.shares,
+                    retry_for: grant.retry_for,
                 };
                 self.on_client(client, |machine, now, settings, out| machine.grant(now, settings, grant, out))
             }

@@ -47,8 +47,10 @@ impl Rack<'_> {
         match host {
             Host::Worker(worker) if self.workers[worker].armed == Some(now) => {
                 if now < self.workers[worker].stalled_until {
-                    self.workers[worker].armed = Some(self.workers[worker].stalled_until);
-                    self.agenda.add(self.workers[worker].stalled_until, Event::Wake(host));
+                    // Behind the packets that were received meanwhile.
+                    let goes_on = self.workers[worker].stalled_until + Nanos(1);
+                    self.workers[worker].armed = Some(goes_on);
+                    self.agenda.add(goes_on, Event::Wake(host));
                     return Ok(());
                 }
                 self.workers[worker].armed = None;

@@ -19,6 +19,8 @@ pub(super) const END: Nanos = Nanos::from_millis(110);
 pub(super) const DEADLINE: Nanos = Nanos::from_millis(40);
 /// The longest that the network holds a packet.
 pub(super) const PACKET_LIFETIME: Nanos = Nanos::from_millis(2);
+/// The longest that a queue stands still because all of its workers do.
+pub(super) const OUTAGE: Nanos = Nanos::from_millis(16);
 /// How long a registration lives.
 pub(super) const LEASE: Nanos = Nanos::from_millis(4);
 /// How often it is renewed.
@@ -80,6 +82,8 @@ pub(super) struct Scenario {
     pub(super) replay_cells: u32,
     /// Of a thousand tasks, those that a client never retries.
     pub(super) no_retry: u64,
+    /// How long tasks may be tried, as the controller says; some have longer until their deadline.
+    pub(super) retry_for: Nanos,
     /// Of a thousand large tasks, those that the switch's slab has no room for.
     pub(super) no_room: u64,
     /// How many late tasks bring a worker to its bound.
@@ -110,6 +114,7 @@ impl Scenario {
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
             replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),
+            retry_for: if dice.chance(100) { Nanos::from_millis(8) } else { DEADLINE },
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[64, 64, 3]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),

@@ -4,7 +4,7 @@ use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
-use super::controller::RETRY_HORIZON;
+use super::controller::retry_horizon;
 use super::dealings::Dealings;
 use super::hosts::endpoint;
 use super::oracle::{Life, answer, fails};
@@ -78,7 +78,7 @@ fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         first_rtt: Nanos::from_micros(20),
         probe_longest: PROBE_LONGEST,
         probe_max_busy: Nanos::from_millis(1),
-        retry_horizon: RETRY_HORIZON,
+        retry_horizon: retry_horizon(scenario),
         held_max: scenario.held_max,
         replies_max: scenario.replies_max,
         ..WorkerSettings::default()
