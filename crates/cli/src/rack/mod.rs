@@ -53,7 +53,11 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let board = Board::new();
     let mut processes = Processes::start(&plan, Files { program, plan: plan_file, logs })?;
     processes.wait_until_ready(&stop)?;
-    board.note(NoteKind::Back, format!("{} workers are ready", plan.workers.len()));
+    let (workers, controller) = (plan.workers.len(), processes.controller()?.url().to_owned());
+    board.note(
+        NoteKind::Back,
+        format!("{workers} workers are ready; clients find the controller at {controller}"),
+    );
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
     let view = View::start(shown, title(&plan), board.clone());
     let done = match plan.load.as_ref().zip(source) {
