@@ -39,6 +39,12 @@ fn nothing_is_left_of(folder: &Path) {
     }
 }
 
+/// Asks a child to end, as a service manager does.
+fn terminate(child: &std::process::Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+}
+
 #[test]
 fn a_small_rack_answers_every_task_and_cleans_up() {
     let folder = folder_with(SMALL);
@@ -122,8 +128,7 @@ fn a_signal_ends_a_run_early_with_what_was_measured() {
     let said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let mut said = said.skip_while(|line| !line.starts_with("load "));
     assert!(said.next().is_some(), "the load never ran");
-    let sent = Command::new("kill").args(["-TERM", &up.id().to_string()]).status().expect("kill starts");
-    assert!(sent.success());
+    terminate(&up);
     let rest: Vec<String> = said.collect();
     let output = up.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(4), "{rest:?}");
@@ -185,9 +190,7 @@ fn a_rack_without_a_load_runs_until_it_is_stopped_and_can_be_asked_and_loaded() 
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", stderr(&output));
     assert_eq!(result["workers"], Value::Null);
     for child in [&mut worker, &mut switch] {
-        let asked =
-            Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill starts");
-        assert!(asked.success());
+        terminate(child);
         assert_eq!(child.wait().expect("it ends").code(), Some(0));
     }
 }
