@@ -58,9 +58,10 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
 fn report(args: &FaultRuns, many: &Many, runs: u64, started: Instant) -> Outcome<()> {
     if let Some(broken) = &many.broken {
         let seed = broken.seed;
-        let why = format!("{broken}; to see its packets: sluice replay-fault {seed}");
+        let commit = env!("SLUICE_COMMIT");
+        let why = format!("{broken}; commit {commit}; to see its packets: sluice replay-fault {seed}");
         if args.json {
-            let found = json!({ "seed": seed, "why": broken.to_string() });
+            let found = json!({ "seed": seed, "commit": commit, "why": broken.to_string() });
             println!(
                 "{}",
                 json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": found })
