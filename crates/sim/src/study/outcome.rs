@@ -238,26 +238,26 @@ pub enum Method {
     None,
 }
 
-/// Means over time and over the measured tasks, of all replications.
+/// Means over time and over the measured tasks, of all replications; none where it was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gauges {
     /// Tasks that wait in the switch.
-    pub switch_queue_mean: f64,
+    pub switch_queue_mean: Option<f64>,
     /// The most of them at once.
-    pub switch_queue_max: f64,
+    pub switch_queue_max: Option<f64>,
     /// Tasks that wait at a worker, without the one in service.
-    pub worker_queue_mean: f64,
+    pub worker_queue_mean: Option<f64>,
     /// Share of a worker's time without a task.
-    pub idle_share: f64,
+    pub idle_share: Option<f64>,
     /// Recirculations a task.
-    pub recirculations_per_task: f64,
+    pub recirculations_per_task: Option<f64>,
     /// Share of the recirculation bandwidth in use.
-    pub recirculation_utilization: f64,
+    pub recirculation_utilization: Option<f64>,
     /// Packets a task, of all kinds and on all links.
-    pub packets_per_task: f64,
+    pub packets_per_task: Option<f64>,
     /// Polls that came back empty, a task.
-    pub empty_polls_per_task: f64,
+    pub empty_polls_per_task: Option<f64>,
 }
 
 /// Events in the measured span.
