@@ -1,0 +1,214 @@
+//! The journal: a line for every finished replication, so that a run that was stopped goes on from there.
+//!
+//! The first line says what the folder's run is: two runs with different settings never share a journal. Each other
+//! line is written whole before the next begins; a last line that was cut off is taken away and its run done again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::error::StudyError;
+
+const FILE: &str = "journal.jsonl";
+const SCHEMA: &str = "sluice.journal.v1";
+
+/// What decides a run's results, by name; two runs go on from each other only if all of it is the same.
+pub type Identity = Vec<(String, String)>;
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    schema: String,
+    identity: Identity,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line<T> {
+    point: String,
+    replication: u32,
+    result: T,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens the journal of `folder` (which is made if need be), and hands what it holds to `take`, line by line.
+    ///
+    /// A folder that cannot be written to, or that holds another run, is refused.
+    pub fn open<T: DeserializeOwned>(
+        folder: &Path,
+        identity: &Identity,
+        mut take: impl FnMut(String, u32, T),
+    ) -> Result<Self, StudyError> {
+        let path = folder.join(FILE);
+        let cannot = |why: &dyn std::fmt::Display| StudyError::Folder {
+            path: folder.to_owned(),
+            why: format!("results cannot be written there ({why}): choose another folder with --out"),
+        };
+        fs::create_dir_all(folder).map_err(|why| cannot(&why))?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|why| cannot(&why))?;
+        let kept = read(&path, &file, identity, &mut take)?;
+        file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(|why| cannot(&why))?;
+        let mut journal = Self { path, file };
+        if kept == 0 {
+            journal.append(&Head { schema: SCHEMA.into(), identity: identity.clone() })?;
+        }
+        Ok(journal)
+    }
+
+    /// Adds a finished replication.
+    pub fn add<T: Serialize>(&mut self, point: &str, replication: u32, result: &T) -> Result<(), StudyError> {
+        self.append(&Line { point: point.to_owned(), replication, result })
+    }
+
+    fn append<L: Serialize>(&mut self, line: &L) -> Result<(), StudyError> {
+        let mut text = serde_json::to_string(line).map_err(|why| self.broken(&why))?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(|why| self.broken(&why))
+    }
+
+    fn broken(&self, why: &dyn std::fmt::Display) -> StudyError {
+        StudyError::Broken(format!("{}: {why}; free some space and start it again", self.path.display()))
+    }
+}
+
+/// Reads all whole lines; gives how many bytes they are.
+fn read<T: DeserializeOwned>(
+    path: &Path,
+    file: &File,
+    identity: &Identity,
+    take: &mut impl FnMut(String, u32, T),
+) -> Result<u64, StudyError> {
+    let wrong = |why: String| StudyError::Folder { path: path.to_owned(), why };
+    let mut reader = BufReader::new(file);
+    let mut kept = 0;
+    let mut text = String::new();
+    loop {
+        text.clear();
+        let bytes = reader.read_line(&mut text).map_err(|why| wrong(format!("cannot be read ({why})")))?;
+        if bytes == 0 || !text.ends_with('\n') {
+            return Ok(kept);
+        }
+        if kept == 0 {
+            let head: Head = serde_json::from_str(&text).map_err(|_| {
+                wrong("is not a journal of this version: choose another folder, or remove this one".into())
+            })?;
+            same(&head, identity).map_err(wrong)?;
+        } else {
+            let line: Line<T> = serde_json::from_str(&text)
+                .map_err(|why| wrong(format!("is damaged ({why}): remove it to start anew")))?;
+            take(line.point, line.replication, line.result);
+        }
+        kept += bytes as u64;
+    }
+}
+
+/// Whether the folder's run is this one; if not, what differs.
+fn same(head: &Head, identity: &Identity) -> Result<(), String> {
+    let help = "choose another folder with --out, or remove this one";
+    if head.schema != SCHEMA {
+        return Err(format!("was written by another version ({}): {help}", head.schema));
+    }
+    let value = |of: &Identity, name: &str| {
+        of.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())
+    };
+    let names = identity.iter().chain(&head.identity).map(|(name, _)| name);
+    for name in names {
+        let (theirs, ours) = (value(&head.identity, name), value(identity, name));
+        if theirs != ours {
+            return Err(format!(
+                "holds another run: its {name} is {}, not {}; {help}",
+                short(&theirs),
+                short(&ours)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Long values by their fingerprint: a plan is not to be read in an error message.
+fn short(value: &str) -> String {
+    if value.len() <= 40 && !value.contains('\n') {
+        return format!("`{value}`");
+    }
+    let hash = value.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("the one with fingerprint {hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(seed: &str) -> Identity {
+        vec![("what".into(), "sweep".into()), ("seed".into(), seed.into())]
+    }
+
+    type Found = Vec<(String, u32, u64)>;
+
+    fn open(folder: &Path, seed: &str) -> Result<(Journal, Found), StudyError> {
+        let mut found = Vec::new();
+        let journal = Journal::open(folder, &identity(seed), |point, replication, result: u64| {
+            found.push((point, replication, result));
+        })?;
+        Ok((journal, found))
+    }
+
+    #[test]
+    fn what_was_added_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, found) = open(folder.path(), "1").unwrap();
+        assert!(found.is_empty());
+        journal.add("a", 0, &7).unwrap();
+        journal.add("b", 3, &8).unwrap();
+        drop(journal);
+        let (_, found) = open(folder.path(), "1").unwrap();
+        assert_eq!(found, [("a".into(), 0, 7), ("b".into(), 3, 8)]);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = open(folder.path(), "1").unwrap();
+        journal.add("a", 0, &7).unwrap();
+        drop(journal);
+        let path = folder.path().join(FILE);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"point\":\"b\",\"repl")).unwrap();
+        let (mut journal, found) = open(folder.path(), "1").unwrap();
+        assert_eq!(found.len(), 1);
+        journal.add("b", 0, &9).unwrap();
+        drop(journal);
+        assert_eq!(open(folder.path(), "1").unwrap().1.len(), 2);
+    }
+
+    #[test]
+    fn another_runs_folder_is_refused_with_what_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(folder.path(), "1").unwrap());
+        let why = open(folder.path(), "2").unwrap_err();
+        assert!(why.is_bad_input());
+        let why = why.to_string();
+        assert!(why.contains("its seed is `1`, not `2`") && why.contains("--out"), "{why}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_refused() {
+        let why = open(Path::new("/dev/null/results"), "1").unwrap_err();
+        assert!(why.is_bad_input() && why.to_string().contains("--out"), "{why}");
+    }
+}

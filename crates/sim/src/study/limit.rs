@@ -1,0 +1,138 @@
+//! Metrics and limits as they are written: `p99`, `slowdown_p99`, `get.p99<100us`.
+
+use std::fmt;
+
+use super::error::StudyError;
+use super::outcome::{Measure, Metric, Part, Unit};
+
+/// A metric, of one class or of all tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    /// The class; all tasks if there is none.
+    pub class: Option<String>,
+    /// What of its times.
+    pub metric: Metric,
+}
+
+/// A metric and what it must stay below.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The metric.
+    pub wanted: Wanted,
+    /// In the metric's unit.
+    pub below: f64,
+}
+
+impl Wanted {
+    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency.
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let (class, metric) = match text.rsplit_once('.') {
+            Some((class, metric)) => (Some(class.to_owned()), metric),
+            None => (None, text),
+        };
+        let found = Measure::ALL.into_iter().find_map(|measure| {
+            let name = measure.name().trim_end_matches("_ns");
+            let part = metric.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+            part_named(part?).map(|part| Metric { measure, part })
+        });
+        let latency = || part_named(metric).map(|part| Metric { measure: Measure::LatencyNs, part });
+        match found.or_else(latency) {
+            Some(metric) if class.as_deref() != Some("") => Ok(Self { class, metric }),
+            _ => Err(StudyError::unreadable(
+                "metric",
+                text,
+                "is not known: write p50, p90, p99, p999 or mean, with slowdown_, slowdown_type_mean_ or \
+                 slowdown_server_ before it for a slowdown, and CLASS. before that for one class",
+            )),
+        }
+    }
+}
+
+impl Limit {
+    /// Reads `METRIC<VALUE`; a latency's value has a unit (`100us`), a slowdown's has none.
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let wrong = |why: &str| StudyError::unreadable("limit", text, why);
+        let (metric, value) = text
+            .split_once('<')
+            .ok_or_else(|| wrong("has no `<`: write it as p99<100us or slowdown_p99<10"))?;
+        let wanted = Wanted::parse(metric.trim())?;
+        let value = value.trim_start_matches('=').trim();
+        let below = value_of(value, wanted.metric.unit()).ok_or_else(|| {
+            wrong("has no value that fits: write a span such as 100us for a latency, a number for a slowdown")
+        })?;
+        Ok(Self { wanted, below })
+    }
+}
+
+/// Reads a number in a unit's own writing: a span for nanoseconds, `k` and `M` for rates.
+pub fn value_of(text: &str, unit: Unit) -> Option<f64> {
+    let value = match unit {
+        Unit::Ns => span_ns(text)?,
+        Unit::PerS => super::numbers::rate(text).ok()?,
+        Unit::Ratio | Unit::Share | Unit::Count => text.parse().ok()?,
+    };
+    (value.is_finite() && value > 0.0).then_some(value)
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(class) = &self.class {
+            write!(f, "{class}.")?;
+        }
+        match self.metric.measure {
+            Measure::LatencyNs => f.write_str(self.metric.part.name()),
+            measure => write!(f, "{}_{}", measure.name(), self.metric.part.name()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.wanted.metric.unit() {
+            Unit::Ns => write!(f, "{}<{}us", self.wanted, self.below / 1e3),
+            _ => write!(f, "{}<{}", self.wanted, self.below),
+        }
+    }
+}
+
+fn part_named(name: &str) -> Option<Part> {
+    Part::ALL.into_iter().find(|part| part.name() == name)
+}
+
+fn span_ns(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(at);
+    let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
+    Some(number.parse::<f64>().ok()? * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_read_and_written_the_same() {
+        for text in
+            ["p99", "mean", "slowdown_p99", "slowdown_type_mean_p999", "get.slowdown_server_p50", "scan.p90"]
+        {
+            assert_eq!(Wanted::parse(text).unwrap().to_string(), text);
+        }
+        for wrong in ["", "p98", "slowdown", "slowdown_", ".p99", "p99.get", "slowness_p99"] {
+            assert!(Wanted::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_and_written_the_same() {
+        for text in ["p99<100us", "slowdown_p99<10", "get.p999<1500us"] {
+            assert_eq!(Limit::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Limit::parse("p99 <= 0.1ms").unwrap().to_string(), "p99<100us");
+        for wrong in
+            ["p99", "p99<", "p99<100", "p99<-1us", "slowdown_p99<10us", "p99<NaN", "slowdown_p99<NaN"]
+        {
+            assert!(Limit::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Reading a plan: TOML first, then what the keys mean together.
+
+use serde::Deserialize;
+
+use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
+use crate::study::error::StudyError;
+use crate::study::hint;
+use crate::study::limit::{Limit, Wanted, value_of};
+use crate::study::numbers;
+use crate::study::outcome::Unit;
+
+/// Replications that a plan may ask for.
+const REPLICATIONS_MAX: u32 = 1_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPlan {
+    name: String,
+    title: String,
+    source: String,
+    #[serde(default)]
+    notes: Vec<String>,
+    testbed: String,
+    workers: Option<u32>,
+    seed: u64,
+    tasks: u64,
+    replications: u32,
+    tolerance: RawTolerance,
+    case: Vec<RawCase>,
+    policy: Vec<RawPolicy>,
+    #[serde(default)]
+    best: Vec<RawBest>,
+    #[serde(default)]
+    claim: Vec<RawClaim>,
+    #[serde(default)]
+    cause: Vec<RawCause>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTolerance {
+    value: f64,
+    ratio: f64,
+    change: f64,
+    rate: f64,
+    order: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCase {
+    id: String,
+    title: String,
+    workload: String,
+    #[serde(default)]
+    large: f64,
+    rates: String,
+    policies: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPolicy {
+    run: Vec<String>,
+    slices: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBest {
+    label: String,
+    of: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaim {
+    id: String,
+    says: String,
+    place: String,
+    case: Option<String>,
+    // What is measured: one of
+    metric: Option<String>,
+    keeps: Option<String>,
+    saturation: Option<bool>,
+    // where a metric is measured: one of
+    at: Option<String>,
+    at_limit_of: Option<String>,
+    // whose it is
+    policy: Option<String>,
+    over: Option<String>,
+    // and what the paper says: one of
+    value: Option<String>,
+    ratio: Option<f64>,
+    change: Option<f64>,
+    order: Option<Vec<OneOrMore>>,
+    closer_in: Option<String>,
+    group: Option<String>,
+    unknown_set_up: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCause {
+    id: String,
+    of: Vec<String>,
+    says: String,
+    policy: Option<RawSwap>,
+    testbed: Option<toml::Table>,
+    workload: Option<String>,
+    large: Option<f64>,
+    metric: Option<String>,
+    slices: Option<String>,
+    workers: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSwap {
+    from: String,
+    to: String,
+}
+
+/// Reads a plan; `name` is what complaints call it.
+pub(super) fn plan(name: &str, text: &str) -> Result<Plan, StudyError> {
+    let raw: RawPlan = toml::from_str(text).map_err(|why| not_toml(name, text, &why))?;
+    checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
+}
+
+/// The TOML reader's complaint as one line, with the nearest known key for one that is not known.
+fn not_toml(name: &str, text: &str, why: &toml::de::Error) -> StudyError {
+    let line = why.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let message = why.message().lines().next().unwrap_or_default();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let why = match (message.starts_with("unknown field"), quoted.next()) {
+        (true, Some(unknown)) => hint::unknown("key", unknown, quoted.collect::<Vec<_>>()),
+        _ => message.to_owned(),
+    };
+    StudyError::Plan { plan: name.to_owned(), line, why }
+}
+
+fn checked(raw: RawPlan) -> Result<Plan, String> {
+    let book = Book::new(&raw)?;
+    let claims = raw.claim.iter().map(|claim| book.claims(claim)).collect::<Result<Vec<_>, _>>()?.concat();
+    let causes = raw.cause.into_iter().map(|raw| cause(raw, &claims)).collect::<Result<_, _>>()?;
+    if raw.tasks < u64::from(raw.replications) {
+        return Err(format!(
+            "{} tasks are fewer than {} replications: ask for more",
+            raw.tasks, raw.replications
+        ));
+    }
+    if !(1..=REPLICATIONS_MAX).contains(&raw.replications) {
+        return Err(format!("{} replications are not between 1 and {REPLICATIONS_MAX}", raw.replications));
+    }
+    if raw.workers == Some(0) {
+        return Err("0 workers: ask for one at least".into());
+    }
+    Ok(Plan {
+        name: raw.name,
+        title: raw.title,
+        source: raw.source,
+        notes: raw.notes,
+        testbed: raw.testbed,
+        workers: raw.workers,
+        seed: raw.seed,
+        tasks: raw.tasks,
+        replications: raw.replications,
+        cases: book.cases,
+        claims,
+        causes,
+        tolerance: tolerance(&raw.tolerance)?,
+    })
+}
+
+fn tolerance(raw: &RawTolerance) -> Result<Tolerance, String> {
+    let all = [raw.value, raw.ratio, raw.change, raw.rate, raw.order];
+    if all.iter().any(|share| !(0.0..1.0).contains(share)) {
+        return Err("[tolerance]: a share is not between 0 and 1: write it so, such as 0.25".into());
+    }
+    let RawTolerance { value, ratio, change, rate, order } = *raw;
+    Ok(Tolerance { value, ratio, change, rate, order })
+}
+
+/// The cases and names that claims and causes refer to.
+struct Book {
+    cases: Vec<Case>,
+    runs: Vec<Run>,
+    best: Vec<Who>,
+}
+
+impl Book {
+    fn new(raw: &RawPlan) -> Result<Self, String> {
+        let mut runs: Vec<Run> = Vec::new();
+        for policy in &raw.policy {
+            let slices =
+                policy.slices.as_deref().map_or(Ok(Vec::new()), slices).map_err(|why| why.to_string())?;
+            runs.extend(
+                policy.run.iter().map(|policy| Run { policy: policy.clone(), slices: slices.clone() }),
+            );
+        }
+        let mut book = Self { cases: Vec::new(), runs, best: Vec::new() };
+        for best in &raw.best {
+            let of = best.of.iter().map(|name| book.run(name).cloned()).collect::<Result<_, _>>()?;
+            book.best.push(Who { label: best.label.clone(), of });
+        }
+        for case in &raw.case {
+            let case = book.case(case).map_err(|why| format!("[[case]] {}: {why}", case.id))?;
+            if book.cases.iter().any(|known| known.id == case.id) {
+                return Err(format!("two cases are called `{}`: rename one", case.id));
+            }
+            book.cases.push(case);
+        }
+        Ok(book)
+    }
+
+    fn case(&self, raw: &RawCase) -> Result<Case, String> {
+        let rates = numbers::several(&raw.rates, numbers::rate).map_err(|why| why.to_string())?;
+        let runs = match &raw.policies {
+            None => self.runs.clone(),
+            Some(names) => names.iter().map(|name| self.run(name).cloned()).collect::<Result<_, _>>()?,
+        };
+        if !(0.0..=1.0).contains(&raw.large) {
+            return Err(format!("large = {} is not a share between 0 and 1", raw.large));
+        }
+        Ok(Case {
+            id: raw.id.clone(),
+            title: raw.title.clone(),
+            workload: raw.workload.clone(),
+            large: raw.large,
+            rates,
+            runs,
+        })
+    }
+
+    fn run(&self, name: &str) -> Result<&Run, String> {
+        let found = self.runs.iter().find(|run| run.policy == name || run.label() == name);
+        found.ok_or_else(|| hint::unknown("policy", name, self.runs.iter().map(|run| run.policy.as_str())))
+    }
+
+    /// A policy's or a family's place in a case; a family there is those of its members that the case runs.
+    fn who(&self, name: &str, case: &Case) -> Result<Who, String> {
+        let who = match self.best.iter().find(|best| best.label == name) {
+            Some(best) => best.clone(),
+            None => Who::one(self.run(name)?),
+        };
+        let of: Vec<Run> = who.of.into_iter().filter(|run| case.runs.contains(run)).collect();
+        if of.is_empty() {
+            Err(format!("`{name}` is not run in case `{}`", case.id))
+        } else {
+            Ok(Who { of, ..who })
+        }
+    }
+
+    fn case_named(&self, id: &str) -> Result<usize, String> {
+        let found = self.cases.iter().position(|case| case.id == id);
+        found.ok_or_else(|| hint::unknown("case", id, self.cases.iter().map(|case| case.id.as_str())))
+    }
+
+    /// The claim in its case, or in each case that runs all it names.
+    fn claims(&self, raw: &RawClaim) -> Result<Vec<Claim>, String> {
+        let complain = |why: String| format!("[[claim]] {}: {why}", raw.id);
+        if let Some(case) = &raw.case {
+            let case = self.case_named(case).map_err(complain)?;
+            return Ok(vec![self.claim(raw, case).map_err(complain)?]);
+        }
+        let all: Vec<_> = (0..self.cases.len()).map(|case| self.claim(raw, case)).collect();
+        let first = all.iter().find_map(|claim| claim.as_ref().err()).cloned();
+        let some: Vec<Claim> = all.into_iter().filter_map(Result::ok).collect();
+        match first {
+            Some(why) if some.is_empty() => Err(complain(why)),
+            _ => Ok(some),
+        }
+    }
+
+    fn claim(&self, raw: &RawClaim, case: usize) -> Result<Claim, String> {
+        let quantity = self.quantity(raw, case)?;
+        Ok(Claim {
+            id: raw.id.clone(),
+            says: raw.says.clone(),
+            place: raw.place.clone(),
+            case,
+            relation: self.relation(raw, case, &quantity)?,
+            quantity,
+            group: raw.group.clone(),
+            unknown_set_up: raw.unknown_set_up.clone(),
+        })
+    }
+
+    fn quantity(&self, raw: &RawClaim, case: usize) -> Result<Quantity, String> {
+        let limit = raw.keeps.as_deref().map(Limit::parse).transpose().map_err(|why| why.to_string())?;
+        match (&raw.metric, limit, raw.saturation) {
+            (Some(metric), limit, None) => {
+                let wanted = Wanted::parse(metric).map_err(|why| why.to_string())?;
+                Ok(Quantity::At { wanted, at: self.at(raw, case, limit)? })
+            }
+            (None, Some(limit), None) => Ok(Quantity::Keeps(limit)),
+            (None, None, Some(true)) => Ok(Quantity::Saturation),
+            _ => Err("needs exactly one of `metric`, `keeps` and `saturation = true`".into()),
+        }
+    }
+
+    fn at(&self, raw: &RawClaim, case: usize, limit: Option<Limit>) -> Result<At, String> {
+        match (&raw.at, &raw.at_limit_of, limit) {
+            (Some(rates), None, None) => {
+                numbers::several(rates, numbers::rate).map(At::Rates).map_err(|why| why.to_string())
+            }
+            (None, Some(who), Some(limit)) => Ok(At::LimitOf(self.who(who, &self.cases[case])?, limit)),
+            _ => Err("a metric needs `at` (rates), or `at_limit_of` (a policy) with `keeps`".into()),
+        }
+    }
+
+    fn relation(&self, raw: &RawClaim, case: usize, quantity: &Quantity) -> Result<Relation, String> {
+        let here = &self.cases[case];
+        let named = |name: &Option<String>, key: &str| match name {
+            Some(name) => self.who(name, here),
+            None => Err(format!("`{key}` is missing; add it")),
+        };
+        let (who, over) = (|| named(&raw.policy, "policy"), || named(&raw.over, "over"));
+        match (&raw.value, raw.ratio, raw.change, &raw.order, &raw.closer_in) {
+            (Some(value), None, None, None, None) => {
+                let unit = quantity.unit();
+                let paper =
+                    value_of(value, unit).ok_or_else(|| format!("value `{value}` does not fit its unit"))?;
+                Ok(Relation::Value { who: who()?, paper })
+            }
+            (None, Some(paper), None, None, None) => {
+                Ok(Relation::Ratio { who: who()?, over: over()?, paper })
+            }
+            (None, None, Some(paper), None, None) => {
+                Ok(Relation::Change { who: who()?, over: over()?, paper })
+            }
+            (None, None, None, Some(order), None) => {
+                let place = |names: &OneOrMore| match names {
+                    OneOrMore::One(name) => Ok(vec![self.who(name, here)?]),
+                    OneOrMore::More(names) => names.iter().map(|name| self.who(name, here)).collect(),
+                };
+                order.iter().map(place).collect::<Result<_, String>>().map(Relation::Order)
+            }
+            (None, None, None, None, Some(other)) => {
+                let case = self.case_named(other)?;
+                Ok(Relation::Closer { who: who()?, over: over()?, case })
+            }
+            _ => Err("needs exactly one of `value`, `ratio`, `change`, `order` and `closer_in`".into()),
+        }
+    }
+}
+
+fn cause(raw: RawCause, claims: &[Claim]) -> Result<CauseTest, String> {
+    let complain = |why: String| format!("[[cause]] {}: {why}", raw.id);
+    for of in &raw.of {
+        if !claims.iter().any(|claim| claim.id == *of) {
+            return Err(complain(hint::unknown("claim", of, claims.iter().map(|claim| claim.id.as_str()))));
+        }
+    }
+    let metric = raw.metric.as_deref().map(Wanted::parse).transpose().map_err(|why| why.to_string());
+    let slices = raw.slices.as_deref().map(slices).transpose().map_err(|why| why.to_string());
+    let changes = [
+        raw.policy.map(|swap| Change::Policy { from: swap.from, to: swap.to }),
+        raw.testbed.map(Change::Testbed),
+        raw.workload.map(Change::Workload),
+        raw.large.map(Change::Large),
+        metric.map_err(complain)?.map(Change::Metric),
+        slices.map_err(complain)?.map(Change::Slices),
+        raw.workers.map(Change::Workers),
+    ];
+    let mut changes = changes.into_iter().flatten();
+    match (changes.next(), changes.next()) {
+        (Some(change), None) => Ok(CauseTest { id: raw.id, of: raw.of, says: raw.says, change }),
+        _ => Err(complain(
+            "changes exactly one of policy, testbed, workload, large, metric, slices, workers".into(),
+        )),
+    }
+}
+
+impl Quantity {
+    /// The unit of its numbers.
+    pub const fn unit(&self) -> Unit {
+        match self {
+            Self::At { wanted, .. } => wanted.metric.unit(),
+            Self::Keeps(_) | Self::Saturation => Unit::PerS,
+        }
+    }
+}
