@@ -1,0 +1,61 @@
+//! What can be wrong with a workload.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a workload was refused; each message is one line that says what helps.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// No distribution has this name: take the nearest, or one of the list.
+    #[error("service `{text}`: {unknown}")]
+    UnknownDistribution {
+        /// The whole service.
+        text: String,
+        /// What is unknown, what is near, and what is known.
+        unknown: String,
+    },
+    /// A distribution's values make no sense: correct them.
+    #[error("service `{text}`: {why}")]
+    Service {
+        /// The whole service.
+        text: String,
+        /// What is wrong, and how it is written.
+        why: String,
+    },
+    /// The classes do not fit together, or the text does not parse: correct it.
+    #[error("workload `{text}`: {why}")]
+    Workload {
+        /// The workload as far as it is known.
+        text: String,
+        /// What is wrong, and how it is written.
+        why: String,
+    },
+    /// The arrivals do not parse: correct them.
+    #[error("arrivals `{text}`: {why}")]
+    Arrivals {
+        /// The whole of the arrivals.
+        text: String,
+        /// What is wrong, and how it is written.
+        why: String,
+    },
+    /// A file holds something else than it should: correct it there.
+    #[error("{}:{line}:{column}: {why}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+        /// What is wrong, and what stands there otherwise.
+        why: String,
+    },
+    /// A file cannot be read or written: check the path and its rights.
+    #[error("{}: {source}; check the path", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,42 @@
+//! Means and means of squares, in nanoseconds, of distributions that are cut off at `most`: what lies above counts as
+//! `most`.
+
+pub(super) fn pareto(scale: f64, alpha: f64, most: f64) -> (f64, f64) {
+    // ∫ (scale/x)^α x^(power − 1) dx from scale to most, times power: what the tail adds to the moment.
+    let tail = |power: f64| {
+        let rest = power - alpha;
+        let integral =
+            if rest == 0.0 { libm::log(most / scale) } else { (libm::pow(most / scale, rest) - 1.0) / rest };
+        power * libm::pow(scale, power) * integral
+    };
+    (scale + tail(1.0), scale * scale + tail(2.0))
+}
+
+pub(super) fn lognormal(location: f64, sigma: f64, most: f64) -> (f64, f64) {
+    let cut = (libm::log(most) - location) / sigma;
+    // Above the cut lies Φ(−cut); below it a moment keeps the share Φ(cut − power · σ) of its uncut value.
+    let moment = |power: f64| {
+        let uncut = libm::exp(power * location + power * power * sigma * sigma / 2.0);
+        uncut * normal_up_to(cut - power * sigma) + libm::pow(most, power) * normal_up_to(-cut)
+    };
+    (moment(1.0), moment(2.0))
+}
+
+/// Whole nanoseconds from `low` to `high`, each alike.
+pub(super) fn uniform(low: f64, high: f64) -> (f64, f64) {
+    let (mean, count) = (low / 2.0 + high / 2.0, high - low + 1.0);
+    (mean, mean * mean + (count * count - 1.0) / 12.0)
+}
+
+/// An exponential number of keys, rounded up, is geometric: each key is the last with 1 − e^(−1/mean).
+pub(super) fn keys(per_key: f64, mean_keys: f64, base: f64) -> (f64, f64) {
+    let last = -libm::expm1(-1.0 / mean_keys);
+    let (keys, variance) = (1.0 / last, (1.0 - last) / (last * last));
+    let mean = base + per_key * keys;
+    (mean, mean * mean + per_key * per_key * variance)
+}
+
+/// The share of a normal distribution up to `x` deviations.
+fn normal_up_to(x: f64) -> f64 {
+    libm::erfc(-x / core::f64::consts::SQRT_2) / 2.0
+}
