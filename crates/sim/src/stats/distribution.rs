@@ -1,0 +1,260 @@
+//! How often which value was seen: the one histogram type of the simulator.
+
+use core::fmt;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Values are kept to a thousandth.
+const DIGITS: u8 = 3;
+/// The largest value that is told apart: 18 minutes in nanoseconds, a slowdown of 10⁹ in thousandths.
+const VALUE_MAX: u64 = (1 << 40) - 1;
+
+/// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.
+///
+/// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth, the mean
+/// is exact. Distributions are merged; their quantiles are never averaged.
+#[derive(Clone)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    sum: u64,
+}
+
+impl Distribution {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, VALUE_MAX, DIGITS).expect("the bounds are legal");
+        Self { histogram, sum: 0 }
+    }
+
+    /// One value more; a value above the range counts as the range's largest.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.histogram.saturating_record(value);
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    /// `times` the same value.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        self.histogram.saturating_record_n(value, times);
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
+    }
+
+    /// All values of another one too.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("all have the same bounds");
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// Forgets all values and keeps the memory.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        self.sum = 0;
+    }
+
+    /// How many values were seen.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The sum of all values, exact.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The mean of all values, exact; 0 if there are none.
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+
+    /// The value that a share of `quantile` lies at or below; 0 if there are none.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        self.quantiles([quantile])[0]
+    }
+
+    /// The same for several shares in rising order, in one go.
+    ///
+    /// Between the ends of a cell of the histogram, values count as evenly spread: its upper end would be up to a
+    /// thousandth too high every time.
+    pub fn quantiles<const N: usize>(&self, rising: [f64; N]) -> [u64; N] {
+        let mut found = [0; N];
+        let (mut at, mut below) = (0, 0.0);
+        for (lowest, count) in self.cells() {
+            let width = self.histogram.equivalent_range(lowest);
+            while at < N && rising[at] * self.count() as f64 <= below + count as f64 {
+                let share = (rising[at] * self.count() as f64 - below) / count as f64;
+                found[at] = lowest + ((width as f64 * share.max(0.0)) as u64).min(width - 1);
+                at += 1;
+            }
+            if at == N {
+                break;
+            }
+            below += count as f64;
+        }
+        found
+    }
+
+    /// The largest value, to a thousandth; 0 if there are none.
+    pub fn max(&self) -> u64 {
+        self.histogram.max()
+    }
+
+    /// How many values lie at or below `value`'s cell.
+    pub fn count_up_to(&self, value: u64) -> u64 {
+        self.histogram.count_between(0, value)
+    }
+
+    /// The cells that hold anything, rising: the smallest value of each, and how many values it holds.
+    pub fn cells(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let cells = self.histogram.iter_recorded();
+        cells.map(|cell| {
+            (self.histogram.lowest_equivalent(cell.value_iterated_to()), cell.count_since_last_iteration())
+        })
+    }
+
+    /// The same values with each multiplied by `factor`, to a thousandth.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let mut scaled = Self::new();
+        for (lowest, count) in self.cells() {
+            let middle = self.histogram.median_equivalent(lowest);
+            scaled.histogram.saturating_record_n((middle as f64 * factor) as u64, count);
+        }
+        scaled.sum = (self.sum as f64 * factor) as u64;
+        scaled
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Distribution {
+    fn eq(&self, other: &Self) -> bool {
+        self.sum == other.sum && self.cells().eq(other.cells())
+    }
+}
+
+impl Eq for Distribution {}
+
+impl fmt::Debug for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p99] = self.quantiles([0.5, 0.99]);
+        f.debug_struct("Distribution")
+            .field("count", &self.count())
+            .field("mean", &self.mean())
+            .field("p50", &p50)
+            .field("p99", &p99)
+            .finish()
+    }
+}
+
+/// The form on disk: the exact sum, and the cells as a flat list of value, count, value, count.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    sum: u64,
+    cells: Vec<u64>,
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cells = self.cells().flat_map(|(lowest, count)| [lowest, count]).collect();
+        Stored { sum: self.sum, cells }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Distribution {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { sum, cells } = Stored::deserialize(deserializer)?;
+        let (cells, rest) = cells.as_chunks::<2>();
+        if !rest.is_empty() {
+            return Err(de::Error::custom("cells of a distribution come in pairs of value and count"));
+        }
+        let mut read = Self::new();
+        for [lowest, count] in cells {
+            read.histogram.record_n(*lowest, *count).map_err(|_| {
+                de::Error::custom(format_args!("{lowest} is above what a distribution holds"))
+            })?;
+        }
+        read.sum = sum;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut distribution = Distribution::new();
+        values.into_iter().for_each(|value| distribution.record(value));
+        distribution
+    }
+
+    #[test]
+    fn quantiles_of_small_values_are_exact_and_of_large_ones_right_to_a_thousandth() {
+        let small = of(1..=100);
+        assert_eq!(small.quantiles([0.01, 0.5, 0.99, 1.0]), [1, 50, 99, 100]);
+        let large = of((1..=100_000).map(|n| n * 1_000));
+        for (quantile, right) in [(0.5, 5.0e7), (0.9, 9.0e7), (0.99, 9.9e7), (0.999, 9.99e7)] {
+            let error = large.quantile(quantile) as f64 / right - 1.0;
+            assert!(error.abs() < 1e-4, "{quantile}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_mean_is_exact() {
+        let distribution = of([1_000_003, 1_000_004]);
+        assert!((distribution.mean() - 1_000_003.5).abs() < 1e-9);
+        assert_eq!(distribution.sum(), 2_000_007);
+    }
+
+    #[test]
+    fn merging_is_the_same_as_recording_in_one() {
+        let mut merged = of((0..1_000).map(|n| n * n));
+        merged.merge(&of((0..1_000).map(|n| n * 7_777)));
+        assert_eq!(merged, of((0..1_000).flat_map(|n| [n * n, n * 7_777])));
+    }
+
+    #[test]
+    fn what_was_stored_comes_back_the_same() {
+        let distribution = of((0..2_000).map(|n| n * n * n));
+        let text = serde_json::to_string(&distribution).expect("it can be written");
+        let read: Distribution = serde_json::from_str(&text).expect("it can be read");
+        assert_eq!(read, distribution);
+        assert_eq!(serde_json::to_string(&read).expect("it can be written"), text);
+    }
+
+    #[test]
+    fn broken_stores_are_refused() {
+        for text in [r#"{"sum":1,"cells":[1]}"#, r#"{"sum":1,"cells":[9000000000000,1]}"#, r#"{"sum":1}"#] {
+            assert!(serde_json::from_str::<Distribution>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_above_the_range_counts_as_its_largest() {
+        let distribution = of([u64::MAX]);
+        assert_eq!(distribution.count(), 1);
+        assert!(distribution.quantile(0.5) >= VALUE_MAX - VALUE_MAX / 1_000);
+    }
+
+    #[test]
+    fn an_empty_one_has_zeros() {
+        let empty = Distribution::new();
+        assert_eq!((empty.count(), empty.quantile(0.99), empty.max()), (0, 0, 0));
+        assert!(empty.mean().abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn scaling_keeps_shape_and_count() {
+        let scaled = of([10_000, 20_000, 40_000]).scaled(0.1);
+        assert_eq!(scaled.count(), 3);
+        assert!((scaled.quantile(0.5) as f64 / 2_000.0 - 1.0).abs() < 2e-3);
+        assert_eq!(scaled.sum(), 7_000);
+    }
+}

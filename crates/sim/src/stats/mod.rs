@@ -1,0 +1,34 @@
+//! Statistics that can be trusted: what one replication measured, and what many of them say together.
+//!
+//! An engine tells a [`Recorder`] of each task; the recorder leaves out the warm-up and gives a [`Measured`], which is
+//! small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications: distributions are **merged**
+//! for the values, and the replications' own quantiles give the 95 % intervals (Student's t); quantiles are never
+//! averaged. [`paired`] holds two policies against each other on the same tasks, [`throughput_at_slo`] searches the
+//! highest rate that keeps a limit. Time stands still here: nothing reads a clock.
+
+mod distribution;
+mod interval;
+mod level;
+mod measured;
+mod paired;
+mod reading;
+mod recorder;
+mod slo;
+mod summary;
+mod sustained;
+mod warmup;
+
+pub use distribution::Distribution;
+pub use interval::{estimate, student_t};
+pub use level::Level;
+pub use measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
+pub use paired::{Paired, paired};
+pub use reading::{Reading, Readings};
+pub use recorder::{Mark, Outcome, Recorder, Recording};
+pub use slo::{SloFound, SloSearch, throughput_at_slo};
+pub use summary::{ClassSummary, Summary, summarize};
+pub use warmup::Warmup;
+
+pub use crate::study::outcome::{
+    Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+};

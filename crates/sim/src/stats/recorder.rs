@@ -1,0 +1,470 @@
+//! What an engine tells of each task, and what becomes of it.
+
+use sluice_wire::Nanos;
+
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
+use super::reading::{Readings, per_s};
+use super::warmup::{Pilot, Warmup};
+use crate::study::outcome::{Counts, Gauges};
+
+/// Slowdowns are recorded in thousandths.
+const SLOWDOWN_UNIT: f64 = 1_000.0;
+/// A warm-up that is to be detected is first looked at after this share of the measured tasks …
+const PILOT_SHARE: u64 = 10;
+/// … but never before so many.
+const PILOT_MIN: u64 = 2_000;
+
+/// What is to be recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// Each class's mean service time, in the workload's order.
+    pub mean_services_ns: Vec<f64>,
+    /// Tasks to measure; more if several are due in the last one's instant.
+    pub tasks: u64,
+    /// What comes before them.
+    pub warmup: Warmup,
+    /// Parts of the run that are read one by one, for intervals when there are fewer than five replications; 0 for
+    /// none, which is quicker.
+    pub batches: u32,
+}
+
+/// What a task's arrival meant for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing.
+    None,
+    /// The measured span begins with it: averages over time begin anew.
+    Opened,
+    /// The measured span ended before it: averages over time are read now.
+    Closed,
+}
+
+/// How a task ended that was not replied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It cannot have run.
+    Refused,
+    /// It may have run.
+    Unknown,
+    /// Its client held it back and gave it up.
+    PushedBack,
+}
+
+/// Collects one replication. An engine calls [`sent`](Self::sent) and [`done`](Self::done) (or
+/// [`failed`](Self::failed)) in the order of time, once a task each, and stops when it [is complete](Self::is_complete).
+///
+/// Nothing allocates after [`new`](Self::new) unless batches are asked for.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    opened: Nanos,
+    closed: Nanos,
+    sent: u64,
+    outstanding: u64,
+    /// Tasks outstanding on arrivals, summed up since the last mark.
+    found: u64,
+    /// The number of sent tasks at which something is to be done.
+    mark: u64,
+    replied: u64,
+    last_sent: Nanos,
+    measured_sent: u64,
+    measured_ended: u64,
+    classes: Vec<ClassMeasured>,
+    phase: Phase,
+    pilot: Option<Pilot>,
+    settled: bool,
+    recording: Recording,
+    backlog: Backlog,
+    /// Tasks sent when the span opened, and when its present eighth began.
+    opened_sent: u64,
+    eighth_sent: u64,
+    /// Eighths that ended.
+    eighths: usize,
+    counts: Counts,
+    batches: Batches,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    WarmingUp,
+    Open,
+    Closed,
+}
+
+impl Recorder {
+    /// Nothing has been sent yet.
+    pub fn new(recording: Recording) -> Self {
+        let classes: Vec<_> =
+            recording.mean_services_ns.iter().map(|mean| ClassMeasured::new(*mean)).collect();
+        let pilot = (recording.warmup == Warmup::Detect)
+            .then(|| Pilot::new((recording.tasks / PILOT_SHARE).max(PILOT_MIN)));
+        let mark = if let Warmup::Tasks(tasks) = recording.warmup { tasks + 1 } else { 0 };
+        Self {
+            opened: Nanos(u64::MAX),
+            closed: Nanos(u64::MAX),
+            sent: 0,
+            outstanding: 0,
+            found: 0,
+            mark,
+            replied: 0,
+            last_sent: Nanos(0),
+            measured_sent: 0,
+            measured_ended: 0,
+            batches: Batches::new(&recording, &classes),
+            classes,
+            phase: Phase::WarmingUp,
+            pilot,
+            settled: true,
+            recording,
+            backlog: Backlog::default(),
+            opened_sent: 0,
+            eighth_sent: 0,
+            eighths: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// A task is due.
+    #[inline]
+    pub fn sent(&mut self, at: Nanos) -> Mark {
+        let mark = if self.sent + 1 >= self.mark { self.marked(at) } else { Mark::None };
+        self.found += self.outstanding;
+        self.outstanding += 1;
+        self.sent += 1;
+        self.last_sent = at;
+        mark
+    }
+
+    /// A task was replied to. `waited` is what it waited in switch and worker together.
+    #[inline]
+    pub fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
+        self.outstanding -= 1;
+        self.replied += 1;
+        let latency = replied_at.since(intended);
+        if intended < self.opened || intended >= self.closed {
+            return self.aside(latency);
+        }
+        self.measured_ended += 1;
+        let class = &mut self.classes[class as usize];
+        let scale = SLOWDOWN_UNIT / service.0.max(1) as f64;
+        class.latency.record(latency.0);
+        class.slowdown_own.record((latency.0 as f64 * scale) as u64);
+        class.slowdown_server.record(((waited.0 + service.0) as f64 * scale) as u64);
+        if self.measured_ended == self.batches.next_at {
+            self.batches.end(&mut self.classes, replied_at);
+        }
+    }
+
+    /// A task ended without a reply.
+    pub fn failed(&mut self, intended: Nanos, outcome: Outcome) {
+        self.outstanding -= 1;
+        if intended < self.opened || intended >= self.closed {
+            return;
+        }
+        self.measured_ended += 1;
+        match outcome {
+            Outcome::Refused => self.counts.refused += 1,
+            Outcome::Unknown => self.counts.unknown += 1,
+            Outcome::PushedBack => self.counts.pushed_back += 1,
+        }
+    }
+
+    /// Every measured task has been sent and has ended.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.measured_ended == self.measured_sent && self.phase == Phase::Closed
+    }
+
+    /// Tasks that were sent and have not ended, warm-up and all.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// The replication. `counts` has what the engine counted between opening and closing (what became of tasks is
+    /// known here), `gauges` the averages over that span.
+    pub fn finish(mut self, counts: Counts, gauges: Gauges) -> Measured {
+        if self.phase != Phase::Closed {
+            self.close(self.last_sent);
+        }
+        self.batches.collect(&mut self.classes);
+        let of_tasks = self.counts;
+        let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
+        let counts = Counts {
+            sent: self.measured_sent,
+            replied: self.measured_ended - failed,
+            refused: of_tasks.refused,
+            unknown: of_tasks.unknown,
+            pushed_back: of_tasks.pushed_back,
+            ..counts
+        };
+        Measured {
+            classes: self.classes,
+            counts,
+            gauges,
+            backlog: self.backlog,
+            span_ns: self.closed.since(self.opened).0,
+            warmup_ns: self.opened.0,
+            settled: self.settled,
+            batches: self.batches.ended,
+        }
+    }
+
+    /// A reply that does not count, but for the pilot.
+    #[cold]
+    fn aside(&mut self, latency: Nanos) {
+        if let (Phase::WarmingUp, Some(pilot)) = (self.phase, &mut self.pilot) {
+            pilot.observe(latency.0 as f64);
+        }
+    }
+
+    /// Before a task that may open or close the span or end an eighth is counted as sent.
+    ///
+    /// The span opens and closes between instants: of tasks due at once, all are measured or none.
+    #[cold]
+    fn marked(&mut self, at: Nanos) -> Mark {
+        let first_of_its_instant = at > self.last_sent || self.sent == 0;
+        match self.phase {
+            Phase::WarmingUp => {
+                if first_of_its_instant && self.is_warm(at) {
+                    self.open(at);
+                    return Mark::Opened;
+                }
+            }
+            Phase::Open => {
+                while self.eighths < EIGHTHS - 1 && self.sent >= self.eighth_ends() {
+                    self.end_eighth();
+                }
+                if first_of_its_instant && self.sent >= self.eighth_ends() {
+                    self.close(at);
+                    return Mark::Closed;
+                }
+            }
+            Phase::Closed => {}
+        }
+        Mark::None
+    }
+
+    fn is_warm(&mut self, at: Nanos) -> bool {
+        match (self.recording.warmup, &mut self.pilot) {
+            (Warmup::Tasks(tasks), _) => self.sent >= tasks,
+            (Warmup::TimeNs(until), _) => at.0 >= until,
+            (Warmup::Detect, Some(pilot)) => {
+                let has_settled = pilot.has_settled();
+                self.settled = has_settled;
+                has_settled || self.sent >= self.recording.tasks.max(PILOT_MIN * 2)
+            }
+            (Warmup::Detect, None) => true,
+        }
+    }
+
+    fn open(&mut self, at: Nanos) {
+        self.phase = Phase::Open;
+        self.opened = at;
+        self.backlog.at_open = self.outstanding;
+        self.backlog.replies = self.replied;
+        self.found = 0;
+        (self.opened_sent, self.eighth_sent) = (self.sent, self.sent);
+        self.mark = self.eighth_ends() + 1;
+        self.batches.begin(at);
+    }
+
+    /// Tasks sent at which the present eighth ends.
+    fn eighth_ends(&self) -> u64 {
+        self.opened_sent + self.recording.tasks * (self.eighths as u64 + 1) / EIGHTHS as u64
+    }
+
+    fn end_eighth(&mut self) {
+        let tasks = self.sent - self.eighth_sent;
+        self.backlog.by_eighth[self.eighths] = self.found as f64 / tasks.max(1) as f64;
+        self.eighths += 1;
+        self.found = 0;
+        self.eighth_sent = self.sent;
+        self.mark = self.eighth_ends() + 1;
+    }
+
+    fn close(&mut self, at: Nanos) {
+        if self.phase == Phase::WarmingUp {
+            self.open(at);
+        }
+        self.end_eighth();
+        self.measured_sent = self.sent - self.opened_sent;
+        self.phase = Phase::Closed;
+        self.closed = at;
+        self.mark = u64::MAX;
+        self.backlog.at_close = self.outstanding;
+        self.backlog.replies = self.replied - self.backlog.replies;
+    }
+}
+
+/// Parts of the run, read one by one. The classes hold the present batch; what came before is put aside.
+#[derive(Clone, Debug)]
+struct Batches {
+    tasks_each: u64,
+    /// Measured tasks at which the present batch ends.
+    next_at: u64,
+    begun: Nanos,
+    before: Vec<ClassMeasured>,
+    ended: Vec<Readings>,
+}
+
+impl Batches {
+    fn new(recording: &Recording, classes: &[ClassMeasured]) -> Self {
+        let tasks_each = match recording.batches {
+            0 => u64::MAX,
+            batches => (recording.tasks / u64::from(batches)).max(1),
+        };
+        let before = if recording.batches == 0 { Vec::new() } else { classes.to_vec() };
+        let ended = Vec::with_capacity(recording.batches as usize);
+        Self { tasks_each, next_at: tasks_each, begun: Nanos(0), before, ended }
+    }
+
+    fn begin(&mut self, at: Nanos) {
+        self.begun = at;
+    }
+
+    #[cold]
+    fn end(&mut self, classes: &mut [ClassMeasured], at: Nanos) {
+        let throughput_per_s = per_s(self.tasks_each, at.since(self.begun).0);
+        self.ended.push(Readings::of(classes, throughput_per_s));
+        self.next_at += self.tasks_each;
+        self.begun = at;
+        self.put_aside(classes);
+    }
+
+    fn put_aside(&mut self, classes: &mut [ClassMeasured]) {
+        for (before, class) in self.before.iter_mut().zip(classes) {
+            before.merge(class);
+            class.clear();
+        }
+    }
+
+    /// The whole run's tasks back into `classes`.
+    fn collect(&mut self, classes: &mut Vec<ClassMeasured>) {
+        self.put_aside(classes);
+        if !self.before.is_empty() {
+            core::mem::swap(&mut self.before, classes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEAN_NS: f64 = 1_000.0;
+
+    fn recording(tasks: u64, warmup: Warmup) -> Recording {
+        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, batches: 0 }
+    }
+
+    /// Tasks due every 10 ns that take 100 ns each, until the recorder is complete.
+    fn run(recorder: &mut Recorder) -> u64 {
+        let mut now = 0;
+        let mut due = std::collections::VecDeque::new();
+        while !recorder.is_complete() {
+            now += 10;
+            if due.front().is_some_and(|sent| sent + 100 <= now) {
+                let sent = Nanos(due.pop_front().expect("it was looked at"));
+                recorder.done(0, sent, Nanos(now), Nanos(50), Nanos(30));
+            }
+            recorder.sent(Nanos(now));
+            due.push_back(now);
+        }
+        now
+    }
+
+    #[test]
+    fn the_warm_up_is_left_out_and_every_measured_task_is_waited_for() {
+        for (warmup, opens) in [(Warmup::Tasks(50), 510), (Warmup::TimeNs(800), 800), (Warmup::Tasks(0), 10)]
+        {
+            let mut recorder = Recorder::new(recording(100, warmup));
+            let ended = run(&mut recorder);
+            let measured = recorder.finish(Counts::default(), Gauges::default());
+            assert_eq!((measured.warmup_ns, measured.span_ns), (opens, 1_000), "{warmup:?}");
+            assert_eq!((measured.counts.sent, measured.counts.replied), (100, 100), "{warmup:?}");
+            assert_eq!(measured.classes[0].latency.count(), 100, "{warmup:?}");
+            assert_eq!(ended, opens + 1_000 + 90, "{warmup:?}");
+        }
+    }
+
+    #[test]
+    fn the_three_slowdowns_have_their_own_denominators() {
+        let mut recorder = Recorder::new(recording(100, Warmup::Tasks(0)));
+        run(&mut recorder);
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        let class = &measured.classes[0];
+        assert_eq!(class.latency.quantile(0.5), 100);
+        assert_eq!(class.slowdown_own.quantile(0.5), 2_000);
+        assert_eq!(class.slowdown_server.quantile(0.5), 1_600);
+    }
+
+    #[test]
+    fn the_backlog_is_what_arrivals_find() {
+        let mut recorder = Recorder::new(recording(800, Warmup::Tasks(100)));
+        run(&mut recorder);
+        let backlog = recorder.finish(Counts::default(), Gauges::default()).backlog;
+        assert!(backlog.by_eighth.iter().all(|found| (found - 9.0).abs() < 1e-9), "{backlog:?}");
+        assert_eq!((backlog.at_open, backlog.at_close, backlog.replies), (9, 9, 800));
+    }
+
+    #[test]
+    fn tasks_due_in_one_instant_are_measured_all_or_none() {
+        let mut recorder = Recorder::new(recording(4, Warmup::Tasks(2)));
+        let mut marks = Vec::new();
+        for (n, at) in [5, 5, 5, 6, 6, 7, 8, 8, 8, 9].into_iter().enumerate() {
+            if recorder.sent(Nanos(at)) != Mark::None {
+                marks.push(n);
+            }
+        }
+        assert_eq!(marks, [3, 9]);
+        for at in [5, 5, 5, 6, 6, 7, 8, 8, 8, 9] {
+            assert!(!recorder.is_complete() || at == 9);
+            recorder.done(0, Nanos(at), Nanos(100), Nanos(1), Nanos(0));
+        }
+        assert_eq!(recorder.finish(Counts::default(), Gauges::default()).counts.replied, 6);
+    }
+
+    #[test]
+    fn failures_are_told_apart_and_end_their_tasks() {
+        let mut recorder = Recorder::new(recording(3, Warmup::Tasks(0)));
+        for at in 1..=4 {
+            recorder.sent(Nanos(at));
+        }
+        recorder.failed(Nanos(1), Outcome::Refused);
+        recorder.failed(Nanos(2), Outcome::Unknown);
+        assert!(!recorder.is_complete());
+        recorder.failed(Nanos(3), Outcome::PushedBack);
+        assert!(recorder.is_complete());
+        let Counts { sent, replied, refused, unknown, pushed_back, .. } =
+            recorder.finish(Counts::default(), Gauges::default()).counts;
+        assert_eq!((sent, replied, refused, unknown, pushed_back), (3, 0, 1, 1, 1));
+    }
+
+    #[test]
+    fn batches_are_read_one_by_one_and_the_whole_stays_whole() {
+        let mut whole = Recorder::new(recording(100, Warmup::Tasks(10)));
+        let mut parts = Recorder::new(Recording { batches: 10, ..recording(100, Warmup::Tasks(10)) });
+        run(&mut whole);
+        run(&mut parts);
+        let whole = whole.finish(Counts::default(), Gauges::default());
+        let parts = parts.finish(Counts::default(), Gauges::default());
+        assert_eq!(whole.classes, parts.classes);
+        assert_eq!(parts.batches.len(), 10);
+        assert!((parts.batches[5].throughput_per_s - 1e8).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_steady_run_opens_after_the_first_pilot() {
+        let mut recorder = Recorder::new(recording(5_000, Warmup::Detect));
+        run(&mut recorder);
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        assert!(measured.settled);
+        assert!((20_000..21_000).contains(&measured.warmup_ns), "{}", measured.warmup_ns);
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_gives_what_it_has() {
+        let recorder = Recorder::new(recording(100, Warmup::Tasks(10)));
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        assert_eq!((measured.counts.sent, measured.span_ns), (0, 0));
+    }
+}

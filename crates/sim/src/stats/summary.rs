@@ -1,0 +1,146 @@
+//! What all replications of a point say together.
+
+use super::interval::{self, estimate};
+use super::measured::Measured;
+use super::reading::Readings;
+use super::sustained::sustained;
+use crate::study::outcome::{
+    Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+};
+
+/// Fewer replications than this give no useful interval of their own.
+const REPLICATIONS_MIN: usize = 5;
+
+/// A point: merged distributions for the values, replications for the intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Independent runs behind it.
+    pub replications: usize,
+    /// How the intervals were found.
+    pub method: Method,
+    /// All tasks.
+    pub overall: Times,
+    /// Each class, in the workload's order.
+    pub classes: Vec<ClassSummary>,
+    /// Tasks due per second, as they were drawn.
+    pub offered_per_s: f64,
+    /// Replies per second.
+    pub throughput_per_s: Estimate,
+    /// Means over the replications, and what they counted per task.
+    pub gauges: Gauges,
+    /// Events, of all replications together.
+    pub counts: Counts,
+    /// Whether the load can be kept up.
+    pub sustained: Sustained,
+    /// All replications' warm-ups were long enough, as far as that was looked for.
+    pub settled: bool,
+}
+
+/// One class of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassSummary {
+    /// Tasks that were replied to.
+    pub tasks: u64,
+    /// Their times.
+    pub times: Times,
+}
+
+/// Makes a summary of a point's replications; of none, one of zeros.
+///
+/// Intervals come from the replications' own quantiles if there are at least five. With fewer, they come from batches
+/// of the runs if the recorder was asked for batches, and from the few replications if not: the method is told.
+pub fn summarize(measured: &[Measured]) -> Summary {
+    let merged = Readings::of_merged(measured);
+    let (method, samples) = samples(measured);
+    let counts = total(measured);
+    let of_class = |class: usize| ClassSummary {
+        tasks: measured.iter().map(|one| one.classes[class].latency.count()).sum(),
+        times: times(&merged, &samples, Some(class), method),
+    };
+    let throughputs: Vec<f64> = samples.iter().map(|sample| sample.throughput_per_s).collect();
+    Summary {
+        replications: measured.len(),
+        method,
+        overall: times(&merged, &samples, None, method),
+        classes: (0..merged.classes.len()).map(of_class).collect(),
+        offered_per_s: mean_of(measured, Measured::offered_per_s),
+        throughput_per_s: estimate(merged.throughput_per_s, &throughputs, method),
+        gauges: gauges(measured, &counts),
+        counts,
+        sustained: sustained(measured),
+        settled: measured.iter().all(|one| one.settled),
+    }
+}
+
+/// What the intervals are taken from.
+fn samples(measured: &[Measured]) -> (Method, Vec<Readings>) {
+    let batches: Vec<Readings> = measured.iter().flat_map(|one| one.batches.clone()).collect();
+    if measured.len() < REPLICATIONS_MIN && batches.len() > 1 {
+        return (Method::Batches, batches);
+    }
+    let method = if measured.len() < 2 { Method::None } else { Method::Replications };
+    (method, measured.iter().map(Readings::of_one).collect())
+}
+
+fn times(merged: &Readings, samples: &[Readings], class: Option<usize>, method: Method) -> Times {
+    let of = |measure| {
+        let of = |part| {
+            let metric = Metric { measure, part };
+            let values: Vec<f64> = samples.iter().map(|sample| sample.get(class, metric)).collect();
+            estimate(merged.get(class, metric), &values, method)
+        };
+        Spread {
+            mean: of(Part::Mean),
+            p50: of(Part::P50),
+            p90: of(Part::P90),
+            p99: of(Part::P99),
+            p999: of(Part::P999),
+        }
+    };
+    Times {
+        latency_ns: of(Measure::LatencyNs),
+        slowdown: of(Measure::Slowdown),
+        slowdown_type_mean: of(Measure::SlowdownTypeMean),
+        slowdown_server: of(Measure::SlowdownServer),
+    }
+}
+
+fn total(measured: &[Measured]) -> Counts {
+    measured.iter().fold(Counts::default(), |sum, Measured { counts: one, .. }| Counts {
+        sent: sum.sent + one.sent,
+        replied: sum.replied + one.replied,
+        refused: sum.refused + one.refused,
+        unknown: sum.unknown + one.unknown,
+        pushed_back: sum.pushed_back + one.pushed_back,
+        retries: sum.retries + one.retries,
+        lost_packets: sum.lost_packets + one.lost_packets,
+        passes: sum.passes + one.passes,
+        recirculations: sum.recirculations + one.recirculations,
+        packets: sum.packets + one.packets,
+        polls: sum.polls + one.polls,
+        empty_polls: sum.empty_polls + one.empty_polls,
+    })
+}
+
+fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
+    let mean = |of: fn(&Gauges) -> Option<f64>| {
+        let values: Option<Vec<f64>> = measured.iter().map(|one| of(&one.gauges)).collect();
+        values.filter(|values| !values.is_empty()).map(|values| interval::mean(&values))
+    };
+    // What a reference never does is left out, not told as zero.
+    let a_task = |events: u64, of: u64| (of > 0).then(|| events as f64 / counts.sent.max(1) as f64);
+    Gauges {
+        switch_queue_mean: mean(|of| of.switch_queue_mean),
+        switch_queue_max: measured.iter().filter_map(|one| one.gauges.switch_queue_max).reduce(f64::max),
+        worker_queue_mean: mean(|of| of.worker_queue_mean),
+        idle_share: mean(|of| of.idle_share),
+        recirculations_per_task: a_task(counts.recirculations, counts.passes),
+        recirculation_utilization: mean(|of| of.recirculation_utilization),
+        packets_per_task: a_task(counts.packets, counts.packets),
+        empty_polls_per_task: a_task(counts.empty_polls, counts.polls),
+    }
+}
+
+fn mean_of(measured: &[Measured], of: impl Fn(&Measured) -> f64) -> f64 {
+    measured.iter().map(of).sum::<f64>() / measured.len().max(1) as f64
+}

@@ -1,0 +1,145 @@
+//! Whether a point's load can be kept up, whatever its quantiles say.
+//!
+//! A point is not sustained if
+//! - a task was refused, pushed back or left unknown, or
+//! - **throughput** falls short: replies in the span are fewer than tasks due in it, by more than a thousandth on
+//!   average and by more than 99 % chance over the replications (one-sided Student's t on the paired shortfall), or
+//! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of the first,
+//!   and more of them by more than 99 % chance (the same test).
+//!
+//! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth in each,
+//! or in each every quarter must find more than the one before, and the last twice as many as the first.
+
+use super::interval::{mean, standard_error, student_t};
+use super::measured::{EIGHTHS, Measured};
+use crate::study::outcome::Sustained;
+
+const REPLICATIONS_MIN: usize = 5;
+/// One-sided: a point that is sustained is called otherwise once in a hundred times, if at all.
+const CHANCE: f64 = 0.01;
+const SHORTFALL_MIN: f64 = 0.001;
+const SHORTFALL_MIN_OF_FEW: f64 = 0.01;
+const GROWTH_MIN: f64 = 1.25;
+const GROWTH_MIN_OF_FEW: f64 = 2.0;
+/// Outstanding tasks below which no backlog is worth a word.
+const BACKLOG_MIN: f64 = 10.0;
+
+/// What the replications say.
+pub(super) fn sustained(measured: &[Measured]) -> Sustained {
+    let verdicts = [failures(measured), shortfall(measured), growth(measured)];
+    let why: Vec<String> = verdicts.into_iter().flatten().collect();
+    Sustained { holds: why.is_empty(), why: why.join("; ") }
+}
+
+fn failures(measured: &[Measured]) -> Option<String> {
+    let sum = |of: fn(&Measured) -> u64| measured.iter().map(of).sum::<u64>();
+    let all = [
+        (sum(|one| one.counts.refused), "refused"),
+        (sum(|one| one.counts.pushed_back), "pushed back"),
+        (sum(|one| one.counts.unknown), "of unknown outcome"),
+    ];
+    let told: Vec<String> =
+        all.iter().filter(|(tasks, _)| *tasks > 0).map(|(tasks, what)| format!("{tasks} {what}")).collect();
+    (!told.is_empty()).then(|| format!("tasks: {}", told.join(", ")))
+}
+
+fn shortfall(measured: &[Measured]) -> Option<String> {
+    let share = |one: &Measured| 1.0 - one.backlog.replies as f64 / one.counts.sent.max(1) as f64;
+    let shares: Vec<f64> = measured.iter().map(share).collect();
+    let falls_short = if shares.len() < REPLICATIONS_MIN {
+        shares.iter().all(|share| *share > SHORTFALL_MIN_OF_FEW)
+    } else {
+        mean(&shares) > SHORTFALL_MIN && is_above_zero(&shares)
+    };
+    (falls_short && !shares.is_empty())
+        .then(|| format!("throughput is {:.2} % below what is offered", mean(&shares) * 100.0))
+}
+
+fn growth(measured: &[Measured]) -> Option<String> {
+    let quarters: Vec<[f64; 4]> = measured.iter().map(|one| quarters(&one.backlog.by_eighth)).collect();
+    let of = |quarter: usize| mean(&quarters.iter().map(|one| one[quarter]).collect::<Vec<_>>());
+    let (first, last) = (of(0), of(3));
+    let grows = if quarters.len() < REPLICATIONS_MIN {
+        let rises = |one: &[f64; 4]| one.is_sorted() && one[3] > one[0] * GROWTH_MIN_OF_FEW;
+        quarters.iter().all(rises)
+    } else {
+        let growths: Vec<f64> = quarters.iter().map(|one| one[3] - one[0]).collect();
+        last > first * GROWTH_MIN && is_above_zero(&growths)
+    };
+    (grows && last > BACKLOG_MIN).then(|| {
+        format!("the backlog grows: {first:.0} tasks outstanding in the first quarter, {last:.0} in the last")
+    })
+}
+
+fn quarters(by_eighth: &[f64; EIGHTHS]) -> [f64; 4] {
+    core::array::from_fn(|quarter| f64::midpoint(by_eighth[2 * quarter], by_eighth[2 * quarter + 1]))
+}
+
+fn is_above_zero(samples: &[f64]) -> bool {
+    mean(samples) > student_t(CHANCE, samples.len() - 1) * standard_error(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measured::Backlog;
+    use super::*;
+    use crate::dice::Dice;
+    use crate::study::outcome::{Counts, Gauges};
+
+    fn measured(sent: u64, replies: u64, by_eighth: [f64; EIGHTHS]) -> Measured {
+        Measured {
+            classes: Vec::new(),
+            counts: Counts { sent, replied: sent, ..Counts::default() },
+            gauges: Gauges::default(),
+            backlog: Backlog { by_eighth, at_open: 0, at_close: 0, replies },
+            span_ns: 1_000_000,
+            warmup_ns: 0,
+            settled: true,
+            batches: Vec::new(),
+        }
+    }
+
+    /// A backlog around `start` that grows by `step` an eighth, and goes up and down by a fifth.
+    fn noisy(dice: &mut Dice, start: f64, step: f64) -> [f64; EIGHTHS] {
+        core::array::from_fn(|n| (start + step * n as f64) * dice.between(800, 1_200) as f64 / 1_000.0)
+    }
+
+    #[test]
+    fn a_steady_backlog_is_sustained_however_long_it_is() {
+        for replications in [1, 3, 5, 10] {
+            let mut dice = Dice::new(1, 1);
+            let all: Vec<_> = (0..replications)
+                .map(|_| measured(1_000_000, 999_990, noisy(&mut dice, 500.0, 0.0)))
+                .collect();
+            assert_eq!(sustained(&all), Sustained { holds: true, why: String::new() });
+        }
+    }
+
+    #[test]
+    fn a_growing_backlog_is_not_sustained() {
+        for replications in [1, 3, 5, 10] {
+            let mut dice = Dice::new(1, 1);
+            let all: Vec<_> = (0..replications)
+                .map(|_| measured(1_000_000, 999_990, noisy(&mut dice, 100.0, 100.0)))
+                .collect();
+            let Sustained { holds, why } = sustained(&all);
+            assert!(!holds && why.starts_with("the backlog grows"), "{why}");
+        }
+    }
+
+    #[test]
+    fn throughput_below_the_offered_is_not_sustained() {
+        for replications in [1, 5] {
+            let all = vec![measured(1_000_000, 970_000, [1.0; EIGHTHS]); replications];
+            assert_eq!(sustained(&all).why, "throughput is 3.00 % below what is offered");
+        }
+    }
+
+    #[test]
+    fn one_refused_task_is_enough() {
+        let mut one = measured(1_000, 1_000, [1.0; EIGHTHS]);
+        one.counts.refused = 1;
+        one.counts.unknown = 2;
+        assert_eq!(sustained(&[one]).why, "tasks: 1 refused, 2 of unknown outcome");
+    }
+}
