@@ -185,6 +185,8 @@ pub struct WorkerGrant {
     pub final_sent: Option<Serial>,
     /// How long it keeps the ids of finished tasks.
     pub retry_horizon: Nanos,
+    /// The longest that the packets which brought a task may have been on their way.
+    pub transit: Nanos,
     /// How long this registration stands.
     pub lease: Nanos,
     /// How often to renew it.

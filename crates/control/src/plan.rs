@@ -73,9 +73,15 @@ impl Plan {
         }
     }
 
-    /// How long workers keep the ids of finished tasks: until no try of them can come any more.
+    /// How long workers keep the ids of finished tasks: until no try of them comes any more, unless it waits in the
+    /// switch for longer than it should. Such a one workers do not run.
     pub fn retry_horizon(&self) -> Nanos {
-        self.retry_for + self.max_wait + self.packet_lifetime
+        self.retry_for + self.max_wait + self.transit()
+    }
+
+    /// The longest that the two packets which bring a task to its worker are on their way.
+    pub fn transit(&self) -> Nanos {
+        self.packet_lifetime.times(2)
     }
 
     /// Whether the plan can be run at all.

@@ -373,6 +373,7 @@ impl Controller {
             switch: self.plan.switch,
             final_sent: worker.final_sent,
             retry_horizon: self.plan.retry_horizon(),
+            transit: self.plan.transit(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
         }

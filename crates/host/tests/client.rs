@@ -4,8 +4,8 @@ use sluice_host::client::{
     Action, Busy, Client, ClientGrant, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
 };
 use sluice_wire::{
-    Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Notice, Packet, Payload, Reject,
-    RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
+    Age, Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Notice, Packet, Payload,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
@@ -113,6 +113,10 @@ fn grant(epoch: u32) -> ClientGrant {
         shares: vec![(SliceId(0), 8), (SliceId(1), 2)],
         retry_for: Nanos::from_millis(5_000),
     }
+}
+
+fn age(ms: u64) -> Age {
+    Age::of(Nanos::from_millis(ms))
 }
 
 fn reply(to: &Submit) -> Packet {
@@ -267,12 +271,13 @@ fn without_outstanding_tasks_the_floor_is_the_next_sequence() {
 fn silence_is_answered_by_retries_whose_timeouts_double() {
     let mut bench = Bench::registered();
     let first = bench.submit();
-    let mut waited = 50;
+    let (mut waited, mut age_ms) = (50, 0);
     for attempt in 2..=6 {
         bench.wait(waited - 1);
         assert_eq!(bench.sent(), []);
         bench.wait(1);
-        assert_eq!(bench.sent(), [Submit { attempt: Attempt(attempt), ..first }]);
+        age_ms += waited;
+        assert_eq!(bench.sent(), [Submit { attempt: Attempt(attempt), age: age(age_ms), ..first }]);
         waited *= 2;
     }
 }
@@ -356,7 +361,7 @@ fn a_reject_is_retried_after_its_hint() {
     bench.wait(2);
     assert_eq!(bench.sent(), []);
     bench.wait(1);
-    assert_eq!(bench.sent(), [Submit { attempt: Attempt(2), ..first }]);
+    assert_eq!(bench.sent(), [Submit { attempt: Attempt(2), age: age(3), ..first }]);
 }
 
 #[test]
@@ -432,7 +437,7 @@ fn a_notice_stops_sending_asks_for_the_controller_and_counts_as_unanswered() {
     bench.run(SECOND);
     assert_eq!(bench.sent(), []);
     bench.grant(grant(6));
-    let second = Submit { attempt: Attempt(2), epoch: Epoch(6), key: Key(600), ..first };
+    let second = Submit { attempt: Attempt(2), epoch: Epoch(6), key: Key(600), age: age(SECOND), ..first };
     assert_eq!(bench.sent(), [second]);
     bench.settings.retry_burst = 0;
     bench.hear(reject(&second, 1));

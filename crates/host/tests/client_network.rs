@@ -44,7 +44,7 @@ enum Change {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let status = prop_oneof![4 => Just(ReplyStatus::Done), 1 => Just(ReplyStatus::Failed), 1 => Just(ReplyStatus::Gone)];
+    let status = prop_oneof![4 => Just(ReplyStatus::Done), 1 => Just(ReplyStatus::Failed), 1 => Just(ReplyStatus::Gone), 1 => Just(ReplyStatus::Old)];
     let answer = prop_oneof![
         3 => status.prop_map(Answer::Reply),
         4 => (0..60u64, prop_oneof![9 => Just(0), 1 => Just(1u32)])
@@ -347,7 +347,7 @@ impl World {
         match outcome {
             Outcome::Reply(reply) => {
                 assert_eq!((Some(*reply), reply.task), (self.delivered, task));
-                assert_ne!(reply.status, ReplyStatus::Gone);
+                assert!(matches!(reply.status, ReplyStatus::Done | ReplyStatus::Failed));
             }
             Outcome::Refused(RefusedWhy::Rejected(reason)) => {
                 assert_eq!(*reason, RejectReason::QueueFull);
@@ -361,6 +361,9 @@ impl World {
             }
             Outcome::Unknown(UnknownWhy::ReplyGone) => {
                 assert_eq!(self.delivered.map(|reply| reply.status), Some(ReplyStatus::Gone));
+            }
+            Outcome::Unknown(UnknownWhy::TooOld) => {
+                assert_eq!(self.delivered.map(|reply| reply.status), Some(ReplyStatus::Old));
             }
         }
         told.submission.payload.handle

@@ -2,8 +2,8 @@
 
 use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
 use sluice_wire::{
-    Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Nanos,
-    Nonce, Packet, Payload, Probe, Reply, ReplyStatus, Serial, TaskId, TaskType, Token, WorkerId,
+    Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation,
+    Nanos, Nonce, Packet, Payload, Probe, Reply, ReplyStatus, Serial, TaskId, TaskType, Token, WorkerId,
 };
 
 const START: Serial = Serial(u32::MAX - 7);
@@ -511,6 +511,41 @@ fn a_repeat_that_was_received_during_a_long_run_is_known_when_the_run_is_over() 
     assert!(!bench.actions().iter().any(|action| matches!(action, Action::Run { .. })), "it ran before");
     bench.tick_after(Nanos(0));
     assert_eq!(bench.worker.stats().table, 1, "and is forgotten once everything received was taken");
+}
+
+#[test]
+fn a_task_so_old_that_it_may_have_been_run_and_forgotten_is_not_run() {
+    let mut bench = Bench::serving(4);
+    bench.dispatch(1, 1, 1);
+    bench.finish(1, 70);
+    let finished = bench.now;
+    bench.wait();
+    bench.tick_after(bench.settings.retry_horizon);
+    assert_eq!(bench.worker.stats().table, 0, "forgotten");
+    bench.actions();
+    let since = bench.now - finished;
+    let transit = bench.settings.transit;
+    let aged = |bench: &Bench, number, age| Dispatch { age, ..bench.dispatched(number, number, 2) };
+    for (number, age) in [(2, Age::of(since)), (3, Age::of(since - transit)), (4, Age::MAX)] {
+        bench.hear(Packet::Dispatch(aged(&bench, number, age)));
+        let actions = bench.actions();
+        let [(_, reply)] = replies(&actions)[..] else { panic!("{actions:?}") };
+        assert_eq!((reply.status, reply.attempt), (ReplyStatus::Old, Attempt(2)));
+        assert_eq!(run(&actions), None);
+        assert!(actions.contains(&Action::Release(Handle(number))));
+        assert_eq!(bench.promised(), (4, 0), "its token was spent and another one sent");
+    }
+    let younger = Age::of(since - transit - Nanos::from_millis(1));
+    bench.hear(Packet::Dispatch(aged(&bench, 5, younger)));
+    assert!(run(&bench.actions()).is_some(), "what it remembers reaches back beyond this one's birth");
+    assert_eq!(bench.worker.stats().too_old, 3);
+}
+
+#[test]
+fn a_worker_that_has_forgotten_nothing_runs_a_task_of_any_age() {
+    let mut bench = Bench::serving(2);
+    bench.hear(Packet::Dispatch(Dispatch { age: Age::MAX, ..bench.dispatched(1, 1, 1) }));
+    assert!(run(&bench.actions()).is_some());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use common::{CLIENT, EPOCH, GET, Rack, SLICE, START, at, dispatched, probe, row,
 use sluice_switch::rain::{Arrival, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableAnswer, TableOp};
 use sluice_wire::{
-    Attempt, Counters, Endpoint, Epoch, Generation, Key, Nanos, Packet, RejectReason, Serial, SliceId, Sweep,
-    SweepOf, TaskType, WorkerId,
+    Age, Attempt, Counters, Endpoint, Epoch, Generation, Key, Nanos, Packet, RejectReason, Serial, SliceId,
+    Sweep, SweepOf, TaskType, WorkerId,
 };
 
 fn answered(verdict: Verdict) -> Option<Counters> {
@@ -63,6 +63,24 @@ fn tasks_keep_their_order_over_many_laps_of_the_ring_and_the_wrap_of_its_counter
             assert_eq!(dispatched(rack.token(0)).task.sequence, START.plus(lap * 7 + step));
         }
     }
+}
+
+#[test]
+fn a_tasks_age_grows_by_its_time_in_the_switch_and_both_stay_true_for_hours() {
+    for waits_ms in [0, 3, 100_000, 4 * 3_600_000] {
+        let mut rack = Rack::new(1, 16);
+        let age = Age::of(Nanos::from_millis(50));
+        rack.wire(at(200), Packet::Submit(sluice_wire::Submit { age, ..submit(START) }));
+        let arrived = rack.now;
+        rack.now = rack.now + Nanos::from_millis(waits_ms);
+        let dispatch = dispatched(rack.token(0));
+        let waited = rack.now - arrived;
+        assert_eq!((dispatch.wait_ns, dispatch.age), (waited.saturated(), age.plus(waited)));
+    }
+    let mut rack = Rack::new(1, 16);
+    let long = Age::of(Nanos::from_millis(300_000));
+    rack.wire(at(200), Packet::Submit(sluice_wire::Submit { age: long, ..submit(START) }));
+    assert_eq!(dispatched(rack.token(0)).age, Age::MAX, "older than an entry can say");
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn submit(header: &mut Header, p: &Submit) {
     header.constraints = p.constraints;
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
+    header.words = [0, 0, 0, 0, p.age.0].map(U32::new);
 }
 
 fn dispatch(header: &mut Header, p: &Dispatch) {
@@ -83,7 +84,7 @@ fn dispatch(header: &mut Header, p: &Dispatch) {
     set_try(header, p.client, p.task, p.attempt);
     set_endpoint(header, p.client_at);
     set_payload(header, &p.payload);
-    header.words = [p.seen.0, p.sent.0, p.wait_ns, p.occupancy].map(U32::new);
+    header.words = [p.seen.0, p.sent.0, p.wait_ns, p.occupancy, p.age.0].map(U32::new);
 }
 
 fn reply(header: &mut Header, p: &Reply) {
@@ -91,27 +92,28 @@ fn reply(header: &mut Header, p: &Reply) {
         ReplyStatus::Done => 0,
         ReplyStatus::Failed => 1,
         ReplyStatus::Gone => 2,
+        ReplyStatus::Old => 3,
     };
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
-    header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, 0].map(U32::new);
+    header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, 0, 0].map(U32::new);
 }
 
 fn token(header: &mut Header, p: &Token) {
     header.epoch = p.epoch.0.into();
     header.key = p.key.0.into();
     set_token(header, p.worker, p.generation);
-    header.words = [p.issued.0, 0, p.nonce.0, 0].map(U32::new);
+    header.words = [p.issued.0, 0, p.nonce.0, 0, 0].map(U32::new);
 }
 
 fn probe(header: &mut Header, p: &Probe) {
     header.epoch = p.epoch.0.into();
     header.key = p.key.0.into();
     set_token(header, p.worker, p.generation);
-    header.words = [0, 0, p.nonce.0, 0].map(U32::new);
+    header.words = [0, 0, p.nonce.0, 0, 0].map(U32::new);
 }
 
 fn answer(header: &mut Header, p: &Answer) {
@@ -119,7 +121,7 @@ fn answer(header: &mut Header, p: &Answer) {
     header.code = u8::from(p.counters.is_some());
     header.epoch = p.epoch.0.into();
     set_token(header, p.worker, p.generation);
-    header.words = [seen.0, sent.0, p.nonce.0, 0].map(U32::new);
+    header.words = [seen.0, sent.0, p.nonce.0, 0, 0].map(U32::new);
 }
 
 fn reject(header: &mut Header, p: &Reject) {
@@ -133,7 +135,7 @@ fn reject(header: &mut Header, p: &Reject) {
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
     set_try(header, p.client, p.task, p.attempt);
-    header.words = [0, 0, p.retry_after_ns, 0].map(U32::new);
+    header.words = [0, 0, p.retry_after_ns, 0, 0].map(U32::new);
 }
 
 fn notice(header: &mut Header, p: &Notice) {
@@ -145,14 +147,14 @@ fn need(header: &mut Header, p: &Need) {
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
     set_endpoint(header, p.worker_at);
-    header.words = [p.offset, p.length, 0, 0].map(U32::new);
+    header.words = [p.offset, p.length, 0, 0, 0].map(U32::new);
 }
 
 fn part(header: &mut Header, p: &Part) {
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
-    header.words = [p.offset, 0, 0, 0].map(U32::new);
+    header.words = [p.offset, 0, 0, 0, 0].map(U32::new);
 }
 
 fn sweep(header: &mut Header, p: &Sweep) {
@@ -165,7 +167,7 @@ fn sweep(header: &mut Header, p: &Sweep) {
     header.slice = p.slice.0.into();
     let (worker, generation) = p.carried.unwrap_or_default();
     set_token(header, worker, generation);
-    header.words = [0, 0, 0, u32::from(p.left)].map(U32::new);
+    header.words = [0, 0, 0, u32::from(p.left), 0].map(U32::new);
 }
 
 fn set_token(header: &mut Header, worker: WorkerId, generation: Generation) {

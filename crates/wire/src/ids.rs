@@ -108,6 +108,34 @@ impl Nanos {
     }
 }
 
+/// A long span as the wire carries it, in units of 16,384 ns: rounded up, and saturating after 19 h, when it says no
+/// more than "older than anything".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Age(pub u32);
+
+impl Age {
+    /// Older than anything.
+    pub const MAX: Self = Self(u32::MAX);
+    const SHIFT: u32 = 14;
+
+    /// The shortest age that is not below `span`.
+    pub const fn of(span: Nanos) -> Self {
+        let units = span.0.div_ceil(1 << Self::SHIFT);
+        Self(if units > u32::MAX as u64 { u32::MAX } else { units as u32 })
+    }
+
+    /// At most so long; `None` when it is older than can be told.
+    pub const fn span(self) -> Option<Nanos> {
+        if self.0 == u32::MAX { None } else { Some(Nanos((self.0 as u64) << Self::SHIFT)) }
+    }
+
+    /// The age `span` later.
+    #[must_use]
+    pub const fn plus(self, span: Nanos) -> Self {
+        Self(self.0.saturating_add(Self::of(span).0))
+    }
+}
+
 impl Add for Nanos {
     type Output = Self;
 

@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(crate) address: [u8; 16],
     pub(crate) port: U16,
     pub(crate) slice: U16,
-    pub(crate) words: [U32; 4],
+    pub(crate) words: [U32; 5],
 }
 
 impl Header {
@@ -161,8 +161,8 @@ struct Uses {
     kind: Kind,
     /// Names out of [`FIELDS`], space-separated, in their order.
     fields: &'static str,
-    /// What the four words at the end hold; empty for nothing.
-    words: [&'static str; 4],
+    /// What the five words at the end hold; empty for nothing.
+    words: [&'static str; 5],
     /// What the code says, if the kind has one.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the document shows it"))]
     codes: &'static str,
@@ -172,68 +172,68 @@ const USES: [Uses; 11] = [
     Uses {
         kind: Kind::Submit,
         fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
-        words: ["", "", "", ""],
+        words: ["", "", "", "", "age, 16,384 ns"],
         codes: "",
     },
     Uses {
         kind: Kind::Dispatch,
         fields: "epoch task_type priority constraints client worker generation incarnation sequence attempt \
                  length inline address port",
-        words: ["seen", "sent", "wait, ns", "occupancy"],
+        words: ["seen", "sent", "wait, ns", "occupancy", "age, 16,384 ns"],
         codes: "",
     },
     Uses {
         kind: Kind::Reply,
         fields: "code epoch task_type client worker incarnation sequence attempt length inline",
-        words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", ""],
-        codes: "0 done, 1 failed, 2 ran but the reply is gone",
+        words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "", ""],
+        codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran",
     },
     Uses {
         kind: Kind::Token,
         fields: "epoch key worker generation",
-        words: ["issued", "", "nonce", ""],
+        words: ["issued", "", "nonce", "", ""],
         codes: "",
     },
     Uses {
         kind: Kind::Probe,
         fields: "epoch key worker generation",
-        words: ["", "", "nonce", ""],
+        words: ["", "", "nonce", "", ""],
         codes: "",
     },
     Uses {
         kind: Kind::Answer,
         fields: "code epoch worker generation",
-        words: ["seen", "sent", "nonce", ""],
+        words: ["seen", "sent", "nonce", "", ""],
         codes: "0 closed (seen and sent are zero), 1 open",
     },
     Uses {
         kind: Kind::Reject,
         fields: "code epoch task_type client incarnation sequence attempt",
-        words: ["", "", "retry after, ns", ""],
+        words: ["", "", "retry after, ns", "", ""],
         codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens",
     },
     Uses {
         kind: Kind::Notice,
         fields: "epoch client incarnation sequence attempt",
-        words: ["", "", "", ""],
+        words: ["", "", "", "", ""],
         codes: "",
     },
     Uses {
         kind: Kind::Need,
         fields: "client worker incarnation sequence attempt address port",
-        words: ["offset", "length", "", ""],
+        words: ["offset", "length", "", "", ""],
         codes: "",
     },
     Uses {
         kind: Kind::Part,
         fields: "client worker incarnation sequence attempt length inline",
-        words: ["offset", "", "", ""],
+        words: ["offset", "", "", "", ""],
         codes: "",
     },
     Uses {
         kind: Kind::Sweep,
         fields: "code epoch worker generation slice",
-        words: ["", "", "", "entries left, at most 65,535"],
+        words: ["", "", "", "entries left, at most 65,535", ""],
         codes: "0 tokens, 1 tasks; + 2 when a token is carried (else worker and generation are zero)",
     },
 ];
@@ -323,11 +323,11 @@ mod tests {
             writeln!(out, "| {offset} | {bytes} | {name} | {used} |").unwrap();
         }
         let words = offset_of!(Header, words);
-        for (index, name) in ["first", "second", "third", "fourth"].into_iter().enumerate() {
+        for (index, name) in ["first", "second", "third", "fourth", "fifth"].into_iter().enumerate() {
             writeln!(out, "| {} | 4 | {name} word | see below |", words + 4 * index).unwrap();
         }
-        out.push_str("\n| kind | its code | first word | second | third | fourth | field `code` |\n");
-        out.push_str("|---|---:|---|---|---|---|---|\n");
+        out.push_str("\n| kind | its code | first word | second | third | fourth | fifth | field `code` |\n");
+        out.push_str("|---|---:|---|---|---|---|---|---|\n");
         for Uses { kind, words, codes, .. } in &USES {
             let words = words.join(" | ");
             writeln!(out, "| {} | {} | {words} | {codes} |", kind.name(), *kind as u8).unwrap();
@@ -352,7 +352,7 @@ mod tests {
             next += field.bytes;
         }
         assert_eq!(next, offset_of!(Header, words));
-        assert_eq!(next + 16, HEADER_BYTES);
+        assert_eq!(next + 20, HEADER_BYTES);
     }
 
     /// `BLESS=1 cargo test -p sluice-wire` writes the tables anew.

@@ -1,7 +1,7 @@
 //! Every packet of the protocol, as a value that can only be legal.
 
 use crate::{
-    Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
+    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
     TaskType, WorkerId,
 };
 
@@ -57,6 +57,8 @@ pub struct Submit {
     pub priority: u8,
     /// Unused as yet; carried through.
     pub constraints: u8,
+    /// How long ago the client first sent the task.
+    pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
 }
@@ -92,6 +94,9 @@ pub struct Dispatch {
     pub wait_ns: u32,
     /// INT: tasks that were left waiting when this one was dispatched.
     pub occupancy: u32,
+    /// The task's age when it was submitted and its time in the switch together: so long ago, and what its packets
+    /// were on their way, may it have run elsewhere first.
+    pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
 }
@@ -106,6 +111,8 @@ pub enum ReplyStatus {
     Failed,
     /// The task ran, but its reply is no longer kept: the client's outcome is Unknown.
     Gone,
+    /// The task is so old that the worker may have run and forgotten it, and does not run it: Unknown, too.
+    Old,
 }
 
 /// A worker's answer, straight to the client.

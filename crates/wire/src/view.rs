@@ -9,7 +9,7 @@ use zerocopy::byteorder::network_endian::U32;
 
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
-    Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
+    Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
     Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Probe, Reject, RejectReason,
     Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId,
 };
@@ -116,13 +116,14 @@ impl Header {
             task_type: self.task_type(),
             priority: self.priority,
             constraints: self.constraints,
+            age: Age(self.words[4].get()),
             payload: self.payload()?,
         })
     }
 
     #[inline]
     fn dispatch(&self) -> Result<Dispatch, ParseError> {
-        let [seen, sent, wait_ns, occupancy] = self.words();
+        let [seen, sent, wait_ns, occupancy, age] = self.words();
         Ok(Dispatch {
             epoch: self.epoch(),
             worker: self.worker(),
@@ -138,13 +139,14 @@ impl Header {
             constraints: self.constraints,
             wait_ns,
             occupancy,
+            age: Age(age),
             payload: self.payload()?,
         })
     }
 
     #[inline]
     fn reply(&self) -> Result<Reply, ParseError> {
-        let [worker_wait_ns, service_ns, switch_wait_ns, _] = self.words();
+        let [worker_wait_ns, service_ns, switch_wait_ns, ..] = self.words();
         Ok(Reply {
             epoch: self.epoch(),
             worker: self.worker(),
@@ -156,6 +158,7 @@ impl Header {
                 0 => ReplyStatus::Done,
                 1 => ReplyStatus::Failed,
                 2 => ReplyStatus::Gone,
+                3 => ReplyStatus::Old,
                 _ => return Err(ParseError::Code),
             },
             switch_wait_ns,
@@ -167,7 +170,7 @@ impl Header {
 
     #[inline]
     fn token(&self) -> Token {
-        let [issued, _, nonce, _] = self.words();
+        let [issued, _, nonce, ..] = self.words();
         Token {
             epoch: self.epoch(),
             key: self.key(),
@@ -180,7 +183,7 @@ impl Header {
 
     #[inline]
     fn probe(&self) -> Probe {
-        let [_, _, nonce, _] = self.words();
+        let [_, _, nonce, ..] = self.words();
         Probe {
             epoch: self.epoch(),
             key: self.key(),
@@ -192,7 +195,7 @@ impl Header {
 
     #[inline]
     fn answer(&self) -> Result<Answer, ParseError> {
-        let [seen, sent, nonce, _] = self.words();
+        let [seen, sent, nonce, ..] = self.words();
         let counters = match self.code {
             0 if seen != 0 || sent != 0 => return Err(ParseError::Unused),
             0 => None,
@@ -210,7 +213,7 @@ impl Header {
 
     #[inline]
     fn reject(&self) -> Result<Reject, ParseError> {
-        let [_, _, retry_after_ns, _] = self.words();
+        let [_, _, retry_after_ns, ..] = self.words();
         let reason = RejectReason::ALL.get(usize::from(self.code)).ok_or(ParseError::Code)?;
         Ok(Reject {
             epoch: self.epoch(),
@@ -257,7 +260,7 @@ impl Header {
 
     #[inline]
     fn sweep(&self) -> Result<Sweep, ParseError> {
-        let [.., left] = self.words();
+        let [.., left, _] = self.words();
         let (of, carries) = match self.code {
             0 => (SweepOf::Tokens, false),
             1 => (SweepOf::Tasks, false),
@@ -320,7 +323,7 @@ impl Header {
         Endpoint { ip: self.address, port: self.port.get() }
     }
 
-    fn words(&self) -> [u32; 4] {
+    fn words(&self) -> [u32; 5] {
         self.words.map(U32::get)
     }
 }

@@ -79,6 +79,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
         TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
         TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),
         TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),
+        TaskOutcome::Unknown(UnknownWhy::TooOld) => (None, Ending::Unknown("too_old")),
     };
     Ended { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending }
 }

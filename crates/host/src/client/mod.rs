@@ -19,8 +19,8 @@ mod types;
 use alloc::vec::Vec;
 
 use sluice_wire::{
-    Attempt, Endpoint, Epoch, Handle, Incarnation, Nanos, Notice, Packet, Reject, Reply, ReplyStatus, Serial,
-    Submit, TaskId,
+    Age, Attempt, Endpoint, Epoch, Handle, Incarnation, Nanos, Notice, Packet, Reject, Reply, ReplyStatus,
+    Serial, Submit, TaskId,
 };
 
 pub use types::{
@@ -209,7 +209,7 @@ impl Client {
         self.next = sequence.plus(1);
         self.shares.charge(share);
         self.budget.earn(settings);
-        let id = self.slots.insert(new_slot(sequence, share, submission, now + retry_for));
+        let id = self.slots.insert(new_slot(now, sequence, share, submission, retry_for));
         self.send(now, settings, id, out);
         Ok(self.name(sequence))
     }
@@ -242,6 +242,7 @@ impl Client {
         }
         let outcome = match reply.status {
             ReplyStatus::Gone => Outcome::Unknown(UnknownWhy::ReplyGone),
+            ReplyStatus::Old => Outcome::Unknown(UnknownWhy::TooOld),
             ReplyStatus::Done | ReplyStatus::Failed => Outcome::Reply(*reply),
         };
         self.end(id, outcome, out);
@@ -356,6 +357,7 @@ impl Client {
             task_type: slot.task_type,
             priority: 0,
             constraints: 0,
+            age: Age::of(now.since(slot.first_sent)),
             payload: slot.payload,
         }));
         self.stats.sent += 1;
@@ -462,13 +464,14 @@ impl Client {
     }
 }
 
-fn new_slot(sequence: Serial, share: u32, submission: &Submission, retry_until: Nanos) -> Slot {
+fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, retry_for: Nanos) -> Slot {
     Slot {
         sequence,
         tag: submission.tag,
         payload: submission.payload,
         deadline: submission.deadline,
-        retry_until: retry_until.min(submission.deadline),
+        first_sent: now,
+        retry_until: (now + retry_for).min(submission.deadline),
         task_type: submission.task_type,
         attempts: 0,
         backoffs: 0,

@@ -21,6 +21,8 @@ pub(super) struct Slot {
     pub(super) tag: u64,
     pub(super) payload: Payload,
     pub(super) deadline: Nanos,
+    /// When its first attempt left.
+    pub(super) first_sent: Nanos,
     /// From then on workers may have forgotten that they ran it: it is not sent again.
     pub(super) retry_until: Nanos,
     pub(super) task_type: TaskType,
@@ -192,6 +194,7 @@ mod tests {
             tag: 0,
             payload: Payload::EMPTY,
             deadline: Nanos(0),
+            first_sent: Nanos(0),
             retry_until: Nanos(0),
             task_type: TaskType(0),
             attempts: 0,

@@ -154,6 +154,8 @@ pub enum UnknownWhy {
     Deadline,
     /// It ran, but the worker no longer keeps the reply.
     ReplyGone,
+    /// A try of it reached a worker so late that it may have run there and been forgotten; it was not run.
+    TooOld,
 }
 
 /// What the driver is to do, in order.

@@ -56,7 +56,7 @@ impl Worker {
             work.counts.duplicates += 1;
             return false;
         }
-        if work.repeat(dispatch, sender, out) {
+        if work.repeat(dispatch, sender, out) || work.too_old(received, settings, dispatch, sender, out) {
             return false;
         }
         if late && !has_room_for_late(work, settings) {

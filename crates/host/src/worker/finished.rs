@@ -42,6 +42,8 @@ pub(super) struct Finished {
     tickets: HashTable<u32>,
     /// The ticket of the oldest task; a ticket wraps.
     first: u32,
+    /// When the newest of the tasks that were dropped had ended.
+    forgotten: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,11 @@ impl Finished {
     /// How many replies are kept.
     pub(super) fn replies(&self) -> usize {
         self.replies.len()
+    }
+
+    /// Whether no task that ended at this time or later was dropped.
+    pub(super) fn knows_all_since(&self, time: Nanos) -> bool {
+        self.forgotten.is_none_or(|newest| newest < time)
     }
 
     /// What to answer to a repeat of this task, if it has ended.
@@ -99,7 +106,7 @@ impl Finished {
             }
             self.drop_oldest_task();
             if self.tasks.is_empty() {
-                *self = Self::default();
+                *self = Self { forgotten: self.forgotten, ..Self::default() };
             }
         }
     }
@@ -129,6 +136,7 @@ impl Finished {
         if let Ok(entry) = self.tickets.find_entry(spread(oldest.task), |found| *found == ticket) {
             entry.remove();
         }
+        self.forgotten = Some(oldest.at);
         self.tasks.pop_front();
         self.first = self.first.wrapping_add(1);
     }

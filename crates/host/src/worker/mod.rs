@@ -251,6 +251,7 @@ impl Worker {
             duplicates: counts.duplicates,
             repeated_tasks: counts.repeated_tasks,
             replies_gone: counts.replies_gone,
+            too_old: counts.too_old,
             late: counts.late,
             dropped: self.dropped,
             written_off: self.written_off,

@@ -21,8 +21,10 @@ pub struct WorkerSettings {
     pub probe_max_busy: Nanos,
     /// The time between PROBEs afterwards.
     pub probe_longest: Nanos,
-    /// How long a finished task's id is kept: its deadline, the longest wait and a packet's lifetime together.
+    /// How long a finished task's id is kept: long enough that a task is hardly ever older when it comes.
     pub retry_horizon: Nanos,
+    /// The longest that the packets which brought a task (SUBMIT and DISPATCH together) may have been on their way.
+    pub transit: Nanos,
     /// How many finished tasks are kept; no tokens are sent while that would be exceeded.
     pub finished_max: usize,
     /// How many tasks may be held; a late DISPATCH beyond it is dropped.
@@ -44,7 +46,8 @@ impl Default for WorkerSettings {
             probe_rtts: 3,
             probe_max_busy: Nanos::from_millis(10),
             probe_longest: Nanos::from_millis(100),
-            retry_horizon: Nanos::from_millis(6_000),
+            retry_horizon: Nanos::from_millis(7_020),
+            transit: Nanos::from_millis(2_000),
             finished_max: 1 << 20,
             held_max: 64,
             replies_max: 1 << 18,
@@ -128,6 +131,8 @@ pub struct WorkerStats {
     pub repeated_tasks: u64,
     /// Repeats of finished tasks whose reply was no longer kept.
     pub replies_gone: u64,
+    /// DISPATCHes of tasks so old that they may have been run and forgotten; they were not run.
+    pub too_old: u64,
     /// Written-off and older generations' DISPATCHes that came after all and were run.
     pub late: u64,
     /// DISPATCHes that could not be taken: no room for late ones, or not this worker's.

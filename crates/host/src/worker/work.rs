@@ -58,6 +58,7 @@ pub(super) struct Counts {
     pub(super) duplicates: u64,
     pub(super) repeated_tasks: u64,
     pub(super) replies_gone: u64,
+    pub(super) too_old: u64,
     pub(super) late: u64,
 }
 
@@ -102,6 +103,25 @@ impl Work {
             return false;
         }
         self.counts.repeated_tasks += 1;
+        true
+    }
+
+    /// Refuses a task that may have been finished here and forgotten since; says whether it did.
+    pub(super) fn too_old(
+        &mut self,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        sender: Sender,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let oldest = dispatch.age.span().map(|age| received - (age + settings.transit));
+        if self.finished.knows_all_since(oldest.unwrap_or_default()) {
+            return false;
+        }
+        self.counts.too_old += 1;
+        let old = Kept { status: ReplyStatus::Old, ..Kept::GONE };
+        out.push(reply(sender, dispatch.task, dispatch.task_type, Asker::of(dispatch), &old));
         true
     }
 

@@ -96,6 +96,9 @@ impl fmt::Display for Outcome {
             Self::Refused(RefusedWhy::NeverSent) => f.write_str("refused: never sent"),
             Self::Unknown(UnknownWhy::Deadline) => f.write_str("unknown: the deadline passed"),
             Self::Unknown(UnknownWhy::ReplyGone) => f.write_str("unknown: it ran, but its reply is gone"),
+            Self::Unknown(UnknownWhy::TooOld) => {
+                f.write_str("unknown: it came too late to tell whether it ran")
+            }
         }
     }
 }

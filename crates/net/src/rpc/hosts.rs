@@ -62,6 +62,7 @@ impl From<&WorkerGrant> for v1::WorkerGrant {
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
             retry_horizon_ns: grant.retry_horizon.0,
+            transit_ns: grant.transit.0,
             final_sent: grant.final_sent.map(|sent| sent.0),
         }
     }
@@ -82,6 +83,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             switch: endpoint("switch", &message.switch)?,
             final_sent: message.final_sent.map(Serial),
             retry_horizon: Nanos(message.retry_horizon_ns),
+            transit: Nanos(message.transit_ns),
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
         })

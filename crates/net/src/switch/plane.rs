@@ -73,7 +73,8 @@ impl Plane {
             match parse(datagram.bytes) {
                 Err(reason) => self.tally.malformed(reason),
                 Ok((packet, body)) if self.delays.is_none() => {
-                    self.arrive(now, datagram.from, packet, body, outbox);
+                    let late = now.since(datagram.received);
+                    self.arrive(now, late, datagram.from, packet, body, outbox);
                 }
                 Ok((packet, body)) => self.hold(datagram.received, datagram.from, packet, body),
             }
@@ -96,14 +97,23 @@ impl Plane {
         answer
     }
 
-    /// A packet's first pass.
+    /// A packet's first pass. It lay in the socket for `late`, which makes a task older.
     #[inline]
-    fn arrive(&mut self, now: Nanos, from: Endpoint, mut packet: Packet, body: &[u8], outbox: &mut Outbox) {
+    fn arrive(
+        &mut self,
+        now: Nanos,
+        late: Nanos,
+        from: Endpoint,
+        mut packet: Packet,
+        body: &[u8],
+        outbox: &mut Outbox,
+    ) {
         let mut long = None;
         let mut room = true;
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
+                submit.age = submit.age.plus(late);
                 if submit.payload.is_large() {
                     let cell = self.slab.reserve();
                     room = cell.is_some();
@@ -235,7 +245,7 @@ impl Plane {
                 Held::Arrival { from, packet } => {
                     // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
                     let body = self.held.take_bytes(due.cell);
-                    self.arrive(due.at, from, packet, &body, outbox);
+                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
                     self.held.put_bytes(due.cell, body);
                 }
             }

@@ -204,6 +204,7 @@ impl<S: Service> Engine<S> {
         }
         self.said.granted(&self.hello.name, grant);
         self.settings.retry_horizon = grant.retry_horizon;
+        self.settings.transit = grant.transit;
         self.machine.grant(self.clock.now(), &self.settings, host_grant(grant), &mut self.actions);
         self.perform();
     }

@@ -9,17 +9,18 @@ use sluice_wire::{Nanos, TaskType};
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
-use super::scenario::{LEASE, OUTAGE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
+use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
 /// How long workers keep what they finished: the longest that a task is tried + longest wait + packet lifetime.
-/// A queue that stands still is such a wait.
 pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
-    scenario.retry_for + MAX_WAIT + PACKET_LIFETIME + OUTAGE
+    scenario.retry_for + MAX_WAIT + TRANSIT
 }
+/// The longest that the two packets which bring a task are on their way.
+pub(super) const TRANSIT: Nanos = Nanos(2 * PACKET_LIFETIME.0);
 
 /// What a call takes beyond a packet's way.
 const CALL_WAY: Nanos = Nanos::from_micros(20);
@@ -88,7 +89,7 @@ fn plan(scenario: &Scenario) -> Plan {
         gather_for: LEASE,
         retry_after: Nanos::from_micros(100),
         retry_for: scenario.retry_for,
-        packet_lifetime: PACKET_LIFETIME + OUTAGE,
+        packet_lifetime: PACKET_LIFETIME,
         counters_start: START,
         ..Plan::new(SwitchNode::AT, (0..scenario.slices).map(slice).collect())
     }

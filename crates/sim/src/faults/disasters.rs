@@ -15,15 +15,13 @@ impl Rack<'_> {
                 self.workers[worker].stop();
                 self.after(back_after, Event::WorkerBack(worker));
             }
-            Disaster::WorkerStall { worker, lasts } => {
-                let node = &mut self.workers[worker];
-                node.stalled_until = node.stalled_until.max(self.now + lasts);
-            }
+            Disaster::WorkerStall { worker, lasts } => self.stall(worker, lasts),
+            Disaster::Outage { lasts } => (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts)),
             Disaster::WorkerFreeze { worker, lasts } => {
                 let until = self.now + lasts;
-                let node = &mut self.workers[worker];
-                node.stalled_until = node.stalled_until.max(until);
-                node.dealings.frozen_until = node.dealings.frozen_until.max(until);
+                self.stall(worker, lasts);
+                let dealings = &mut self.workers[worker].dealings;
+                dealings.frozen_until = dealings.frozen_until.max(until);
             }
             Disaster::ClientFreeze { client, lasts } => {
                 let dealings = &mut self.clients[client].dealings;
@@ -101,6 +99,11 @@ impl Rack<'_> {
         if self.now < super::scenario::SETTLED - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
         }
+    }
+
+    fn stall(&mut self, worker: usize, lasts: Nanos) {
+        let node = &mut self.workers[worker];
+        node.stalled_until = node.stalled_until.max(self.now + lasts);
     }
 
     fn cut(&mut self, host: Host, lasts: Nanos) {

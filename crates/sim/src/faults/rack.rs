@@ -25,16 +25,48 @@ pub(super) enum Host {
 /// Something that is to happen.
 #[derive(Debug)]
 pub(super) enum Event {
-    Packet { from: Endpoint, to: Endpoint, packet: Packet },
-    Round { switch: u32, packet: Packet, round: u8, arrived: Nanos },
-    Op { brain: u32, switch: u32, op: TableOp },
-    OpDone { brain: u32, answer: TableAnswer },
+    Packet {
+        from: Endpoint,
+        to: Endpoint,
+        packet: Packet,
+    },
+    /// A packet that a worker received and had no time to look at.
+    Unread {
+        worker: usize,
+        life: Life,
+        received: Nanos,
+        packet: Packet,
+    },
+    Round {
+        switch: u32,
+        packet: Packet,
+        round: u8,
+        arrived: Nanos,
+    },
+    Op {
+        brain: u32,
+        switch: u32,
+        op: TableOp,
+    },
+    OpDone {
+        brain: u32,
+        answer: TableAnswer,
+    },
     Call(sluice_control::Event),
-    CallAnswered { call: CallId, answer: Answer },
+    CallAnswered {
+        call: CallId,
+        answer: Answer,
+    },
     BrainWakes(u32),
     Wake(Host),
     Renew(Host, Life),
-    Finish { worker: usize, life: Life, slot: u64, task: TaskId, started: Nanos },
+    Finish {
+        worker: usize,
+        life: Life,
+        slot: u64,
+        task: TaskId,
+        started: Nanos,
+    },
     Submit(usize),
     Disaster(Disaster),
     FaultsEnd,
@@ -156,6 +188,9 @@ impl<'t> Rack<'t> {
     fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
+            Event::Unread { worker, life, received, packet } if self.workers[worker].life == life => {
+                self.at_worker(worker, received, packet)?;
+            }
             Event::Round { switch, packet, round, arrived } => self.round(switch, packet, round, arrived)?,
             Event::Op { brain, switch, op } => self.table_op(brain, switch, op)?,
             Event::OpDone { brain, answer } => self.table_answered(brain, answer),
@@ -176,7 +211,7 @@ impl<'t> Rack<'t> {
             Event::LinkBack => self.connect_brain(),
             Event::Inspect => self.inspect()?,
             Event::Rest => self.inspect_at_rest()?,
-            Event::Close => {}
+            Event::Unread { .. } | Event::Close => {}
         }
         Ok(())
     }
@@ -185,7 +220,7 @@ impl<'t> Rack<'t> {
         match to.port {
             SwitchNode::PORT => self.at_switch(from, packet)?,
             _ => match self.host_at(to) {
-                Some(Host::Worker(worker)) => self.at_worker(worker, from, packet)?,
+                Some(Host::Worker(worker)) => self.at_worker(worker, self.now, packet)?,
                 Some(Host::Client(client)) => self.at_client(client, from, packet)?,
                 None => {}
             },

@@ -19,8 +19,6 @@ pub(super) const END: Nanos = Nanos::from_millis(110);
 pub(super) const DEADLINE: Nanos = Nanos::from_millis(40);
 /// The longest that the network holds a packet.
 pub(super) const PACKET_LIFETIME: Nanos = Nanos::from_millis(2);
-/// The longest that a queue stands still because all of its workers do.
-pub(super) const OUTAGE: Nanos = Nanos::from_millis(16);
 /// How long a registration lives.
 pub(super) const LEASE: Nanos = Nanos::from_millis(4);
 /// How often it is renewed.
@@ -35,6 +33,8 @@ pub(super) enum Disaster {
     WorkerCrash { worker: usize, back_after: Nanos },
     /// The thread that serves stands still, and then goes on as if nothing had been; the lease is renewed.
     WorkerStall { worker: usize, lasts: Nanos },
+    /// All workers' serving threads stand still together, and so do the queues.
+    Outage { lasts: Nanos },
     /// The process stands still with all its threads: also the one that renews its lease.
     WorkerFreeze { worker: usize, lasts: Nanos },
     /// Nothing comes to the process or from it for a while; it goes on.
@@ -114,7 +114,7 @@ impl Scenario {
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
             replay_cells: dice.pick(&[4, 64]) as u32,
             no_retry: dice.pick(&[0, 0, 100]),
-            retry_for: if dice.chance(100) { Nanos::from_millis(8) } else { DEADLINE },
+            retry_for: if dice.chance(100) { Nanos::from_millis(dice.pick(&[3, 8])) } else { DEADLINE },
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[64, 64, 3]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
@@ -159,7 +159,7 @@ impl Scenario {
         let worker = dice.below(self.workers as u64) as usize;
         let client = dice.below(self.clients as u64) as usize;
         let task_type = dice.below(self.slices as u64) as u16;
-        match dice.below(16) {
+        match dice.below(17) {
             0 => Disaster::WorkerCrash { worker, back_after: short },
             1 => Disaster::WorkerStall { worker, lasts: long },
             7 => Disaster::WorkerCut { worker, lasts: long },
@@ -175,6 +175,7 @@ impl Scenario {
             12 => Disaster::TypeMove { task_type, slice: (usize::from(task_type) + 1) % self.slices },
             13 => Disaster::ControllerStall { lasts: long },
             14 => Disaster::ControllerCut { lasts: long },
+            15 => Disaster::Outage { lasts: long.times(2) },
             _ => Disaster::ControllerRestart { down_for: short },
         }
     }

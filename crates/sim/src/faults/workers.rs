@@ -4,7 +4,7 @@ use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
-use super::controller::retry_horizon;
+use super::controller::{TRANSIT, retry_horizon};
 use super::dealings::Dealings;
 use super::hosts::endpoint;
 use super::oracle::{Life, answer, fails};
@@ -79,6 +79,7 @@ fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         probe_longest: PROBE_LONGEST,
         probe_max_busy: Nanos::from_millis(1),
         retry_horizon: retry_horizon(scenario),
+        transit: TRANSIT,
         held_max: scenario.held_max,
         replies_max: scenario.replies_max,
         ..WorkerSettings::default()
@@ -104,12 +105,12 @@ impl Rack<'_> {
     pub(super) fn at_worker(
         &mut self,
         worker: usize,
-        from: Endpoint,
+        received: Nanos,
         mut packet: Packet,
     ) -> Result<(), String> {
         let node = &mut self.workers[worker];
         if self.now < node.stalled_until {
-            let event = Event::Packet { from, to: node.at, packet };
+            let event = Event::Unread { worker, life: node.life, received, packet };
             self.agenda.add(node.stalled_until, event);
             return Ok(());
         }
@@ -118,7 +119,7 @@ impl Rack<'_> {
             dispatch.payload = node.tasks.keep(dispatch.payload);
         }
         self.on_worker(worker, |machine, now, settings, out| {
-            machine.packet(now, now, settings, &packet, out);
+            machine.packet(now, received, settings, &packet, out);
         })?;
         let node = &mut self.workers[worker];
         if let Packet::Dispatch(dispatch) = packet
@@ -191,7 +192,7 @@ impl Rack<'_> {
         match action {
             worker::Action::ToSwitch(packet) => self.send(at, SwitchNode::AT, packet),
             worker::Action::Reply { to, mut packet } => {
-                if packet.status != ReplyStatus::Gone {
+                if !matches!(packet.status, ReplyStatus::Gone | ReplyStatus::Old) {
                     packet.payload = self.workers[worker].replies.find(packet.payload.handle)?;
                 }
                 self.send(at, to, Packet::Reply(packet));

@@ -91,7 +91,7 @@ impl Rain {
         }
         let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
         let task = self.memory.tasks.read(pass, cell(slice, ticket, self.config.tasks_per_slice));
-        let queued = Queued { wait_ns: task.waited_ns(now), occupancy: balance.unsigned_abs() - 1 };
+        let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.dispatch(pass, &task.submit(), granted, worker_at, queued)
     }
 
@@ -168,7 +168,7 @@ impl Rain {
             return Verdict::Again { packet: Packet::Submit(*submit), round: round + 1, arrived };
         };
         let granted = Granted { worker: token.worker, generation: token.generation, seen: None };
-        let queued = Queued { wait_ns: now.since(arrived).saturated(), occupancy: 0 };
+        let queued = Queued { wait: now.since(arrived), occupancy: 0 };
         self.dispatch(pass, submit, granted, at, queued)
     }
 
@@ -277,8 +277,9 @@ impl Rain {
             task_type: submit.task_type,
             priority: submit.priority,
             constraints: submit.constraints,
-            wait_ns: queued.wait_ns,
+            wait_ns: queued.wait.saturated(),
             occupancy: queued.occupancy,
+            age: submit.age.plus(queued.wait),
             payload: Payload { len, inline, handle },
         });
         Verdict::Send { to, packet }
@@ -386,7 +387,7 @@ struct Granted {
 /// In-band telemetry: what the queue was like for the task.
 #[derive(Clone, Copy)]
 struct Queued {
-    wait_ns: u32,
+    wait: Nanos,
     occupancy: u32,
 }
 

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
 use sluice_wire::{
-    Attempt, ClientId, Generation, Handle, Incarnation, Nanos, Payload, Serial, SliceId, Submit, TaskId,
+    Age, Attempt, ClientId, Generation, Handle, Incarnation, Nanos, Payload, Serial, SliceId, Submit, TaskId,
     TaskType, WorkerId,
 };
 
@@ -72,11 +72,11 @@ const TASK_COLUMNS: [Column; 14] = [
     Column { name: "payload 2", stage: 6, bits: 8 },
     Column { name: "type, length", stage: 6, bits: 32 },
     Column { name: "payload 3", stage: 7, bits: 8 },
-    Column { name: "arrived", stage: 7, bits: 32 },
-    Column { name: "priority, constraints", stage: 7, bits: 16 },
+    Column { name: "arrived, age", stage: 7, bits: 64 },
     Column { name: "payload 4", stage: 8, bits: 8 },
     Column { name: "sequence", stage: 8, bits: 32 },
     Column { name: "payload 5", stage: 9, bits: 8 },
+    Column { name: "priority, constraints", stage: 9, bits: 16 },
     Column { name: "payload 6", stage: 10, bits: 8 },
     Column { name: "payload 7", stage: 11, bits: 8 },
 ];
@@ -118,7 +118,7 @@ pub(super) struct ParkedToken {
 pub(super) struct WaitingTask {
     incarnation: Incarnation,
     sequence: Serial,
-    arrived: Tick,
+    times: Times,
     client: ClientId,
     attempt: Attempt,
     task_type: TaskType,
@@ -142,7 +142,7 @@ impl WaitingTask {
         Self {
             incarnation: submit.task.incarnation,
             sequence: submit.task.sequence,
-            arrived: Tick::of(arrived),
+            times: Times::of(arrived, submit.age),
             client: submit.client,
             attempt: submit.attempt,
             task_type: submit.task_type,
@@ -164,31 +164,46 @@ impl WaitingTask {
             task_type: self.task_type,
             priority: self.priority,
             constraints: self.constraints,
+            age: self.times.age(),
             payload: Payload { len: self.len, inline: self.inline, handle: self.handle },
             ..Submit::default()
         }
     }
 
-    /// How long it has waited, ns, saturating.
+    /// How long it has waited.
     #[inline]
-    pub(super) const fn waited_ns(&self, now: Nanos) -> u32 {
-        self.arrived.until(now)
+    pub(super) const fn waited(&self, now: Nanos) -> Nanos {
+        self.times.since_arrival(now)
     }
 }
 
-/// A time in 32 bits, in units of 16 ns: it wraps after 68 s, far beyond any deadline.
+/// When a task arrived and how old it was then, in one word: 40 bits of 16 ns, which wrap after 4.9 h, and 24 bits of
+/// an [`Age`], which saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
 #[derive(Clone, Copy, Debug)]
-struct Tick(u32);
+struct Times(u64);
 
-impl Tick {
-    const SHIFT: u32 = 4;
+impl Times {
+    const TICK_SHIFT: u32 = 4;
+    const AGE_BITS: u32 = 24;
+    const AGE_MAX: u32 = (1 << Self::AGE_BITS) - 1;
 
-    const fn of(time: Nanos) -> Self {
-        Self((time.0 >> Self::SHIFT) as u32)
+    #[inline]
+    const fn of(arrived: Nanos, age: Age) -> Self {
+        let age = if age.0 > Self::AGE_MAX { Self::AGE_MAX } else { age.0 };
+        Self((arrived.0 >> Self::TICK_SHIFT) << Self::AGE_BITS | age as u64)
     }
 
-    const fn until(self, now: Nanos) -> u32 {
-        Nanos((Self::of(now).0.wrapping_sub(self.0) as u64) << Self::SHIFT).saturated()
+    #[inline]
+    const fn age(self) -> Age {
+        let age = self.0 as u32 & Self::AGE_MAX;
+        if age == Self::AGE_MAX { Age::MAX } else { Age(age) }
+    }
+
+    #[inline]
+    const fn since_arrival(self, now: Nanos) -> Nanos {
+        let ticks =
+            Self::of(now, Age(0)).0.wrapping_sub(self.0 - self.0 % (1 << Self::AGE_BITS)) >> Self::AGE_BITS;
+        Nanos(ticks << Self::TICK_SHIFT)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packets made of arbitrary numbers.
 
 use sluice_wire::{
-    Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
+    Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
     Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Probe, Reject, RejectReason, Reply,
     ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId,
 };
@@ -78,6 +78,7 @@ fn submit(payload: Payload, n: &mut Numbers<'_>) -> Submit {
         task_type: TaskType(n.u16()),
         priority: n.u8(),
         constraints: n.u8(),
+        age: Age(n.u32()),
         payload,
     }
 }
@@ -98,6 +99,7 @@ fn dispatch(payload: Payload, n: &mut Numbers<'_>) -> Dispatch {
         constraints: n.u8(),
         wait_ns: n.u32(),
         occupancy: n.u32(),
+        age: Age(n.u32()),
         payload,
     }
 }
@@ -110,7 +112,8 @@ fn reply(payload: Payload, n: &mut Numbers<'_>) -> Reply {
         task: n.task(),
         attempt: Attempt(n.u16()),
         task_type: TaskType(n.u16()),
-        status: [ReplyStatus::Done, ReplyStatus::Failed, ReplyStatus::Gone][usize::from(n.u8()) % 3],
+        status: [ReplyStatus::Done, ReplyStatus::Failed, ReplyStatus::Gone, ReplyStatus::Old]
+            [usize::from(n.u8()) % 4],
         switch_wait_ns: n.u32(),
         worker_wait_ns: n.u32(),
         service_ns: n.u32(),
