@@ -2,14 +2,24 @@
 //!
 //! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and restarts and
 //! holds it to the protocol's promises. [`workload`] says what a rack is asked to do, [`stats`] turns what runs measure
-//! into numbers with intervals, and [`study`] holds many points of many policies against each other.
+//! into numbers with intervals, and [`study`] holds many points of many policies against each other. A
+//! [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
 #![forbid(unsafe_code)]
 
 mod agenda;
 mod dice;
+mod error;
 pub mod faults;
+pub mod ideal;
+mod jobs;
+pub mod point;
+pub mod policy;
+mod rack;
 pub mod stats;
 pub mod study;
+pub mod testbed;
 pub mod workload;
 
 pub use dice::{Dice, EXPONENTIAL_MAX};
+pub use error::SimError;
+pub use jobs::run_jobs;

@@ -14,7 +14,7 @@ mod plan;
 mod profile;
 mod requests;
 mod service;
-mod text;
+pub(crate) mod text;
 mod trace;
 
 use std::fmt;

@@ -15,7 +15,7 @@ const UNITS: [(&str, u64); 6] = [
 const DIGITS_MAX: usize = 18;
 
 /// Reads `10us`, `500ns` or `1.5ms`.
-pub(super) fn span(text: &str) -> Result<Nanos, String> {
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("`{text}` is not a span: write a number and a unit, such as 10us, 500ns or 1.5ms");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
     let (number, unit) = text.split_at(digits);
@@ -30,7 +30,7 @@ pub(super) fn micros(text: &str) -> Result<Nanos, String> {
 }
 
 /// Writes a span as [`span`] reads it.
-pub(super) fn show_span(span: Nanos) -> String {
+pub(crate) fn show_span(span: Nanos) -> String {
     let (unit, scale) = match span.0 {
         0..1_000 => ("ns", 1),
         1_000..1_000_000 => ("us", 1_000),
@@ -112,7 +112,7 @@ pub(super) fn add_up(shares: impl Iterator<Item = f64>, of_what: &str) -> Result
 }
 
 /// ``unknown WHAT `NAME` `` with the nearest known one, and all of them.
-pub(super) fn unknown<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+pub(crate) fn unknown<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let distances =
         known.iter().map(|other| (strsim::damerau_levenshtein(&name.to_lowercase(), other), other));

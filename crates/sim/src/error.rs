@@ -1,0 +1,35 @@
+//! What can be wrong with a simulation, each with what helps.
+
+use thiserror::Error;
+
+use crate::workload::WorkloadError;
+
+/// Why a point cannot be simulated.
+#[derive(Debug, Error)]
+pub enum SimError {
+    /// A testbed that does not parse or cannot be: correct what is named.
+    #[error("testbed{place}: {why}")]
+    Testbed {
+        /// The line, if that is known.
+        place: String,
+        /// What is wrong, and what to write.
+        why: String,
+    },
+    /// No policy is called so, or its settings are wrong: take one of those that are named.
+    #[error("policy `{text}`: {why}")]
+    Policy {
+        /// What was given.
+        text: String,
+        /// What is wrong, and what to write.
+        why: String,
+    },
+    /// Settings that make no sense together: change what is named.
+    #[error("{0}")]
+    Point(String),
+    /// The workload is wrong: correct it.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// It was asked to stop.
+    #[error("stopped before the end")]
+    Stopped,
+}

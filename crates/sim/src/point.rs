@@ -1,0 +1,177 @@
+//! One policy on one rack under one load: what a curve consists of.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::error::SimError;
+use crate::ideal::Ideal;
+use crate::policy::Policy;
+use crate::rack;
+use crate::stats::{Counts, Gauges, Measured, Observer, Recorder, Recording, Warmup};
+use crate::testbed::Testbed;
+use crate::workload::{Class, Requests, Workload};
+
+/// A point of a load-latency curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Who decides.
+    pub policy: Policy,
+    /// Where.
+    pub testbed: Testbed,
+    /// What is to be done.
+    pub workload: Workload,
+    /// Tasks per second.
+    pub rate_per_s: f64,
+    /// Measured tasks, each replication.
+    pub tasks: u64,
+    /// What is left out before them.
+    pub warmup: Warmup,
+    /// One seed gives one result.
+    pub seed: u64,
+    /// Whether a load that cannot be kept up is meant.
+    pub transient: bool,
+    /// Which classes have workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice); without,
+    /// all workers serve all classes.
+    pub slices: Option<Vec<(String, u32)>>,
+}
+
+impl Point {
+    /// Whether this can be simulated; an error is one line that says what to change.
+    pub fn check(&self) -> Result<(), SimError> {
+        self.testbed.check()?;
+        match self.complaint() {
+            Some(why) => Err(SimError::Point(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// The rate at which every worker would serve all the time, were tasks at hand at once: workers over the mean
+    /// service. Loads are shares of it. With slices it is the rate that fills the first of them.
+    pub fn capacity_per_s(&self) -> f64 {
+        self.rate_where_a_slice_fills(|class| class.service.mean_ns())
+    }
+
+    /// The rate that this policy cannot exceed on this testbed, from the mean time that a worker spends on a task:
+    ///
+    /// - pushed tasks: receive + service + reply;
+    /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to the next
+    ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
+    /// - references have no limits beside the service.
+    ///
+    /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
+    pub fn limit_per_s(&self) -> f64 {
+        let (cpu, refill) = self.policy.worker_times(&self.testbed);
+        let quota = f64::from(self.policy.quota().max(1));
+        let fetch = if self.policy.fetches_large() { self.testbed.fetch().0 as f64 } else { 0.0 };
+        self.rate_where_a_slice_fills(|class| {
+            let service = class.service.mean_ns() + class.large * fetch;
+            (service + cpu).max((service + refill) / quota)
+        })
+    }
+
+    /// One replication: the same number gives the same bytes. Setting `stop` ends it early, without a result.
+    pub fn replicate(&self, replication: u32, stop: &AtomicBool) -> Result<Measured, SimError> {
+        self.check()?;
+        let recorder = Recorder::new(self.recording());
+        if let Policy::Reference(reference) = self.policy {
+            let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
+            let ideal = Ideal { reference, workers, distance };
+            let measured = ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
+            return measured.ok_or(SimError::Stopped);
+        }
+        let (recorder, counts, gauges) = rack::replicate(self, replication, recorder, stop)?;
+        Ok(recorder.finish(counts, gauges))
+    }
+
+    /// The tasks of a replication, the same for every policy.
+    pub fn requests(&self, replication: u32) -> Requests {
+        Requests::new(&self.workload, self.rate_per_s, self.seed, replication)
+    }
+
+    /// One replication of a switch's program that is watched task by task, until the observer has seen enough or no
+    /// request is left.
+    pub fn observe<O: Observer>(
+        &self,
+        replication: u32,
+        observer: O,
+        stop: &AtomicBool,
+    ) -> Result<(O, Counts, Gauges), SimError> {
+        self.check()?;
+        rack::replicate(self, replication, observer, stop)
+    }
+
+    /// What is to be recorded.
+    fn recording(&self) -> Recording {
+        let mean_services_ns = self.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
+        Recording { mean_services_ns, tasks: self.tasks, warmup: self.warmup, batches: 0 }
+    }
+
+    /// Which slice a class goes to.
+    pub(crate) fn slice_of(&self, class: &Class) -> usize {
+        let slices = self.slices.iter().flatten();
+        let mut names = slices.map(|(names, _)| names.split('+').any(|name| name == class.name));
+        names.position(|is_named| is_named).unwrap_or(0)
+    }
+
+    /// The workers of each slice.
+    pub(crate) fn workers_by_slice(&self) -> Vec<u32> {
+        match &self.slices {
+            Some(slices) => slices.iter().map(|(_, workers)| *workers).collect(),
+            None => vec![self.testbed.workers],
+        }
+    }
+
+    fn rate_where_a_slice_fills(&self, time_ns: impl Fn(&Class) -> f64) -> f64 {
+        let mut work_ns = vec![0.0; self.workers_by_slice().len()];
+        for class in &self.workload.classes {
+            work_ns[self.slice_of(class)] += class.share * time_ns(class);
+        }
+        let fills = |(workers, work_ns): (&u32, &f64)| f64::from(*workers) * 1e9 / work_ns;
+        self.workers_by_slice().iter().zip(&work_ns).map(fills).fold(f64::INFINITY, f64::min)
+    }
+
+    fn complaint(&self) -> Option<String> {
+        if self.tasks == 0 {
+            return Some("no task is to be measured: ask for one at least".to_owned());
+        }
+        self.bad_slices().or_else(|| self.bad_rate())
+    }
+
+    fn bad_rate(&self) -> Option<String> {
+        let rate = self.rate_per_s;
+        if !(rate.is_finite() && rate > 0.0) {
+            return Some(format!("a rate of {rate} tasks per second makes no sense: give one above 0"));
+        }
+        if self.transient {
+            return None;
+        }
+        let mean_busy = rate * self.workload.mean_service_ns() / 1e9;
+        let peak = if self.workload.is_steady() { 1.0 } else { self.workload.busy_workers(rate) / mean_busy };
+        let load = rate * peak / self.capacity_per_s();
+        (load >= 1.0).then(|| {
+            format!(
+                "{rate:.0} tasks per second are {:.1} % of what all workers can serve ({:.0}): there is no steady state; \
+                 ask for less, or for a transient run",
+                load * 100.0,
+                self.capacity_per_s() / peak
+            )
+        })
+    }
+
+    fn bad_slices(&self) -> Option<String> {
+        let slices = self.slices.as_ref()?;
+        let known: Vec<&str> = self.workload.classes.iter().map(|class| class.name.as_str()).collect();
+        let named = || slices.iter().flat_map(|(names, _)| names.split('+'));
+        if let Some(unknown) = named().find(|name| !known.contains(name)) {
+            return Some(crate::workload::text::unknown("class", unknown, known));
+        }
+        if let Some(missing) = known.iter().find(|class| named().filter(|name| name == *class).count() != 1) {
+            return Some(format!("class `{missing}` must have exactly one slice: name it in one"));
+        }
+        if let Some((names, _)) = slices.iter().find(|(_, workers)| *workers == 0) {
+            return Some(format!("the slice of `{names}` has no workers: give it one at least"));
+        }
+        let (of_slices, all) = (self.workers_by_slice().iter().sum::<u32>(), self.testbed.workers);
+        (of_slices != all)
+            .then(|| format!("the slices have {of_slices} workers, the testbed {all}: make them the same"))
+    }
+}

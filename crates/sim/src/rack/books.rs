@@ -1,0 +1,86 @@
+//! Where every task is: kept in test builds only, and checked at every event.
+//!
+//! Without faults, each task is in exactly one place. With faults a task may be under way in several copies or none:
+//! then only what the clients know is held together.
+
+/// Where a task may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Held back at its client.
+    Backlog,
+    ToSwitch,
+    /// Waiting there, or going round.
+    InSwitch,
+    ToWorker,
+    /// In its queue, or being received.
+    AtWorker,
+    Running,
+    ToClient,
+    Done,
+    Refused,
+    Unknown,
+    /// Given up by a client whose backlog is full.
+    PushedBack,
+    /// Dropped by the switch.
+    Lost,
+}
+
+const PLACES: usize = Place::Lost as usize + 1;
+
+/// How many tasks are in each place.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    at: [u64; PLACES],
+    offered: u64,
+    has_copies: bool,
+}
+
+impl Books {
+    /// No task yet; whether one can be in several places.
+    pub(super) fn new(has_copies: bool) -> Self {
+        Self { has_copies, ..Self::default() }
+    }
+
+    /// A request is due.
+    #[inline]
+    pub(super) fn offered(&mut self) {
+        if cfg!(debug_assertions) {
+            self.offered += 1;
+            self.at[Place::Backlog as usize] += 1;
+        }
+    }
+
+    /// A task goes from one place to the next.
+    #[inline]
+    pub(super) fn moves(&mut self, from: Place, to: Place) {
+        if cfg!(debug_assertions) && !self.has_copies {
+            let left = self.at[from as usize].checked_sub(1);
+            assert!(left.is_some(), "no task is {from:?}, to go {to:?}: {self:?}");
+            self.at[from as usize] = left.unwrap_or_default();
+            self.at[to as usize] += 1;
+        }
+    }
+
+    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what the clients
+    /// say, `held_back` the length of their backlogs.
+    #[inline]
+    pub(super) fn check(&self, outstanding: u64, held_back: u64) {
+        if !cfg!(debug_assertions) || self.has_copies {
+            return;
+        }
+        let sum = |places: &[Place]| places.iter().map(|place| self.at[*place as usize]).sum::<u64>();
+        let under_way = sum(&[
+            Place::ToSwitch,
+            Place::InSwitch,
+            Place::ToWorker,
+            Place::AtWorker,
+            Place::Running,
+            Place::ToClient,
+            Place::Lost,
+        ]);
+        let ended = sum(&[Place::Done, Place::Refused, Place::Unknown, Place::PushedBack]);
+        assert_eq!(held_back, self.at[Place::Backlog as usize], "held back: {self:?}");
+        assert_eq!(outstanding, under_way, "under way: {self:?}");
+        assert_eq!(self.offered, held_back + under_way + ended, "tasks in and out: {self:?}");
+    }
+}

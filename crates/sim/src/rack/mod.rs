@@ -1,0 +1,197 @@
+//! One rack, packet by packet: the switch's program, the workers' and the clients' state machines as they run on the
+//! wire, joined by a network in virtual time.
+//!
+//! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at a worker's
+//! core. Packets are header fields and never become bytes. What is left out: the controller (everyone is registered
+//! when the run begins; the fault runs are about it), congestion on links, the time that a client takes.
+
+mod books;
+mod clients;
+mod fates;
+mod lane;
+mod links;
+mod meter;
+mod setup;
+mod stalls;
+mod switch;
+mod workers;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sluice_wire::{Nanos, Packet};
+
+use crate::error::SimError;
+use crate::point::Point;
+use crate::stats::{Counts, Gauges, Observer};
+use crate::testbed::Testbed;
+use crate::workload::{Request, Requests};
+use books::Books;
+use clients::Clients;
+use fates::Fates;
+use links::{Due, Links, Source};
+use meter::Meter;
+use setup::Plan;
+use stalls::Cores;
+use switch::SwitchNode;
+use workers::Workers;
+
+type Switch = sluice_switch::rain::Rain;
+
+/// Events between two looks at whether the run is to stop.
+const EVENTS_A_LOOK: u32 = 1 << 14;
+
+/// Runs one replication of a point whose policy is a switch program, until `observer` has seen enough or no request is
+/// left. Returns the observer, and what was counted and averaged beside.
+pub(crate) fn replicate<O: Observer>(
+    point: &Point,
+    replication: u32,
+    observer: O,
+    stop: &AtomicBool,
+) -> Result<(O, Counts, Gauges), SimError> {
+    let mut rack = Rack::new(point, replication, observer);
+    while !rack.run(EVENTS_A_LOOK) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(SimError::Stopped);
+        }
+    }
+    Ok(rack.meter.finish(rack.now))
+}
+
+/// One run.
+struct Rack<'p, O> {
+    now: Nanos,
+    testbed: &'p Testbed,
+    plan: Plan,
+    links: Links,
+    requests: Requests,
+    next: Option<Request>,
+    switch: SwitchNode,
+    workers: Workers,
+    clients: Clients,
+    meter: Meter<O>,
+    books: Books,
+}
+
+impl<'p, O: Observer> Rack<'p, O> {
+    fn new(point: &'p Point, replication: u32, observer: O) -> Self {
+        let (testbed, seed) = (&point.testbed, point.seed);
+        let plan = Plan::new(point, replication);
+        let mut program = Switch::new(plan.config());
+        plan.set_up(&mut program);
+        let client_settings = setup::client_settings(testbed);
+        let has_faults = testbed.has_faults();
+        let machines = plan.clients(&client_settings);
+        let mut rack = Self {
+            now: Nanos(0),
+            testbed,
+            links: Links::new(Fates::new(&testbed.faults, seed, replication)),
+            requests: point.requests(replication),
+            next: None,
+            switch: SwitchNode::new(program, testbed.switch),
+            workers: Workers::new(
+                testbed,
+                setup::worker_settings(testbed),
+                Cores::new(testbed, seed, replication),
+                if point.policy.fetches_large() { testbed.fetch() } else { Nanos(0) },
+                has_faults,
+            ),
+            clients: Clients::new(machines, plan.slices(), client_settings, has_faults),
+            meter: Meter::new(observer, testbed.workers),
+            books: Books::new(has_faults),
+            plan,
+        };
+        rack.begin();
+        rack
+    }
+
+    fn begin(&mut self) {
+        (0..self.testbed.workers).for_each(|worker| self.start_worker(worker));
+        self.draw_request();
+    }
+
+    /// Lets so many events happen; says whether the run is over.
+    fn run(&mut self, events: u32) -> bool {
+        for _ in 0..events {
+            let (source, at) = self.links.next();
+            if at == Nanos(u64::MAX) || self.meter.observer.is_complete() {
+                return true;
+            }
+            debug_assert!(at >= self.now, "time goes back");
+            self.now = at;
+            self.happen(source);
+            if cfg!(debug_assertions) {
+                self.books.check(self.clients.outstanding(), self.clients.held_back());
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn happen(&mut self, source: Source) {
+        match source {
+            Source::Request => self.request(),
+            Source::Rounds => {
+                if let Some(round) = self.links.take_round() {
+                    self.round(round);
+                }
+            }
+            Source::Agenda => self.due(),
+            Source::Submits | Source::Tokens | Source::Replies => {
+                if let Some(packet) = self.links.take(source) {
+                    self.at_switch(packet);
+                }
+            }
+            Source::Workers => {
+                if let Some(packet) = self.links.take(source) {
+                    self.at_worker(packet);
+                }
+            }
+            Source::Clients => {
+                if let Some(packet) = self.links.take(source) {
+                    self.at_client(packet);
+                }
+            }
+        }
+    }
+
+    fn due(&mut self) {
+        match self.links.take_due() {
+            Some(Due::Ends(worker)) => self.ends(worker),
+            Some(Due::WorkerTick(worker)) => self.tick_worker(worker),
+            Some(Due::ClientTick(client)) => self.tick_client(client),
+            Some(Due::Stray(link, stray)) => {
+                let packet = self.links.take_stray(stray);
+                match link {
+                    Source::Workers => self.at_worker(packet),
+                    Source::Clients => self.at_client(packet),
+                    _ => self.at_switch(packet),
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The request that is due is offered, and the next one drawn.
+    #[inline]
+    fn request(&mut self) {
+        let due = self.next;
+        self.draw_request();
+        if let Some(request) = due {
+            self.offer(request);
+        }
+    }
+
+    #[inline]
+    fn draw_request(&mut self) {
+        self.next = self.requests.next();
+        self.links.request_at(self.next.map_or(Nanos(u64::MAX), |request| request.at));
+    }
+
+    /// Puts a packet on a link, to arrive then.
+    #[inline]
+    fn send(&mut self, link: Source, at: Nanos, packet: Packet) {
+        self.meter.counts.packets += 1;
+        let copies = self.links.send(link, at, packet);
+        self.meter.counts.lost_packets += u64::from(copies == 0);
+    }
+}

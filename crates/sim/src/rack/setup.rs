@@ -1,0 +1,242 @@
+//! What a controller would have done before the run: tables, registrations, shares.
+
+use sluice_host::client::{Client, ClientGrant, ClientSettings};
+use sluice_host::worker::{Grant, WorkerSettings};
+use sluice_switch::rain::Config;
+use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::{
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+};
+
+use super::Switch;
+use crate::dice::Dice;
+use crate::point::Point;
+use crate::testbed::Testbed;
+
+const EPOCH: Epoch = Epoch(1);
+const KEY: Key = Key(1);
+const GENERATION: Generation = Generation(1);
+const START: Serial = Serial(0);
+/// Farther away than any run lasts, and far from overflow.
+const NEVER: Nanos = Nanos(1 << 60);
+/// What a REJECT advises.
+const RETRY_AFTER: Nanos = Nanos::from_micros(100);
+/// How much longer than a task may be tried again workers remember it: two of its packets may be under way so long.
+const TRANSIT: Nanos = Nanos::from_millis(2);
+/// Without faults nobody asks for an old task: what workers keep of them is small, and the same however long they run.
+const FORGETS_AFTER: Nanos = Nanos::from_millis(20);
+
+/// How the rack is laid out.
+#[derive(Debug)]
+pub(super) struct Plan {
+    slices: Vec<SlicePlan>,
+    /// Which slice each class of the workload goes to.
+    of_class: Vec<usize>,
+    types: Vec<(TaskType, SliceId)>,
+    queue: u32,
+    clients: u16,
+    /// Whether replies go through the program, and not only past it.
+    pub(super) program_sees_replies: bool,
+    retry_for: Nanos,
+    seed: u64,
+    replication: u32,
+}
+
+#[derive(Debug)]
+struct SlicePlan {
+    first_worker: u32,
+    workers: u32,
+    quota: u8,
+}
+
+impl SlicePlan {
+    /// Tasks that the clients may have outstanding here together: C + ΣN.
+    fn outstanding(&self, queue: u32) -> u32 {
+        queue + self.workers * u32::from(self.quota.max(1))
+    }
+}
+
+impl Plan {
+    pub(super) fn new(point: &Point, replication: u32) -> Self {
+        let Testbed { clients, queue, retries, .. } = point.testbed;
+        let quota = point.policy.quota();
+        let mut slices = Vec::new();
+        let mut first_worker = 0;
+        for workers in point.workers_by_slice() {
+            slices.push(SlicePlan { first_worker, workers, quota });
+            first_worker += workers;
+        }
+        let of_class: Vec<usize> = point.workload.classes.iter().map(|class| point.slice_of(class)).collect();
+        let classes = point.workload.classes.iter().zip(&of_class);
+        let types = classes.map(|(class, slice)| (class.task_type, SliceId(*slice as u16))).collect();
+        let program_sees_replies = point.policy.program_sees_replies();
+        let (seed, retry_for) = (point.seed, retries.deadline);
+        Self { slices, of_class, types, queue, clients, program_sees_replies, retry_for, seed, replication }
+    }
+
+    pub(super) fn slice_of(&self, class: u8) -> usize {
+        self.of_class[usize::from(class)]
+    }
+
+    pub(super) fn slices(&self) -> usize {
+        self.slices.len()
+    }
+
+    fn workers(&self) -> u32 {
+        self.slices.iter().map(|slice| slice.workers).sum()
+    }
+
+    /// How large the switch has to be.
+    pub(super) fn config(&self) -> Config {
+        let waiting = self.slices.iter().map(|slice| slice.outstanding(self.queue));
+        let types = self.types.iter().map(|(kind, _)| kind.0 + 1).max();
+        Config {
+            epoch: EPOCH,
+            workers: self.workers() as u16,
+            clients: self.clients,
+            slices: self.slices.len() as u16,
+            types: types.unwrap_or(1),
+            tasks_per_slice: waiting.max().unwrap_or(1).next_power_of_two(),
+            tokens_per_slice: (self.workers() * 8).next_power_of_two(),
+            replay_cells: self.replay_cells(),
+            counters_start: START,
+        }
+    }
+
+    /// A client leaves an eighth of its cells free.
+    fn replay_cells(&self) -> u32 {
+        let most: u32 = (0..self.slices.len()).map(|slice| self.share(slice)).sum();
+        (most + most / 7 + 1).next_power_of_two()
+    }
+
+    /// What each client may have outstanding in a slice.
+    fn share(&self, slice: usize) -> u32 {
+        self.slices[slice].outstanding(self.queue).div_ceil(self.clients.into())
+    }
+
+    /// Fills the switch's tables.
+    pub(super) fn set_up(&self, switch: &mut Switch) {
+        for op in self.table_ops() {
+            let answer = switch.table(op);
+            debug_assert_eq!(answer, TableAnswer::Done, "{op:?}");
+        }
+    }
+
+    fn table_ops(&self) -> Vec<TableOp> {
+        let mut ops = Vec::new();
+        for (slice, plan) in self.slices.iter().enumerate() {
+            let id = SliceId(slice as u16);
+            let limit = plan.outstanding(self.queue);
+            ops.push(TableOp::SetSlice(id, SliceRow { open: true, limit, retry_after: RETRY_AFTER }));
+            for worker in plan.first_worker..plan.first_worker + plan.workers {
+                ops.extend(worker_ops(WorkerId(worker as u16), id));
+            }
+        }
+        ops.extend(self.types.iter().map(|(kind, slice)| TableOp::SetType(*kind, Some(*slice))));
+        ops.extend((0..self.clients).map(|client| {
+            let (client, incarnation) = (ClientId(client), self.incarnation(client));
+            let row = ClientRow { key: KEY, at: client_at(client), incarnation };
+            TableOp::SetClient(client, Some((row, START)))
+        }));
+        ops
+    }
+
+    /// A worker's registration.
+    pub(super) fn worker_grant(&self, worker: u32) -> Grant {
+        let serves = |slice: &SlicePlan| slice.first_worker <= worker;
+        let slice = self.slices.iter().rposition(serves).unwrap_or(0);
+        Grant {
+            worker: WorkerId(worker as u16),
+            key: KEY,
+            epoch: EPOCH,
+            generation: GENERATION,
+            slice: SliceId(slice as u16),
+            quota: self.slices[slice].quota,
+            start: START,
+            switch: Endpoint::default(),
+        }
+    }
+
+    /// The registered clients.
+    pub(super) fn clients(&self, settings: &ClientSettings) -> Vec<Client> {
+        let client = |index| {
+            let mut client = Client::new(self.incarnation(index), START);
+            client.grant(Nanos(0), settings, self.client_grant(index), &mut Vec::new());
+            client
+        };
+        (0..self.clients).map(client).collect()
+    }
+
+    fn client_grant(&self, index: u16) -> ClientGrant {
+        let share = |slice| (SliceId(slice as u16), self.share(slice));
+        ClientGrant {
+            client: ClientId(index),
+            key: KEY,
+            epoch: EPOCH,
+            switch: Endpoint::default(),
+            replay_cells: self.replay_cells(),
+            slices: self.types.clone(),
+            shares: (0..self.slices.len()).map(share).collect(),
+            retry_for: self.retry_for,
+        }
+    }
+
+    fn incarnation(&self, client: u16) -> Incarnation {
+        Incarnation(Dice::named(self.seed, &format!("client {client}"), self.replication).word())
+    }
+}
+
+fn worker_ops(worker: WorkerId, slice: SliceId) -> [TableOp; 3] {
+    let (at, generation) = (worker_at(worker), GENERATION);
+    let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1 };
+    [
+        TableOp::RaiseGeneration(worker, GENERATION),
+        TableOp::ResetCounters(worker, START),
+        TableOp::SetWorker(worker, Some(row)),
+    ]
+}
+
+/// Without faults nothing is ever tried again, and no timer is needed.
+pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
+    let plain = ClientSettings { outstanding_max: 1 << 20, ..ClientSettings::default() };
+    if !testbed.has_faults() {
+        return ClientSettings { first_timeout: NEVER, timeout_max: NEVER, deadline_default: NEVER, ..plain };
+    }
+    ClientSettings {
+        first_timeout: testbed.retries.first_timeout,
+        timeout_max: testbed.retries.timeout_max,
+        deadline_default: testbed.retries.deadline,
+        ..plain
+    }
+}
+
+/// Without faults a worker never has to ask how its counters stand, and nobody asks for an old reply.
+pub(super) fn worker_settings(testbed: &Testbed) -> WorkerSettings {
+    let plain = WorkerSettings { transit: TRANSIT, ..WorkerSettings::default() };
+    if !testbed.has_faults() {
+        return WorkerSettings {
+            first_rtt: NEVER,
+            retry_horizon: FORGETS_AFTER,
+            transit: Nanos(0),
+            replies_max: 0,
+            ..plain
+        };
+    }
+    WorkerSettings { retry_horizon: testbed.retries.deadline + TRANSIT.times(2), ..plain }
+}
+
+/// Where a worker is.
+pub(super) const fn worker_at(worker: WorkerId) -> Endpoint {
+    endpoint(1, worker.0)
+}
+
+/// Where a client is.
+pub(super) const fn client_at(client: ClientId) -> Endpoint {
+    endpoint(2, client.0)
+}
+
+const fn endpoint(kind: u8, index: u16) -> Endpoint {
+    let mut ip = [0; 16];
+    ip[0] = kind;
+    Endpoint { ip, port: index }
+}

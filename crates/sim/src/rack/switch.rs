@@ -1,0 +1,122 @@
+//! The switch: the program's passes, and where what leaves it goes.
+
+use sluice_switch::rain::{Arrival, Verdict};
+use sluice_wire::{Endpoint, Nanos, Packet, WorkerId};
+
+use super::books::Place;
+use super::links::{Round, Source};
+use super::setup::{client_at, worker_at};
+use super::{Rack, Switch};
+use crate::stats::Observer;
+use crate::testbed::SwitchTimes;
+
+/// The switch, and the port for what goes round.
+#[derive(Debug)]
+pub(super) struct SwitchNode {
+    pub(super) program: Switch,
+    times: SwitchTimes,
+    port: Port,
+}
+
+impl SwitchNode {
+    pub(super) fn new(program: Switch, times: SwitchTimes) -> Self {
+        let ps_a_byte = times.recirculation_gbps.map_or(0.0, |gbps| 8_000.0 / gbps);
+        Self { program, times, port: Port { ps_a_byte, free_ps: 0 } }
+    }
+}
+
+/// A port that takes one packet after the other.
+#[derive(Debug)]
+struct Port {
+    ps_a_byte: f64,
+    free_ps: u64,
+}
+
+impl Port {
+    /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
+    fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
+        let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
+        self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;
+        (Nanos(self.free_ps.div_ceil(1_000)), busy_ps)
+    }
+}
+
+impl<O: Observer> Rack<'_, O> {
+    /// A packet comes to the switch from a host.
+    #[inline]
+    pub(super) fn at_switch(&mut self, packet: Packet) {
+        let from = source_of(&packet);
+        if let Packet::Submit(_) = packet {
+            self.meter.in_switch.enter(self.now);
+            self.books.moves(Place::ToSwitch, Place::InSwitch);
+        }
+        let is_task = matches!(packet, Packet::Submit(_));
+        self.pass(Arrival::Wire { from, packet, room: true }, is_task);
+    }
+
+    /// A packet has gone round.
+    pub(super) fn round(&mut self, round: Round) {
+        let Round { packet, rounds, arrived } = round;
+        self.meter.counts.recirculations += 1;
+        let is_task = matches!(packet, Packet::Submit(_));
+        self.pass(Arrival::Round { packet, round: rounds, arrived }, is_task);
+    }
+
+    #[inline]
+    fn pass(&mut self, arrival: Arrival, is_task: bool) {
+        self.meter.counts.passes += 1;
+        let leaves = self.now + self.switch.times.pass;
+        match self.switch.program.pass(self.now, arrival) {
+            Verdict::Send { packet, .. } => self.leave(leaves, packet),
+            Verdict::Again { packet, round, arrived } => {
+                self.again(leaves, Round { packet, rounds: round, arrived });
+            }
+            Verdict::Drop(_) if is_task => {
+                self.meter.in_switch.leave(self.now);
+                self.books.moves(Place::InSwitch, Place::Lost);
+            }
+            Verdict::Parked | Verdict::Drop(_) | Verdict::Swept { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, leaves: Nanos, packet: Packet) {
+        match packet {
+            Packet::Dispatch(_) => {
+                self.meter.in_switch.leave(self.now);
+                self.books.moves(Place::InSwitch, Place::ToWorker);
+                self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
+            }
+            Packet::Answer(_) => {
+                self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
+            }
+            Packet::Reject(_) | Packet::Notice(_) => {
+                self.meter.in_switch.leave(self.now);
+                self.books.moves(Place::InSwitch, Place::ToClient);
+                self.send(Source::Clients, leaves + self.testbed.links.client, packet);
+            }
+            _ => {
+                self.send(Source::Clients, leaves + self.testbed.links.client, packet);
+            }
+        }
+    }
+
+    fn again(&mut self, leaves: Nanos, round: Round) {
+        let times = &self.switch.times;
+        let is_large = round.packet.payload().is_some_and(sluice_wire::Payload::is_large);
+        let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
+        let (through, busy_ps) = self.switch.port.pass(leaves, bytes);
+        self.meter.port_busy_ps += busy_ps;
+        self.links.send_round(through + times.recirculation, round);
+    }
+}
+
+const fn source_of(packet: &Packet) -> Endpoint {
+    match packet {
+        Packet::Submit(submit) => client_at(submit.client),
+        Packet::Token(token) => worker_at(token.worker),
+        Packet::Probe(probe) => worker_at(probe.worker),
+        Packet::Reply(reply) => worker_at(reply.worker),
+        _ => worker_at(WorkerId(0)),
+    }
+}

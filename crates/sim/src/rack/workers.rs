@@ -1,0 +1,315 @@
+//! The workers: the real state machine, and a core that does one thing at a time.
+//!
+//! A core receives a packet, serves a task, or sends a packet. While it is at something, packets wait in the NIC. Since
+//! nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it begins; only the
+//! end of a service is an event of its own.
+
+use std::collections::VecDeque;
+
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::{Nanos, Packet, Payload, ReplyStatus, WorkerId};
+
+use super::Rack;
+use super::books::Place;
+use super::links::{Due, Source};
+use super::stalls::Cores;
+use crate::stats::Observer;
+use crate::testbed::Testbed;
+
+/// All workers. One that never had anything to do takes its machine and [`DeskIndex`], under 200 bytes.
+#[derive(Debug)]
+pub(super) struct Workers {
+    machines: Vec<Worker>,
+    desks: Vec<DeskIndex>,
+    /// What belongs to workers that have something to do.
+    taken: Vec<Desk>,
+    pub(super) settings: WorkerSettings,
+    pub(super) cores: Cores,
+    /// When each machine's next tick is in the agenda; empty if no machine ever needs one.
+    armed: Vec<Nanos>,
+    actions: Vec<Action>,
+    /// How long a large task's bytes are fetched before it runs; zero if they are there.
+    fetch: Nanos,
+}
+
+/// Which desk a worker has, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeskIndex(u32);
+
+impl DeskIndex {
+    const NONE: Self = Self(u32::MAX);
+}
+
+/// A worker that has something to do, or lately had.
+#[derive(Debug, Default)]
+struct Desk {
+    owner: u32,
+    /// The core is free from then on, but for the service.
+    free_at: Nanos,
+    running: Option<Run>,
+    /// What waits in the NIC, and since when.
+    mail: VecDeque<(Nanos, Packet)>,
+    tick_due: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    slot: u64,
+    started: Nanos,
+    service: [u8; 8],
+}
+
+impl Desk {
+    fn is_idle(&self, now: Nanos) -> bool {
+        self.running.is_none() && self.mail.is_empty() && self.free_at <= now && !self.tick_due
+    }
+}
+
+impl Workers {
+    /// `fetch` is how long a large task's bytes are fetched before it runs.
+    pub(super) fn new(
+        testbed: &Testbed,
+        settings: WorkerSettings,
+        cores: Cores,
+        fetch: Nanos,
+        needs_ticks: bool,
+    ) -> Self {
+        let count = testbed.workers as usize;
+        Self {
+            machines: (0..count).map(|_| Worker::new()).collect(),
+            desks: vec![DeskIndex::NONE; count],
+            taken: Vec::new(),
+            settings,
+            cores,
+            armed: if needs_ticks { vec![Nanos(u64::MAX); count] } else { Vec::new() },
+            actions: Vec::new(),
+            fetch,
+        }
+    }
+
+    fn is_running(&self, worker: u32) -> bool {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        self.taken.get(desk as usize).is_some_and(|desk| desk.running.is_some())
+    }
+
+    /// The worker's desk; it gets one if it has none.
+    #[inline]
+    fn desk(&mut self, worker: u32, now: Nanos) -> usize {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
+    }
+
+    /// Desks of workers that are idle again go to others before there are more of them: a full round over all desks
+    /// frees half of them, or they double.
+    #[cold]
+    fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
+        let room = self.taken.capacity();
+        let idle = |desk: &&mut Desk| desk.is_idle(now);
+        if self.taken.len() == room && self.taken.iter_mut().filter(idle).count() * 2 > room {
+            let desks = &mut self.desks;
+            self.taken.retain(|desk| {
+                if desk.is_idle(now) {
+                    desks[desk.owner as usize] = DeskIndex::NONE;
+                }
+                !desk.is_idle(now)
+            });
+            for (index, desk) in self.taken.iter().enumerate() {
+                self.desks[desk.owner as usize] = DeskIndex(index as u32);
+            }
+        }
+        let desk = self.taken.len();
+        self.taken.push(Desk { owner: worker, ..Desk::default() });
+        self.desks[worker as usize] = DeskIndex(desk as u32);
+        desk
+    }
+}
+
+impl<O: Observer> Rack<'_, O> {
+    /// The worker gets its registration; it sends its first tokens.
+    pub(super) fn start_worker(&mut self, worker: u32) {
+        let grant = self.plan.worker_grant(worker);
+        self.on_worker(worker, self.now, |machine, now, settings, out| {
+            machine.grant(now, settings, grant, out);
+        });
+        self.arm_worker(worker);
+    }
+
+    /// A packet comes to a worker's NIC.
+    #[inline]
+    pub(super) fn at_worker(&mut self, packet: Packet) {
+        let Some(worker) = addressee(&packet) else { return };
+        let worker = u32::from(worker.0);
+        if matches!(packet, Packet::Dispatch(_)) {
+            self.meter.at_workers.enter(self.now);
+            self.books.moves(Place::ToWorker, Place::AtWorker);
+        }
+        let desk = self.workers.desk(worker, self.now);
+        let desk = &mut self.workers.taken[desk];
+        if desk.running.is_some() || !desk.mail.is_empty() {
+            desk.mail.push_back((self.now, packet));
+            return;
+        }
+        let from = desk.free_at.max(self.now);
+        self.receive(worker, from, self.now, &packet);
+        self.arm_worker(worker);
+    }
+
+    /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there is a task.
+    #[inline]
+    pub(super) fn ends(&mut self, worker: u32) {
+        let desk = self.workers.desk(worker, self.now);
+        let Some(run) = self.workers.taken[desk].running.take() else { return };
+        self.meter.serving.leave(self.now);
+        self.books.moves(Place::Running, Place::ToClient);
+        let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
+        self.on_worker(worker, self.now, |machine, now, settings, out| {
+            machine.finished(now, settings, run.slot, run.started, ReplyStatus::Done, reply, out);
+        });
+        self.poll(worker, desk);
+        self.arm_worker(worker);
+    }
+
+    /// The machine has something to do: at once, or when the service has ended.
+    pub(super) fn tick_worker(&mut self, worker: u32) {
+        self.workers.armed[worker as usize] = Nanos(u64::MAX);
+        let desk = self.workers.desk(worker, self.now);
+        let desk = &mut self.workers.taken[desk];
+        if desk.running.is_some() {
+            desk.tick_due = true;
+            return;
+        }
+        let from = desk.free_at.max(self.now);
+        self.on_worker(worker, from, Worker::tick);
+        self.arm_worker(worker);
+    }
+
+    fn poll(&mut self, worker: u32, desk: usize) {
+        loop {
+            let at = &mut self.workers.taken[desk];
+            if at.running.is_some() {
+                return;
+            }
+            let free_at = at.free_at;
+            let Some((arrived, packet)) = at.mail.pop_front() else { break };
+            self.receive(worker, free_at, arrived, &packet);
+        }
+        let at = &mut self.workers.taken[desk];
+        if std::mem::take(&mut at.tick_due) {
+            let from = at.free_at;
+            self.on_worker(worker, from, Worker::tick);
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, worker: u32, from: Nanos, arrived: Nanos, packet: &Packet) {
+        let at = self.workers.cores.spend(worker, from, self.testbed.worker.receive);
+        self.on_worker(worker, at, |machine, now, settings, out| {
+            machine.packet(now, arrived, settings, packet, out);
+        });
+        // A repeated task is not run again.
+        if matches!(packet, Packet::Dispatch(_)) && !self.workers.is_running(worker) {
+            self.meter.at_workers.leave(at);
+        }
+    }
+
+    /// Lets the machine act, and its core do what the machine says: packets leave one after the other, then the service
+    /// starts.
+    #[inline]
+    fn on_worker(
+        &mut self,
+        worker: u32,
+        now: Nanos,
+        act: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<Action>),
+    ) {
+        let mut actions = std::mem::take(&mut self.workers.actions);
+        let settings = &self.workers.settings;
+        act(&mut self.workers.machines[worker as usize], now, settings, &mut actions);
+        let mut free_at = now;
+        let mut run = None;
+        for action in actions.drain(..) {
+            match action {
+                Action::ToSwitch(packet) => {
+                    free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
+                    self.send(Source::Tokens, free_at + self.testbed.links.worker, packet);
+                }
+                Action::Reply { packet, .. } => {
+                    free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
+                    self.send_reply(free_at, Packet::Reply(packet));
+                }
+                Action::Run { slot, payload, .. } => run = Some((slot, payload)),
+                // Nothing has bytes beyond the packet, and no controller is there to be asked.
+                Action::Release(_) | Action::Forget(_) | Action::Renew => {}
+            }
+        }
+        self.workers.actions = actions;
+        let desk = self.workers.desk(worker, self.now);
+        self.workers.taken[desk].free_at = free_at;
+        if let Some((slot, payload)) = run {
+            self.serve(worker, desk, free_at, slot, payload);
+        }
+    }
+
+    /// The task runs from then on, once its bytes are there.
+    #[inline]
+    fn serve(&mut self, worker: u32, desk: usize, from: Nanos, slot: u64, payload: Payload) {
+        let mut started = from;
+        if payload.is_large() && self.workers.fetch > Nanos(0) {
+            started = started + self.workers.fetch;
+            self.meter.counts.packets += 4;
+            self.meter.counts.passes += 2;
+        }
+        let service = Nanos(u64::from_le_bytes(payload.inline));
+        let ends = self.workers.cores.spend(worker, started, service);
+        let desk = &mut self.workers.taken[desk];
+        desk.running = Some(Run { slot, started, service: payload.inline });
+        desk.free_at = ends;
+        self.meter.at_workers.leave(started);
+        self.meter.serving.enter(started);
+        self.books.moves(Place::AtWorker, Place::Running);
+        self.links.at(ends, Due::Ends(worker));
+    }
+
+    /// A reply leaves a worker: it passes the switch, where only some programs look at it.
+    #[inline]
+    fn send_reply(&mut self, leaves: Nanos, packet: Packet) {
+        if self.plan.program_sees_replies {
+            self.send(Source::Replies, leaves + self.testbed.links.worker, packet);
+        } else {
+            self.meter.counts.passes += 1;
+            self.meter.counts.packets += 1;
+            self.send(Source::Clients, leaves + self.testbed.way_back(), packet);
+        }
+    }
+
+    /// Puts the machine's next deadline into the agenda, if it needs any.
+    #[inline]
+    fn arm_worker(&mut self, worker: u32) {
+        if self.workers.armed.is_empty() {
+            return;
+        }
+        let due = self.workers.machines[worker as usize].deadline(&self.workers.settings);
+        let armed = &mut self.workers.armed[worker as usize];
+        if let Some(due) = due.filter(|due| due < armed) {
+            *armed = due.max(self.now);
+            self.links.at(*armed, Due::WorkerTick(worker));
+        }
+    }
+}
+
+const fn addressee(packet: &Packet) -> Option<WorkerId> {
+    match packet {
+        Packet::Dispatch(dispatch) => Some(dispatch.worker),
+        Packet::Answer(answer) => Some(answer.worker),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_with_nothing_to_do_takes_under_200_bytes() {
+        assert!(size_of::<Worker>() + size_of::<DeskIndex>() < 200);
+    }
+}

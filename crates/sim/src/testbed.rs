@@ -1,0 +1,307 @@
+//! The rack as hardware: how far hosts are apart, what a packet costs them, and what goes wrong.
+//!
+//! A testbed is a TOML file that users copy and change (`experiments/testbeds/`). Every key has a default, the one of
+//! the network without delays, costs and faults; unknown keys are refused.
+
+mod checks;
+mod toml_text;
+
+use serde::{Deserialize, Serialize};
+use sluice_wire::Nanos;
+
+use crate::error::SimError;
+use toml_text::span;
+
+/// The paper's testbed, as the file that users copy.
+const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
+
+/// A rack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Testbed {
+    /// What reports call it.
+    pub name: String,
+    /// Workers, each with a core of its own.
+    pub workers: u32,
+    /// Clients; requests go to them in turn.
+    pub clients: u16,
+    /// Tasks that may wait in each slice (C).
+    pub queue: u32,
+    /// The links.
+    pub links: LinkTimes,
+    /// The switch.
+    pub switch: SwitchTimes,
+    /// The workers.
+    pub worker: WorkerTimes,
+    /// What the network does to packets.
+    pub faults: Faults,
+    /// What takes the workers' cores away from time to time.
+    pub stalls: Stalls,
+    /// How clients try again; matters only where packets can be lost.
+    pub retries: Retries,
+}
+
+/// One way over a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkTimes {
+    /// Between a client and the switch.
+    #[serde(with = "span")]
+    pub client: Nanos,
+    /// Between the switch and a worker.
+    #[serde(with = "span")]
+    pub worker: Nanos,
+}
+
+/// What the switch takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SwitchTimes {
+    /// From a packet's arrival to its departure.
+    #[serde(with = "span")]
+    pub pass: Nanos,
+    /// From the end of a pass to the beginning of the next, for a packet that goes round.
+    #[serde(with = "span")]
+    pub recirculation: Nanos,
+    /// The bandwidth of the port that packets go round through; without it, any number go round at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recirculation_gbps: Option<f64>,
+    /// What a packet takes of it.
+    pub packet_bytes: u32,
+    /// What the packet of a large task takes of it.
+    pub large_packet_bytes: u32,
+}
+
+/// What a packet costs a worker's core, which does one thing at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkerTimes {
+    /// To receive one.
+    #[serde(with = "span")]
+    pub receive: Nanos,
+    /// To send one.
+    #[serde(with = "span")]
+    pub send: Nanos,
+}
+
+/// How often something happens to packets of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// A packet that is out of order is late by up to so much.
+    #[serde(with = "span")]
+    pub reorder_by: Nanos,
+    /// Tasks to the switch.
+    pub submit: Rates,
+    /// Tasks to workers.
+    pub dispatch: Rates,
+    /// Replies.
+    pub reply: Rates,
+    /// Tokens and polls.
+    pub token: Rates,
+    /// The switch's refusals, to clients.
+    pub reject: Rates,
+    /// Workers' questions to the switch.
+    pub probe: Rates,
+    /// Their answers, also to polls.
+    pub answer: Rates,
+}
+
+/// Shares of a kind's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rates {
+    /// Never arrive.
+    pub loss: f64,
+    /// Arrive twice.
+    pub duplicate: f64,
+    /// Arrive late, and so perhaps after younger ones.
+    pub reorder: f64,
+}
+
+/// Times in which a worker's core does something else: what it was at takes so much longer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stalls {
+    /// Stalls a second, each worker, at random times; none if it is zero.
+    pub per_s: f64,
+    /// How long each lasts.
+    #[serde(with = "span")]
+    pub length: Nanos,
+    /// Which workers, by number from 0; all if none is named.
+    pub workers: Vec<u32>,
+}
+
+/// The clients' and workers' patience where packets can be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retries {
+    /// How long the first try may stay unanswered; it doubles with each further one.
+    #[serde(with = "span")]
+    pub first_timeout: Nanos,
+    /// Where the doubling ends.
+    #[serde(with = "span")]
+    pub timeout_max: Nanos,
+    /// After this time a task's outcome is unknown.
+    #[serde(with = "span")]
+    pub deadline: Nanos,
+}
+
+impl Default for Testbed {
+    fn default() -> Self {
+        Self {
+            name: "ideal".to_owned(),
+            workers: 32,
+            clients: 1,
+            queue: 8_192,
+            links: LinkTimes::default(),
+            switch: SwitchTimes::default(),
+            worker: WorkerTimes::default(),
+            faults: Faults::default(),
+            stalls: Stalls::default(),
+            retries: Retries::default(),
+        }
+    }
+}
+
+impl Default for SwitchTimes {
+    fn default() -> Self {
+        Self {
+            pass: Nanos(0),
+            recirculation: Nanos(0),
+            recirculation_gbps: None,
+            packet_bytes: 150,
+            large_packet_bytes: 790,
+        }
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        let none = Rates::default();
+        Self {
+            reorder_by: Nanos::from_micros(20),
+            submit: none,
+            dispatch: none,
+            reply: none,
+            token: none,
+            reject: none,
+            probe: none,
+            answer: none,
+        }
+    }
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            first_timeout: Nanos::from_millis(1),
+            timeout_max: Nanos::from_millis(32),
+            deadline: Nanos::from_millis(100),
+        }
+    }
+}
+
+impl Testbed {
+    /// The testbed of the Rain paper.
+    pub fn rain() -> Self {
+        Self::parse(RAIN).expect("the file is part of this crate, and a test reads it")
+    }
+
+    /// The network of theory: nothing takes any time but the tasks, and nothing goes wrong.
+    pub fn ideal() -> Self {
+        Self::default()
+    }
+
+    /// Reads a testbed's TOML. An error says where, and the nearest known key for one that is not.
+    pub fn parse(text: &str) -> Result<Self, SimError> {
+        let testbed: Self = toml_text::read(text)?;
+        testbed.check()?;
+        Ok(testbed)
+    }
+
+    /// The same testbed with some keys changed, as a plan may state them.
+    pub fn changed(&self, by: &toml::Table) -> Result<Self, SimError> {
+        let mut table = toml::Table::try_from(self).expect("a testbed is a table");
+        toml_text::overlay(&mut table, by);
+        Self::parse(&table.to_string())
+    }
+
+    /// The whole testbed as TOML, defaults included.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a testbed is a table")
+    }
+
+    /// From a request's departure to its reply's arrival, when nobody else is there, beside the service itself.
+    pub fn zero_load(&self) -> Nanos {
+        self.way_in() + self.worker.receive + self.worker.send + self.way_back()
+    }
+
+    /// From a task's end to the next one's start at the same worker, when it waits in the switch for that worker's
+    /// only token.
+    pub fn refill(&self) -> Nanos {
+        let costs = self.worker.receive + self.worker.send.times(2);
+        costs + self.links.worker.times(2) + self.switch.pass
+    }
+
+    /// A round trip between a worker and a client, with what it costs the worker.
+    pub fn fetch(&self) -> Nanos {
+        self.way_back().times(2) + self.worker.send + self.worker.receive
+    }
+
+    /// Whether packets can be lost, come twice or overtake each other.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.are_none()
+    }
+
+    /// From a client's send to a worker's NIC.
+    pub(crate) fn way_in(&self) -> Nanos {
+        self.links.client + self.switch.pass + self.links.worker
+    }
+
+    /// From a worker's send to the client.
+    pub(crate) fn way_back(&self) -> Nanos {
+        self.links.worker + self.switch.pass + self.links.client
+    }
+}
+
+impl Faults {
+    /// Whether nothing ever happens.
+    pub fn are_none(&self) -> bool {
+        self.kinds().into_iter().all(|rates| rates == Rates::default())
+    }
+
+    fn kinds(&self) -> [Rates; 7] {
+        [self.submit, self.dispatch, self.reply, self.token, self.reject, self.probe, self.answer]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_testbed_takes_five_microseconds_there_and_back() {
+        let rain = Testbed::rain();
+        assert_eq!(rain.zero_load(), Nanos(5_000));
+        assert_eq!(rain.refill(), Nanos(3_700));
+        assert_eq!((rain.name.as_str(), rain.workers), ("rain", 32));
+        assert_eq!(Testbed::ideal().zero_load(), Nanos(0));
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        for testbed in [Testbed::rain(), Testbed::ideal()] {
+            assert_eq!(Testbed::parse(&testbed.to_toml()).unwrap(), testbed);
+        }
+    }
+
+    #[test]
+    fn a_plan_changes_single_keys() {
+        let by = "workers = 4\n[faults.reply]\nloss = 0.5".parse().unwrap();
+        let changed = Testbed::rain().changed(&by).unwrap();
+        assert_eq!((changed.workers, changed.links), (4, Testbed::rain().links));
+        assert!(changed.has_faults());
+        assert!(Testbed::rain().changed(&"wrokers = 4".parse().unwrap()).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! What a testbed must not say.
+
+use sluice_wire::Nanos;
+
+use super::{Rates, Testbed};
+use crate::error::SimError;
+
+/// More workers than this do not fit the switch's memory beside their tokens.
+const WORKERS_MAX: u32 = 4_096;
+/// The chip's 128 Ki entries.
+const QUEUE_MAX: u32 = 128 * 1024;
+const CLIENTS_MAX: u16 = 256;
+/// Nothing on a rack takes longer.
+const SPAN_MAX: Nanos = Nanos::from_millis(10_000);
+
+impl Testbed {
+    /// Whether a simulation can be run on it; the error says what to change.
+    pub fn check(&self) -> Result<(), SimError> {
+        self.complaint().map_or(Ok(()), |why| Err(SimError::Testbed { place: String::new(), why }))
+    }
+
+    fn complaint(&self) -> Option<String> {
+        let whole = |what: &str, value: u32, most: u32| {
+            let fits = (1..=most).contains(&value);
+            (!fits).then(|| format!("{what} = {value}: write a number from 1 to {most}"))
+        };
+        whole("workers", self.workers, WORKERS_MAX)
+            .or_else(|| whole("clients", self.clients.into(), CLIENTS_MAX.into()))
+            .or_else(|| whole("queue", self.queue, QUEUE_MAX))
+            .or_else(|| self.too_long())
+            .or_else(|| self.bad_bandwidth())
+            .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
+            .or_else(|| self.bad_stalls())
+            .or_else(|| self.bad_retries())
+    }
+
+    fn too_long(&self) -> Option<String> {
+        let spans = [
+            ("links.client", self.links.client),
+            ("links.worker", self.links.worker),
+            ("switch.pass", self.switch.pass),
+            ("switch.recirculation", self.switch.recirculation),
+            ("worker.receive", self.worker.receive),
+            ("worker.send", self.worker.send),
+            ("faults.reorder_by", self.faults.reorder_by),
+            ("stalls.length", self.stalls.length),
+            ("retries.first_timeout", self.retries.first_timeout),
+            ("retries.timeout_max", self.retries.timeout_max),
+            ("retries.deadline", self.retries.deadline),
+        ];
+        let (key, _) = spans.into_iter().find(|(_, span)| *span > SPAN_MAX)?;
+        Some(format!("{key} is longer than 10 s: write a shorter span"))
+    }
+
+    fn bad_bandwidth(&self) -> Option<String> {
+        let gbps = self.switch.recirculation_gbps?;
+        let fits = (0.001..=1e6).contains(&gbps);
+        (!fits).then(|| {
+            format!(
+                "switch.recirculation_gbps = {gbps}: write a number from 0.001 to 1000000, or leave it out"
+            )
+        })
+    }
+
+    fn bad_stalls(&self) -> Option<String> {
+        let stalls = &self.stalls;
+        let share = stalls.per_s * stalls.length.0 as f64 / 1e9;
+        if !(stalls.per_s.is_finite() && stalls.per_s >= 0.0) {
+            return Some(format!("stalls.per_s = {}: write a number from 0 on", stalls.per_s));
+        }
+        if share >= 1.0 {
+            return Some("stalls take all of a worker's time: make them shorter or rarer".to_owned());
+        }
+        let unknown = stalls.workers.iter().find(|worker| **worker >= self.workers)?;
+        let last = self.workers - 1;
+        Some(format!("stalls.workers names worker {unknown}: the last one is {last}"))
+    }
+
+    fn bad_retries(&self) -> Option<String> {
+        let retries = &self.retries;
+        if retries.first_timeout == Nanos(0) || retries.deadline < retries.first_timeout {
+            let why =
+                "retries.first_timeout must be above 0 and at most retries.deadline: change one of them";
+            return Some(why.to_owned());
+        }
+        None
+    }
+}
+
+fn bad_rate(rates: Rates) -> Option<String> {
+    let shares = [("loss", rates.loss), ("duplicate", rates.duplicate), ("reorder", rates.reorder)];
+    let (name, share) = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share))?;
+    Some(format!("{name} = {share}: write a share from 0 to 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_testbeds_are_refused_in_one_line_that_helps() {
+        for (text, key) in [
+            ("workers = 0", "workers = 0"),
+            ("clients = 1000", "clients"),
+            ("queue = 0", "queue"),
+            ("[links]\nclient = \"11s\"", "links.client"),
+            ("[switch]\nrecirculation_gbps = nan", "recirculation_gbps"),
+            ("[faults.reply]\nloss = 1.5", "loss = 1.5"),
+            ("[faults.reply]\nloss = nan", "loss = NaN"),
+            ("[stalls]\nper_s = -1.0", "stalls.per_s"),
+            ("[stalls]\nper_s = 1000.0\nlength = \"1ms\"", "shorter or rarer"),
+            ("workers = 2\n[stalls]\nworkers = [2]", "worker 2"),
+            ("[retries]\ndeadline = \"1us\"", "first_timeout"),
+        ] {
+            let said = Testbed::parse(text).unwrap_err().to_string();
+            assert!(said.contains(key) && !said.contains('\n'), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Testbeds as text: spans with their units, and errors that say where and what was meant.
+
+use serde::de::DeserializeOwned;
+
+use crate::error::SimError;
+
+/// Reads TOML; an error has one line, with the place and the nearest known key.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, SimError> {
+    toml::from_str(text).map_err(|why| {
+        let line = why.span().map(|span| text[..span.start].matches('\n').count() + 1);
+        let place = line.map_or(String::new(), |line| format!(" line {line}"));
+        SimError::Testbed { place, why: hinted(why.message()) }
+    })
+}
+
+/// Puts the values of `by` over those of `table`, table by table.
+pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
+    for (key, value) in by {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => overlay(under, over),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Serde says ``unknown field `x`, expected one of `a`, `b` ``; we name the nearest.
+fn hinted(message: &str) -> String {
+    let message = message.lines().next().unwrap_or_default();
+    if !message.starts_with("unknown field") {
+        return message.to_owned();
+    }
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match names.split_first() {
+        Some((unknown, known)) => crate::workload::text::unknown("key", unknown, known.iter().copied()),
+        None => message.to_owned(),
+    }
+}
+
+/// Spans as `1.3us`.
+pub(super) mod span {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use sluice_wire::Nanos;
+
+    use crate::workload::text;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    pub(in crate::testbed) fn serialize<S: Serializer>(span: &Nanos, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&text::show_span(*span))
+    }
+
+    pub(in crate::testbed) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+        let written = String::deserialize(from)?;
+        text::span(&written).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testbed::Testbed;
+
+    fn complaint(text: &str) -> String {
+        Testbed::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
+        let said = complaint("name = \"mine\"\n[worker]\nrecieve = \"1us\"\n");
+        assert!(said.contains("line 3") && said.contains("did you mean `receive`?"), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+
+    #[test]
+    fn a_span_needs_its_unit() {
+        let said = complaint("[links]\nclient = \"0.5\"");
+        assert!(said.contains("line 2") && said.contains("is not a span"), "{said}");
+        assert!(complaint("[links]\nclient = 5").contains("line 2"));
+    }
+}
