@@ -24,7 +24,7 @@ pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
 pub use paired::{Paired, paired};
 pub use reading::{Reading, Readings};
-pub use recorder::{Mark, Outcome, Recorder, Recording};
+pub use recorder::{Mark, Observer, Outcome, Recorder, Recording};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, Summary, summarize};
 pub use warmup::Warmup;

@@ -50,8 +50,23 @@ pub enum Outcome {
     PushedBack,
 }
 
-/// Collects one replication. An engine calls [`sent`](Self::sent) and [`done`](Self::done) (or
-/// [`failed`](Self::failed)) in the order of time, once a task each, and stops when it [is complete](Self::is_complete).
+/// Who is told of each task: a [`Recorder`], or a test that wants to see them one by one.
+pub trait Observer {
+    /// A task is due.
+    fn sent(&mut self, at: Nanos) -> Mark;
+
+    /// A task was replied to. `waited` is what it waited in switch and worker together.
+    fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos);
+
+    /// A task ended without a reply.
+    fn failed(&mut self, intended: Nanos, outcome: Outcome);
+
+    /// Nothing more needs to be told.
+    fn is_complete(&self) -> bool;
+}
+
+/// Collects one replication. An engine tells it of each task in the order of time, as an [`Observer`], and stops when
+/// it is complete: when every measured task has been sent and has ended.
 ///
 /// Nothing allocates after [`new`](Self::new) unless batches are asked for.
 #[derive(Clone, Debug)]
@@ -292,6 +307,27 @@ impl Recorder {
         self.mark = u64::MAX;
         self.backlog.at_close = self.outstanding;
         self.backlog.replies = self.replied - self.backlog.replies;
+    }
+}
+
+impl Observer for Recorder {
+    #[inline]
+    fn sent(&mut self, at: Nanos) -> Mark {
+        self.sent(at)
+    }
+
+    #[inline]
+    fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
+        self.done(class, intended, replied_at, service, waited);
+    }
+
+    fn failed(&mut self, intended: Nanos, outcome: Outcome) {
+        self.failed(intended, outcome);
+    }
+
+    #[inline]
+    fn is_complete(&self) -> bool {
+        self.is_complete()
     }
 }
 

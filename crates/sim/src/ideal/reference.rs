@@ -1,0 +1,157 @@
+//! The references by their short names.
+
+use core::fmt;
+use core::num::NonZeroU32;
+use core::str::FromStr;
+
+/// A policy without a switch's limits: it knows every queue as it is, and what it decides happens at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reference {
+    /// One queue, first come first served: no worker idles while a task waits.
+    Central,
+    /// Join the bounded shortest queue: at most so many tasks at a worker, in service or waiting; the others wait in one
+    /// queue (first come first served). None for no bound.
+    Jbsq(Option<NonZeroU32>),
+    /// Join the shortest queue at once.
+    Jsq,
+    /// Join the shorter queue of two workers drawn at random.
+    PowerOfTwo,
+    /// Join a queue at random.
+    Random,
+    /// Join the queues in turn.
+    RoundRobin,
+}
+
+/// Why a text names no reference.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceError {
+    /// Take one of the known names.
+    #[error("unknown reference `{name}`; {near}known: {}", Reference::NAMES.join(", "))]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// A question after the nearest known name, if one is near.
+        near: String,
+    },
+    /// Give a bound, or none.
+    #[error("`{0}` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf")]
+    Bound(String),
+    /// Leave the settings out.
+    #[error("`{0}` has no settings: write {0} alone")]
+    Settings(&'static str),
+}
+
+impl Reference {
+    /// How each is written; `jbsq` wants a bound behind it.
+    pub const NAMES: [&str; 6] = ["central", "jbsq:N", "jsq", "po2", "random", "round-robin"];
+
+    /// Reads `central`, `jbsq:3`, `jbsq:inf`, `jsq`, `po2`, `random` or `round-robin`.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        if name == "jbsq" {
+            return parse_bound(settings.unwrap_or_default()).map(Self::Jbsq);
+        }
+        let known = [Self::Central, Self::Jsq, Self::PowerOfTwo, Self::Random, Self::RoundRobin];
+        let found =
+            known.into_iter().find(|reference| reference.name() == name).ok_or_else(|| unknown(name))?;
+        if settings.is_some() { Err(ReferenceError::Settings(found.name())) } else { Ok(found) }
+    }
+
+    /// What stands before a colon.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Central => "central",
+            Self::Jbsq(_) => "jbsq",
+            Self::Jsq => "jsq",
+            Self::PowerOfTwo => "po2",
+            Self::Random => "random",
+            Self::RoundRobin => "round-robin",
+        }
+    }
+
+    /// What it does, in a line.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Central => "reference: one queue for all workers, first come first served",
+            Self::Jbsq(_) => {
+                "reference: the shortest queue, of at most N tasks with the one in service; jbsq:inf has no bound"
+            }
+            Self::Jsq => "reference: the shortest queue at once",
+            Self::PowerOfTwo => "reference: the shorter queue of two drawn at random",
+            Self::Random => "reference: a queue at random",
+            Self::RoundRobin => "reference: the queues in turn",
+        }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Jbsq(Some(bound)) => write!(f, "jbsq:{bound}"),
+            Self::Jbsq(None) => f.write_str("jbsq:inf"),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+fn parse_bound(text: &str) -> Result<Option<NonZeroU32>, ReferenceError> {
+    match text {
+        "inf" | "∞" => Ok(None),
+        _ => text.parse().map(Some).map_err(|_| ReferenceError::Bound(text.to_owned())),
+    }
+}
+
+fn unknown(name: &str) -> ReferenceError {
+    let known = Reference::NAMES.map(|known| known.split(':').next().unwrap_or(known));
+    let distances = known.map(|known| (strsim::damerau_levenshtein(&name.to_lowercase(), known), known));
+    let near =
+        distances.into_iter().min().filter(|(distance, near)| *distance <= near.len().max(name.len()) / 2);
+    let near = near.map_or(String::new(), |(_, near)| format!("did you mean `{near}`? "));
+    ReferenceError::Unknown { name: name.to_owned(), near }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_is_read_as_it_is_written() {
+        for text in ["central", "jbsq:1", "jbsq:3", "jbsq:inf", "jsq", "po2", "random", "round-robin"] {
+            assert_eq!(Reference::parse(text).map(|reference| reference.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_helps() {
+        for (text, why) in [
+            (
+                "centrall",
+                "unknown reference `centrall`; did you mean `central`? known: central, jbsq:N, jsq, po2, random, round-robin",
+            ),
+            (
+                "fifo-of-all",
+                "unknown reference `fifo-of-all`; known: central, jbsq:N, jsq, po2, random, round-robin",
+            ),
+            ("jbsq", "`` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf"),
+            (
+                "jbsq:0",
+                "`0` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf",
+            ),
+            (
+                "jbsq:-1",
+                "`-1` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf",
+            ),
+            ("jsq:2", "`jsq` has no settings: write jsq alone"),
+        ] {
+            assert_eq!(Reference::parse(text).map_err(|error| error.to_string()), Err(why.to_owned()));
+        }
+    }
+}
