@@ -4,7 +4,7 @@
 //! line is written whole before the next begins; a last line that was cut off is taken away and its run done again.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -25,8 +25,8 @@ struct Head {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line<T> {
-    point: String,
+struct Line<P, T> {
+    point: P,
     replication: u32,
     result: T,
 }
@@ -42,10 +42,10 @@ impl Journal {
     /// Opens the journal of `folder` (which is made if need be), and hands what it holds to `take`, line by line.
     ///
     /// A folder that cannot be written to, or that holds another run, is refused.
-    pub fn open<T: DeserializeOwned>(
+    pub fn open<P: DeserializeOwned, T: DeserializeOwned>(
         folder: &Path,
         identity: &Identity,
-        mut take: impl FnMut(String, u32, T),
+        mut take: impl FnMut(P, u32, T),
     ) -> Result<Self, StudyError> {
         let path = folder.join(FILE);
         let cannot = |why: &dyn std::fmt::Display| StudyError::Folder {
@@ -70,8 +70,13 @@ impl Journal {
     }
 
     /// Adds a finished replication.
-    pub fn add<T: Serialize>(&mut self, point: &str, replication: u32, result: &T) -> Result<(), StudyError> {
-        self.append(&Line { point: point.to_owned(), replication, result })
+    pub fn add<P: Serialize, T: Serialize>(
+        &mut self,
+        point: &P,
+        replication: u32,
+        result: &T,
+    ) -> Result<(), StudyError> {
+        self.append(&Line { point, replication, result })
     }
 
     fn append<L: Serialize>(&mut self, line: &L) -> Result<(), StudyError> {
@@ -85,12 +90,24 @@ impl Journal {
     }
 }
 
+/// Removes the journal of a folder, if there is one.
+pub fn forget(folder: &Path) -> Result<(), StudyError> {
+    let path = folder.join(FILE);
+    match fs::remove_file(&path) {
+        Err(why) if why.kind() != ErrorKind::NotFound => Err(StudyError::Folder {
+            path,
+            why: format!("cannot be removed ({why}): choose another folder with --out"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Reads all whole lines; gives how many bytes they are.
-fn read<T: DeserializeOwned>(
+fn read<P: DeserializeOwned, T: DeserializeOwned>(
     path: &Path,
     file: &File,
     identity: &Identity,
-    take: &mut impl FnMut(String, u32, T),
+    take: &mut impl FnMut(P, u32, T),
 ) -> Result<u64, StudyError> {
     let wrong = |why: String| StudyError::Folder { path: path.to_owned(), why };
     let mut reader = BufReader::new(file);
@@ -104,12 +121,12 @@ fn read<T: DeserializeOwned>(
         }
         if kept == 0 {
             let head: Head = serde_json::from_str(&text).map_err(|_| {
-                wrong("is not a journal of this version: choose another folder, or remove this one".into())
+                wrong("is not a journal of this version: choose another folder with --out, or forget that run with --fresh".into())
             })?;
             same(&head, identity).map_err(wrong)?;
         } else {
-            let line: Line<T> = serde_json::from_str(&text)
-                .map_err(|why| wrong(format!("is damaged ({why}): remove it to start anew")))?;
+            let line: Line<P, T> = serde_json::from_str(&text)
+                .map_err(|why| wrong(format!("is damaged ({why}): start anew with --fresh")))?;
             take(line.point, line.replication, line.result);
         }
         kept += bytes as u64;
@@ -118,7 +135,7 @@ fn read<T: DeserializeOwned>(
 
 /// Whether the folder's run is this one; if not, what differs.
 fn same(head: &Head, identity: &Identity) -> Result<(), String> {
-    let help = "choose another folder with --out, or remove this one";
+    let help = "choose another folder with --out, or forget that run with --fresh";
     if head.schema != SCHEMA {
         return Err(format!("was written by another version ({}): {help}", head.schema));
     }
@@ -162,7 +179,7 @@ mod tests {
 
     fn open(folder: &Path, seed: &str) -> Result<(Journal, Found), StudyError> {
         let mut found = Vec::new();
-        let journal = Journal::open(folder, &identity(seed), |point, replication, result: u64| {
+        let journal = Journal::open(folder, &identity(seed), |point: String, replication, result: u64| {
             found.push((point, replication, result));
         })?;
         Ok((journal, found))
@@ -173,8 +190,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, found) = open(folder.path(), "1").unwrap();
         assert!(found.is_empty());
-        journal.add("a", 0, &7).unwrap();
-        journal.add("b", 3, &8).unwrap();
+        journal.add(&"a", 0, &7).unwrap();
+        journal.add(&"b", 3, &8).unwrap();
         drop(journal);
         let (_, found) = open(folder.path(), "1").unwrap();
         assert_eq!(found, [("a".into(), 0, 7), ("b".into(), 3, 8)]);
@@ -184,14 +201,14 @@ mod tests {
     fn a_line_that_was_cut_off_is_taken_away() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(folder.path(), "1").unwrap();
-        journal.add("a", 0, &7).unwrap();
+        journal.add(&"a", 0, &7).unwrap();
         drop(journal);
         let path = folder.path().join(FILE);
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{whole}{{\"point\":\"b\",\"repl")).unwrap();
         let (mut journal, found) = open(folder.path(), "1").unwrap();
         assert_eq!(found.len(), 1);
-        journal.add("b", 0, &9).unwrap();
+        journal.add(&"b", 0, &9).unwrap();
         drop(journal);
         assert_eq!(open(folder.path(), "1").unwrap().1.len(), 2);
     }

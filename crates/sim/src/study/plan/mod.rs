@@ -6,7 +6,7 @@
 
 mod read;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::limit::{Limit, Wanted};
 
@@ -37,6 +37,10 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// What may explain a difference.
     pub causes: Vec<CauseTest>,
+    /// Highest rates to look for, beside those of the claims.
+    pub searches: Vec<SearchFor>,
+    /// Pairs to compare on the same tasks, at all rates of their case.
+    pub comparisons: Vec<Compare>,
     /// How far a number may be off, by kind of statement.
     pub tolerance: Tolerance,
 }
@@ -59,7 +63,8 @@ pub struct Case {
 }
 
 /// A policy, and how it shares out the workers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Run {
     /// The policy as it is written.
     pub policy: String,
@@ -163,6 +168,28 @@ pub enum Relation {
     },
 }
 
+/// The highest rate that keeps a limit, wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchFor {
+    /// The case's place in the plan.
+    pub case: usize,
+    /// Who is to keep it.
+    pub run: Run,
+    /// What is to be kept.
+    pub limit: Limit,
+}
+
+/// Two policies on the same tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// The case's place in the plan.
+    pub case: usize,
+    /// The one.
+    pub a: Run,
+    /// The other.
+    pub b: Run,
+}
+
 /// One changed setting that may explain a difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CauseTest {
@@ -220,6 +247,11 @@ impl Plan {
     pub fn parse(name: &str, text: &str) -> Result<Self, super::StudyError> {
         read::plan(name, text)
     }
+}
+
+impl Tolerance {
+    /// What plans use that state no claims.
+    pub const UNUSED: Self = Self { value: 0.0, ratio: 0.0, change: 0.0, rate: 0.0, order: 0.0 };
 }
 
 impl Who {

@@ -175,6 +175,8 @@ fn checked(raw: RawPlan) -> Result<Plan, String> {
         cases: book.cases,
         claims,
         causes,
+        searches: Vec::new(),
+        comparisons: Vec::new(),
         tolerance: tolerance(&raw.tolerance)?,
     })
 }

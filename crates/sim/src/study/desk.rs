@@ -1,0 +1,167 @@
+//! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the saturation.
+
+use super::bench::Bench;
+use super::known::{Answer, Known, PointId};
+use super::limit::{Limit, Wanted};
+use super::plan::{Change, Quantity, Run, Who};
+use super::seek::{Range, seek};
+use crate::stats::{Estimate, Method, SloFound, Summary};
+
+/// Rates outside these shares of capacity are not searched.
+const FLOOR_SHARE: f64 = 0.01;
+const CEILING_SHARE: f64 = 0.995;
+/// A search ends at a bracket of this share of its rate.
+const PRECISION: f64 = 0.01;
+/// A load that is not sustained has no latency: it is above all others.
+const UNBOUNDED: Estimate =
+    Estimate { value: f64::INFINITY, low: f64::INFINITY, high: f64::INFINITY, method: Method::None };
+/// No rate keeps the limit.
+const NO_RATE: Estimate = Estimate::exact(0.0);
+
+/// Answers from what is known, under one change of the plan or none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Desk<'k> {
+    bench: &'k Bench,
+    known: &'k Known,
+    change: Option<usize>,
+}
+
+/// A number of somebody.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    /// The number; infinite for a latency under a load that is not sustained.
+    pub estimate: Estimate,
+    /// Whose it is: of a family, the member whose number is best.
+    pub by: String,
+    /// The rate it was measured at, if it was at one.
+    pub rate: Option<u64>,
+    /// What else to know; empty if nothing.
+    pub note: String,
+}
+
+impl<'k> Desk<'k> {
+    /// Answers from what is known.
+    pub(super) const fn new(bench: &'k Bench, known: &'k Known, change: Option<usize>) -> Self {
+        Self { bench, known, change }
+    }
+
+    /// The point of a run; the plain one if the change does not touch it.
+    pub(super) fn point(&self, case: usize, run: &Run, rate: u64) -> PointId {
+        let change = self.change.filter(|change| self.bench.touches(*change, run));
+        PointId { case, run: run.clone(), rate, change }
+    }
+
+    /// A metric at a rate; of a family, the lowest.
+    pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
+        let wanted = self.replaced(wanted);
+        let one = |run: &Run| {
+            let id = self.point(case, run, rate);
+            if !self.bench.is_within_reach(&id) {
+                let note = "above what it can serve at all".to_owned();
+                return Answer::Known(Figure {
+                    estimate: UNBOUNDED,
+                    by: run.label(),
+                    rate: Some(rate),
+                    note,
+                });
+            }
+            let Some(summary) = self.known.get(&id) else { return Answer::Wants([id].into()) };
+            let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
+            let note = summary.sustained.why.clone();
+            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
+        };
+        best(who.of.iter().map(one), |one, other| one.value < other.value)
+    }
+
+    /// The highest rate that keeps a limit; of a family, the highest of all.
+    pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
+        let wanted = self.replaced(&limit.wanted);
+        let number = |summary: &Summary| self.read(case, summary, wanted);
+        self.highest(case, who, limit.below, number)
+    }
+
+    /// The highest rate that is sustained; of a family, the highest of all.
+    pub(super) fn saturation(&self, case: usize, who: &Who) -> Answer<Figure> {
+        self.highest(case, who, 1.0, |_| Estimate::exact(0.0))
+    }
+
+    /// Each figure that a quantity names.
+    pub(super) fn figures(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<Figure>> {
+        match quantity {
+            Quantity::At { wanted, at: super::plan::At::Rates(rates) } => {
+                Answer::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
+            }
+            Quantity::At { wanted, at: super::plan::At::LimitOf(of, limit) } => {
+                self.keeps(case, of, limit).then(|found| {
+                    let rate = libm::floor(found.estimate.value) as u64;
+                    let rate = rate.max(self.floor(case));
+                    self.metric(case, who, wanted, rate).map(|figure| vec![figure])
+                })
+            }
+            Quantity::Keeps(limit) => self.keeps(case, who, limit).map(|figure| vec![figure]),
+            Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
+        }
+    }
+
+    fn highest(
+        &self,
+        case: usize,
+        who: &Who,
+        limit: f64,
+        number: impl Fn(&Summary) -> Estimate,
+    ) -> Answer<Figure> {
+        let one = |run: &Run| {
+            let series = self.point(case, run, 0);
+            let ceiling = self.ceiling(&series);
+            let grid = self.bench.plan().cases[case].rates.iter().map(|rate| *rate as u64);
+            let grid = grid.filter(|rate| *rate < ceiling).collect();
+            let range = Range { floor: self.floor(case), ceiling, grid, precision: PRECISION };
+            seek(self.known, &series, &range, limit, &number).map(|found| {
+                let (estimate, note) = match found {
+                    SloFound::Rate(rate) => (rate, String::new()),
+                    SloFound::Never => (NO_RATE, "no rate keeps it".to_owned()),
+                    SloFound::Always => {
+                        (Estimate::exact(ceiling as f64), "kept up to the highest rate tried".to_owned())
+                    }
+                };
+                Figure { estimate, by: run.label(), rate: None, note }
+            })
+        };
+        best(who.of.iter().map(one), |one, other| one.value > other.value)
+    }
+
+    fn replaced<'w>(&'w self, wanted: &'w Wanted) -> &'w Wanted {
+        match self.change.map(|change| &self.bench.plan().causes[change].change) {
+            Some(Change::Metric(other)) => other,
+            _ => wanted,
+        }
+    }
+
+    fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {
+        let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
+        let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
+        times.get(wanted.metric)
+    }
+
+    fn floor(&self, case: usize) -> u64 {
+        libm::ceil(self.bench.capacity(case, self.change) * FLOOR_SHARE) as u64
+    }
+
+    fn ceiling(&self, series: &PointId) -> u64 {
+        let capacity = self.bench.capacity(series.case, self.change);
+        let limit = self.bench.point(&PointId { rate: 1, ..series.clone() }).limit_per_s();
+        libm::floor(capacity.min(limit) * CEILING_SHARE) as u64
+    }
+}
+
+fn best(
+    figures: impl Iterator<Item = Answer<Figure>>,
+    is_better: impl Fn(&Estimate, &Estimate) -> bool,
+) -> Answer<Figure> {
+    Answer::all(figures).map(|figures| {
+        let chosen = figures
+            .into_iter()
+            .reduce(|best, next| if is_better(&next.estimate, &best.estimate) { next } else { best });
+        chosen.expect("nobody is the best of nobody: plans are checked for it")
+    })
+}

@@ -1,0 +1,247 @@
+//! What came out of a statement of the paper.
+
+use std::fmt::Write;
+
+use super::desk::{Desk, Figure};
+use super::known::Answer;
+use super::outcome::{Estimate, Unit, Verdict};
+use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
+use super::verdict::{Pairs, excused, of_number, of_order, quotient};
+
+/// A statement's number here, and the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    /// Our number, if the statement is about one and it was reached.
+    pub measured: Option<Estimate>,
+    /// How it stands to the paper's.
+    pub verdict: Verdict,
+    /// What the verdict rests on.
+    pub why: String,
+    /// How far off it is: 0 is the paper's number, or all pairs in their order.
+    pub off: f64,
+}
+
+/// The paper's number, if the statement is about one.
+pub(super) const fn paper(claim: &Claim) -> Option<f64> {
+    match claim.relation {
+        Relation::Value { paper, .. } | Relation::Ratio { paper, .. } | Relation::Change { paper, .. } => {
+            Some(paper)
+        }
+        Relation::Order(_) | Relation::Closer { .. } => None,
+    }
+}
+
+/// The unit of the statement's number.
+pub(super) const fn unit(claim: &Claim) -> Unit {
+    match claim.relation {
+        Relation::Value { .. } => claim.quantity.unit(),
+        Relation::Change { .. } => Unit::Share,
+        Relation::Ratio { .. } | Relation::Order(_) | Relation::Closer { .. } => Unit::Ratio,
+    }
+}
+
+/// What came out, or which points are missing for that.
+pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding> {
+    let unit = claim.quantity.unit();
+    let found = match &claim.relation {
+        Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
+        Relation::Ratio { who, over, paper } => {
+            pair(claim, who, over, desk).map(|pair| ratio(&pair, unit, *paper, plan.tolerance))
+        }
+        Relation::Change { who, over, paper } => {
+            pair(claim, who, over, desk).map(|pair| change(&pair, unit, *paper, plan.tolerance))
+        }
+        Relation::Order(places) => order(claim, places, desk, plan.tolerance),
+        Relation::Closer { who, over, case } => {
+            let there = Claim { case: *case, ..claim.clone() };
+            pair(claim, who, over, desk)
+                .and(pair(&there, who, over, desk))
+                .map(|(here, there)| closer(&here, &there, unit))
+        }
+    };
+    let unknown = claim.unknown_set_up.is_some();
+    found.map(|found| Finding { verdict: excused(found.verdict, unknown), ..found })
+}
+
+fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> Answer<Finding> {
+    let share = match claim.quantity {
+        Quantity::At { .. } => plan.tolerance.value,
+        Quantity::Keeps(_) | Quantity::Saturation => plan.tolerance.rate,
+    };
+    let shape = shape(plan, claim, share, desk);
+    first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
+        let measured = finite(&figure);
+        let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
+        let mut why = told(&figure, claim.quantity.unit());
+        if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {
+            let stands = if *holds { "stands as in the paper" } else { "does not stand as in the paper" };
+            // Writing to a string cannot fail.
+            let _ = write!(why, "; {stands} to {others}");
+        }
+        Finding { measured, verdict, why, off: (figure.estimate.value / paper - 1.0).abs() }
+    })
+}
+
+/// Whether the statement's number stands to those of its group as the paper has it, and who these are; none if it has
+/// no group, or the paper's numbers cannot be told apart.
+fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(bool, String)>> {
+    let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
+    let others = plan.claims.iter().filter_map(|other| match &other.relation {
+        Relation::Value { who, paper: theirs }
+            if claim.group.is_some()
+                && other.group == claim.group
+                && other.case == claim.case
+                && (theirs / paper).max(paper / theirs) > 1.0 + share =>
+        {
+            Some((other, who, *theirs))
+        }
+        _ => None,
+    });
+    let mine = first(desk.figures(claim.case, who, &claim.quantity));
+    let theirs = others.map(|(other, who, theirs)| {
+        first(desk.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
+    });
+    mine.and(Answer::all(theirs)).map(|(mine, others)| {
+        let stands = |(figure, theirs): &(Figure, f64)| {
+            let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
+            less.estimate.high < more.estimate.low
+        };
+        let names: Vec<&str> = others.iter().map(|(figure, _)| figure.by.as_str()).collect();
+        (!others.is_empty()).then(|| (others.iter().all(stands), names.join(", ")))
+    })
+}
+
+fn pair(claim: &Claim, who: &Who, over: &Who, desk: Desk<'_>) -> Answer<(Figure, Figure)> {
+    let of = |who| first(desk.figures(claim.case, who, &claim.quantity));
+    of(who).and(of(over))
+}
+
+fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    let measured = quotient(&who.estimate, &over.estimate);
+    let same_side = measured.map(|found| if paper > 1.0 { found.low > 1.0 } else { found.high < 1.0 });
+    Finding {
+        measured,
+        verdict: of_number(paper, paper * tolerance.ratio, measured, same_side),
+        why: two(who, over, unit, measured.is_some()),
+        off: measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs()),
+    }
+}
+
+fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    let measured = quotient(&who.estimate, &over.estimate).map(|found| Estimate {
+        value: found.value - 1.0,
+        low: found.low - 1.0,
+        high: found.high - 1.0,
+        ..found
+    });
+    let same_side = measured.map(|found| if paper > 0.0 { found.low > 0.0 } else { found.high < 0.0 });
+    Finding {
+        measured,
+        verdict: of_number(paper, tolerance.change, measured, same_side),
+        why: two(who, over, unit, measured.is_some()),
+        off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
+    }
+}
+
+fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Tolerance) -> Answer<Finding> {
+    let place =
+        |whos: &Vec<Who>| Answer::all(whos.iter().map(|who| desk.figures(claim.case, who, &claim.quantity)));
+    Answer::all(places.iter().map(place)).map(|places| {
+        let mut pairs = Pairs::default();
+        let mut wrong = Vec::new();
+        for (at, lesser) in places.iter().enumerate() {
+            for (less, more) in
+                lesser.iter().flat_map(|less| places[at + 1..].iter().flatten().map(move |more| (less, more)))
+            {
+                for (less, more) in less.iter().zip(more) {
+                    let before = pairs.wrong;
+                    pairs.add(&less.estimate, &more.estimate);
+                    if pairs.wrong > before {
+                        wrong.push(against(less, more, claim.quantity.unit()));
+                    }
+                }
+            }
+        }
+        let all = f64::from(pairs.all().max(1));
+        Finding {
+            measured: None,
+            verdict: of_order(pairs, tolerance.order),
+            why: told_order(pairs, &wrong),
+            off: f64::from(pairs.wrong) / all,
+        }
+    })
+}
+
+fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Finding {
+    let apart = |(one, other): &(Figure, Figure)| {
+        quotient(&one.estimate, &other.estimate).map(|found| (found.value - 1.0).abs())
+    };
+    let (measured, holds) = match (apart(here), apart(there)) {
+        (Some(here), Some(there)) if here > 0.0 => (Some(Estimate::exact(there / here)), there < here),
+        _ => (None, false),
+    };
+    Finding {
+        measured,
+        verdict: if holds { Verdict::Agrees } else { Verdict::Differs },
+        why: format!(
+            "here {}; there {}",
+            two(&here.0, &here.1, unit, true),
+            two(&there.0, &there.1, unit, true)
+        ),
+        off: measured.map_or(f64::INFINITY, |found| found.value),
+    }
+}
+
+fn first(figures: Answer<Vec<Figure>>) -> Answer<Figure> {
+    figures.map(|mut figures| figures.remove(0))
+}
+
+fn finite(figure: &Figure) -> Option<Estimate> {
+    figure.estimate.value.is_finite().then_some(figure.estimate)
+}
+
+fn told(figure: &Figure, unit: Unit) -> String {
+    let at = figure.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
+    let note = if figure.note.is_empty() { String::new() } else { format!(" ({})", figure.note) };
+    format!("{}{at}: {}{note}", figure.by, shown(figure.estimate.value, unit))
+}
+
+fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
+    let end = if measured { "" } else { "; so there is no quotient" };
+    format!("{}, {}{end}", told(who, unit), told(over, unit))
+}
+
+fn against(less: &Figure, more: &Figure, unit: Unit) -> String {
+    let at = less.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
+    format!(
+        "{} {} above {} {}{at}",
+        less.by,
+        shown(less.estimate.value, unit),
+        more.by,
+        shown(more.estimate.value, unit)
+    )
+}
+
+fn told_order(pairs: Pairs, wrong: &[String]) -> String {
+    let Pairs { right, tied, .. } = pairs;
+    let all = pairs.all();
+    let mut told = format!("{right} of {all} pairs stand so, {tied} cannot be told apart");
+    if let Some((first, others)) = wrong.split_first() {
+        // Writing to a string cannot fail.
+        let _ = write!(told, ", {} stand the other way round: {first}", wrong.len());
+        let _ = if others.is_empty() { Ok(()) } else { write!(told, " and {} more", others.len()) };
+    }
+    told
+}
+
+/// A number for people.
+pub fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        _ if value.is_infinite() => "not sustained".into(),
+        Unit::Ns => format!("{:.1} µs", value / 1e3),
+        Unit::PerS => format!("{:.0} kRPS", value / 1e3),
+        Unit::Share => format!("{:.1} %", value * 100.0),
+        Unit::Ratio => format!("{value:.2}"),
+        Unit::Count => format!("{value:.0}"),
+    }
+}

@@ -1,0 +1,65 @@
+//! A study from its first point to its last: what is wanted next, given what is known.
+//!
+//! Everything a study answers (its grid, its searches, the paper's statements, the causes of differences) is a function
+//! of what is known that either answers or names points. A round runs what all of them want; there are rounds until
+//! nobody wants anything. So the points that are run depend on results alone, not on threads or on the clock, and a
+//! study that was stopped takes the same way again.
+
+use std::collections::BTreeSet;
+
+use super::bench::Bench;
+use super::desk::Desk;
+use super::finding::{Finding, find};
+use super::known::{Answer, Known, PointId};
+use super::outcome::Verdict;
+use super::plan::{CauseTest, Claim, Who};
+
+/// The points that the next round runs; none if all is known.
+pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
+    let grid = grid(bench);
+    let missing: BTreeSet<PointId> = grid.into_iter().filter(|id| known.get(id).is_none()).collect();
+    if !missing.is_empty() {
+        return missing;
+    }
+    let desk = Desk::new(bench, known, None);
+    let plan = bench.plan();
+    let mut wants = BTreeSet::new();
+    for search in &plan.searches {
+        wants.extend(desk.keeps(search.case, &Who::one(&search.run), &search.limit).wants());
+    }
+    for claim in &plan.claims {
+        match find(plan, claim, desk) {
+            Answer::Wants(points) => wants.extend(points),
+            Answer::Known(finding) if needs_cause(&finding) => {
+                for (at, _) in causes(bench, claim) {
+                    wants.extend(find(plan, claim, Desk::new(bench, known, Some(at))).wants());
+                }
+            }
+            Answer::Known(_) => {}
+        }
+    }
+    wants
+}
+
+/// The points of the plan itself.
+pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
+    let cases = bench.plan().cases.iter().enumerate();
+    let ids = cases.flat_map(|(case, of)| {
+        of.runs.iter().flat_map(move |run| {
+            let id = move |rate: &f64| PointId { case, run: run.clone(), rate: *rate as u64, change: None };
+            of.rates.iter().map(id)
+        })
+    });
+    ids.filter(|id| bench.is_within_reach(id)).collect()
+}
+
+/// Whether a cause is looked for: the number did not come out.
+pub(super) fn needs_cause(finding: &Finding) -> bool {
+    !matches!(finding.verdict, Verdict::Agrees | Verdict::NotMeasured)
+}
+
+/// The causes that a claim may have, with their places in the plan.
+pub(super) fn causes<'b>(bench: &'b Bench, claim: &'b Claim) -> impl Iterator<Item = (usize, &'b CauseTest)> {
+    let all = bench.plan().causes.iter().enumerate();
+    all.filter(|(_, cause)| cause.of.contains(&claim.id))
+}
