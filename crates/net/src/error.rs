@@ -46,6 +46,9 @@ pub enum NetError {
     /// The switch's thread has ended: nothing was done.
     #[error("the switch has stopped")]
     SwitchStopped,
+    /// The thread of the hosts has ended: what was asked of them was not done, or not all of it.
+    #[error("the hosts have stopped")]
+    CrewStopped,
     /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
     #[error("state folder {}: cannot {doing}: {why}; give a folder that this user can write, with --state", path.display())]
     StateFolder {

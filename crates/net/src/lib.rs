@@ -7,6 +7,7 @@
 pub mod client;
 pub mod clock;
 pub mod controller;
+pub mod crew;
 pub mod epoch;
 mod error;
 pub mod faults;

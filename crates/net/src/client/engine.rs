@@ -416,7 +416,7 @@ impl Tellers {
     }
 }
 
-fn host_grant(grant: sluice_control::ClientGrant) -> ClientGrant {
+pub(crate) fn host_grant(grant: sluice_control::ClientGrant) -> ClientGrant {
     ClientGrant {
         client: grant.client,
         key: grant.key,

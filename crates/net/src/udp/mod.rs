@@ -8,6 +8,7 @@
 mod inbox;
 mod name;
 mod outbox;
+mod ready;
 #[allow(unsafe_code, reason = "the kernel takes batches as arrays of raw pointers")]
 mod ring;
 #[allow(unsafe_code, reason = "system calls")]
@@ -22,7 +23,8 @@ use std::sync::Arc;
 use sluice_wire::{Endpoint, Nanos};
 
 pub use inbox::{Datagram, Inbox};
-pub use outbox::Outbox;
+pub use outbox::{Lateness, Outbox};
+pub(crate) use ready::ReadySet;
 pub use ring::BATCH;
 pub use waker::Waker;
 
@@ -111,6 +113,8 @@ pub struct SocketCounts {
     pub faults_in: FaultCounts,
     /// Faults of leaving datagrams.
     pub faults_out: FaultCounts,
+    /// How late held datagrams left.
+    pub late: Lateness,
     /// Time slept.
     pub slept: Nanos,
 }
@@ -223,6 +227,12 @@ impl Socket {
         self.outbox.flush();
     }
 
+    /// Sends what is queued or due, for an owner that does not receive at once.
+    pub(crate) fn send_due(&mut self) {
+        self.outbox.release(sys::monotonic());
+        self.outbox.flush();
+    }
+
     /// What it has done so far.
     pub fn counts(&self) -> SocketCounts {
         SocketCounts {
@@ -233,8 +243,28 @@ impl Socket {
             overrun: self.inbox.overrun() + self.outbox.overrun(),
             faults_in: self.inbox.faults(),
             faults_out: self.outbox.faults(),
+            late: self.outbox.late(),
             slept: self.slept,
         }
+    }
+
+    /// When something that is held has to be taken or sent, if nothing arrives before.
+    pub fn next_due(&self) -> Option<Nanos> {
+        [self.inbox.next_due(), self.outbox.next_due()].into_iter().flatten().min()
+    }
+
+    /// Lets `waker` end its waits instead of its own, for sockets that share a thread.
+    pub(crate) fn share_waker(&mut self, waker: Waker) {
+        self.waker = waker;
+    }
+
+    /// Reads what the network said of peers, which would else make the socket look ready for ever.
+    pub(crate) fn take_errors(&mut self) {
+        self.outbox.take_errors();
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.outbox.fd()
     }
 
     /// Datagrams that the kernel dropped because nobody took them in time.
@@ -258,7 +288,7 @@ impl Socket {
             Wait::Until(end) => Some(end),
             Wait::Poll | Wait::Forever => None,
         };
-        let until = [end, self.inbox.next_due(), self.outbox.next_due()].into_iter().flatten().min();
+        let until = [end, self.next_due()].into_iter().flatten().min();
         let longest = until.map(|until| until.since(now));
         let short = longest.is_some_and(|longest| longest < TOO_SHORT_TO_SLEEP);
         if self.spin.is_some_and(|spin| short || now.since(began) < spin) {

@@ -17,6 +17,50 @@ const REFUSED_MAX: usize = 64;
 /// How often one datagram is tried when the kernel reports older errors in its place.
 const TRIES_MAX: usize = 4;
 
+/// How late datagrams left that were held until their time. It is this machine's share of what a dilated run measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Datagrams that were held.
+    pub datagrams: u64,
+    /// How late they were, all together.
+    pub total: Nanos,
+    /// How late the latest was.
+    pub longest: Nanos,
+}
+
+impl Lateness {
+    /// Mean lateness of a datagram, ns.
+    pub fn mean_ns(&self) -> f64 {
+        self.total.0 as f64 / self.datagrams.max(1) as f64
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            datagrams: self.datagrams + other.datagrams,
+            total: self.total + other.total,
+            longest: self.longest.max(other.longest),
+        }
+    }
+
+    /// What was counted since `before`; the longest is that of all time.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            datagrams: self.datagrams - before.datagrams,
+            total: self.total.since(before.total),
+            longest: self.longest,
+        }
+    }
+
+    fn add(&mut self, late: Nanos) {
+        self.datagrams += 1;
+        self.total = self.total + late;
+        self.longest = self.longest.max(late);
+    }
+}
+
 /// The sending half of a socket: datagrams queued until the next flush.
 pub struct Outbox {
     fd: Arc<OwnedFd>,
@@ -28,6 +72,7 @@ pub struct Outbox {
     sent: u64,
     failed: u64,
     overrun: u64,
+    late: Lateness,
 }
 
 impl Outbox {
@@ -42,6 +87,7 @@ impl Outbox {
             sent: 0,
             failed: 0,
             overrun: 0,
+            late: Lateness::default(),
         }
     }
 
@@ -119,6 +165,7 @@ impl Outbox {
             let length = bytes.len();
             self.ring.next()[..length].copy_from_slice(bytes);
             self.held.release(due.cell);
+            self.late.add(now.since(due.at));
             self.push(due.item, length);
         }
     }
@@ -154,6 +201,10 @@ impl Outbox {
 
     pub(super) const fn overrun(&self) -> u64 {
         self.overrun
+    }
+
+    pub(super) const fn late(&self) -> Lateness {
+        self.late
     }
 
     pub(super) fn faults(&self) -> FaultCounts {

@@ -117,6 +117,34 @@ pub(super) fn wait(
     Ok(Woken { error: fds[0].revents & libc::POLLERR != 0 })
 }
 
+/// A set of files of which the kernel says which can be read.
+pub(super) fn ready_set() -> io::Result<OwnedFd> {
+    // SAFETY: epoll_create1 takes no pointers.
+    let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    // SAFETY: `fd` was just opened and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Adds a file to a set under the name `token`.
+pub(super) fn watch(set: BorrowedFd<'_>, file: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+    // SAFETY: `event` is valid and is only read.
+    let answer =
+        unsafe { libc::epoll_ctl(set.as_raw_fd(), libc::EPOLL_CTL_ADD, file.as_raw_fd(), &raw mut event) };
+    check(answer).map(drop)
+}
+
+/// Which files of a set can be read now, without waiting; says how many of `events` were filled in.
+pub(super) fn ready(set: BorrowedFd<'_>, events: &mut [libc::epoll_event]) -> io::Result<usize> {
+    let most = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the kernel writes at most `most` events, for which there is room.
+    match check(unsafe { libc::epoll_wait(set.as_raw_fd(), events.as_mut_ptr(), most, 0) }) {
+        Ok(filled) => Ok(filled as usize),
+        Err(why) if why.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(why) => Err(why),
+    }
+}
+
 /// Sets a socket option that is a number.
 pub(super) fn set_option(
     socket: BorrowedFd<'_>,

@@ -7,10 +7,12 @@ use sluice_wire::{
     parse,
 };
 
+use super::pace::Pace;
 use super::run::{Ended, Runner};
 use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
 use crate::NetError;
 use crate::clock::Clock;
+use crate::crew::Turn;
 use crate::payloads::{Payloads, received};
 use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
@@ -24,7 +26,7 @@ const MEASURE_EVERY: Nanos = Nanos::from_millis(1_000);
 const SWITCHES: usize = 4;
 
 /// The thread's state.
-pub(super) struct Engine<S> {
+pub(crate) struct Engine<S> {
     socket: Socket,
     machine: Worker,
     settings: WorkerSettings,
@@ -39,6 +41,7 @@ pub(super) struct Engine<S> {
     switches: Vec<Endpoint>,
     stopper: Stopper,
     leaving: Option<Leaving>,
+    drained: bool,
     dropped: Dropped,
     served: Served,
     began: Nanos,
@@ -88,12 +91,13 @@ impl<S: Service> Engine<S> {
         let reply_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
-            effects: Effects::new(&settings),
+            effects: Effects::new(&settings, options.costs.map(Pace::new)),
             runner: Runner::new(service, options.dilation, reply_max),
             actions: Vec::new(),
             busy: None,
             switches: Vec::new(),
             leaving: None,
+            drained: false,
             dropped: Dropped::default(),
             served: Served::default(),
             dilation: options.dilation.max(1),
@@ -110,43 +114,62 @@ impl<S: Service> Engine<S> {
     }
 
     pub(super) fn run(mut self) -> Result<WorkerReport, NetError> {
-        let drained = self.work()?;
+        while !self.step(self.next_step().map_or(Wait::Forever, Wait::Until))? {}
         self.socket.flush();
+        Ok(self.into_report())
+    }
+
+    /// One step of a worker that shares its thread.
+    pub(crate) fn turn(&mut self) -> Result<Turn, NetError> {
+        let over = self.step(Wait::Poll)?;
+        self.socket.send_due();
+        let next = [self.next_step(), self.socket.next_due()].into_iter().flatten().min();
+        Ok(if over { Turn::Over } else { Turn::At(next) })
+    }
+
+    pub(crate) fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    /// What it did.
+    pub(crate) fn into_report(self) -> WorkerReport {
         let name = (self.hello.name.as_str(), self.dilation);
         let ran = self.clock.now().since(self.began);
         let (stats, packets) = (self.machine.stats(), self.socket.counts().into());
-        Ok(report(name, ran, drained, self.served, stats, self.dropped, packets))
+        report(name, ran, self.drained, self.served, stats, self.dropped, packets)
     }
 
-    /// Works until it is done; says whether it finished what it held.
-    fn work(&mut self) -> Result<bool, NetError> {
-        loop {
-            self.socket.receive(self.wait())?;
-            self.take_packets();
-            self.take_refusals();
-            if let Refused::Yes(why) = self.take_registrations() {
-                return Err(NetError::Refused { why });
-            }
-            let now = self.clock.now();
-            self.free(now);
-            self.machine.tick(now, &self.settings, &mut self.actions);
-            self.perform();
-            if let Some(drained) = self.stop(now) {
-                return Ok(drained);
-            }
-            self.serve();
-            self.tell_capacity(now);
+    /// Takes what comes and does what is due; says whether it has left.
+    fn step(&mut self, wait: Wait) -> Result<bool, NetError> {
+        self.socket.receive(wait)?;
+        self.take_packets();
+        self.take_refusals();
+        if let Refused::Yes(why) = self.take_registrations() {
+            return Err(NetError::Refused { why });
         }
+        let now = self.clock.now();
+        self.catch_up(now);
+        self.free(now);
+        self.machine.tick(now, &self.settings, &mut self.actions);
+        self.perform(now);
+        if let Some(drained) = self.stop(now) {
+            self.drained = drained;
+            return Ok(true);
+        }
+        self.serve();
+        self.tell_capacity(now);
+        Ok(false)
     }
 
-    fn wait(&self) -> Wait {
+    /// When there is something to do, if nothing comes before.
+    fn next_step(&self) -> Option<Nanos> {
         if self.effects.run.is_some() && self.busy.is_none() {
-            return Wait::Poll;
+            return Some(Nanos(0));
         }
         let busy = self.busy.as_ref().map(|busy| busy.until);
+        let received = self.effects.pace.as_ref().filter(|_| busy.is_none()).and_then(Pace::next_received);
         let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
-        let until = [self.machine.deadline(&self.settings), busy, leaving].into_iter().flatten().min();
-        until.map_or(Wait::Forever, Wait::Until)
+        [self.machine.deadline(&self.settings), busy, received, leaving].into_iter().flatten().min()
     }
 
     fn take_packets(&mut self) {
@@ -165,17 +188,41 @@ impl<S: Service> Engine<S> {
             if !self.effects.keep(&mut packet, body, &mut self.dropped) {
                 continue;
             }
+            if let Some(pace) = &mut self.effects.pace {
+                pace.arrived(datagram.received, packet);
+                continue;
+            }
             self.machine.packet(now, datagram.received, &self.settings, &packet, &mut self.actions);
-            self.effects.perform(&mut self.actions, self.switches.first().copied(), outbox);
+            self.effects.perform(now, &mut self.actions, self.switches.first().copied(), outbox);
         }
         self.after_effects();
+    }
+
+    /// A paced worker's steps up to `now`, each at its own time.
+    fn catch_up(&mut self, now: Nanos) {
+        while self.effects.pace.is_some() {
+            if let Some(until) = self.busy.as_ref().map(|busy| busy.until) {
+                if until > now {
+                    return;
+                }
+                self.free(until);
+            } else {
+                let Some(pace) = &mut self.effects.pace else { return };
+                let Some((received, packet)) = pace.receive(now) else { return };
+                let at = pace.free();
+                self.machine.packet(at, received, &self.settings, &packet, &mut self.actions);
+                self.perform(at);
+            }
+            self.serve();
+        }
     }
 
     fn take_refusals(&mut self) {
         let Some(switch) = self.switches.first().copied() else { return };
         if self.socket.outbox().refused().any(|peer| peer == switch) {
-            self.machine.refused(self.clock.now(), &self.settings, &mut self.actions);
-            self.perform();
+            let now = self.clock.now();
+            self.machine.refused(now, &self.settings, &mut self.actions);
+            self.perform(now);
         }
     }
 
@@ -205,8 +252,9 @@ impl<S: Service> Engine<S> {
         self.said.granted(&self.hello.name, grant);
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
-        self.machine.grant(self.clock.now(), &self.settings, host_grant(grant), &mut self.actions);
-        self.perform();
+        let now = self.clock.now();
+        self.machine.grant(now, &self.settings, host_grant(grant), &mut self.actions);
+        self.perform(now);
     }
 
     /// Ends the task whose time is over.
@@ -219,7 +267,7 @@ impl<S: Service> Engine<S> {
         self.served.busy = self.served.busy + now.since(started);
         let status = ended.status();
         self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
-        self.perform();
+        self.perform(now);
     }
 
     /// Runs the service on the task that the state machine wants run. What was sent before leaves before.
@@ -230,19 +278,23 @@ impl<S: Service> Engine<S> {
         let Some(run) = self.effects.run.take() else { return };
         self.socket.flush();
         let bytes = self.effects.tasks.bytes(&run.payload);
-        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes);
+        let paced = self.effects.pace.as_ref().map(Pace::free);
+        let ran = self.runner.run(&self.clock, paced, run.task, run.task_type, bytes);
         let (ended, reply) = match self.effects.replies.keep(self.runner.reply()) {
             Some(reply) => (ran.ended, reply),
             None => (Ended::Failed, Payload::EMPTY),
         };
         let busy = Busy { slot: run.slot, started: ran.started, until: ran.until, ended, reply };
         self.busy = Some(busy);
-        self.free(self.clock.now());
+        if paced.is_none() {
+            self.free(self.clock.now());
+        }
     }
 
-    fn perform(&mut self) {
+    /// Does what the state machine wanted at `at`.
+    fn perform(&mut self, at: Nanos) {
         let switch = self.switches.first().copied();
-        self.effects.perform(&mut self.actions, switch, self.socket.outbox());
+        self.effects.perform(at, &mut self.actions, switch, self.socket.outbox());
         self.after_effects();
     }
 
@@ -334,15 +386,17 @@ struct Effects {
     replies: Payloads,
     run: Option<Run>,
     renew: bool,
+    pace: Option<Pace>,
 }
 
 impl Effects {
-    fn new(settings: &WorkerSettings) -> Self {
+    fn new(settings: &WorkerSettings, pace: Option<Pace>) -> Self {
         Self {
             tasks: Payloads::new(2 * settings.held_max),
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
+            pace,
         }
     }
 
@@ -361,16 +415,33 @@ impl Effects {
         true
     }
 
-    fn perform(&mut self, actions: &mut Vec<Action>, switch: Option<Endpoint>, outbox: &mut Outbox) {
+    fn perform(
+        &mut self,
+        at: Nanos,
+        actions: &mut Vec<Action>,
+        switch: Option<Endpoint>,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(pace) = self.pace.as_mut().filter(|_| !actions.is_empty()) {
+            pace.worked(at);
+        }
         for action in actions.drain(..) {
             match action {
                 Action::ToSwitch(packet) => {
                     let Some(switch) = switch else { continue };
-                    outbox.send_with(switch, |out| encode(&packet, &[], out).unwrap_or(0));
+                    let write = |out: &mut [u8]| encode(&packet, &[], out).unwrap_or(0);
+                    match &mut self.pace {
+                        None => outbox.send_with(switch, write),
+                        Some(pace) => outbox.send_at(pace.send(), switch, write),
+                    }
                 }
                 Action::Reply { to, packet } => {
                     let body = self.replies.body(&packet.payload);
-                    outbox.send_with(to, |out| encode(&Packet::Reply(packet), body, out).unwrap_or(0));
+                    let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
+                    match &mut self.pace {
+                        None => outbox.send_with(to, write),
+                        Some(pace) => outbox.send_at(pace.send() + pace.to_client(), to, write),
+                    }
                 }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(Run { slot, task, task_type, payload });

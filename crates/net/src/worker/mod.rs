@@ -7,6 +7,7 @@
 //! Left out: early tokens; tasks and replies of more than one packet.
 
 mod engine;
+mod pace;
 mod run;
 
 use std::fmt;
@@ -26,7 +27,8 @@ use crate::registrar::WorkerRegistrar;
 use crate::rpc::Remote;
 use crate::service::Service;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker, sys};
-use engine::Engine;
+pub(crate) use engine::Engine;
+pub use pace::HostCosts;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct WorkerOptions {
     pub capacity: u32,
     /// Service times and times of the network, multiplied.
     pub dilation: u32,
+    /// What a testbed's processor takes for packets, if this machine stands for one.
+    pub costs: Option<HostCosts>,
     /// The longest packet, in bytes of UDP payload.
     pub datagram_max: usize,
     /// How the thread waits.
@@ -69,6 +73,7 @@ impl WorkerOptions {
             quota: 2,
             capacity: 0,
             dilation: 1,
+            costs: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
             pin: None,
@@ -90,33 +95,21 @@ impl<S: Service> Worker<S> {
     /// # Errors
     /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
     pub fn new(options: &WorkerOptions, service: S) -> Result<Self, NetError> {
-        let socket = Socket::bind(
-            options.listen,
-            &SocketOptions {
-                datagram_max: options.datagram_max,
-                waiting: options.waiting,
-                faults: options.faults.clone(),
-                ..SocketOptions::default()
-            },
-        )?;
-        let hello = WorkerHello {
-            name: options.name.clone(),
-            life: crate::identity::random_bits()?,
-            at: crate::identity::reachable(socket.local())?,
-            slice: options.slice.clone(),
-            types: service.types(),
-            quota: options.quota,
-            capacity: options.capacity,
-            held: None,
-        };
-        let waker = socket.waker();
-        let bell = waker.clone();
-        let registrar =
-            WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
-        let stopper = Stopper { asked: Arc::new(AtomicU8::new(0)), waker };
-        let pin = options.pin;
-        let engine = Engine::new(options, socket, hello, registrar, service, stopper.clone());
-        Ok(Self { engine, pin, stopper })
+        let socket = bind(options)?;
+        let stopper = Stopper::new(socket.waker());
+        let engine = engine(options, socket, service, stopper.clone())?;
+        Ok(Self { engine, pin: options.pin, stopper })
+    }
+
+    /// The same for a worker that shares its thread with others, whom the same stopper ends.
+    pub(crate) fn of_crew(
+        options: &WorkerOptions,
+        service: S,
+        stopper: Stopper,
+    ) -> Result<Engine<S>, NetError> {
+        let mut socket = bind(options)?;
+        socket.share_waker(stopper.waker.clone());
+        engine(options, socket, service, stopper)
     }
 
     /// What ends [`Worker::run`].
@@ -136,6 +129,38 @@ impl<S: Service> Worker<S> {
         sys::sharpen_timers();
         self.engine.run()
     }
+}
+
+fn bind(options: &WorkerOptions) -> Result<Socket, NetError> {
+    let of_socket = SocketOptions {
+        datagram_max: options.datagram_max,
+        waiting: options.waiting,
+        faults: options.faults.clone(),
+        ..SocketOptions::default()
+    };
+    Socket::bind(options.listen, &of_socket)
+}
+
+/// What a worker's thread runs; it begins to register.
+fn engine<S: Service>(
+    options: &WorkerOptions,
+    socket: Socket,
+    service: S,
+    stopper: Stopper,
+) -> Result<Engine<S>, NetError> {
+    let hello = WorkerHello {
+        name: options.name.clone(),
+        life: crate::identity::random_bits()?,
+        at: crate::identity::reachable(socket.local())?,
+        slice: options.slice.clone(),
+        types: service.types(),
+        quota: options.quota,
+        capacity: options.capacity,
+        held: None,
+    };
+    let bell = socket.waker();
+    let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
+    Ok(Engine::new(options, socket, hello, registrar, service, stopper))
 }
 
 impl<S> fmt::Debug for Worker<S> {
@@ -162,6 +187,10 @@ enum Asked {
 }
 
 impl Stopper {
+    pub(crate) fn new(waker: Waker) -> Self {
+        Self { asked: Arc::new(AtomicU8::new(0)), waker }
+    }
+
     /// Asks the worker to finish what it holds and end; asked again, it ends at once.
     pub fn stop(&self) {
         let more = |asked: u8| Some(asked.saturating_add(1));

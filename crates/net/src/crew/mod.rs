@@ -1,0 +1,191 @@
+//! Many hosts on one thread: workers that only hold their tasks, and a client that sends a schedule.
+//!
+//! For measuring a rack on a machine with fewer cores than hosts. Each host keeps its own socket, registration and
+//! state machine; what they share is who runs them. A host is run when its socket has something or its time has
+//! come, so that one spinning core serves dozens of them within microseconds. Not for services that compute: one
+//! would hold up all.
+
+mod replay;
+
+use std::thread::{self, JoinHandle};
+
+use sluice_wire::Nanos;
+
+use crate::NetError;
+use crate::client::ClientOptions;
+use crate::pin::pin_thread;
+use crate::service::Service;
+use crate::udp::{Lateness, ReadySet, Socket, Waiting, sys};
+use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
+
+use replay::Replay;
+pub use replay::{Planned, Played, Player, Playing};
+
+/// Hosts that will share a thread.
+pub struct Crew {
+    hosts: Vec<Host>,
+    ready: ReadySet,
+    stopper: Stopper,
+    pin: Option<usize>,
+}
+
+/// When a host wants to be run again.
+pub(crate) enum Turn {
+    /// When its socket has something, and at this time.
+    At(Option<Nanos>),
+    /// Never.
+    Over,
+}
+
+struct Host {
+    kind: Kind,
+    due: Option<Nanos>,
+    over: bool,
+}
+
+enum Kind {
+    Worker(Box<Engine<Box<dyn Service>>>),
+    Replay(Box<Replay>),
+}
+
+/// What a crew did.
+#[derive(Clone, Debug)]
+pub struct CrewReport {
+    /// Its workers, in the order in which they joined.
+    pub workers: Vec<WorkerReport>,
+    /// How late packets left that were held until their time.
+    pub late: Lateness,
+}
+
+impl Crew {
+    /// Nobody yet. They will wait for packets like this, on this core if one is given.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel has no more descriptors.
+    pub fn new(waiting: Waiting, pin: Option<usize>) -> Result<Self, NetError> {
+        let ready = ReadySet::new(waiting)?;
+        let stopper = Stopper::new(ready.waker());
+        Ok(Self { hosts: Vec::new(), ready, stopper, pin })
+    }
+
+    /// Adds a worker, which begins to register.
+    ///
+    /// # Errors
+    /// As for [`Worker::new`].
+    pub fn worker(&mut self, options: &WorkerOptions, service: Box<dyn Service>) -> Result<(), NetError> {
+        let engine = Worker::of_crew(options, service, self.stopper.clone())?;
+        self.join(Kind::Worker(Box::new(engine)))
+    }
+
+    /// Adds a client that sends schedules; it begins to register.
+    ///
+    /// # Errors
+    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    pub fn player(&mut self, options: &ClientOptions) -> Result<Player, NetError> {
+        let (replay, player) = Replay::new(options, self.ready.waker())?;
+        self.join(Kind::Replay(Box::new(replay)))?;
+        Ok(player)
+    }
+
+    /// Runs them on a new thread until they are stopped.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn spawn(self) -> Result<RunningCrew, NetError> {
+        let stopper = self.stopper.clone();
+        let builder = thread::Builder::new().name("crew".to_owned());
+        let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "crew", why })?;
+        Ok(RunningCrew { stopper, thread })
+    }
+
+    fn join(&mut self, mut kind: Kind) -> Result<(), NetError> {
+        self.ready.add(kind.socket().fd(), self.hosts.len())?;
+        self.hosts.push(Host { kind, due: Some(Nanos(0)), over: false });
+        Ok(())
+    }
+
+    fn run(mut self) -> Result<CrewReport, NetError> {
+        if let Some(core) = self.pin {
+            pin_thread(core)?;
+        }
+        sys::sharpen_timers();
+        let is_worker = |host: &Host| matches!(host.kind, Kind::Worker(_));
+        while self.hosts.iter().any(|host| is_worker(host) && !host.over) {
+            let due = self.hosts.iter().filter_map(|host| host.due).min();
+            let called = self.ready.wait(due)?;
+            for ready in self.ready.ready() {
+                let host = &mut self.hosts[ready.token];
+                if ready.error {
+                    host.kind.socket().take_errors();
+                }
+                host.due = Some(Nanos(0));
+            }
+            let now = sys::monotonic();
+            for host in &mut self.hosts {
+                if called || host.due.is_some_and(|due| due <= now) {
+                    host.turn()?;
+                }
+            }
+        }
+        Ok(self.report())
+    }
+
+    fn report(mut self) -> CrewReport {
+        let late = self.hosts.iter_mut().map(|host| host.kind.socket().counts().late);
+        let late = late.fold(Lateness::default(), Lateness::and);
+        let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
+            Kind::Worker(engine) => Some(engine.into_report()),
+            Kind::Replay(_) => None,
+        });
+        CrewReport { workers: workers.collect(), late }
+    }
+}
+
+impl Host {
+    fn turn(&mut self) -> Result<(), NetError> {
+        let turn = match &mut self.kind {
+            _ if self.over => Turn::Over,
+            Kind::Worker(engine) => engine.turn()?,
+            Kind::Replay(replay) => replay.turn()?,
+        };
+        self.due = match turn {
+            Turn::At(due) => due,
+            Turn::Over => {
+                self.over = true;
+                None
+            }
+        };
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn socket(&mut self) -> &mut Socket {
+        match self {
+            Self::Worker(engine) => engine.socket(),
+            Self::Replay(replay) => replay.socket(),
+        }
+    }
+}
+
+/// A crew at work.
+pub struct RunningCrew {
+    stopper: Stopper,
+    thread: JoinHandle<Result<CrewReport, NetError>>,
+}
+
+impl RunningCrew {
+    /// Lets its workers finish what they hold and leave, and waits for that.
+    ///
+    /// # Errors
+    /// What ended it early.
+    pub fn end(self) -> Result<CrewReport, NetError> {
+        self.stopper.stop();
+        self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    }
+
+    /// Whether its thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}

@@ -1,0 +1,103 @@
+//! What a testbed's processor takes for packets, where this machine stands for a testbed (Rain §5).
+//!
+//! A paced worker is one processor in a time of its own: it receives, serves and sends one after the other, each step
+//! as long as it takes there. A step starts when the one before has ended, not when this machine got round to it, so
+//! that its lateness is not added up; what leaves is held until its time.
+
+use std::collections::VecDeque;
+
+use sluice_wire::{Nanos, Packet};
+
+/// What a worker of a testbed takes for packets, dilated already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCosts {
+    /// Busy with each packet that comes.
+    pub receive: Nanos,
+    /// Busy with each packet that leaves.
+    pub send: Nanos,
+    /// On the way: a packet from the worker to a client, past the switch.
+    pub to_client: Nanos,
+}
+
+/// The processor of a paced worker.
+#[derive(Debug)]
+pub(super) struct Pace {
+    costs: HostCosts,
+    /// When it has done everything that it was given.
+    free: Nanos,
+    arrived: VecDeque<(Nanos, Packet)>,
+}
+
+impl Pace {
+    pub(super) const fn new(costs: HostCosts) -> Self {
+        Self { costs, free: Nanos(0), arrived: VecDeque::new() }
+    }
+
+    /// A packet came then. It waits until the processor has time for it.
+    pub(super) fn arrived(&mut self, at: Nanos, packet: Packet) {
+        self.arrived.push_back((at, packet));
+    }
+
+    /// When the next packet will have been received, if nothing else is done before.
+    pub(super) fn next_received(&self) -> Option<Nanos> {
+        let (at, _) = self.arrived.front()?;
+        Some(self.free.max(*at) + self.costs.receive)
+    }
+
+    /// Receives the next packet if that is done by `now`: when it came, and the packet.
+    pub(super) fn receive(&mut self, now: Nanos) -> Option<(Nanos, Packet)> {
+        let done = self.next_received().filter(|done| *done <= now)?;
+        self.free = done;
+        self.arrived.pop_front()
+    }
+
+    /// Something else was done, until then.
+    pub(super) fn worked(&mut self, until: Nanos) {
+        self.free = self.free.max(until);
+    }
+
+    /// When it has done everything so far.
+    pub(super) const fn free(&self) -> Nanos {
+        self.free
+    }
+
+    /// Sends a packet; says when it leaves.
+    pub(super) fn send(&mut self) -> Nanos {
+        self.free = self.free + self.costs.send;
+        self.free
+    }
+
+    /// How long a packet to a client is on its way.
+    pub(super) const fn to_client(&self) -> Nanos {
+        self.costs.to_client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_wire::{Probe, Token};
+
+    use super::*;
+
+    fn pace() -> Pace {
+        Pace::new(HostCosts { receive: Nanos(20), send: Nanos(30), to_client: Nanos(0) })
+    }
+
+    #[test]
+    fn packets_are_received_one_after_the_other_however_late_the_machine_looks() {
+        let mut pace = pace();
+        pace.arrived(Nanos(100), Packet::Token(Token::default()));
+        pace.arrived(Nanos(105), Packet::Probe(Probe::default()));
+        assert_eq!(pace.receive(Nanos(119)), None);
+        assert_eq!(pace.receive(Nanos(500)).map(|(at, _)| at), Some(Nanos(100)));
+        assert_eq!(pace.free(), Nanos(120));
+        assert_eq!(pace.next_received(), Some(Nanos(140)));
+    }
+
+    #[test]
+    fn what_leaves_waits_for_what_left_before() {
+        let mut pace = pace();
+        pace.worked(Nanos(1_000));
+        assert_eq!((pace.send(), pace.send()), (Nanos(1_030), Nanos(1_060)));
+    }
+}
