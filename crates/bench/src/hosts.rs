@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use sluice_net::switch::{SwitchConfig, SwitchDriver};
 use sluice_net::udp::{Socket, SocketOptions, Wait};
-use sluice_switch::rain::Config;
+use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,

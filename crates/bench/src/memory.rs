@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use sluice_host::client::Client;
 use sluice_host::worker::{Grant, Worker, WorkerSettings};
-use sluice_switch::rain::Config;
+use sluice_switch::Config;
 use sluice_wire::{Nanos, WorkerId};
 
 use crate::error::BenchError;

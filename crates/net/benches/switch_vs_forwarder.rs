@@ -12,7 +12,7 @@ use sluice_net::NetError;
 use sluice_net::clock::thread_cpu;
 use sluice_net::switch::{SwitchConfig, SwitchDriver};
 use sluice_net::udp::{Socket, SocketOptions, Wait};
-use sluice_switch::rain::Config;
+use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet, Payload,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_net::switch::{SwitchConfig, SwitchDriver};
 use sluice_net::udp::{Socket, SocketOptions, Wait};
-use sluice_switch::rain::Config;
+use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Epoch, Generation, Handle, Incarnation, Key, Nonce, Packet, Payload, Serial, SliceId,

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use sluice_net::NetError;
 use sluice_net::faults::FaultPlan;
 use sluice_net::switch::{Count, Delays, SwitchConfig, SwitchDriver, SwitchHandle};
-use sluice_switch::rain::{Config, Refusal};
+use sluice_switch::{Config, Refusal};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos, Nonce,
-    Packet, ParseError, Payload, Reject, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, TaskId,
-    TaskType, Token, WorkerId, encode, large_descriptor, parse,
+    Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos,
+    Nonce, Packet, ParseError, Payload, Reject, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf,
+    TaskId, TaskType, Token, WorkerId, encode, large_descriptor, parse,
 };
 
 const EPOCH: Epoch = Epoch(77);
@@ -33,6 +33,7 @@ fn size() -> Config {
         tokens_per_slice: 64,
         replay_cells: 64,
         counters_start: Serial(0),
+        seed: 0,
     }
 }
 
@@ -171,6 +172,7 @@ fn submit(sequence: u32, bytes: &[u8]) -> (Submit, &[u8]) {
         task_type: TYPE,
         priority: 0,
         constraints: 0,
+        age: Age::default(),
         payload,
     };
     (submit, body)

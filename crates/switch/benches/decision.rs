@@ -10,7 +10,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
+use sluice_switch::rain::Rain;
+use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,
@@ -100,7 +101,7 @@ trait Matcher {
 impl Matcher for Rain {
     #[inline]
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
-        Self::pass(self, now, arrival)
+        Program::pass(self, now, arrival)
     }
 }
 

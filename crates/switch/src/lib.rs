@@ -1,8 +1,9 @@
 //! The switch: a model of its pipeline, and the schedulers written against it.
 //!
 //! [`pipeline`] states what a switch chip allows (stages in order, one access to each register array a pass) and
-//! accounts for what a program takes; [`rain`] is the scheduler. A program takes packets and the time as
-//! arguments and gives back what leaves: it has no I/O.
+//! accounts for what a program takes. A [`Program`] takes packets and the time as arguments and gives back what
+//! leaves: it has no I/O. [`registry`] knows all programs by name; what they share stands in front of their queues
+//! (sources, replays, counters, the controller's steps).
 //!
 //! Left out: the RDMA engine; a payload that is too long for a queue entry waits in the driver's memory.
 #![no_std]
@@ -10,5 +11,15 @@
 
 extern crate alloc;
 
+mod config;
+mod entry;
+mod front;
 pub mod pipeline;
+mod program;
 pub mod rain;
+mod refusal;
+pub mod registry;
+
+pub use config::Config;
+pub use program::{Arrival, Cargo, Circulating, Program, Verdict};
+pub use refusal::{Refusal, Refusals};

@@ -1,7 +1,8 @@
 //! The model's rules: what a program may not do is caught, and what it takes is counted.
 
 use sluice_switch::pipeline::{Layout, Pass, Register};
-use sluice_switch::rain::{Config, Rain};
+use sluice_switch::rain::Rain;
+use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
 
 fn two_arrays() -> (Register<u32>, Register<u32>) {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CLIENT, EPOCH, GET, Rack, SLICE, START, at, dispatched, probe, row, submit, token};
-use sluice_switch::rain::{Arrival, Refusal, Verdict};
+use sluice_switch::{Arrival, Program, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableAnswer, TableOp};
 use sluice_wire::{
     Age, Attempt, Counters, Endpoint, Epoch, Generation, Key, Nanos, Packet, RejectReason, Serial, SliceId,
@@ -197,9 +197,9 @@ fn a_task_that_meets_stale_tokens_goes_round_to_a_live_one() {
     rack.admit(0, 2);
     let mut verdict = rack.task();
     let mut rounds = 0;
-    while let Verdict::Again { packet, round, arrived } = verdict {
+    while let Verdict::Again(circulating) = verdict {
         rounds += 1;
-        verdict = rack.rain.pass(rack.now, Arrival::Round { packet, round, arrived });
+        verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
     }
     assert_eq!((rounds, dispatched(verdict).worker), (2, WorkerId(1)));
     assert_eq!(rack.state().balance, 0);
@@ -213,17 +213,17 @@ fn a_task_that_has_gone_round_sixteen_times_is_rejected() {
         rack.admit(worker, 2);
     }
     let mut verdict = rack.task();
-    while let Verdict::Again { packet, round, arrived } = verdict {
-        verdict = rack.rain.pass(rack.now, Arrival::Round { packet, round, arrived });
+    while let Verdict::Again(circulating) = verdict {
+        verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
     }
     assert_eq!(rejected(verdict), RejectReason::StaleTokens);
 }
 
 fn run_sweep(rack: &mut Rack, of: SweepOf, left: u16) -> Vec<Verdict> {
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of, left, carried: None };
-    let mut verdicts = vec![rack.rain.inject(rack.now, sweep)];
-    while let Some(&Verdict::Again { packet, round, arrived }) = verdicts.last() {
-        verdicts.push(rack.rain.pass(rack.now, Arrival::Round { packet, round, arrived }));
+    let mut verdicts = vec![rack.rain.pass(rack.now, Arrival::Control(sweep))];
+    while let Some(&Verdict::Again(circulating)) = verdicts.last() {
+        verdicts.push(rack.rain.pass(rack.now, Arrival::Round(circulating)));
     }
     verdicts
 }
@@ -246,11 +246,11 @@ fn a_sweep_with_a_live_token_in_hand_serves_a_task_that_came_meanwhile() {
     let mut rack = Rack::new(1, 16);
     rack.token(0);
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tokens, left: 5, carried: None };
-    let Verdict::Again { packet, round, arrived } = rack.rain.inject(rack.now, sweep) else {
+    let Verdict::Again(circulating) = rack.rain.pass(rack.now, Arrival::Control(sweep)) else {
         panic!("no token")
     };
     assert_eq!(rack.task(), Verdict::Parked);
-    let verdict = rack.rain.pass(rack.now, Arrival::Round { packet, round, arrived });
+    let verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
     assert_eq!(dispatched(verdict).worker, WorkerId(0));
     assert_eq!(rack.state().balance, 0);
 }
@@ -260,11 +260,11 @@ fn a_token_in_a_sweeps_hand_is_dropped_if_its_worker_closed_meanwhile() {
     let mut rack = Rack::new(1, 16);
     rack.token(0);
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tokens, left: 5, carried: None };
-    let Verdict::Again { packet, round, arrived } = rack.rain.inject(rack.now, sweep) else {
+    let Verdict::Again(circulating) = rack.rain.pass(rack.now, Arrival::Control(sweep)) else {
         panic!("no token")
     };
     rack.rain.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
-    let verdict = rack.rain.pass(rack.now, Arrival::Round { packet, round, arrived });
+    let verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
     assert_eq!(verdict, Verdict::Drop(Refusal::SweepDone));
     assert_eq!(rack.state().balance, 0);
 }

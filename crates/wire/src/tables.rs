@@ -27,6 +27,26 @@ pub struct Shape {
     pub tokens_per_slice: u32,
     /// Replay cells per client: no client may have more tasks outstanding. A power of two.
     pub replay_cells: u32,
+    /// How its workers get their tasks.
+    pub feed: Feed,
+}
+
+/// How workers get their tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feed {
+    /// Each TOKEN brings one task, whenever there is one.
+    #[default]
+    Tokens,
+    /// One TOKEN is out at most; it is answered at once, with a task or with EMPTY.
+    Polls {
+        /// How long after an EMPTY the worker asks again; zero: at once.
+        every: Nanos,
+    },
+    /// Tasks come unasked.
+    Pushed {
+        /// Whether REPLYs go through the switch and tell it how much the worker holds.
+        reports: bool,
+    },
 }
 
 /// A worker's row in the source table.

@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
+use sluice_switch::rain::Rain;
+use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::{Endpoint, Nanos, Packet};
 
 use crate::hosts::{EPOCH, WORKERS, registrations, submit, token};

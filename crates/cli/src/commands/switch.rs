@@ -11,7 +11,7 @@ use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_net::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::udp::Waiting;
-use sluice_switch::rain;
+use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial};
 
 use super::{LOOK_EVERY, control_plan, random_seed, server_tls};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
 fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
     let switch = &plan.switch;
     let faults = args.faults.as_ref().or(plan.faults.as_ref()).map(|text| text.parse()).transpose()?;
-    let defaults = SwitchConfig::new(rain_config(plan, epoch));
+    let defaults = SwitchConfig::new(size(plan, epoch));
     let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
     Ok(SwitchConfig {
         at: args.listen.or(switch.listen).unwrap_or(defaults.at),
@@ -77,9 +77,9 @@ fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
     })
 }
 
-fn rain_config(plan: &Plan, epoch: Epoch) -> rain::Config {
+fn size(plan: &Plan, epoch: Epoch) -> Config {
     let switch = &plan.switch;
-    rain::Config {
+    Config {
         slices: plan.slices.len() as u16,
         clients: (REPLAY_CELLS / switch.replay_cells).clamp(1, CLIENTS_MAX) as u16,
         tasks_per_slice: switch.tasks_per_slice,
@@ -87,7 +87,7 @@ fn rain_config(plan: &Plan, epoch: Epoch) -> rain::Config {
         replay_cells: switch.replay_cells,
         counters_start: Serial(0),
         types: types(plan),
-        ..rain::Config::full(epoch)
+        ..Config::full(epoch)
     }
 }
 

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use read::{POLICIES, default_types};
+pub(crate) use read::default_types;
 
 use sluice_net::client::deadline_default;
 

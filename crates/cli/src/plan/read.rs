@@ -16,7 +16,7 @@ use crate::load::GET_KEYS_MAX;
 use crate::{hint, units};
 
 /// The schedulers that a plan may name.
-pub(crate) const POLICIES: [&str; 1] = ["rain"];
+const POLICIES: [&str; 1] = ["rain"];
 /// How a switch may wait for packets.
 const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
 /// How requests may vary.

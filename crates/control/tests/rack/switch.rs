@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_wire::tables::{
-    ClientRow, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+    ClientRow, Feed, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
 };
 use sluice_wire::{Epoch, Generation, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
@@ -54,6 +54,7 @@ impl Switch {
             tasks_per_slice: 64,
             tokens_per_slice,
             replay_cells: 16,
+            feed: Feed::Tokens,
         };
         let slice = || Slice {
             row: SliceRow::default(),

@@ -1,7 +1,7 @@
 //! Table operations and their answers, as messages and back.
 
 use sluice_wire::tables::{
-    ClientRow, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+    ClientRow, Feed, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
 };
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId,
@@ -152,6 +152,7 @@ impl From<Shape> for v1::Shape {
             tasks_per_slice: shape.tasks_per_slice,
             tokens_per_slice: shape.tokens_per_slice,
             replay_cells: shape.replay_cells,
+            feed: Some(shape.feed.into()),
         }
     }
 }
@@ -169,7 +170,31 @@ impl TryFrom<v1::Shape> for Shape {
             tasks_per_slice: message.tasks_per_slice,
             tokens_per_slice: message.tokens_per_slice,
             replay_cells: message.replay_cells,
+            feed: message.feed.map_or_else(Feed::default, Feed::from),
         })
+    }
+}
+
+impl From<Feed> for v1::Feed {
+    fn from(feed: Feed) -> Self {
+        use v1::feed::Kind;
+        let kind = match feed {
+            Feed::Tokens => Kind::Tokens(v1::Nothing {}),
+            Feed::Polls { every } => Kind::PollsEveryNs(every.0),
+            Feed::Pushed { reports } => Kind::PushedReports(reports),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl From<v1::Feed> for Feed {
+    fn from(message: v1::Feed) -> Self {
+        use v1::feed::Kind;
+        match message.kind {
+            None | Some(Kind::Tokens(_)) => Self::Tokens,
+            Some(Kind::PollsEveryNs(every)) => Self::Polls { every: Nanos(every) },
+            Some(Kind::PushedReports(reports)) => Self::Pushed { reports },
+        }
     }
 }
 
@@ -317,6 +342,7 @@ mod tests {
             tasks_per_slice: 6,
             tokens_per_slice: 7,
             replay_cells: 8,
+            feed: Feed::Polls { every: Nanos(9) },
         };
         let slice = SliceState {
             balance: -5,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sluice_switch::rain::{Refusal, Refusals};
+use sluice_switch::{Refusal, Refusals};
 use sluice_wire::ParseError;
 
 use crate::udp::SocketCounts;

@@ -1,4 +1,4 @@
-//! The switch on a plain socket: one thread that takes batches of datagrams through [`Rain`](sluice_switch::rain).
+//! The switch on a plain socket: one thread that takes batches of datagrams through a [`Program`](sluice_switch::Program).
 //!
 //! Between two batches it takes the controller's steps. What goes round ([`Verdict::Again`]) waits until what
 //! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its cell is
@@ -7,7 +7,7 @@
 //!
 //! No lock, no allocation and no system call per packet; other threads see its counts after each batch.
 //!
-//! [`Verdict::Again`]: sluice_switch::rain::Verdict::Again
+//! [`Verdict::Again`]: sluice_switch::Verdict::Again
 
 mod counters;
 mod delays;
@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use sluice_switch::rain;
+use sluice_switch::Config;
+use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 
 pub use counters::{Count, SwitchCounters};
@@ -45,8 +46,10 @@ const DROPS_EVERY: Nanos = Nanos::from_millis(100);
 pub struct SwitchConfig {
     /// Where it listens.
     pub at: SocketAddr,
+    /// The scheduler.
+    pub program: Choice,
     /// The program's size, and the life of its registers.
-    pub rain: rain::Config,
+    pub size: Config,
     /// The longest datagram taken or sent, bytes.
     pub datagram_max: usize,
     /// Bytes of payload that may wait beside the queue entries.
@@ -62,11 +65,12 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// A switch of this size on a port of the loopback that the kernel chooses, with all defaults.
-    pub fn new(rain: rain::Config) -> Self {
+    /// Rain at this size on a port of the loopback that the kernel chooses, with all defaults.
+    pub fn new(size: Config) -> Self {
         Self {
             at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            rain,
+            program: Choice::default(),
+            size,
             datagram_max: DATAGRAM_BYTES,
             slab_bytes: SLAB_BYTES,
             delays: Delays::NONE,
@@ -104,7 +108,7 @@ impl SwitchDriver {
     /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when the kernel refuses an option.
     ///
     /// # Panics
-    /// If the program's size is not sound; see [`rain::Rain::new`].
+    /// If the program's size is not sound; see [`Choice::build`].
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max,
@@ -188,7 +192,7 @@ impl SwitchDriver {
         self.mailbox.answer(|op| self.plane.table(now, op, outbox));
         outbox.flush();
         self.plane.tally.socket(&self.socket.counts());
-        self.plane.tally.publish(self.plane.rain.refusals(), &self.handle.counters);
+        self.plane.tally.publish(self.plane.program.refusals(), &self.handle.counters);
     }
 }
 

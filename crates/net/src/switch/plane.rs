@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_switch::rain::{Arrival, Rain, Verdict};
+use sluice_switch::{Arrival, Circulating, Program, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, encode, parse};
 
@@ -18,29 +18,22 @@ const HELD_MAX: usize = 1 << 16;
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
-    pub(super) rain: Rain,
+    pub(super) program: Box<dyn Program>,
     pub(super) tally: Tally,
     slab: Slab,
     delays: Delays,
-    again: VecDeque<Again>,
+    again: VecDeque<Circulating>,
     held: Hold<Held>,
-}
-
-/// A packet between two passes.
-#[derive(Clone, Copy)]
-struct Again {
-    packet: Packet,
-    round: u8,
-    arrived: Nanos,
 }
 
 /// What waits for a testbed's delay to pass.
 enum Held {
     Arrival { from: Endpoint, packet: Packet },
-    Again(Again),
+    Again(Circulating),
 }
 
-/// A task's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet.
+/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A REPLY
+/// that passes has no cell.
 #[derive(Clone, Copy)]
 struct Long<'a> {
     cell: Handle,
@@ -50,7 +43,7 @@ struct Long<'a> {
 impl Plane {
     pub(super) fn new(config: &SwitchConfig) -> Self {
         Self {
-            rain: Rain::new(config.rain),
+            program: config.program.build(config.size),
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             delays: config.delays,
@@ -89,9 +82,9 @@ impl Plane {
 
     /// One step of the controller.
     pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
-        let answer = self.rain.table(op);
+        let answer = self.program.table(op);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
-            let verdict = self.rain.inject(now, sweep);
+            let verdict = self.program.pass(now, Arrival::Control(sweep));
             self.settle(now, verdict, None, outbox);
         }
         answer
@@ -122,22 +115,17 @@ impl Plane {
                 }
             }
             Packet::Token(_) => self.tally.add(Count::Tokens),
+            Packet::Reply(_) => long = Some(Long { cell: Handle::NONE, outside: Some(body) }),
             _ => {}
         }
-        let verdict = self.rain.pass(now, Arrival::Wire { from, packet, room });
+        let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
         self.settle(now, verdict, long, outbox);
     }
 
     /// A later pass.
-    fn round(&mut self, now: Nanos, again: Again, outbox: &mut Outbox) {
-        let Again { packet, round, arrived } = again;
-        let long = match &packet {
-            Packet::Submit(submit) if submit.payload.is_large() => {
-                Some(Long { cell: submit.payload.handle, outside: None })
-            }
-            _ => None,
-        };
-        let verdict = self.rain.pass(now, Arrival::Round { packet, round, arrived });
+    fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
+        let long = waiting(again.payload());
+        let verdict = self.program.pass(now, Arrival::Round(again));
         self.settle(now, verdict, long, outbox);
     }
 
@@ -147,17 +135,16 @@ impl Plane {
         match verdict {
             Verdict::Send { to, packet } => self.send(now, to, &packet, long, outbox),
             Verdict::Swept { to, packet, payload } => {
-                let waiting = (payload != Handle::NONE).then_some(Long { cell: payload, outside: None });
                 if to == Endpoint::default() {
-                    self.give_back(waiting);
+                    self.give_back(waiting(payload));
                 } else {
-                    self.send(now, to, &packet, waiting, outbox);
+                    self.send(now, to, &packet, waiting(payload), outbox);
                 }
             }
             Verdict::Parked => self.keep(long),
-            Verdict::Again { packet, round, arrived } => {
+            Verdict::Again(circulating) => {
                 self.keep(long);
-                self.again(now, Again { packet, round, arrived });
+                self.again(now, circulating);
             }
             Verdict::Drop(_) => self.give_back(long),
         }
@@ -186,6 +173,7 @@ impl Plane {
                     &[]
                 }
             }
+            Packet::Reply(_) => long.and_then(|long| long.outside).unwrap_or(&[]),
             Packet::Reject(_) => {
                 self.tally.add(Count::Rejected);
                 &[]
@@ -199,12 +187,12 @@ impl Plane {
         } else {
             outbox.send_at(now + self.delays.pass + self.delays.link(packet), to, write);
         }
-        if let Some(cell) = spent {
+        if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
             self.slab.release(cell);
         }
     }
 
-    fn again(&mut self, now: Nanos, again: Again) {
+    fn again(&mut self, now: Nanos, again: Circulating) {
         self.tally.add(Count::Recirculated);
         if self.delays.is_none() {
             self.again.push_back(again);
@@ -224,8 +212,8 @@ impl Plane {
     }
 
     fn give_back(&mut self, long: Option<Long<'_>>) {
-        if let Some(long) = long {
-            self.slab.release(long.cell);
+        if let Some(Long { cell, .. }) = long.filter(|long| long.cell != Handle::NONE) {
+            self.slab.release(cell);
         }
     }
 
@@ -252,4 +240,9 @@ impl Plane {
             self.held.release(due.cell);
         }
     }
+}
+
+/// The payload of a task that waited in the slab, if it had one.
+fn waiting(cell: Handle) -> Option<Long<'static>> {
+    (cell != Handle::NONE).then_some(Long { cell, outside: None })
 }

@@ -13,7 +13,7 @@ use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
 use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
 use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
-use sluice_switch::rain;
+use sluice_switch::Config;
 use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType};
 
 /// Any free port of the loopback.
@@ -31,7 +31,7 @@ pub(crate) struct Switch {
 
 impl Switch {
     pub(crate) fn start(epoch: u32) -> Self {
-        let rain = rain::Config {
+        let size = Config {
             epoch: Epoch(epoch),
             workers: 8,
             clients: 4,
@@ -41,8 +41,9 @@ impl Switch {
             tokens_per_slice: 256,
             replay_cells: 16,
             counters_start: Serial(0),
+            seed: 0,
         };
-        let driver = SwitchDriver::new(&SwitchConfig::new(rain)).unwrap();
+        let driver = SwitchDriver::new(&SwitchConfig::new(size)).unwrap();
         Self { handle: driver.handle(), thread: Some(driver.spawn().unwrap()) }
     }
 

@@ -14,7 +14,7 @@ use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
-use sluice_switch::rain::Config;
+use sluice_switch::Config;
 use sluice_wire::Epoch;
 
 /// What the tests' tasks are.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, SlicePlan};
+use sluice_switch::Program;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType};
 
@@ -111,7 +112,7 @@ impl Rack<'_> {
         if self.now < self.brain.cut_until {
             return;
         }
-        if let Some(shape) = self.switch.rain.as_ref().map(sluice_switch::rain::Rain::shape) {
+        if let Some(shape) = self.switch.rain.as_ref().map(Program::shape) {
             self.new_connection();
             self.tell_brain(Told::SwitchUp(shape));
         }

@@ -1,6 +1,7 @@
 //! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks in hand.
 
 use sluice_host::worker::{self, Worker};
+use sluice_switch::Program;
 use sluice_wire::WorkerId;
 use sluice_wire::tables::{TableAnswer, TableOp};
 

@@ -1,6 +1,7 @@
 //! The rack: all machines, what is under way between them, and the clock.
 
 use sluice_control::{Answer, CallId};
+use sluice_switch::Circulating;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, TaskId};
 
@@ -39,9 +40,7 @@ pub(super) enum Event {
     },
     Round {
         switch: u32,
-        packet: Packet,
-        round: u8,
-        arrived: Nanos,
+        circulating: Circulating,
     },
     Op {
         brain: u32,
@@ -191,7 +190,7 @@ impl<'t> Rack<'t> {
             Event::Unread { worker, life, received, packet } if self.workers[worker].life == life => {
                 self.at_worker(worker, received, packet)?;
             }
-            Event::Round { switch, packet, round, arrived } => self.round(switch, packet, round, arrived)?,
+            Event::Round { switch, circulating } => self.round(switch, circulating)?,
             Event::Op { brain, switch, op } => self.table_op(brain, switch, op)?,
             Event::OpDone { brain, answer } => self.table_answered(brain, answer),
             Event::Call(call) => self.call_arrives(call),

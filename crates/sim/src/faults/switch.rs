@@ -1,6 +1,7 @@
 //! The switch's process: Rain, its life, and what goes round in it.
 
-use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
+use sluice_switch::rain::Rain;
+use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
@@ -58,6 +59,7 @@ fn config(scenario: &Scenario) -> Config {
         tokens_per_slice: scenario.token_cells,
         replay_cells: scenario.replay_cells,
         counters_start: START,
+        seed: 0,
     }
 }
 
@@ -75,17 +77,11 @@ impl Rack<'_> {
         self.pass(Arrival::Wire { from, packet, room }, handle_of(&packet))
     }
 
-    pub(super) fn round(
-        &mut self,
-        switch: u32,
-        packet: Packet,
-        round: u8,
-        arrived: Nanos,
-    ) -> Result<(), String> {
+    pub(super) fn round(&mut self, switch: u32, circulating: Circulating) -> Result<(), String> {
         if switch != self.switch.life {
             return Ok(());
         }
-        self.pass(Arrival::Round { packet, round, arrived }, handle_of(&packet))
+        self.pass(Arrival::Round(circulating), circulating.payload())
     }
 
     pub(super) fn table_op(&mut self, brain: u32, switch: u32, op: TableOp) -> Result<(), String> {
@@ -96,7 +92,7 @@ impl Rack<'_> {
         let answer = rain.table(op);
         self.say(|| format!("table {op:?} => {answer:?}"));
         if let TableOp::Inject(sweep) = op {
-            self.pass(Arrival::Control(Packet::Sweep(sweep)), Handle::NONE)?;
+            self.pass(Arrival::Control(sweep), Handle::NONE)?;
         }
         self.answer_brain(brain, answer);
         Ok(())
@@ -141,9 +137,9 @@ impl Rack<'_> {
                 done_with = payload;
                 self.send(SwitchNode::AT, to, packet);
             }
-            Verdict::Again { packet, round, arrived } => {
+            Verdict::Again(circulating) => {
                 let switch = self.switch.life;
-                self.after(ROUND, Event::Round { switch, packet, round, arrived });
+                self.after(ROUND, Event::Round { switch, circulating });
             }
             Verdict::Parked => {}
             Verdict::Drop(refusal) => {

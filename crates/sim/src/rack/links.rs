@@ -4,6 +4,7 @@
 //! the ends of services, timers and the packets that faults delay are sorted, by an [`Agenda`]. The earliest of all
 //! heads is next: time first, then order of entry.
 
+use sluice_switch::Circulating;
 use sluice_wire::{Nanos, Packet};
 
 use super::fates::Fates;
@@ -45,14 +46,6 @@ impl Source {
     const PACKETS: usize = 5;
 }
 
-/// A packet that goes round.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Round {
-    pub(super) packet: Packet,
-    pub(super) rounds: u8,
-    pub(super) arrived: Nanos,
-}
-
 /// Something that an agenda sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -71,7 +64,7 @@ pub(super) enum Due {
 pub(super) struct Links {
     heads: [u128; Source::ALL.len()],
     lanes: [Lane<Packet>; Source::PACKETS],
-    rounds: Lane<Round>,
+    rounds: Lane<Circulating>,
     agenda: Agenda<Due>,
     strays: Vec<Packet>,
     vacant: Vec<u32>,
@@ -113,7 +106,7 @@ impl Links {
     }
 
     #[inline]
-    pub(super) fn take_round(&mut self) -> Option<Round> {
+    pub(super) fn take_round(&mut self) -> Option<Circulating> {
         let round = self.rounds.pop();
         self.heads[Source::Rounds as usize] = self.rounds.first().key();
         round
@@ -146,7 +139,7 @@ impl Links {
     }
 
     #[inline]
-    pub(super) fn send_round(&mut self, at: Nanos, round: Round) {
+    pub(super) fn send_round(&mut self, at: Nanos, round: Circulating) {
         let moment = self.moment(at);
         self.rounds.push(moment, round);
         self.heads[Source::Rounds as usize] = self.rounds.first().key();

@@ -2,7 +2,7 @@
 
 use sluice_host::client::{Client, ClientGrant, ClientSettings};
 use sluice_host::worker::{Grant, WorkerSettings};
-use sluice_switch::rain::Config;
+use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
@@ -100,6 +100,7 @@ impl Plan {
             tokens_per_slice: (self.workers() * 8).next_power_of_two(),
             replay_cells: self.replay_cells(),
             counters_start: START,
+            seed: self.seed,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The switch: the program's passes, and where what leaves it goes.
 
-use sluice_switch::rain::{Arrival, Verdict};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::{Endpoint, Nanos, Packet, WorkerId};
 
 use super::books::Place;
-use super::links::{Round, Source};
+use super::links::Source;
 use super::setup::{client_at, worker_at};
 use super::{Rack, Switch};
 use crate::stats::Observer;
@@ -55,11 +55,10 @@ impl<O: Observer> Rack<'_, O> {
     }
 
     /// A packet has gone round.
-    pub(super) fn round(&mut self, round: Round) {
-        let Round { packet, rounds, arrived } = round;
+    pub(super) fn round(&mut self, round: Circulating) {
         self.meter.counts.recirculations += 1;
-        let is_task = matches!(packet, Packet::Submit(_));
-        self.pass(Arrival::Round { packet, round: rounds, arrived }, is_task);
+        let is_task = matches!(round.cargo, Cargo::Task(_));
+        self.pass(Arrival::Round(round), is_task);
     }
 
     #[inline]
@@ -68,9 +67,7 @@ impl<O: Observer> Rack<'_, O> {
         let leaves = self.now + self.switch.times.pass;
         match self.switch.program.pass(self.now, arrival) {
             Verdict::Send { packet, .. } => self.leave(leaves, packet),
-            Verdict::Again { packet, round, arrived } => {
-                self.again(leaves, Round { packet, rounds: round, arrived });
-            }
+            Verdict::Again(circulating) => self.again(leaves, circulating),
             Verdict::Drop(_) if is_task => {
                 self.meter.in_switch.leave(self.now);
                 self.books.moves(Place::InSwitch, Place::Lost);
@@ -101,9 +98,9 @@ impl<O: Observer> Rack<'_, O> {
         }
     }
 
-    fn again(&mut self, leaves: Nanos, round: Round) {
+    fn again(&mut self, leaves: Nanos, round: Circulating) {
         let times = &self.switch.times;
-        let is_large = round.packet.payload().is_some_and(sluice_wire::Payload::is_large);
+        let is_large = matches!(&round.cargo, Cargo::Task(submit) if submit.payload.is_large());
         let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
         let (through, busy_ps) = self.switch.port.pass(leaves, bytes);
         self.meter.port_busy_ps += busy_ps;

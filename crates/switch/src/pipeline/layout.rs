@@ -54,12 +54,13 @@ pub struct Layout {
     program: &'static str,
     stages: Vec<StageUse>,
     arrays: u8,
+    entries: u32,
 }
 
 impl Layout {
     /// An empty chip for `program`.
     pub fn new(program: &'static str) -> Self {
-        Self { program, stages: alloc::vec![StageUse::default(); STAGES as usize], arrays: 0 }
+        Self { program, stages: alloc::vec![StageUse::default(); STAGES as usize], arrays: 0, entries: 0 }
     }
 
     /// The program's name.
@@ -81,6 +82,16 @@ impl Layout {
             sram: f64::from(blocks) / f64::from(BLOCKS_PER_STAGE * u32::from(STAGES)),
             units: self.stages.iter().map(|stage| stage.units).sum(),
         }
+    }
+
+    /// How many tasks can wait in the program's queues.
+    pub const fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Notes that `rows` tasks can wait.
+    pub const fn queue(&mut self, rows: u32) {
+        self.entries = rows;
     }
 
     /// A match table of `rows` rows of `bits` bits in `stage`: SRAM, no stateful unit.

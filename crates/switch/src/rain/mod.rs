@@ -1,148 +1,42 @@
 //! Rain: one queue per slice that holds either waiting tasks or parked tokens (Rain §3.2.1, §3.2.3).
 //!
 //! `balance` decides each arrival in one access: positive, that many tokens are parked; negative, that many tasks
-//! wait. Neither side ever has to be rolled back. Around it stands what the paper leaves open: each token is
-//! granted once and each try of a task enters once, whatever the network repeats, reorders or loses; a token of a
+//! wait. Neither side ever has to be rolled back. What the paper leaves open stands in the shared front: each token
+//! is granted once and each try of a task enters once, whatever the network repeats, reorders or loses. A token of a
 //! worker that died or moved is never used; a task that cannot wait is refused aloud.
 //!
-//! The stages, in order: source tables and slice map (0), `seen` and replay cells (1), `balance` (2), heads and
-//! tails (3), rings (4 to 11), `gen_out` (5), `sent` and `seen_out` (6).
+//! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out` (5), `sent`
+//! and `seen_out` (6).
 //!
 //! Left out: the RDMA engine (§3.2.2); a task's bytes beyond eight stay with the driver, under their handle.
 
-mod arrivals;
-mod control;
-mod count;
 mod memory;
 
-use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
+use alloc::boxed::Box;
+use core::fmt;
 
-pub use count::{Refusal, Refusals};
+use sluice_wire::tables::{Feed, SliceRow, SliceState};
+use sluice_wire::{
+    Endpoint, Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, WorkerId,
+};
 
-use crate::pipeline::Layout;
-use memory::{Memory, Tables};
+use crate::config::Config;
+use crate::entry::{WaitingTask, cell};
+use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::Pass;
+use crate::program::{Cargo, Circulating, Program, Verdict};
+use crate::refusal::Refusal;
+use crate::registry;
+use memory::{Memory, ParkedToken};
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
-pub const ROUNDS_MAX: u8 = 16;
-/// How far a TOKEN's count may run ahead of what the switch has granted.
-pub const TOKENS_AHEAD_MAX: u32 = 8;
-
-/// How large the program's memory is. Ring and cell counts are powers of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// The life of these registers.
-    pub epoch: Epoch,
-    /// Workers that it can hold.
-    pub workers: u16,
-    /// Clients that it can hold.
-    pub clients: u16,
-    /// Slices that it can hold.
-    pub slices: u16,
-    /// Task types that it can map.
-    pub types: u16,
-    /// Tasks that can wait in each slice's ring.
-    pub tasks_per_slice: u32,
-    /// Tokens that can park in each slice's ring.
-    pub tokens_per_slice: u32,
-    /// Tasks that each client may have outstanding.
-    pub replay_cells: u32,
-    /// Where all counters start.
-    pub counters_start: Serial,
-}
-
-impl Config {
-    /// The paper's size: 128 Ki waiting tasks, here in 16 slices, and as many outstanding.
-    pub const fn full(epoch: Epoch) -> Self {
-        Self {
-            epoch,
-            workers: 1024,
-            clients: 32,
-            slices: 16,
-            types: 256,
-            tasks_per_slice: 8 * 1024,
-            tokens_per_slice: 4 * 1024,
-            replay_cells: 4 * 1024,
-            counters_start: Serial(0),
-        }
-    }
-
-    const fn is_sound(&self) -> bool {
-        self.tasks_per_slice.is_power_of_two()
-            && self.tokens_per_slice.is_power_of_two()
-            && self.replay_cells.is_power_of_two()
-            && self.tasks_per_slice <= i32::MAX as u32 / 2
-            && self.tokens_per_slice <= i32::MAX as u32 / 2
-    }
-}
-
-/// What comes to the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A packet from a port.
-    Wire {
-        /// Its source.
-        from: Endpoint,
-        /// The packet.
-        packet: Packet,
-        /// Whether the driver could keep its payload if it had to wait.
-        room: bool,
-    },
-    /// A packet that [`Verdict::Again`] sent round.
-    Round {
-        /// The packet.
-        packet: Packet,
-        /// How often it has gone round.
-        round: u8,
-        /// When it first arrived.
-        arrived: Nanos,
-    },
-    /// A SWEEP from the controller.
-    Control(Packet),
-}
-
-/// What leaves the switch for one arrival: at most one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// This packet, to there.
-    Send {
-        /// Where to.
-        to: Endpoint,
-        /// The packet.
-        packet: Packet,
-    },
-    /// A task that waited leaves unserved: this REJECT, to there, unless its client is gone too (no port).
-    Swept {
-        /// Where to.
-        to: Endpoint,
-        /// The REJECT.
-        packet: Packet,
-        /// Where its payload lies; no longer needed.
-        payload: Handle,
-    },
-    /// This packet goes round: to be given back as [`Arrival::Round`], behind what has arrived meanwhile.
-    Again {
-        /// The packet.
-        packet: Packet,
-        /// How often it has gone round.
-        round: u8,
-        /// When it first arrived.
-        arrived: Nanos,
-    },
-    /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its DISPATCH.
-    Parked,
-    /// Nothing, and nothing was kept.
-    Drop(Refusal),
-}
+pub const ROUNDS_MAX: u64 = 16;
 
 /// Rain's program and memory.
 #[derive(Debug)]
 pub struct Rain {
-    config: Config,
-    tables: Tables,
+    front: Front,
     memory: Memory,
-    layout: Layout,
-    refusals: Refusals,
 }
 
 impl Rain {
@@ -151,49 +45,202 @@ impl Rain {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn new(config: Config) -> Self {
-        assert!(config.is_sound(), "rain: ring and cell counts must be powers of two");
-        let mut layout = Layout::new("rain");
-        let tables = Tables::new(&mut layout, &config);
-        let memory = Memory::new(&mut layout, &config);
-        Self { config, tables, memory, layout, refusals: Refusals::default() }
+        let mut front = Front::new(Self::NAME, Feed::Tokens, config, BackStages { gen_out: 5, sent: 6 });
+        let memory = Memory::new(&mut front.layout, &config);
+        Self { front, memory }
     }
+}
 
-    /// One packet's pass.
+impl Scheduler for Rain {
+    const NAME: &'static str = "rain";
+
     #[inline]
-    pub fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
-        let verdict = self.arrive(now, arrival);
-        if let Verdict::Drop(refusal) = verdict {
-            self.refusals.add(refusal);
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    #[inline]
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// A granted token meets a waiting task, or parks (Rain §3.2.1).
+    #[inline]
+    fn token(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        at: Endpoint,
+        slice: SliceId,
+        granted: Granted,
+    ) -> Verdict {
+        let s = slice.0 as usize;
+        let cap = self.front.config.tokens_per_slice;
+        let balance = self.memory.balance.branch(pass, s, |b| b < cap as i32, |b| b + 1, |b| b);
+        if balance >= cap as i32 {
+            debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
+            return Verdict::Drop(Refusal::TokenRingFull);
         }
-        verdict
+        if balance >= 0 {
+            let ticket = self.memory.token_tail.update(pass, s, |tail| tail.wrapping_add(1));
+            let token = ParkedToken { worker: granted.worker, generation: granted.generation };
+            self.memory.tokens.write(pass, cell(slice, ticket, cap), token);
+            self.front.note_granted(pass, granted);
+            return Verdict::Parked;
+        }
+        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
+        let task = self.memory.tasks.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
+        let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
+        self.front.dispatch(pass, &task.submit(), granted, at, queued)
     }
 
-    /// One step of the controller.
-    pub fn table(&mut self, op: TableOp) -> TableAnswer {
-        self.control(op)
+    /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round as a
+    /// new arrival, past its replay cell.
+    #[inline]
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let round = memo.unwrap_or(0);
+        if round > ROUNDS_MAX {
+            return self.front.reject(submit, RejectReason::StaleTokens);
+        }
+        let (slice, limit) = match self.front.open_slice(submit) {
+            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
+            Err(reason) => return self.front.reject(submit, reason),
+        };
+        let s = slice.0 as usize;
+        let full = -(limit as i32);
+        let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
+        if balance <= full {
+            return self.front.reject(submit, RejectReason::QueueFull);
+        }
+        if balance <= 0 {
+            let ticket = self.memory.task_tail.update(pass, s, |tail| tail.wrapping_add(1));
+            let index = cell(slice, ticket, self.front.config.tasks_per_slice);
+            self.memory.tasks.write(pass, index, WaitingTask::of(submit, arrived));
+            return Verdict::Parked;
+        }
+        let ParkedToken { worker, generation } = self.pop_token(pass, slice);
+        let Some(at) = self.front.live_worker(pass, worker, generation) else {
+            return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: round + 1 });
+        };
+        let granted = Granted { worker, generation, seen: None };
+        let queued = Queued { wait: now.since(arrived), occupancy: 0 };
+        self.front.dispatch(pass, submit, granted, at, queued)
     }
 
-    /// How large this switch is, and which life it leads.
-    pub const fn shape(&self) -> Shape {
-        Shape {
-            epoch: self.config.epoch,
-            workers: self.config.workers,
-            clients: self.config.clients,
-            slices: self.config.slices,
-            types: self.config.types,
-            tasks_per_slice: self.config.tasks_per_slice,
-            tokens_per_slice: self.config.tokens_per_slice,
-            replay_cells: self.config.replay_cells,
+    /// The broom: one entry a pass, and a second pass for a token that parks again.
+    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep) -> Verdict {
+        if let Some((worker, generation)) = sweep.carried
+            && let Some(at) = self.front.admitted(worker, generation)
+        {
+            let granted = Granted { worker, generation, seen: None };
+            let verdict = self.token(pass, now, at, sweep.slice, granted);
+            return if verdict == Verdict::Parked { go_on(sweep, None) } else { verdict };
+        }
+        match sweep.of {
+            _ if sweep.left == 0 => Verdict::Drop(Refusal::SweepDone),
+            SweepOf::Tokens => self.sweep_token(pass, sweep),
+            SweepOf::Tasks => self.sweep_task(pass, sweep),
         }
     }
 
-    /// What the program takes of the chip.
-    pub const fn layout(&self) -> &Layout {
-        &self.layout
+    fn slice_state(&self, slice: usize) -> SliceState {
+        SliceState {
+            row: SliceRow::default(),
+            balance: self.memory.balance.peek(slice),
+            tokens_in: Serial(self.memory.token_tail.peek(slice)),
+            tokens_out: Serial(self.memory.token_head.peek(slice)),
+        }
     }
 
-    /// What was refused so far, by reason; some of it was answered, none of it changed anything.
-    pub const fn refusals(&self) -> &Refusals {
-        &self.refusals
+    fn waiting(&self) -> u32 {
+        let waits = |slice| self.memory.balance.peek(slice).min(0).unsigned_abs();
+        (0..self.front.config.slices.into()).map(waits).sum()
+    }
+}
+
+impl Rain {
+    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
+        let s = sweep.slice.0 as usize;
+        if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {
+            return Verdict::Drop(Refusal::SweepDone);
+        }
+        let ParkedToken { worker, generation } = self.pop_token(pass, sweep.slice);
+        let live = self.front.live_worker(pass, worker, generation).map(|_| (worker, generation));
+        go_on(Sweep { left: sweep.left - 1, ..sweep }, live)
+    }
+
+    /// Only a closed slice is swept of tasks: an open one's tasks have workers to wait for.
+    fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
+        let s = sweep.slice.0 as usize;
+        let closed = !self.front.tables.slices[s].open;
+        let takes = |balance: i32| closed && balance < 0;
+        if !takes(self.memory.balance.branch(pass, s, takes, |b| b + 1, |b| b)) {
+            return Verdict::Drop(Refusal::SweepDone);
+        }
+        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
+        let index = cell(sweep.slice, ticket, self.front.config.tasks_per_slice);
+        let task: Submit = self.memory.tasks.read(pass, index).submit();
+        self.front.sweep_out(&task)
+    }
+
+    #[inline]
+    fn pop_token(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
+        let ticket = self.memory.token_head.update(pass, slice.0 as usize, |head| head.wrapping_add(1));
+        self.memory.tokens.read(pass, cell(slice, ticket, self.front.config.tokens_per_slice))
+    }
+}
+
+fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>) -> Verdict {
+    let cargo = Cargo::Sweep(Sweep { carried, ..sweep });
+    Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo: 0 })
+}
+
+/// How many tokens each worker has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    tokens: u8,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tokens: 2 }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tokens)
+    }
+}
+
+impl registry::Settings for Settings {
+    fn name(&self) -> &'static str {
+        Rain::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "tasks and tokens meet in one queue that holds either; a task leaves when there is a token for it"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "N, tokens of each worker: 1 to 8"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        self.tokens = registry::number(argument, 1..=8)?;
+        Some(())
+    }
+
+    fn quota(&self) -> u8 {
+        self.tokens
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Tokens
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Box::new(Rain::new(config))
     }
 }

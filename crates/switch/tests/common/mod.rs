@@ -1,6 +1,7 @@
 //! A small rack for the tests: one slice, one client, any number of workers, no driver.
 
-use sluice_switch::rain::{Arrival, Config, Rain, Verdict};
+use sluice_switch::rain::Rain;
+use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,

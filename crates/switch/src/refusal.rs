@@ -72,7 +72,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    pub(super) const fn add(&mut self, refusal: Refusal) {
+    pub(crate) const fn add(&mut self, refusal: Refusal) {
         self.counts[refusal as usize] += 1;
     }
 

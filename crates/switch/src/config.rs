@@ -1,0 +1,54 @@
+//! How large a program's memory is.
+
+use sluice_wire::{Epoch, Serial};
+
+/// How large a program's memory is, and the life that it leads. Ring and cell counts are powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The life of these registers.
+    pub epoch: Epoch,
+    /// Workers that it can hold.
+    pub workers: u16,
+    /// Clients that it can hold.
+    pub clients: u16,
+    /// Slices that it can hold.
+    pub slices: u16,
+    /// Task types that it can map.
+    pub types: u16,
+    /// Tasks that can wait in each slice.
+    pub tasks_per_slice: u32,
+    /// Tokens that can park in each slice.
+    pub tokens_per_slice: u32,
+    /// Tasks that each client may have outstanding.
+    pub replay_cells: u32,
+    /// Where all counters start.
+    pub counters_start: Serial,
+    /// What the chip's random unit starts from.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The size of Rain's paper: 128 Ki waiting tasks, here in 16 slices, and as many outstanding.
+    pub const fn full(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            workers: 1024,
+            clients: 32,
+            slices: 16,
+            types: 256,
+            tasks_per_slice: 8 * 1024,
+            tokens_per_slice: 4 * 1024,
+            replay_cells: 4 * 1024,
+            counters_start: Serial(0),
+            seed: 0,
+        }
+    }
+
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.tasks_per_slice.is_power_of_two()
+            && self.tokens_per_slice.is_power_of_two()
+            && self.replay_cells.is_power_of_two()
+            && self.tasks_per_slice <= i32::MAX as u32 / 2
+            && self.tokens_per_slice <= i32::MAX as u32 / 2
+    }
+}

@@ -1,0 +1,112 @@
+//! The controller's steps on a program's tables and registers.
+
+use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
+use sluice_wire::{Attempt, ClientId, Generation, Serial, SliceId, TaskType, WorkerId};
+
+use super::memory::replay_word;
+use super::{Front, Scheduler};
+
+/// One step.
+pub(super) fn table<S: Scheduler>(program: &mut S, op: TableOp) -> TableAnswer {
+    step(program, op).unwrap_or(TableAnswer::OutOfRange)
+}
+
+/// `None`: the index or value lies outside the shape.
+fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
+    let front = program.front_mut();
+    match op {
+        TableOp::ReadShape => return Some(TableAnswer::Shape(front.shape())),
+        TableOp::SetType(of, slice) => front.set_type(of, slice)?,
+        TableOp::ReadType(of) => return Some(TableAnswer::Type(*front.tables.types.get(of.0 as usize)?)),
+        TableOp::SetSlice(slice, row) => front.set_slice(slice, row)?,
+        TableOp::ReadSlice(slice) => return read_slice(program, slice).map(TableAnswer::Slice),
+        TableOp::SetWorker(worker, row) => {
+            front.set_worker(worker, row)?;
+            program.worker_set(worker, row.as_ref());
+        }
+        TableOp::ReadWorker(worker) => return front.read_worker(worker).map(TableAnswer::Worker),
+        TableOp::RaiseGeneration(worker, generation) => {
+            let index = front.known_worker(worker)?;
+            front.memory.gen_out.poke(index, generation.0);
+            program.grants_ended(worker);
+        }
+        TableOp::ResetCounters(worker, start) => {
+            front.reset_counters(worker, start)?;
+            program.grants_ended(worker);
+        }
+        TableOp::SetClient(client, row) => front.set_client(client, row)?,
+        TableOp::ReadClient(client) => {
+            return Some(TableAnswer::Client(*front.tables.clients.get(client.0 as usize)?));
+        }
+        // A SWEEP takes its first pass from whoever drives the switch, as `Arrival::Control`.
+        TableOp::Inject(sweep) => return (sweep.slice.0 < front.config.slices).then_some(TableAnswer::Done),
+        // A pass is one call: none is under way now.
+        TableOp::Drain => {}
+    }
+    Some(TableAnswer::Done)
+}
+
+fn read_slice<S: Scheduler>(program: &S, slice: SliceId) -> Option<SliceState> {
+    let index = slice.0 as usize;
+    let row = *program.front().tables.slices.get(index)?;
+    Some(SliceState { row, ..program.slice_state(index) })
+}
+
+impl Front {
+    fn set_type(&mut self, of: TaskType, slice: Option<SliceId>) -> Option<()> {
+        if slice.is_some_and(|slice| slice.0 >= self.config.slices) {
+            return None;
+        }
+        *self.tables.types.get_mut(of.0 as usize)? = slice;
+        Some(())
+    }
+
+    fn set_slice(&mut self, slice: SliceId, row: SliceRow) -> Option<()> {
+        if row.limit > self.config.tasks_per_slice {
+            return None;
+        }
+        *self.tables.slices.get_mut(slice.0 as usize)? = row;
+        Some(())
+    }
+
+    fn set_worker(&mut self, worker: WorkerId, row: Option<WorkerRow>) -> Option<()> {
+        if row.is_some_and(|row| row.slice.0 >= self.config.slices) {
+            return None;
+        }
+        *self.tables.workers.get_mut(worker.0 as usize)? = row;
+        Some(())
+    }
+
+    fn read_worker(&self, worker: WorkerId) -> Option<WorkerState> {
+        let index = self.known_worker(worker)?;
+        Some(WorkerState {
+            row: self.tables.workers[index],
+            generation_out: Generation(self.memory.gen_out.peek(index)),
+            seen: Serial(self.memory.seen.peek(index)),
+            sent: Serial(self.memory.sent.peek(index)),
+        })
+    }
+
+    fn reset_counters(&mut self, worker: WorkerId, start: Serial) -> Option<()> {
+        let index = self.known_worker(worker)?;
+        self.memory.seen.poke(index, start.0);
+        self.memory.seen_out.poke(index, start.0);
+        self.memory.sent.poke(index, start.0);
+        Some(())
+    }
+
+    /// A new row starts its replay cells one try before the first that may come.
+    fn set_client(&mut self, client: ClientId, row: Option<(ClientRow, Serial)>) -> Option<()> {
+        *self.tables.clients.get_mut(client.0 as usize)? = row.map(|(row, _)| row);
+        if let Some((_, floor)) = row {
+            let cells = self.config.replay_cells as usize;
+            let before = replay_word(Serial(floor.0.wrapping_sub(1)), Attempt(u16::MAX));
+            self.memory.replay.fill(client.0 as usize * cells, cells, before);
+        }
+        Some(())
+    }
+
+    fn known_worker(&self, worker: WorkerId) -> Option<usize> {
+        (worker.0 < self.config.workers).then_some(worker.0 as usize)
+    }
+}

@@ -1,0 +1,107 @@
+//! What leaves the switch.
+
+use sluice_wire::tables::WorkerRow;
+use sluice_wire::{
+    Answer, Counters, Dispatch, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Reject, RejectReason,
+    Serial, Submit, WorkerId,
+};
+
+use super::{Front, Granted, Queued};
+use crate::pipeline::Pass;
+use crate::program::Verdict;
+use crate::refusal::Refusal;
+
+/// The address of a client that is no longer there.
+static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
+
+impl Front {
+    /// The task goes to the worker, with its counters and what the queue was like (INT).
+    #[inline]
+    pub(crate) fn dispatch(
+        &mut self,
+        pass: &mut Pass,
+        submit: &Submit,
+        granted: Granted,
+        to: Endpoint,
+        queued: Queued,
+    ) -> Verdict {
+        let (sent, seen) = self.number(pass, granted);
+        let client_at = self.tables.clients[submit.client.0 as usize].as_ref().map(|row| &row.at);
+        let Payload { len, inline, handle } = submit.payload;
+        let packet = Packet::Dispatch(Dispatch {
+            epoch: self.config.epoch,
+            worker: granted.worker,
+            generation: granted.generation,
+            sent,
+            seen,
+            client: submit.client,
+            client_at: *client_at.unwrap_or(&NOWHERE),
+            task: submit.task,
+            attempt: submit.attempt,
+            task_type: submit.task_type,
+            priority: submit.priority,
+            constraints: submit.constraints,
+            wait_ns: queued.wait.saturated(),
+            occupancy: queued.occupancy,
+            age: submit.age.plus(queued.wait),
+            payload: Payload { len, inline, handle },
+        });
+        Verdict::Send { to, packet }
+    }
+
+    /// The client hears that its task was not taken.
+    pub(crate) fn reject(&self, submit: &Submit, reason: RejectReason) -> Verdict {
+        let Some(client) = self.tables.clients[submit.client.0 as usize] else {
+            return Verdict::Drop(Refusal::UnknownSource);
+        };
+        Verdict::Send { to: client.at, packet: self.refusal_of(submit, reason) }
+    }
+
+    /// A task that waited is not taken after all; its client may be gone.
+    pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
+        let client = self.tables.clients[submit.client.0 as usize];
+        Verdict::Swept {
+            to: client.map_or(Endpoint::default(), |row| row.at),
+            packet: self.refusal_of(submit, RejectReason::NoWorkers),
+            payload: submit.payload.handle,
+        }
+    }
+
+    pub(super) fn send_answer(
+        &self,
+        row: &WorkerRow,
+        worker: WorkerId,
+        nonce: Nonce,
+        counters: Option<Counters>,
+    ) -> Verdict {
+        let answer = Answer { epoch: self.config.epoch, worker, generation: row.generation, nonce, counters };
+        Verdict::Send { to: row.at, packet: Packet::Answer(answer) }
+    }
+
+    pub(super) fn notice(&self, submit: &Submit) -> Notice {
+        Notice { epoch: self.config.epoch, client: submit.client, task: submit.task, attempt: submit.attempt }
+    }
+
+    /// The next number of what is sent to a worker, and how many of its tokens were granted.
+    #[inline]
+    fn number(&mut self, pass: &mut Pass, granted: Granted) -> (Serial, Serial) {
+        let worker = granted.worker.0 as usize;
+        let sent = self.memory.sent.update(pass, worker, |sent| sent.wrapping_add(1)).wrapping_add(1);
+        let fresh = granted.seen;
+        let seen_out = self.memory.seen_out.update(pass, worker, |seen| fresh.unwrap_or(seen));
+        (Serial(sent), Serial(fresh.unwrap_or(seen_out)))
+    }
+
+    fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
+        let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
+        Packet::Reject(Reject {
+            epoch: self.config.epoch,
+            client: submit.client,
+            task: submit.task,
+            attempt: submit.attempt,
+            task_type: submit.task_type,
+            reason,
+            retry_after_ns: retry_after.saturated(),
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! The registers that all programs have.
+
+use sluice_wire::{Attempt, Serial};
+
+use crate::config::Config;
+use crate::pipeline::{Layout, Register};
+
+/// The stages of the registers behind a program's queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackStages {
+    pub(crate) gen_out: u8,
+    pub(crate) sent: u8,
+}
+
+/// Each worker's counters and generation, and each client's replay cells.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Tokens granted to each worker.
+    pub(super) seen: Register<u32>,
+    /// The newest try of a task that each of a client's residues has let in.
+    pub(super) replay: Register<u64>,
+    /// The generation that a popped token must have.
+    pub(super) gen_out: Register<u32>,
+    /// Tasks sent to each worker.
+    pub(super) sent: Register<u32>,
+    /// `seen`, where a packet that popped a token can still read it.
+    pub(super) seen_out: Register<u32>,
+}
+
+impl Memory {
+    pub(super) fn new(layout: &mut Layout, config: &Config, back: BackStages) -> Self {
+        let workers = config.workers as usize;
+        let start = config.counters_start.0;
+        let cells = config.clients as usize * config.replay_cells as usize;
+        Self {
+            seen: Register::new(layout, "seen", 1, 32, workers, start),
+            replay: Register::new(layout, "replay", 1, 64, cells, 0),
+            gen_out: Register::new(layout, "gen_out", back.gen_out, 32, workers, 0),
+            sent: Register::new(layout, "sent", back.sent, 32, workers, start),
+            seen_out: Register::new(layout, "seen_out", back.sent, 32, workers, start),
+        }
+    }
+}
+
+/// The replay cell's word for one try: of two tries at one residue, the newer one's word is ahead.
+#[inline]
+pub(super) const fn replay_word(sequence: Serial, attempt: Attempt) -> u64 {
+    (sequence.0 as u64) << 32 | (attempt.0 as u64) << 16
+}

@@ -1,0 +1,214 @@
+//! What stands in front of every program: who may send what, what comes twice, and what each worker was granted and
+//! sent.
+//!
+//! Published schedulers leave this open; here they all share it, so that they differ in scheduling only. Sources are
+//! known by key and address, a packet of another life or generation is answered with how things stand, each try of
+//! a task enters once, each token is granted once, and DISPATCHes are numbered.
+//!
+//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, `gen_out`, then `sent` and
+//! `seen_out`, where the program has room for them behind its queue.
+
+mod control;
+mod egress;
+mod memory;
+mod scheduler;
+mod sources;
+
+use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
+use sluice_wire::{
+    Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Serial, SliceId,
+    Submit, Token, WorkerId,
+};
+
+use crate::config::Config;
+use crate::pipeline::{Layout, Pass};
+use crate::program::Verdict;
+use crate::refusal::{Refusal, Refusals};
+use memory::{Memory, replay_word};
+use sources::Tables;
+
+pub(crate) use memory::BackStages;
+pub(crate) use scheduler::{Entering, Scheduler};
+
+/// How far a TOKEN's count may run ahead of what the switch has granted.
+const TOKENS_AHEAD_MAX: u32 = 8;
+
+/// The part that all programs have.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) config: Config,
+    pub(crate) layout: Layout,
+    pub(crate) refusals: Refusals,
+    pub(crate) tables: Tables,
+    memory: Memory,
+    feed: Feed,
+}
+
+/// A token that the switch has granted; `seen` is the worker's new count, unless it was granted in an earlier pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    pub(crate) worker: WorkerId,
+    pub(crate) generation: Generation,
+    pub(crate) seen: Option<u32>,
+}
+
+/// In-band telemetry: what the queue was like for the task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queued {
+    pub(crate) wait: Nanos,
+    pub(crate) occupancy: u32,
+}
+
+impl Front {
+    /// An empty switch: no sources, no slices open.
+    ///
+    /// # Panics
+    /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
+    pub(crate) fn new(program: &'static str, feed: Feed, config: Config, back: BackStages) -> Self {
+        assert!(config.is_sound(), "{program}: ring and cell counts must be powers of two");
+        let mut layout = Layout::new(program);
+        let tables = Tables::new(&mut layout, &config);
+        let memory = Memory::new(&mut layout, &config, back);
+        Self { config, layout, refusals: Refusals::default(), tables, memory, feed }
+    }
+
+    pub(crate) const fn shape(&self) -> Shape {
+        Shape {
+            epoch: self.config.epoch,
+            workers: self.config.workers,
+            clients: self.config.clients,
+            slices: self.config.slices,
+            types: self.config.types,
+            tasks_per_slice: self.config.tasks_per_slice,
+            tokens_per_slice: self.config.tokens_per_slice,
+            replay_cells: self.config.replay_cells,
+            feed: self.feed,
+        }
+    }
+
+    /// The slice of a task's type and its row, if it takes tasks.
+    #[inline]
+    pub(crate) fn open_slice(&self, submit: &Submit) -> Result<(SliceId, &SliceRow), RejectReason> {
+        let (slice, row) = self.tables.slice_of(submit).ok_or(RejectReason::UnknownType)?;
+        if row.open { Ok((slice, row)) } else { Err(RejectReason::NoWorkers) }
+    }
+
+    /// Where the worker of an earlier granted token is, if the token is of its present generation.
+    #[inline]
+    pub(crate) fn live_worker(
+        &mut self,
+        pass: &mut Pass,
+        worker: WorkerId,
+        generation: Generation,
+    ) -> Option<Endpoint> {
+        if self.memory.gen_out.read(pass, worker.0 as usize) != generation.0 {
+            return None;
+        }
+        self.tables.workers[worker.0 as usize].map(|row| row.at)
+    }
+
+    /// Where a worker is, if tokens of this generation are still let in.
+    pub(crate) fn admitted(&self, worker: WorkerId, generation: Generation) -> Option<Endpoint> {
+        let row = self.tables.worker(worker)?;
+        (row.open && row.generation == generation).then_some(row.at)
+    }
+
+    /// A token was parked: what it said has to reach the worker with a later DISPATCH.
+    #[inline]
+    pub(crate) fn note_granted(&mut self, pass: &mut Pass, granted: Granted) {
+        if let Some(seen) = granted.seen {
+            self.memory.seen_out.write(pass, granted.worker.0 as usize, seen);
+        }
+    }
+
+    /// A worker is ready for one more task: grants one token, or says why not.
+    #[inline]
+    fn admit_token(
+        &mut self,
+        pass: &mut Pass,
+        from: Endpoint,
+        token: &Token,
+    ) -> Result<(Endpoint, SliceId, Granted), Verdict> {
+        let row = self.tables.admit_worker(from, token.worker, token.key).map_err(Verdict::Drop)?;
+        if let Some(stale) = out_of_date(self.config.epoch, row, token.epoch, token.generation) {
+            self.refusals.add(stale);
+            let row = *row;
+            return Err(self.answer(pass, &row, token.worker, token.nonce));
+        }
+        // One token a packet, however many were lost before it: the worker repeats until all are granted.
+        let is_new = |seen: u32| token.issued.0.wrapping_sub(seen).wrapping_sub(1) < TOKENS_AHEAD_MAX;
+        let worker = token.worker.0 as usize;
+        let seen = self.memory.seen.branch(pass, worker, is_new, |seen| seen.wrapping_add(1), |seen| seen);
+        if !is_new(seen) {
+            let behind = token.issued.since(Serial(seen)) <= 0;
+            self.refusals.add(if behind { Refusal::RepeatedToken } else { Refusal::ImpossibleCounter });
+            let sent = self.memory.sent.read(pass, worker);
+            let counters = Counters { seen: Serial(seen), sent: Serial(sent) };
+            return Err(self.send_answer(row, token.worker, token.nonce, Some(counters)));
+        }
+        let granted =
+            Granted { worker: token.worker, generation: token.generation, seen: Some(seen.wrapping_add(1)) };
+        Ok((row.at, row.slice, granted))
+    }
+
+    /// A client's task comes for the first time: lets it in once, or says why not.
+    #[inline]
+    fn admit_task(
+        &mut self,
+        pass: &mut Pass,
+        from: Endpoint,
+        submit: &Submit,
+        room: bool,
+    ) -> Result<(), Verdict> {
+        self.tables.admit_client(from, submit.client, submit.key).map_err(Verdict::Drop)?;
+        if submit.epoch != self.config.epoch {
+            self.refusals.add(Refusal::WrongEpoch);
+            return Err(Verdict::Send { to: from, packet: Packet::Notice(self.notice(submit)) });
+        }
+        let cells = self.config.replay_cells;
+        let residue = submit.task.sequence.0 & (cells - 1);
+        let cell = submit.client.0 as usize * cells as usize + residue as usize;
+        let word = replay_word(submit.task.sequence, submit.attempt);
+        let is_newer = |held: u64| (word.wrapping_sub(held) as i64) > 0;
+        let held = self.memory.replay.branch(pass, cell, is_newer, |_| word, |held| held);
+        if !is_newer(held) {
+            return Err(Verdict::Drop(Refusal::Replayed));
+        }
+        if !room {
+            return Err(self.reject(submit, RejectReason::NoRoom));
+        }
+        Ok(())
+    }
+
+    /// A worker asks how its counters stand.
+    fn probe(&mut self, pass: &mut Pass, from: Endpoint, probe: &Probe) -> Verdict {
+        let row = match self.tables.admit_worker(from, probe.worker, probe.key) {
+            Ok(row) => *row,
+            Err(refusal) => return Verdict::Drop(refusal),
+        };
+        if let Some(stale) = out_of_date(self.config.epoch, &row, probe.epoch, probe.generation) {
+            self.refusals.add(stale);
+        }
+        self.answer(pass, &row, probe.worker, probe.nonce)
+    }
+
+    fn answer(&mut self, pass: &mut Pass, row: &WorkerRow, worker: WorkerId, nonce: Nonce) -> Verdict {
+        let seen = Serial(self.memory.seen.read(pass, worker.0 as usize));
+        let sent = Serial(self.memory.sent.read(pass, worker.0 as usize));
+        self.send_answer(row, worker, nonce, row.open.then_some(Counters { seen, sent }))
+    }
+}
+
+/// Why a worker's packet is answered with where its counters stand instead of being taken.
+#[inline]
+fn out_of_date(life: Epoch, row: &WorkerRow, epoch: Epoch, generation: Generation) -> Option<Refusal> {
+    if epoch != life {
+        Some(Refusal::WrongEpoch)
+    } else if generation != row.generation {
+        Some(Refusal::WrongGeneration)
+    } else if row.open {
+        None
+    } else {
+        Some(Refusal::Closed)
+    }
+}

@@ -1,0 +1,78 @@
+//! Match tables: the data plane reads them, the controller writes them.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
+use sluice_wire::{ClientId, Endpoint, Key, SliceId, Submit, WorkerId};
+
+use crate::config::Config;
+use crate::pipeline::Layout;
+use crate::refusal::Refusal;
+
+/// Who sends, and what goes where.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) workers: Box<[Option<WorkerRow>]>,
+    pub(crate) clients: Box<[Option<ClientRow>]>,
+    pub(crate) slices: Box<[SliceRow]>,
+    pub(crate) types: Box<[Option<SliceId>]>,
+}
+
+impl Tables {
+    pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
+        let (workers, clients) = (config.workers as usize, config.clients as usize);
+        // Key, address and port, index; then slice, generation, open.
+        layout.table("sources: workers", 0, 32 + 144 + 16 + 16 + 32 + 1, workers);
+        layout.table("sources: clients", 0, 32 + 144 + 16, clients);
+        layout.table("types", 0, 16 + 16, config.types as usize);
+        layout.table("slices", 0, 1 + 32 + 32, config.slices as usize);
+        Self {
+            workers: vec![None; workers].into_boxed_slice(),
+            clients: vec![None; clients].into_boxed_slice(),
+            slices: vec![SliceRow::default(); config.slices as usize].into_boxed_slice(),
+            types: vec![None; config.types as usize].into_boxed_slice(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn slice_of(&self, submit: &Submit) -> Option<(SliceId, &SliceRow)> {
+        let slice = (*self.types.get(submit.task_type.0 as usize)?)?;
+        Some((slice, &self.slices[slice.0 as usize]))
+    }
+
+    #[inline]
+    pub(super) fn admit_worker(
+        &self,
+        from: Endpoint,
+        worker: WorkerId,
+        key: Key,
+    ) -> Result<&WorkerRow, Refusal> {
+        let row = self.worker(worker).ok_or(Refusal::UnknownSource)?;
+        check_source(row.key, key, row.at, from)?;
+        Ok(row)
+    }
+
+    #[inline]
+    pub(super) fn admit_client(&self, from: Endpoint, client: ClientId, key: Key) -> Result<(), Refusal> {
+        let row = self.clients.get(client.0 as usize).and_then(Option::as_ref);
+        let row = row.ok_or(Refusal::UnknownSource)?;
+        check_source(row.key, key, row.at, from)
+    }
+
+    #[inline]
+    pub(crate) fn worker(&self, worker: WorkerId) -> Option<&WorkerRow> {
+        self.workers.get(worker.0 as usize).and_then(Option::as_ref)
+    }
+}
+
+#[inline]
+fn check_source(held: Key, shown: Key, at: Endpoint, from: Endpoint) -> Result<(), Refusal> {
+    if held != shown {
+        Err(Refusal::WrongKey)
+    } else if at != from {
+        Err(Refusal::WrongAddress)
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What every scheduler is to those who drive it: packets and the time go in, at most one packet comes out.
+
+use core::fmt::Debug;
+
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Handle, Nanos, Packet, Submit, Sweep};
+
+use crate::pipeline::Layout;
+use crate::refusal::{Refusal, Refusals};
+
+/// A scheduler, written against the [`pipeline`](crate::pipeline). It has no I/O, no clock and no thread.
+pub trait Program: Debug + Send {
+    /// One packet's pass.
+    fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
+
+    /// One step of the controller. Whoever drives the switch gives an injected SWEEP its first pass, as
+    /// [`Arrival::Control`].
+    fn table(&mut self, op: TableOp) -> TableAnswer;
+
+    /// How large this switch is, which life it leads, and how it feeds its workers.
+    fn shape(&self) -> Shape;
+
+    /// What the program takes of the chip.
+    fn layout(&self) -> &Layout;
+
+    /// What was refused so far, by reason; some of it was answered, none of it changed anything.
+    fn refusals(&self) -> &Refusals;
+
+    /// How many tasks wait in the switch's memory; those that go round do not. For statistics, not per packet.
+    fn waiting(&self) -> u32;
+}
+
+/// What comes to the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A packet from a port.
+    Wire {
+        /// Its source.
+        from: Endpoint,
+        /// The packet.
+        packet: Packet,
+        /// Whether the driver could keep its payload if it had to wait.
+        room: bool,
+    },
+    /// What [`Verdict::Again`] sent round.
+    Round(Circulating),
+    /// A SWEEP from the controller.
+    Control(Sweep),
+}
+
+/// What goes round: it enters again behind what has arrived meanwhile, and is never dropped on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circulating {
+    /// What it carries.
+    pub cargo: Cargo,
+    /// When its task arrived first.
+    pub arrived: Nanos,
+    /// What the program noted for its next pass: a header of its own on the chip, and its own affair.
+    pub memo: u64,
+}
+
+/// What a circulating packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cargo {
+    /// A task that is not settled yet. The driver keeps its payload.
+    Task(Submit),
+    /// The controller's broom.
+    Sweep(Sweep),
+    /// Nothing: the program sends a note to itself. A task that came in the same pass waits, as in
+    /// [`Verdict::Parked`].
+    Note,
+}
+
+impl Circulating {
+    /// Where the payload of a task lies that goes round; [`Handle::NONE`] if there is none.
+    pub const fn payload(&self) -> Handle {
+        match &self.cargo {
+            Cargo::Task(submit) => submit.payload.handle,
+            Cargo::Sweep(_) | Cargo::Note => Handle::NONE,
+        }
+    }
+}
+
+/// What leaves the switch for one arrival: at most one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This packet, to there.
+    Send {
+        /// Where to.
+        to: Endpoint,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A task that waited leaves unserved: this REJECT, to there, unless its client is gone too (no port).
+    Swept {
+        /// Where to.
+        to: Endpoint,
+        /// The REJECT.
+        packet: Packet,
+        /// Where its payload lies; no longer needed.
+        payload: Handle,
+    },
+    /// This goes round: to be given back as [`Arrival::Round`].
+    Again(Circulating),
+    /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its DISPATCH.
+    Parked,
+    /// Nothing, and nothing was kept.
+    Drop(Refusal),
+}

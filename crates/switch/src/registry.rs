@@ -1,0 +1,235 @@
+//! All programs by name, and how one is asked for: `rain:2`, `racksched:2,tracked`, `draconis:poll=1us`.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+use sluice_wire::tables::Feed;
+
+use crate::config::Config;
+use crate::program::Program;
+use crate::rain;
+
+/// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
+macro_rules! programs {
+    ($($variant:ident: $module:ident,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Chosen {
+            $($variant($module::Settings),)*
+        }
+
+        impl Chosen {
+            fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$variant($module::Settings::default()),)*].into_iter()
+            }
+
+            fn settings(&self) -> &dyn Settings {
+                match self {
+                    $(Self::$variant(settings) => settings,)*
+                }
+            }
+
+            fn settings_mut(&mut self) -> &mut dyn Settings {
+                match self {
+                    $(Self::$variant(settings) => settings,)*
+                }
+            }
+        }
+    };
+}
+
+programs! {
+    Rain: rain,
+}
+
+/// What the registry asks of a program's settings; their `Display` is what [`Settings::take`] takes, or nothing.
+pub(crate) trait Settings: fmt::Display {
+    /// The program's name.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it does.
+    fn about(&self) -> &'static str;
+
+    /// What its arguments may be.
+    fn arguments(&self) -> &'static str;
+
+    /// Takes one argument, or `None` if it means nothing.
+    fn take(&mut self, argument: &str) -> Option<()>;
+
+    /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
+    fn quota(&self) -> u8;
+
+    /// How workers get their tasks.
+    fn feed(&self) -> Feed;
+
+    /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
+    fn fetches(&self) -> bool {
+        false
+    }
+
+    /// The program with these settings, empty.
+    fn build(&self, config: Config) -> Box<dyn Program>;
+}
+
+/// A program with its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice(Chosen);
+
+impl Choice {
+    /// Reads a name, and after a colon the arguments, separated by commas.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] if there is no such program, or an argument means nothing to it.
+    pub fn parse(text: &str) -> Result<Self, ChoiceError> {
+        let (name, arguments) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let mut chosen = Chosen::all()
+            .find(|known| known.settings().name() == name)
+            .ok_or_else(|| ChoiceError::unknown(name))?;
+        for argument in arguments.into_iter().flat_map(|arguments| arguments.split(',')) {
+            chosen.settings_mut().take(argument).ok_or_else(|| ChoiceError::Argument {
+                program: chosen.settings().name(),
+                argument: argument.to_owned(),
+                may_be: chosen.settings().arguments(),
+            })?;
+        }
+        Ok(Self(chosen))
+    }
+
+    /// The program's name.
+    pub fn name(&self) -> &'static str {
+        self.0.settings().name()
+    }
+
+    /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
+    pub fn quota(&self) -> u8 {
+        self.0.settings().quota()
+    }
+
+    /// How workers get their tasks.
+    pub fn feed(&self) -> Feed {
+        self.0.settings().feed()
+    }
+
+    /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
+    pub fn fetches(&self) -> bool {
+        self.0.settings().fetches()
+    }
+
+    /// The program with these settings, empty.
+    pub fn build(&self, config: Config) -> Box<dyn Program> {
+        self.0.settings().build(config)
+    }
+
+    /// All programs.
+    pub fn all() -> impl Iterator<Item = About> {
+        Chosen::all().map(|known| {
+            let settings = known.settings();
+            About { name: settings.name(), about: settings.about(), arguments: settings.arguments() }
+        })
+    }
+}
+
+impl Default for Choice {
+    /// Rain.
+    fn default() -> Self {
+        Self(Chosen::Rain(rain::Settings::default()))
+    }
+}
+
+impl FromStr for Choice {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Choice {
+    /// What [`Choice::parse`] reads as the same choice; arguments are left out where all have their defaults and
+    /// none is a number that people compare by.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.0.settings();
+        let arguments = format!("{settings}");
+        f.write_str(settings.name())?;
+        if arguments.is_empty() { Ok(()) } else { write!(f, ":{arguments}") }
+    }
+}
+
+/// A program for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its name.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub about: &'static str,
+    /// What its arguments may be.
+    pub arguments: &'static str,
+}
+
+/// Why a text names no program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// Take one of the known ones; the nearest is named if one is near enough.
+    #[error("unknown program `{name}`{}; known: {known}", meant(*.nearest))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What was probably meant.
+        nearest: Option<&'static str>,
+        /// All names.
+        known: String,
+    },
+    /// Take arguments that the program has.
+    #[error("`{argument}` means nothing to {program}; its arguments: {may_be}")]
+    Argument {
+        /// The program.
+        program: &'static str,
+        /// What it was given.
+        argument: String,
+        /// What it takes.
+        may_be: &'static str,
+    },
+}
+
+impl ChoiceError {
+    fn unknown(name: &str) -> Self {
+        let known: Vec<&str> = Choice::all().map(|program| program.name).collect();
+        Self::Unknown { name: name.to_owned(), nearest: nearest(name), known: known.join(", ") }
+    }
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// The known name that takes the fewest edits, if those are at most half of it.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let known = Choice::all().map(|program| (edits(&name, program.name), program.name));
+    known.min().filter(|(edits, near)| *edits <= near.len().max(name.len()) / 2).map(|(_, near)| near)
+}
+
+/// How many letters have to be put in, taken out or changed to make one word of another.
+fn edits(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (i, have) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, want) in to.chars().enumerate() {
+            let change = diagonal + usize::from(have != want);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// A number that must lie in a range.
+pub(crate) fn number(text: &str, within: RangeInclusive<u8>) -> Option<u8> {
+    text.parse().ok().filter(|number| within.contains(number))
+}
