@@ -35,6 +35,8 @@ use timers::Timers;
 
 /// Timeouts in a row, with nothing heard, after which the controller is asked.
 const SILENT_TIMEOUTS: u32 = 3;
+/// What falls due then never does.
+const END_OF_TIME: Nanos = Nanos(u64::MAX);
 /// How far the sequence may run ahead of the oldest outstanding task: a quarter of the serial numbers.
 const WINDOW: i32 = 1 << 30;
 
@@ -150,7 +152,7 @@ impl Client {
         self.ask_renewal(now, settings, out);
     }
 
-    /// Does what is due. With `Nanos(u64::MAX)` every outstanding task ends.
+    /// Does what is due. With `Nanos(u64::MAX)` every outstanding task ends that has a deadline.
     pub fn tick(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
         if self.renewal.due().is_some_and(|due| due <= now) {
             self.ask_renewal(now, settings, out);
@@ -367,7 +369,11 @@ impl Client {
     fn set_timeout(&mut self, now: Nanos, settings: &ClientSettings, id: u32) {
         let slot = self.slots.get(id);
         let at = (now + settings.timeout(slot.backoffs)).min(slot.deadline);
-        self.timers.set(id, at);
+        if at == END_OF_TIME {
+            self.timers.clear(id);
+        } else {
+            self.timers.set(id, at);
+        }
     }
 
     /// Lines each outstanding task up for its free retry of this epoch, oldest first: they go as far as the shares do,
@@ -502,17 +508,7 @@ mod tests {
     fn one_task_that_stays_outstanding_for_a_quarter_of_all_numbers_holds_back_new_ones() {
         let (settings, mut out) = (ClientSettings::default(), Vec::new());
         let mut client = Client::new(Incarnation(1), Serial(u32::MAX));
-        let grant = ClientGrant {
-            client: ClientId(0),
-            key: Key(1),
-            epoch: Epoch(1),
-            switch: Endpoint::default(),
-            replay_cells: 8,
-            slices: vec![(TaskType(0), SliceId(0))],
-            shares: vec![(SliceId(0), 8)],
-            retry_for: Nanos(9),
-        };
-        client.grant(Nanos(0), &settings, grant, &mut out);
+        client.grant(Nanos(0), &settings, grant(), &mut out);
         let submit = |client: &mut Client, now: u64| {
             let (task_type, payload) = (TaskType(0), Payload::EMPTY);
             let submission = Submission { task_type, payload, deadline: Nanos(9), retry: true, tag: 0 };
@@ -526,5 +522,34 @@ mod tests {
         client.tick(Nanos(9), &settings, &mut out);
         assert_eq!(client.outstanding(), 0);
         assert!(submit(&mut client, 1).is_ok());
+    }
+
+    #[test]
+    fn a_task_that_may_take_for_ever_sets_no_timer() {
+        let never = Nanos(u64::MAX);
+        let settings =
+            ClientSettings { first_timeout: never, timeout_max: never, ..ClientSettings::default() };
+        let (mut client, mut out) = (Client::new(Incarnation(1), Serial(0)), Vec::new());
+        client.grant(Nanos(0), &settings, grant(), &mut out);
+        let (task_type, payload) = (TaskType(0), Payload::EMPTY);
+        let submission = Submission { task_type, payload, deadline: never, retry: false, tag: 0 };
+        let task = client.submit(Nanos(1), &settings, submission, &mut out).unwrap();
+        assert_eq!(client.deadline(), None);
+        let reply = Packet::Reply(Reply { task, attempt: Attempt(1), epoch: Epoch(1), ..Reply::default() });
+        client.packet(Nanos(2), &settings, &reply, &mut out);
+        assert_eq!((client.outstanding(), client.stats().replied), (0, 1));
+    }
+
+    fn grant() -> ClientGrant {
+        ClientGrant {
+            client: ClientId(0),
+            key: Key(1),
+            epoch: Epoch(1),
+            switch: Endpoint::default(),
+            replay_cells: 8,
+            slices: vec![(TaskType(0), SliceId(0))],
+            shares: vec![(SliceId(0), 8)],
+            retry_for: Nanos(9),
+        }
     }
 }

@@ -11,7 +11,8 @@ use sluice_wire::{
 /// What all clients of a driver share; handed to each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// How long the first attempt may stay unanswered. Scales with dilation.
+    /// How long the first attempt may stay unanswered; with a deadline at the end of time it may be for ever, which
+    /// costs no timer. Scales with dilation.
     pub first_timeout: Nanos,
     /// Where the doubling of timeouts ends. Scales with dilation.
     pub timeout_max: Nanos,

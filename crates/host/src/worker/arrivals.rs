@@ -56,7 +56,10 @@ impl Worker {
             work.counts.duplicates += 1;
             return false;
         }
-        if work.repeat(dispatch, sender, out) || work.too_old(received, settings, dispatch, sender, out) {
+        let is_known = settings.repeats
+            && (work.repeat(dispatch, sender, out)
+                || work.too_old(received, settings, dispatch, sender, out));
+        if is_known {
             return false;
         }
         if late && !has_room_for_late(work, settings) {

@@ -385,7 +385,7 @@ fn release(handle: Handle, out: &mut Vec<Action>) {
 
 #[cfg(test)]
 mod tests {
-    use sluice_wire::{Answer, Counters};
+    use sluice_wire::{Answer, Counters, Dispatch};
 
     use super::*;
 
@@ -414,5 +414,29 @@ mod tests {
         assert_eq!((worker.stats().tokens_out, worker.stats().rtt), (8, Nanos(9)));
         assert!(worker.work.is_none(), "the only field that owns memory");
         assert!(size_of::<Worker>() < 200, "it takes {} bytes", size_of::<Worker>());
+    }
+
+    #[test]
+    fn where_nothing_comes_twice_nothing_is_kept_of_finished_tasks() {
+        let settings = WorkerSettings { repeats: false, ..WorkerSettings::default() };
+        let (mut worker, mut out) = (Worker::new(), Vec::new());
+        let (epoch, generation) = (Epoch(1), Generation(1));
+        worker.grant(
+            Nanos(5),
+            &settings,
+            Grant { epoch, generation, quota: 1, ..Grant::default() },
+            &mut out,
+        );
+        let reply = Payload { len: 100, handle: Handle(7), ..Payload::EMPTY };
+        for task in 1..=3 {
+            let (sent, seen) = (Serial(task), Serial(task));
+            let dispatch = Dispatch { epoch, generation, sent, seen, ..Dispatch::default() };
+            worker.packet(Nanos(10), Nanos(10), &settings, &Packet::Dispatch(dispatch), &mut out);
+            out.clear();
+            let (slot, now) = (u64::from(task), Nanos(20));
+            worker.finished(now, &settings, slot, Nanos(10), ReplyStatus::Done, reply, &mut out);
+            assert!(out.contains(&Action::Forget(reply.handle)), "a driver's bytes are given back at once");
+        }
+        assert_eq!((worker.stats().finished, worker.stats().table), (3, 0));
     }
 }

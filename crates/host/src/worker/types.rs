@@ -21,6 +21,9 @@ pub struct WorkerSettings {
     pub probe_max_busy: Nanos,
     /// The time between PROBEs afterwards.
     pub probe_longest: Nanos,
+    /// Whether a task may come twice. Only where nothing is lost, duplicated or tried again it may not: then nothing is
+    /// kept of finished tasks.
+    pub repeats: bool,
     /// How long a finished task's id is kept: long enough that a task is hardly ever older when it comes.
     pub retry_horizon: Nanos,
     /// The longest that the packets which brought a task (SUBMIT and DISPATCH together) may have been on their way.
@@ -46,6 +49,7 @@ impl Default for WorkerSettings {
             probe_rtts: 3,
             probe_max_busy: Nanos::from_millis(10),
             probe_longest: Nanos::from_millis(100),
+            repeats: true,
             retry_horizon: Nanos::from_millis(7_020),
             transit: Nanos::from_millis(2_000),
             finished_max: 1 << 20,

@@ -174,7 +174,11 @@ impl Work {
             payload: end.payload,
         };
         out.push(reply(sender, held.task, held.task_type, held.asker, &kept));
-        self.finished.add(now, settings, held.task, kept, out);
+        if settings.repeats {
+            self.finished.add(now, settings, held.task, kept, out);
+        } else if kept.payload.handle != Handle::NONE {
+            out.push(Action::Forget(kept.payload.handle));
+        }
         Some(held.payload.handle)
     }
 }
