@@ -3,7 +3,7 @@
 use sluice_host::client::{Client, ClientGrant, ClientSettings};
 use sluice_host::worker::{Grant, WorkerSettings};
 use sluice_switch::{Config, Program};
-use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
@@ -17,14 +17,12 @@ const EPOCH: Epoch = Epoch(1);
 const KEY: Key = Key(1);
 const GENERATION: Generation = Generation(1);
 const START: Serial = Serial(0);
-/// Farther away than any run lasts, and far from overflow.
-const NEVER: Nanos = Nanos(1 << 60);
+/// What falls due then never does.
+const NEVER: Nanos = Nanos(u64::MAX);
 /// What a REJECT advises.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 /// How much longer than a task may be tried again workers remember it: two of its packets may be under way so long.
 const TRANSIT: Nanos = Nanos::from_millis(2);
-/// Without faults nobody asks for an old task: what workers keep of them is small, and the same however long they run.
-const FORGETS_AFTER: Nanos = Nanos::from_millis(20);
 
 /// How the rack is laid out.
 #[derive(Debug)]
@@ -155,6 +153,7 @@ impl Plan {
             quota: self.slices[slice].quota,
             start: START,
             switch: Endpoint::default(),
+            feed: Feed::Tokens,
         }
     }
 
@@ -211,17 +210,11 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
     }
 }
 
-/// Without faults a worker never has to ask how its counters stand, and nobody asks for an old reply.
+/// Without faults a worker never has to ask how its counters stand, and no task comes twice.
 pub(super) fn worker_settings(testbed: &Testbed) -> WorkerSettings {
     let plain = WorkerSettings { transit: TRANSIT, ..WorkerSettings::default() };
     if !testbed.has_faults() {
-        return WorkerSettings {
-            first_rtt: NEVER,
-            retry_horizon: FORGETS_AFTER,
-            transit: Nanos(0),
-            replies_max: 0,
-            ..plain
-        };
+        return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
     }
     WorkerSettings { retry_horizon: testbed.retries.deadline + TRANSIT.times(2), ..plain }
 }
