@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::tables::{Feed, Shape, TableAnswer, TableOp};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
@@ -175,6 +175,8 @@ pub struct WorkerGrant {
     pub generation: Generation,
     /// Where its tokens go.
     pub slice: SliceId,
+    /// How tasks come to it.
+    pub feed: Feed,
     /// How many tasks it may have granted or held.
     pub quota: u8,
     /// Where its counters started in this generation.

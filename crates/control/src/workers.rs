@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use sluice_wire::tables::WorkerRow;
+use sluice_wire::tables::{Feed, WorkerRow};
 use sluice_wire::{Endpoint, Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 use crate::change::Step;
@@ -368,6 +368,7 @@ impl Controller {
             epoch: self.epoch(),
             generation: worker.row.generation,
             slice: worker.row.slice,
+            feed: self.shape.map_or_else(Feed::default, |shape| shape.feed),
             quota: worker.quota,
             start: self.plan.counters_start,
             switch: self.plan.switch,

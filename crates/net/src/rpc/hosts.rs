@@ -1,6 +1,7 @@
 //! What workers, clients and the controller say to each other, as messages and back.
 
 use sluice_control::{Answer, ClientGrant, ClientHello, WorkerGrant, WorkerHello};
+use sluice_wire::tables::Feed;
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
@@ -56,6 +57,7 @@ impl From<&WorkerGrant> for v1::WorkerGrant {
             epoch: grant.epoch.0,
             generation: grant.generation.0,
             slice: grant.slice.0.into(),
+            feed: Some(grant.feed.into()),
             quota: grant.quota.into(),
             start: grant.start.0,
             switch: grant.switch.to_string(),
@@ -78,6 +80,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             epoch: Epoch(message.epoch),
             generation: Generation(message.generation),
             slice: SliceId(number("slice", message.slice)?),
+            feed: message.feed.map_or_else(Feed::default, Feed::from),
             quota: number("quota", message.quota)?,
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
