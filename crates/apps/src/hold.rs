@@ -12,8 +12,23 @@ use crate::span;
 pub const HOLD: TaskType = TaskType(4);
 
 /// The service that only takes time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Hold;
+#[derive(Clone, Debug)]
+pub struct Hold {
+    types: Vec<TaskType>,
+}
+
+impl Hold {
+    /// One that holds tasks of these types.
+    pub const fn of(types: Vec<TaskType>) -> Self {
+        Self { types }
+    }
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self::of(vec![HOLD])
+    }
+}
 
 /// A request to hold a worker for `time` (before dilation); the service refuses more than ten seconds.
 pub const fn request(time: Nanos) -> [u8; 8] {
@@ -22,7 +37,7 @@ pub const fn request(time: Nanos) -> [u8; 8] {
 
 impl Service for Hold {
     fn types(&self) -> Vec<TaskType> {
-        vec![HOLD]
+        self.types.clone()
     }
 
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
@@ -44,7 +59,9 @@ mod tests {
         let held = Cell::new(Nanos(0));
         let mut reply = Vec::new();
         let request = request(Nanos(1_234));
-        Hold.serve(Task::new(&request, HOLD, 1_000, &held), &mut reply).expect("it is a legal request");
+        Hold::default()
+            .serve(Task::new(&request, HOLD, 1_000, &held), &mut reply)
+            .expect("it is a legal request");
         assert_eq!(held.get(), Nanos(1_234));
         assert_eq!(reply, request);
     }

@@ -34,7 +34,7 @@ pub fn open(name: &str, args: &ServiceArgs) -> Result<Box<dyn Service>, AppError
     match name {
         "rocksdb" => Ok(Box::new(rocks::Rocks::open(&args.rocks, &mut progress::Shown::new())?)),
         "spin" => Ok(Box::new(spin::Spin)),
-        "hold" => Ok(Box::new(hold::Hold)),
+        "hold" => Ok(Box::new(hold::Hold::default())),
         _ => Err(AppError::UnknownService { name: name.to_owned() }),
     }
 }
