@@ -6,9 +6,9 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
 use crate::view::has_clean_padding;
 use crate::{
-    Answer, Attempt, ClientId, Counters, Dispatch, EncodeError, Endpoint, Generation, Need, Notice, Packet,
-    Part, Payload, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep, SweepOf, TaskId, Token,
-    WorkerId,
+    Answer, Attempt, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Need, Notice,
+    Packet, Part, Payload, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep, SweepOf, TaskId,
+    Token, WorkerId,
 };
 
 /// How many bytes [`encode`] writes for this packet.
@@ -61,6 +61,7 @@ fn fill(header: &mut Header, packet: &Packet) {
         Packet::Need(p) => need(header, p),
         Packet::Part(p) => part(header, p),
         Packet::Sweep(p) => sweep(header, p),
+        Packet::Empty(p) => empty(header, p),
     }
 }
 
@@ -99,7 +100,7 @@ fn reply(header: &mut Header, p: &Reply) {
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
-    header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, 0, 0].map(U32::new);
+    header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, p.load, 0].map(U32::new);
 }
 
 fn token(header: &mut Header, p: &Token) {
@@ -155,6 +156,12 @@ fn part(header: &mut Header, p: &Part) {
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
     header.words = [p.offset, 0, 0, 0, 0].map(U32::new);
+}
+
+fn empty(header: &mut Header, p: &Empty) {
+    header.epoch = p.epoch.0.into();
+    set_token(header, p.worker, p.generation);
+    header.words = [p.seen.0, p.sent.0, 0, 0, 0].map(U32::new);
 }
 
 fn sweep(header: &mut Header, p: &Sweep) {

@@ -96,11 +96,13 @@ pub enum Kind {
     Part = 10,
     /// Controller to switch, and round in it.
     Sweep = 11,
+    /// Switch to worker: nothing waits.
+    Empty = 12,
 }
 
 impl Kind {
     /// All of them, in the order of their codes, which start at 1.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Submit,
         Self::Dispatch,
         Self::Reply,
@@ -112,6 +114,7 @@ impl Kind {
         Self::Need,
         Self::Part,
         Self::Sweep,
+        Self::Empty,
     ];
 
     /// The name, as the protocol writes it.
@@ -128,6 +131,7 @@ impl Kind {
             Self::Need => "NEED",
             Self::Part => "PART",
             Self::Sweep => "SWEEP",
+            Self::Empty => "EMPTY",
         }
     }
 
@@ -168,7 +172,7 @@ struct Uses {
     codes: &'static str,
 }
 
-const USES: [Uses; 11] = [
+const USES: [Uses; 12] = [
     Uses {
         kind: Kind::Submit,
         fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
@@ -185,7 +189,7 @@ const USES: [Uses; 11] = [
     Uses {
         kind: Kind::Reply,
         fields: "code epoch task_type client worker incarnation sequence attempt length inline",
-        words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "", ""],
+        words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "load", ""],
         codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran",
     },
     Uses {
@@ -236,13 +240,19 @@ const USES: [Uses; 11] = [
         words: ["", "", "", "entries left, at most 65,535", ""],
         codes: "0 tokens, 1 tasks; + 2 when a token is carried (else worker and generation are zero)",
     },
+    Uses {
+        kind: Kind::Empty,
+        fields: "epoch worker generation",
+        words: ["seen", "sent", "", "", ""],
+        codes: "",
+    },
 ];
 
 /// Per kind, ones where its header must be zero.
-static UNUSED: [[u8; HEADER_BYTES]; 11] = unused();
+static UNUSED: [[u8; HEADER_BYTES]; 12] = unused();
 
-const fn unused() -> [[u8; HEADER_BYTES]; 11] {
-    let mut masks = [[0; HEADER_BYTES]; 11];
+const fn unused() -> [[u8; HEADER_BYTES]; 12] {
+    let mut masks = [[0; HEADER_BYTES]; 12];
     let mut kind = 0;
     while kind < USES.len() {
         assert!(USES[kind].kind as usize == kind + 1, "the table stands in the order of the codes");

@@ -138,8 +138,26 @@ pub struct Reply {
     pub worker_wait_ns: u32,
     /// Service time, ns, saturating.
     pub service_ns: u32,
+    /// Tasks that the worker still holds.
+    pub load: u32,
     /// The service's answer.
     pub payload: Payload,
+}
+
+/// The switch's answer to a TOKEN that it does not keep: nothing waits. It spends the token and its number, as a
+/// DISPATCH would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Empty {
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// Whose token was spent.
+    pub worker: WorkerId,
+    /// The generation of that token.
+    pub generation: Generation,
+    /// How much the switch has sent to this worker in this generation, this included.
+    pub sent: Serial,
+    /// How many of the worker's tokens the switch has granted.
+    pub seen: Serial,
 }
 
 /// A worker's readiness for one more task.
@@ -337,6 +355,8 @@ pub enum Packet {
     Part(Part),
     /// Controller to switch, and round in it.
     Sweep(Sweep),
+    /// Switch to worker: nothing waits.
+    Empty(Empty),
 }
 
 impl Packet {
@@ -376,6 +396,7 @@ impl Packet {
             Self::Need(_) => Kind::Need,
             Self::Part(_) => Kind::Part,
             Self::Sweep(_) => Kind::Sweep,
+            Self::Empty(_) => Kind::Empty,
         }
     }
 

@@ -9,9 +9,10 @@ use zerocopy::byteorder::network_endian::U32;
 
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
-    Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
-    Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Probe, Reject, RejectReason,
-    Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId,
+    Age, Answer, Attempt, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
+    INLINE_BYTES, Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Probe, Reject,
+    RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token,
+    WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
@@ -89,6 +90,7 @@ impl<'a> View<'a> {
             Kind::Need => read(header, body, |header| Ok(Packet::Need(header.need()))),
             Kind::Part => read(header, body, |header| Ok(Packet::Part(header.part()?))),
             Kind::Sweep => read(header, body, |header| Ok(Packet::Sweep(header.sweep()?))),
+            Kind::Empty => read(header, body, |header| Ok(Packet::Empty(header.idle()))),
         }
     }
 }
@@ -146,7 +148,7 @@ impl Header {
 
     #[inline]
     fn reply(&self) -> Result<Reply, ParseError> {
-        let [worker_wait_ns, service_ns, switch_wait_ns, ..] = self.words();
+        let [worker_wait_ns, service_ns, switch_wait_ns, load, _] = self.words();
         Ok(Reply {
             epoch: self.epoch(),
             worker: self.worker(),
@@ -164,6 +166,7 @@ impl Header {
             switch_wait_ns,
             worker_wait_ns,
             service_ns,
+            load,
             payload: self.payload()?,
         })
     }
@@ -279,6 +282,18 @@ impl Header {
             left: u16::try_from(left).map_err(|_| ParseError::Range)?,
             carried: carries.then_some(token),
         })
+    }
+
+    #[inline]
+    fn idle(&self) -> Empty {
+        let [seen, sent, ..] = self.words();
+        Empty {
+            epoch: self.epoch(),
+            worker: self.worker(),
+            generation: self.generation(),
+            sent: Serial(sent),
+            seen: Serial(seen),
+        }
     }
 
     #[inline]

@@ -48,7 +48,7 @@ proptest! {
 
     #[test]
     fn bytes_behind_a_good_start_are_a_packet_or_refused(
-        kind in 0..=12_u8,
+        kind in 0..=13_u8,
         rest in prop::collection::vec(prop_oneof![9 => Just(0), 1 => any::<u8>()], 0..100),
     ) {
         check(&[&[VERSION, kind, HEADER_BYTES as u8][..], &rest].concat())?;

@@ -73,7 +73,7 @@ fn each_reason_is_given_for_what_it_names() {
         ([sample(Kind::Token), vec![0]].concat(), ParseError::Long),
         (with(Kind::Token, VERSION, &[2]), ParseError::Version),
         (with(Kind::Token, KIND, &[0]), ParseError::Kind),
-        (with(Kind::Token, KIND, &[12]), ParseError::Kind),
+        (with(Kind::Token, KIND, &[13]), ParseError::Kind),
         (with(Kind::Token, HEADER_LENGTH, &[89]), ParseError::HeaderLength),
         (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
         (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
@@ -97,6 +97,7 @@ fn a_field_that_the_kind_does_not_use_must_be_zero() {
         (Kind::Probe, WORDS),
         (Kind::Notice, GENERATION),
         (Kind::Reject, SLICE),
+        (Kind::Empty, WORDS + 8),
     ];
     for (kind, at) in cases {
         assert_eq!(parse(&with(kind, at, &[1])).unwrap_err(), ParseError::Unused, "{kind:?} {at}");

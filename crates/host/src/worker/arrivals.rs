@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use sluice_wire::{Answer, Counters, Dispatch, Nanos, Nonce, Serial};
+use sluice_wire::{Answer, Counters, Dispatch, Empty, Epoch, Generation, Nanos, Nonce, Serial, WorkerId};
 
 use super::types::{Action, WorkerSettings};
 use super::window::Arrival;
@@ -19,11 +19,12 @@ impl Worker {
         dispatch: &Dispatch,
         out: &mut Vec<Action>,
     ) {
-        let arrival = match self.origin(dispatch) {
+        let life = (dispatch.epoch, dispatch.generation);
+        let counters = Counters { seen: dispatch.seen, sent: dispatch.sent };
+        let arrival = match self.origin(life, dispatch.worker, counters) {
             Origin::Foreign => None,
             Origin::Older => Some(Arrival::Late),
             Origin::Present => {
-                let counters = Counters { seen: dispatch.seen, sent: dispatch.sent };
                 self.hear(now, received, settings, counters, None, out);
                 let arrival = self.window.take(dispatch.sent);
                 self.time_gap(now, settings);
@@ -38,6 +39,31 @@ impl Worker {
             release(dispatch.payload.handle, out);
         }
         self.send_tokens(now, settings, out);
+    }
+
+    /// The switch had nothing for a poll: its token is spent.
+    pub(super) fn empty(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        empty: &Empty,
+        out: &mut Vec<Action>,
+    ) {
+        let counters = Counters { seen: empty.seen, sent: empty.sent };
+        match self.origin((empty.epoch, empty.generation), empty.worker, counters) {
+            Origin::Foreign => self.dropped += 1,
+            Origin::Older => {}
+            Origin::Present => {
+                self.hear(now, received, settings, counters, None, out);
+                if self.window.take(empty.sent) == Arrival::Fresh {
+                    self.feeding.found_nothing(received);
+                }
+                self.time_gap(now, settings);
+                self.probing.heard(now, settings);
+                self.send_tokens(now, settings, out);
+            }
+        }
     }
 
     /// Holds a task that never was here; says whether it did.
@@ -62,7 +88,7 @@ impl Worker {
         if is_known {
             return false;
         }
-        if late && !has_room_for_late(work, settings) {
+        if (late || self.feeding.is_pushed()) && !has_room_for_unasked(work, settings) {
             self.dropped += 1;
             return false;
         }
@@ -71,14 +97,13 @@ impl Worker {
         true
     }
 
-    fn origin(&self, dispatch: &Dispatch) -> Origin {
-        let life = (dispatch.epoch, dispatch.generation);
-        let is_present = life == self.at.life() && dispatch.worker == self.at.worker;
+    fn origin(&self, life: (Epoch, Generation), worker: WorkerId, counters: Counters) -> Origin {
+        let is_present = life == self.at.life() && worker == self.at.worker;
         if self.phase == Phase::New || life < self.joined || life > self.at.life() {
             Origin::Foreign
         } else if !is_present {
             Origin::Older
-        } else if self.are_possible(dispatch.seen, dispatch.sent) {
+        } else if self.are_possible(counters.seen, counters.sent) {
             Origin::Present
         } else {
             Origin::Foreign
@@ -159,6 +184,12 @@ impl Worker {
         issued_before: Option<Serial>,
         out: &mut Vec<Action>,
     ) {
+        if self.feeding.is_pushed() {
+            self.issued = self.issued.latest(counters.sent);
+            self.seen = self.issued;
+            self.written_off += self.window.hear(counters.sent);
+            return;
+        }
         self.seen = self.seen.latest(counters.seen);
         self.written_off += self.window.hear(counters.sent);
         let tells_of_all = self.probing.tells_of_all_tokens(received, settings);
@@ -167,9 +198,9 @@ impl Worker {
         }
     }
 
-    /// No honest switch grants more tokens than were issued, or sends more tasks.
+    /// No honest switch grants more tokens than were issued, or sends more tasks, unless it pushes them.
     fn are_possible(&self, seen: Serial, sent: Serial) -> bool {
-        self.issued.since(seen) >= 0 && self.issued.since(sent) >= 0
+        self.feeding.is_pushed() || self.issued.since(seen) >= 0 && self.issued.since(sent) >= 0
     }
 }
 
@@ -181,8 +212,8 @@ enum Origin {
     Foreign,
 }
 
-/// Late tasks come on top of the quota: they need a bound of their own.
-fn has_room_for_late(work: &Work, settings: &WorkerSettings) -> bool {
+/// Late and pushed tasks come on top of the quota: they need a bound of their own.
+fn has_room_for_unasked(work: &Work, settings: &WorkerSettings) -> bool {
     let kept = work.finished().len() + work.held();
     work.held() < settings.held_max && kept < settings.finished_max.saturating_add(settings.held_max)
 }

@@ -6,9 +6,14 @@
 //! sent again, a lost DISPATCH is written off and its token issued anew, and whatever comes twice counts once. A
 //! task that was held or finished in this life is never run again: its repeat is answered with the first reply.
 //!
+//! A registration says how tasks come. Other schedulers than Rain want idle workers that poll (one TOKEN out, an
+//! EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or comes
+//! twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's load.
+//!
 //! Left out: early tokens, NEED and PART (tasks over one packet), the RDMA engine's replicas (§3.2.2).
 
 mod arrivals;
+mod feeding;
 mod finished;
 mod probing;
 mod types;
@@ -25,6 +30,7 @@ use sluice_wire::{
 
 pub use types::{Action, Grant, QUOTA_MAX, WorkerSettings, WorkerStats};
 
+use feeding::Feeding;
 use probing::Probing;
 use window::Window;
 use work::{End, Sender, Work};
@@ -36,8 +42,8 @@ pub struct Worker {
     window: Window,
     probing: Probing,
     work: Option<Box<Work>>,
-    /// Not before then is the controller asked again.
-    renew_next: Nanos,
+    /// While it is registered: not before then is the controller asked again. Afterwards: when that ended.
+    turn_at: Nanos,
     /// Tokens issued in this generation.
     issued: Serial,
     /// The most that the switch said it had granted.
@@ -47,6 +53,7 @@ pub struct Worker {
     joined: (Epoch, Generation),
     /// The newest life of the switch that was heard of.
     newest: Epoch,
+    feeding: Feeding,
     quota: u8,
     written_off: u32,
     dropped: u32,
@@ -64,8 +71,8 @@ enum Phase {
     Closed,
     /// Sends no tokens any more.
     Leaving,
-    /// The controller closed the registration then; whether it said how many tasks were sent.
-    Left { at: Nanos, knows_last: bool },
+    /// The controller closed the registration; whether it said how many tasks were sent.
+    Left { knows_last: bool },
     /// Nothing can come any more.
     Gone,
 }
@@ -99,12 +106,13 @@ impl Worker {
             window: Window::new(Serial(0)),
             probing: Probing::default(),
             work: None,
-            renew_next: Nanos(0),
+            turn_at: Nanos(0),
             issued: Serial(0),
             seen: Serial(0),
             at: Registration::default(),
             joined: (Epoch(0), Generation(0)),
             newest: Epoch(0),
+            feeding: Feeding::Tokens,
             quota: 0,
             written_off: 0,
             dropped: 0,
@@ -128,7 +136,7 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = grant.quota.min(QUOTA_MAX);
+        self.quota = self.feeding.quota(grant.quota.min(QUOTA_MAX));
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
     }
@@ -145,6 +153,7 @@ impl Worker {
         match packet {
             Packet::Dispatch(dispatch) => self.dispatch(now, received, settings, dispatch, out),
             Packet::Answer(answer) => self.answer(now, received, settings, answer, out),
+            Packet::Empty(empty) => self.empty(now, received, settings, empty, out),
             other => release(other.payload().map_or(Handle::NONE, |payload| payload.handle), out),
         }
     }
@@ -197,7 +206,9 @@ impl Worker {
     pub fn deadline(&self, settings: &WorkerSettings) -> Option<Nanos> {
         let probe = self.is_watching().then(|| self.probing.deadline());
         let evict = self.work.as_ref().and_then(|work| work.finished().deadline(settings));
-        [probe, self.window.gap_due(), evict, self.nothing_comes_after(settings)].into_iter().flatten().min()
+        let poll = if self.wants_token(settings) { self.feeding.not_before() } else { None };
+        let end = self.nothing_comes_after(settings);
+        [probe, poll, self.window.gap_due(), evict, end].into_iter().flatten().min()
     }
 
     /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new registration.
@@ -219,11 +230,12 @@ impl Worker {
         if matches!(self.phase, Phase::Left { .. } | Phase::Gone) {
             return;
         }
-        let believable = final_sent.filter(|last| self.issued.since(*last) >= 0);
+        let believable = final_sent.filter(|last| self.feeding.is_pushed() || self.issued.since(*last) >= 0);
         if let Some(last) = believable {
             self.written_off += self.window.hear(last);
         }
-        self.phase = Phase::Left { at: now, knows_last: believable.is_some() };
+        self.phase = Phase::Left { knows_last: believable.is_some() };
+        self.turn_at = now;
     }
 
     /// Whether nothing is held and nothing can come any more, after [`Worker::left`].
@@ -264,6 +276,7 @@ impl Worker {
     fn reset(&mut self, grant: &Grant) {
         let Grant { worker, key, epoch, generation, slice, .. } = *grant;
         self.at = Registration { key, epoch, generation, worker, slice };
+        self.feeding = Feeding::new(grant.feed);
         self.newest = self.newest.max(epoch);
         self.issued = grant.start;
         self.seen = grant.start;
@@ -272,13 +285,13 @@ impl Worker {
     }
 
     fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
-        while self.may_send_token(settings) {
+        while self.wants_token(settings) && self.feeding.not_before().is_none_or(|from| from <= now) {
             self.issued = self.issued.plus(1);
             self.token(now, settings, true, out);
         }
     }
 
-    fn may_send_token(&self, settings: &WorkerSettings) -> bool {
+    fn wants_token(&self, settings: &WorkerSettings) -> bool {
         let promised = self.tokens_out() + self.held();
         let kept = self.work.as_ref().map_or(0, |work| work.finished().len());
         self.phase == Phase::Serving
@@ -310,15 +323,15 @@ impl Worker {
         out.push(Action::ToSwitch(Packet::Probe(Probe { epoch, key, worker, generation, nonce })));
         self.probes += 1;
         if self.probing.probe_sent(now, settings, nonce, self.issued) {
-            self.renew_next = now;
+            self.turn_at = now;
             self.renew(now, settings, out);
         }
     }
 
     /// Asks the controller, but what keeps coming from outside makes it ask no more often than a busy worker probes.
     fn renew(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
-        if now >= self.renew_next {
-            self.renew_next = now + settings.probe_max_busy;
+        if now >= self.turn_at {
+            self.turn_at = now + settings.probe_max_busy;
             out.push(Action::Renew);
         }
     }
@@ -357,8 +370,8 @@ impl Worker {
     /// After the registration was closed: when the last task has come, or come too late.
     fn nothing_comes_after(&self, settings: &WorkerSettings) -> Option<Nanos> {
         match self.phase {
-            Phase::Left { at, knows_last: true } if self.window.missing() == 0 => Some(at),
-            Phase::Left { at, .. } => Some(at + self.reorder_time(settings)),
+            Phase::Left { knows_last: true } if self.window.missing() == 0 => Some(self.turn_at),
+            Phase::Left { .. } => Some(self.turn_at + self.reorder_time(settings)),
             _ => None,
         }
     }
@@ -369,11 +382,12 @@ impl Worker {
 
     /// Whether the switch has to be asked from time to time.
     fn is_watching(&self) -> bool {
-        self.phase == Phase::Closed || (self.phase == Phase::Serving && self.tokens_out() > 0)
+        let asks = self.tokens_out() > 0 && !self.feeding.is_pushed();
+        self.phase == Phase::Closed || (self.phase == Phase::Serving && asks)
     }
 
     const fn sender(&self) -> Sender {
-        Sender { worker: self.at.worker, epoch: self.newest }
+        Sender { worker: self.at.worker, epoch: self.newest, reports: self.feeding.reports() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the worker takes and gives.
 
+use sluice_wire::tables::Feed;
 use sluice_wire::{
     Endpoint, Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Reply, Serial, SliceId, TaskId,
     TaskType, WorkerId,
@@ -30,7 +31,7 @@ pub struct WorkerSettings {
     pub transit: Nanos,
     /// How many finished tasks are kept; no tokens are sent while that would be exceeded.
     pub finished_max: usize,
-    /// How many tasks may be held; a late DISPATCH beyond it is dropped.
+    /// How many tasks may be held; a late DISPATCH beyond it is dropped, and one that was pushed.
     pub held_max: usize,
     /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as Unknown, so
     /// they have to last for several timeouts, not for the retry horizon.
@@ -75,8 +76,11 @@ pub struct Grant {
     pub generation: Generation,
     /// Where its tokens go.
     pub slice: SliceId,
-    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`].
+    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`]. One is out at most when the worker polls,
+    /// none when tasks are pushed.
     pub quota: u8,
+    /// How the worker gets its tasks.
+    pub feed: Feed,
     /// Where the counters of this generation start.
     pub start: Serial,
     /// Where the switch is.
@@ -95,6 +99,8 @@ pub enum Action {
         /// The answer.
         packet: Reply,
     },
+    /// Send this answer to the switch, which passes it on to the client. Its handle as in [`Action::Reply`].
+    Report(Reply),
     /// Start the service; nothing else runs until `finished` is called with this slot.
     Run {
         /// Names this run.
@@ -139,7 +145,7 @@ pub struct WorkerStats {
     pub too_old: u64,
     /// Written-off and older generations' DISPATCHes that came after all and were run.
     pub late: u64,
-    /// DISPATCHes that could not be taken: no room for late ones, or not this worker's.
+    /// DISPATCHes that could not be taken: no room for late or pushed ones, or not this worker's.
     pub dropped: u32,
     /// DISPATCHes written off as lost.
     pub written_off: u32,

@@ -41,6 +41,8 @@ struct Held {
 pub(super) struct Sender {
     pub(super) worker: WorkerId,
     pub(super) epoch: Epoch,
+    /// Whether replies go through the switch.
+    pub(super) reports: bool,
 }
 
 /// How a run ended.
@@ -98,7 +100,8 @@ impl Work {
             }
         } else if let Some(kept) = self.finished.find(dispatch.task) {
             self.counts.replies_gone += u64::from(kept.status == ReplyStatus::Gone);
-            out.push(reply(sender, dispatch.task, dispatch.task_type, asker, &kept));
+            let load = self.held.len();
+            out.push(reply(sender, load, dispatch.task, dispatch.task_type, asker, &kept));
         } else {
             return false;
         }
@@ -121,7 +124,8 @@ impl Work {
         }
         self.counts.too_old += 1;
         let old = Kept { status: ReplyStatus::Old, ..Kept::GONE };
-        out.push(reply(sender, dispatch.task, dispatch.task_type, Asker::of(dispatch), &old));
+        let asker = Asker::of(dispatch);
+        out.push(reply(sender, self.held.len(), dispatch.task, dispatch.task_type, asker, &old));
         true
     }
 
@@ -173,7 +177,7 @@ impl Work {
             service_ns: now.since(end.started).saturated(),
             payload: end.payload,
         };
-        out.push(reply(sender, held.task, held.task_type, held.asker, &kept));
+        out.push(reply(sender, self.held.len(), held.task, held.task_type, held.asker, &kept));
         if settings.repeats {
             self.finished.add(now, settings, held.task, kept, out);
         } else if kept.payload.handle != Handle::NONE {
@@ -183,7 +187,14 @@ impl Work {
     }
 }
 
-fn reply(sender: Sender, task: TaskId, task_type: TaskType, asker: Asker, kept: &Kept) -> Action {
+fn reply(
+    sender: Sender,
+    load: usize,
+    task: TaskId,
+    task_type: TaskType,
+    asker: Asker,
+    kept: &Kept,
+) -> Action {
     let packet = Reply {
         epoch: sender.epoch,
         worker: sender.worker,
@@ -195,7 +206,8 @@ fn reply(sender: Sender, task: TaskId, task_type: TaskType, asker: Asker, kept: 
         switch_wait_ns: kept.switch_wait_ns,
         worker_wait_ns: kept.worker_wait_ns,
         service_ns: kept.service_ns,
+        load: load as u32,
         payload: kept.payload,
     };
-    Action::Reply { to: asker.at, packet }
+    if sender.reports { Action::Report(packet) } else { Action::Reply { to: asker.at, packet } }
 }

@@ -45,7 +45,7 @@ impl Checks {
                     assert!(self.ran.insert(key(*task), None).is_none(), "promise 2: {task} runs twice");
                     assert!(self.payloads.contains(&payload.handle.0), "it runs on bytes given back before");
                 }
-                Action::Reply { packet, .. } => self.replied(packet),
+                Action::Reply { packet, .. } | Action::Report(packet) => self.replied(packet),
                 Action::Release(handle) => {
                     assert!(self.payloads.remove(&handle.0), "payload {handle} is released twice");
                 }

@@ -288,7 +288,7 @@ impl Rack {
                         self.grant_later();
                     }
                 }
-                Action::Reply { .. } | Action::Release(_) | Action::Forget(_) => {}
+                Action::Reply { .. } | Action::Report(_) | Action::Release(_) | Action::Forget(_) => {}
             }
         }
     }

@@ -35,17 +35,25 @@ impl Delays {
         *self == Self::NONE
     }
 
-    /// One way between a packet's host and the switch. What goes from host to host has two such ways, and the pass
-    /// between them.
-    pub const fn link(&self, packet: &Packet) -> Nanos {
+    /// The way from a packet's sender to the switch.
+    pub const fn to_switch(&self, packet: &Packet) -> Nanos {
         match packet {
-            Packet::Submit(_) | Packet::Reject(_) | Packet::Notice(_) => self.client,
-            Packet::Token(_) | Packet::Probe(_) | Packet::Answer(_) | Packet::Dispatch(_) => self.worker,
-            Packet::Reply(_) | Packet::Need(_) | Packet::Part(_) | Packet::Sweep(_) => Nanos(0),
+            Packet::Submit(_) => self.client,
+            Packet::Token(_) | Packet::Probe(_) | Packet::Reply(_) => self.worker,
+            _ => Nanos(0),
         }
     }
 
-    /// From a worker to a client or back, past the switch: REPLY, NEED and PART.
+    /// The way from the switch to where a packet goes.
+    pub const fn from_switch(&self, packet: &Packet) -> Nanos {
+        match packet {
+            Packet::Reject(_) | Packet::Notice(_) | Packet::Reply(_) => self.client,
+            Packet::Answer(_) | Packet::Dispatch(_) | Packet::Empty(_) => self.worker,
+            _ => Nanos(0),
+        }
+    }
+
+    /// From a worker to a client or back, past the switch: NEED, PART, and a REPLY that the program need not see.
     pub fn host_to_host(&self) -> Nanos {
         self.worker + self.pass + self.client
     }

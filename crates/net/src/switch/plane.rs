@@ -185,7 +185,7 @@ impl Plane {
         if self.delays.is_none() {
             outbox.send_with(to, write);
         } else {
-            outbox.send_at(now + self.delays.pass + self.delays.link(packet), to, write);
+            outbox.send_at(now + self.delays.pass + self.delays.from_switch(packet), to, write);
         }
         if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
             self.slab.release(cell);
@@ -219,7 +219,7 @@ impl Plane {
 
     /// Holds an arrival for its link's delay.
     fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) {
-        let due = received + self.delays.link(&packet);
+        let due = received + self.delays.to_switch(&packet);
         if !self.held.put(due, Held::Arrival { from, packet }, body) {
             self.tally.add(Count::HeldOverrun);
         }

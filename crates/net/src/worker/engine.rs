@@ -443,6 +443,15 @@ impl Effects {
                         Some(pace) => outbox.send_at(pace.send() + pace.to_client(), to, write),
                     }
                 }
+                Action::Report(packet) => {
+                    let Some(switch) = switch else { continue };
+                    let body = self.replies.body(&packet.payload);
+                    let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
+                    match &mut self.pace {
+                        None => outbox.send_with(switch, write),
+                        Some(pace) => outbox.send_at(pace.send(), switch, write),
+                    }
+                }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(Run { slot, task, task_type, payload });
                 }
@@ -477,5 +486,6 @@ const fn host_grant(grant: &WorkerGrant) -> Grant {
         quota: grant.quota,
         start: grant.start,
         switch: grant.switch,
+        feed: grant.feed,
     }
 }

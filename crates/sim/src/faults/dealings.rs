@@ -83,6 +83,7 @@ impl Rack<'_> {
                     quota: grant.quota,
                     start: grant.start,
                     switch: grant.switch,
+                    feed: grant.feed,
                 };
                 let node = &mut self.workers[worker];
                 node.grant = Some(grant);

@@ -74,7 +74,7 @@ impl Network {
 pub(super) const fn kind(packet: &Packet) -> usize {
     match packet {
         Packet::Submit(_) => 0,
-        Packet::Dispatch(_) => 1,
+        Packet::Dispatch(_) | Packet::Empty(_) => 1,
         Packet::Reply(_) => 2,
         Packet::Token(_) => 3,
         Packet::Probe(_) => 4,

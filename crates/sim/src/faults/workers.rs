@@ -197,6 +197,7 @@ impl Rack<'_> {
                 }
                 self.send(at, to, Packet::Reply(packet));
             }
+            worker::Action::Report(_) => return Err("a worker of Rain reports its load".to_owned()),
             worker::Action::Run { slot, task, payload, .. } => {
                 let payload = self.workers[worker].tasks.find(payload.handle)?;
                 self.oracle.started(life, task, &payload)?;

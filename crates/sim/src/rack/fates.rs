@@ -59,6 +59,6 @@ const fn kind(packet: &Packet) -> usize {
         Packet::Token(_) => 3,
         Packet::Reject(_) | Packet::Notice(_) => 4,
         Packet::Probe(_) | Packet::Sweep(_) => 5,
-        Packet::Answer(_) => 6,
+        Packet::Answer(_) | Packet::Empty(_) => 6,
     }
 }

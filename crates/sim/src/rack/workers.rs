@@ -232,7 +232,7 @@ impl<O: Observer> Rack<'_, O> {
                     free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
                     self.send(Source::Tokens, free_at + self.testbed.links.worker, packet);
                 }
-                Action::Reply { packet, .. } => {
+                Action::Reply { packet, .. } | Action::Report(packet) => {
                     free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
                     self.send_reply(free_at, Packet::Reply(packet));
                 }

@@ -1,9 +1,10 @@
 //! Packets made of arbitrary numbers.
 
 use sluice_wire::{
-    Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, INLINE_BYTES,
-    Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Probe, Reject, RejectReason, Reply,
-    ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId,
+    Age, Answer, Attempt, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
+    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Probe, Reject,
+    RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token,
+    WorkerId,
 };
 
 /// Numbers to fill fields with; zeros when they run out.
@@ -55,6 +56,7 @@ pub(crate) fn packet(kind: Kind, length: usize, numbers: &mut Numbers<'_>) -> (P
         Kind::Need => Packet::Need(need(numbers)),
         Kind::Part => Packet::Part(part(payload, numbers)),
         Kind::Sweep => Packet::Sweep(sweep(numbers)),
+        Kind::Empty => Packet::Empty(empty(numbers)),
     };
     let body = if packet.payload().is_some() { body } else { Vec::new() };
     (packet, body)
@@ -117,6 +119,7 @@ fn reply(payload: Payload, n: &mut Numbers<'_>) -> Reply {
         switch_wait_ns: n.u32(),
         worker_wait_ns: n.u32(),
         service_ns: n.u32(),
+        load: n.u32(),
         payload,
     }
 }
@@ -189,6 +192,16 @@ fn part(payload: Payload, n: &mut Numbers<'_>) -> Part {
         attempt: Attempt(n.u16()),
         offset: n.u32(),
         payload,
+    }
+}
+
+fn empty(n: &mut Numbers<'_>) -> Empty {
+    Empty {
+        epoch: Epoch(n.u32()),
+        worker: WorkerId(n.u16()),
+        generation: Generation(n.u32()),
+        sent: Serial(n.u32()),
+        seen: Serial(n.u32()),
     }
 }
 
