@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Show what a scheduler's program takes of the switch.
     Resources(Resources),
+    /// Make the page and the tables of a study anew from its JSON.
+    Report(Report),
     /// Show the packets of one fault run.
     ReplayFault(ReplayFault),
     /// Run fault runs, seed after seed, until one breaks a promise.
@@ -252,6 +254,15 @@ pub(crate) struct Resources {
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The study.json of a run.
+    pub(crate) study: PathBuf,
+    /// Where page and CSV go, instead of beside the JSON.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

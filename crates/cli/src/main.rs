@@ -9,6 +9,7 @@ mod hint;
 mod load;
 mod plan;
 mod rack;
+mod report;
 mod results;
 mod stop;
 mod units;
@@ -48,6 +49,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Status(args) => commands::status::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Resources(args) => commands::resources::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::ReplayFault(args) => commands::faults::replay(&args),
         Command::FaultRuns(args) => commands::faults::runs(&args),
     }
@@ -65,6 +67,6 @@ fn json_of(command: &Command) -> bool {
         Command::Doctor(args) => args.json,
         Command::Resources(args) => args.json,
         Command::FaultRuns(args) => args.json,
-        Command::ReplayFault(_) => false,
+        Command::Report(_) | Command::ReplayFault(_) => false,
     }
 }

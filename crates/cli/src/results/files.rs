@@ -42,7 +42,8 @@ pub(crate) fn make(folder: &Path) -> Outcome<()> {
     })
 }
 
-fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
+/// Writes a file into a folder that is there.
+pub(crate) fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
     let path = folder.join(name);
     fs::write(&path, text).map_err(|why| {
         let path = path.display();

@@ -1,0 +1,18 @@
+//! `sluice report`: the page and the tables of a study that was run before.
+
+use std::path::Path;
+
+use crate::args::Report;
+use crate::fail::Outcome;
+use crate::report;
+
+/// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
+pub(crate) fn run(args: &Report) -> Outcome<()> {
+    let study = report::read(&args.study)?;
+    match &args.out {
+        Some(folder) => report::write(folder, &study)?,
+        None => report::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
+    }
+    print!("{}", report::summary(&study));
+    Ok(())
+}

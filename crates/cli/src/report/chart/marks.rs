@@ -1,0 +1,111 @@
+//! Markers, and numbers as SVG writes them.
+
+use std::fmt;
+
+use crate::report::html::{Html, tag};
+use crate::report::look::{Look, Marker};
+
+/// A coordinate with a tenth of a unit, which is finer than any screen shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Px(pub(crate) f64);
+
+impl fmt::Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = libm::round(self.0 * 10.0) as i64;
+        match (tenths, tenths % 10) {
+            (_, 0) => write!(f, "{}", tenths / 10),
+            (-9..=-1, _) => write!(f, "-0.{}", -tenths),
+            _ => write!(f, "{}.{}", tenths / 10, (tenths % 10).abs()),
+        }
+    }
+}
+
+/// The outline of a marker of about radius `r`.
+pub(super) fn outline(marker: Marker, x: f64, y: f64, r: f64) -> String {
+    let corners = |corners: &[(f64, f64)]| {
+        let points = corners.iter().map(|(dx, dy)| format!("{} {}", Px(x + dx * r), Px(y + dy * r)));
+        format!("M{}z", points.collect::<Vec<_>>().join("L"))
+    };
+    match marker {
+        Marker::Circle => {
+            let (left, r, d) = (Px(x - r), Px(r), Px(2.0 * r));
+            format!("M{left} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", Px(y))
+        }
+        Marker::Square => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+        Marker::Up => corners(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+        Marker::Down => corners(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        Marker::Right => corners(&[(1.2, 0.0), (-0.8, 1.1), (-0.8, -1.1)]),
+        Marker::Left => corners(&[(-1.2, 0.0), (0.8, 1.1), (0.8, -1.1)]),
+        Marker::Diamond => corners(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+        Marker::Star => corners(&[
+            (0.0, -1.4),
+            (0.4, -0.4),
+            (1.4, 0.0),
+            (0.4, 0.4),
+            (0.0, 1.4),
+            (-0.4, 0.4),
+            (-1.4, 0.0),
+            (-0.4, -0.4),
+        ]),
+    }
+}
+
+/// The paper's marker: six rays, which no series has.
+pub(super) fn rays(x: f64, y: f64, r: f64) -> String {
+    let rays = [(0.0, 1.0), (0.87, 0.5), (0.87, -0.5)].map(|(dx, dy)| {
+        let (dx, dy) = (dx * r, dy * r);
+        format!("M{} {}L{} {}", Px(x - dx), Px(y - dy), Px(x + dx), Px(y + dy))
+    });
+    rays.concat()
+}
+
+/// What a legend's entry shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swatch {
+    /// A line with its marker and band.
+    Line,
+    /// A marker with its interval.
+    Marks,
+    /// A hollow marker on a faint line.
+    Hollow,
+    /// The paper's marker.
+    Paper,
+}
+
+/// Draws a legend's entry. It says nothing that the text beside it does not.
+pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
+    const MIDDLE: (f64, f64) = (19.0, 8.0);
+    let svg = tag("svg").with("class", format_args!("swatch {}", look.class())).with("viewBox", "0 0 38 16");
+    html.element(svg.with("aria-hidden", "true"), |html| {
+        let line = |class| tag("path").with("class", class).with("d", "M1 8H37");
+        match kind {
+            Swatch::Line => {
+                html.lone(tag("path").with("class", "band").with("d", "M1 4H37V12H1z"));
+                html.lone(look.dashed(line("line")));
+            }
+            Swatch::Hollow => html.lone(line("line faint")),
+            Swatch::Marks => {
+                html.lone(tag("path").with("class", "bar").with("d", "M19 1V15M16 1H22M16 15H22"));
+            }
+            Swatch::Paper => {
+                let rays = rays(MIDDLE.0, MIDDLE.1, 6.0);
+                html.lone(tag("path").with("class", "halo").with("d", &rays));
+                html.lone(tag("path").with("class", "rays").with("d", &rays));
+                return;
+            }
+        }
+        let class = if kind == Swatch::Hollow { "mark hollow" } else { "mark" };
+        html.lone(tag("path").with("class", class).with("d", outline(look.marker, MIDDLE.0, MIDDLE.1, 4.0)));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_have_one_digit_at_most() {
+        let shown = [0.0, -0.04, -0.26, 12.34, -7.06, 100.0].map(|px| Px(px).to_string());
+        assert_eq!(shown, ["0", "0", "-0.3", "12.3", "-7.1", "100"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! The page: one file that asks nobody for anything.
+
+use sluice_sim::study::outcome::{Settings, StudyOutcome, Verdict};
+
+use super::html::{Html, tag};
+use super::look::Looks;
+use super::{panel, show, tables};
+
+/// The page of a study.
+pub(crate) fn page(study: &StudyOutcome) -> String {
+    let mut html = Html::new();
+    html.verbatim("<!doctype html>\n");
+    html.element(tag("html").with("lang", "en"), |html| {
+        head(html, study);
+        html.element("body", |html| {
+            heading(html, study);
+            html.element("main", |html| body(html, study));
+            html.line();
+        });
+    });
+    html.line();
+    html.into_string()
+}
+
+fn head(html: &mut Html, study: &StudyOutcome) {
+    html.element("head", |html| {
+        html.verbatim(concat!(
+            "<meta charset=\"utf-8\"/>\n",
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n",
+            "<meta name=\"color-scheme\" content=\"light dark\"/>\n",
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n",
+        ));
+        html.leaf("title", format_args!("{}: {} · Sluice", study.name, study.title));
+        html.verbatim(concat!("\n<style>\n", include_str!("style.css"), "</style>\n"));
+    });
+}
+
+fn heading(html: &mut Html, study: &StudyOutcome) {
+    html.element("header", |html| {
+        html.element(tag("p").with("class", "kicker"), |html| {
+            html.text("Sluice · ");
+            html.leaf("code", &study.name);
+        });
+        html.leaf("h1", &study.title);
+        html.leaf(tag("p").with("class", "made"), made(study));
+        if let Some(factor) = study.settings.dilation.filter(|factor| *factor > 1) {
+            let says = format!("Dilated: all times are {factor} times those of the rack that is stood for.");
+            html.leaf(tag("p").with("class", "notice"), says);
+        }
+        if !study.complete {
+            let says =
+                "Stopped early: points that were asked for are missing. The same command goes on from here.";
+            html.leaf(tag("p").with("class", "notice"), says);
+        }
+        contents(html, study);
+    });
+    html.line();
+}
+
+/// What every number of the page must be read with, in a line.
+fn made(study: &StudyOutcome) -> String {
+    let Settings { testbed, workers, seed, replications, tasks, warm_up, .. } = &study.settings;
+    let tasks = show::whole(*tasks);
+    format!(
+        "testbed {testbed}, {workers} workers · {replications} × {tasks} tasks a point after {warm_up} of warm-up · \
+         seed {seed} · sluice {} ({})",
+        study.sluice, study.commit
+    )
+}
+
+fn body(html: &mut Html, study: &StudyOutcome) {
+    if !study.expectations.is_empty() {
+        section(html, "verdicts", "Beside the paper", |html| {
+            tally(html, study);
+            tables::verdicts(html, study);
+        });
+    }
+    let looks = Looks::of(study);
+    for (number, of) in study.panels.iter().enumerate() {
+        panel::panel(html, of, &looks, number);
+    }
+    if !study.searches.is_empty() {
+        section(html, "searches", "The most that keeps a limit", |html| tables::searches(html, study));
+    }
+    if !study.comparisons.is_empty() {
+        section(html, "comparisons", "Pairs on the same tasks", |html| tables::comparisons(html, study));
+    }
+    section(html, "reading", "How to read this", |html| html.verbatim(include_str!("reading.html")));
+    section(html, "settings", "Settings", |html| settings(html, study));
+    section(html, "numbers", "All numbers", |html| {
+        study.panels.iter().for_each(|panel| tables::numbers(html, panel));
+    });
+}
+
+/// Where on the page what is.
+fn contents(html: &mut Html, study: &StudyOutcome) {
+    let of_panels = study
+        .panels
+        .iter()
+        .enumerate()
+        .map(|(number, panel)| (format!("panel-{number}"), panel.title.as_str()));
+    let before = (!study.expectations.is_empty()).then_some(("verdicts", "Beside the paper"));
+    let behind = [
+        (!study.searches.is_empty()).then_some(("searches", "Limits")),
+        (!study.comparisons.is_empty()).then_some(("comparisons", "Pairs")),
+        Some(("reading", "How to read this")),
+        Some(("settings", "Settings")),
+        Some(("numbers", "All numbers")),
+    ];
+    let ours = |(id, title): (&str, &'static str)| (id.to_owned(), title);
+    let links = before.map(ours).into_iter().chain(of_panels).chain(behind.into_iter().flatten().map(ours));
+    html.element(tag("nav").with("aria-label", "On this page"), |html| {
+        for (id, title) in links {
+            html.leaf(tag("a").with("href", format_args!("#{id}")), title);
+            html.verbatim(" ");
+        }
+    });
+}
+
+fn section(html: &mut Html, id: &'static str, title: &str, inside: impl FnOnce(&mut Html)) {
+    html.element(tag("section").with("id", id), |html| {
+        html.leaf("h2", title);
+        inside(html);
+    });
+    html.line();
+}
+
+/// How many statements came out how.
+fn tally(html: &mut Html, study: &StudyOutcome) {
+    html.element(tag("p").with("class", "tally"), |html| {
+        for verdict in [
+            Verdict::Agrees,
+            Verdict::AgreesInShape,
+            Verdict::Differs,
+            Verdict::SetUpNotKnown,
+            Verdict::NotMeasured,
+        ] {
+            let count = study.expectations.iter().filter(|row| row.verdict == verdict).count();
+            if count > 0 {
+                html.element("span", |html| {
+                    html.leaf("b", count);
+                    html.verbatim(" ");
+                    tables::badge(html, verdict);
+                });
+                html.verbatim(" ");
+            }
+        }
+    });
+}
+
+fn settings(html: &mut Html, study: &StudyOutcome) {
+    let of = &study.settings;
+    html.element("dl", |html| {
+        let mut pair = |name: &str, value: &str| {
+            html.leaf("dt", name);
+            html.leaf("dd", value);
+        };
+        pair("Plan", of.plan.as_deref().unwrap_or("none: from the command line"));
+        pair("Testbed", &of.testbed);
+        pair("Workers", &of.workers.to_string());
+        pair("Seed", &of.seed.to_string());
+        pair("Replications", &of.replications.to_string());
+        pair("Measured tasks", &format!("{} each", show::whole(of.tasks)));
+        pair("Warm-up", &of.warm_up);
+        pair("Version", &format!("{}, commit {}", study.sluice, study.commit));
+        let dilation =
+            of.dilation.map_or_else(|| "none: virtual time".to_owned(), |factor| format!("× {factor}"));
+        pair("Dilation", &dilation);
+        of.notes.iter().for_each(|note| pair("Note", note));
+    });
+    html.leaf("h3", "Run it again");
+    study.commands.iter().for_each(|command| html.leaf("pre", command));
+    html.element("details", |html| {
+        html.leaf("summary", "The testbed in full");
+        html.leaf("pre", &of.testbed_toml);
+    });
+}

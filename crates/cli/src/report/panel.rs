@@ -1,0 +1,240 @@
+//! A panel of a study as pictures: the main one, smaller ones beside it, and one legend for all.
+
+use sluice_sim::study::outcome::{
+    Estimate, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit,
+};
+
+use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
+use super::html::{Html, tag};
+use super::look::{Look, Looks};
+use super::show;
+
+/// Draws a panel; `number` tells it from the others on the page.
+pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &Looks, number: usize) {
+    let pictures = Pictures { panel, looks };
+    let section = tag("section").with("class", "panel").with("id", format_args!("panel-{number}"));
+    html.element(section, |html| {
+        html.leaf("h2", &panel.title);
+        html.element(tag("p").with("class", "workload"), |html| {
+            html.leaf("code", &panel.workload);
+            let capacity = show::rate(panel.capacity_per_s);
+            html.text(format_args!(" · all workers busy at {capacity}"));
+        });
+        scale_switch(html, number);
+        html.element(tag("div").with("class", "pictures"), |html| pictures.all(html));
+    });
+    html.line();
+}
+
+/// Two radio buttons that the style sheet listens to; they must stand before the pictures.
+fn scale_switch(html: &mut Html, number: usize) {
+    for (scale, says) in [("log", "logarithmic axis"), ("linear", "linear axis")] {
+        let id = format!("{scale}-{number}");
+        let input = tag("input").with("type", "radio").with("name", format_args!("scale-{number}"));
+        let input = input.with("id", &id).with("class", format_args!("to-{scale}"));
+        html.lone(if scale == "log" { input.with("checked", "") } else { input });
+        html.leaf(tag("label").with("for", id), says);
+    }
+}
+
+struct Pictures<'p> {
+    panel: &'p Panel,
+    looks: &'p Looks,
+}
+
+/// What a gauge is called, and how it is read.
+type NamedGauge = (&'static str, Unit, fn(&Gauges) -> Option<f64>);
+
+/// The gauges that have a picture.
+const GAUGES: [NamedGauge; 7] = [
+    ("tasks waiting in the switch, mean", Unit::Count, |gauges| gauges.switch_queue_mean),
+    ("tasks waiting at a worker, mean", Unit::Count, |gauges| gauges.worker_queue_mean),
+    ("workers' idle share", Unit::Share, |gauges| gauges.idle_share),
+    ("recirculations a task", Unit::Count, |gauges| gauges.recirculations_per_task),
+    ("recirculation bandwidth in use", Unit::Share, |gauges| gauges.recirculation_utilization),
+    ("packets a task", Unit::Count, |gauges| gauges.packets_per_task),
+    ("empty polls a task", Unit::Count, |gauges| gauges.empty_polls_per_task),
+];
+
+impl Pictures<'_> {
+    fn all(&self, html: &mut Html) {
+        let main = self.main_metric();
+        html.element(tag("div").with("class", "lead"), |html| {
+            figure(html, &self.chart(main, None, Size::Main));
+            self.legend(html);
+        });
+        if self.panel.classes.len() > 1 {
+            let of_class = |class: &str| {
+                let metric = |measure, part| Metric { measure, part };
+                [
+                    metric(Measure::LatencyNs, Part::P99),
+                    metric(Measure::LatencyNs, Part::P50),
+                    metric(Measure::Slowdown, Part::P99),
+                ]
+                .map(|metric| self.chart(metric, Some(class), Size::Small))
+            };
+            let charts = self.panel.classes.iter().flat_map(|class| of_class(&class.name));
+            row(html, "By class", charts.collect());
+        }
+        row(html, "All tasks", self.others(main));
+        let gauges = GAUGES.iter().map(|gauge| self.gauge(gauge));
+        row(html, "Behind the times", gauges.collect());
+    }
+
+    /// What the paper has most to say of; else the 99th percentile of the latency.
+    fn main_metric(&self) -> Metric {
+        let of_all = self.panel.paper.iter().find(|paper| paper.class.is_none());
+        of_all.map_or(Metric::P99, |paper| paper.metric)
+    }
+
+    fn others(&self, main: Metric) -> Vec<Chart> {
+        let latency = [Part::P99, Part::P50, Part::P999, Part::Mean]
+            .map(|part| Metric { measure: Measure::LatencyNs, part });
+        let slowdown = [Measure::Slowdown, Measure::SlowdownTypeMean, Measure::SlowdownServer]
+            .map(|measure| Metric { measure, part: Part::P99 });
+        let metrics = latency.into_iter().chain(slowdown).filter(|metric| *metric != main);
+        metrics.map(|metric| self.chart(metric, None, Size::Small)).collect()
+    }
+
+    fn chart(&self, metric: Metric, class: Option<&str>, size: Size) -> Chart {
+        let of_metric = |point: &Point| point.times(class).map(|times| times.get(metric));
+        let mut chart = self.of_points(show::metric(metric), metric.unit(), size, of_metric);
+        if let Some(class) = class {
+            chart.title = format!("{class}: {}", chart.title);
+        }
+        let fitting = self.panel.paper.iter();
+        let fitting = fitting.filter(|paper| paper.metric == metric && paper.class.as_deref() == class);
+        chart.paper = fitting
+            .map(|paper| PaperMarks {
+                label: paper.label.clone(),
+                look: self.look_beside(paper.series.as_deref()),
+                dots: paper.points.iter().map(|point| (point.offered_per_s, point.value)).collect(),
+            })
+            .collect();
+        chart
+    }
+
+    fn gauge(&self, (title, unit, of): &NamedGauge) -> Chart {
+        let of_gauge = |point: &Point| of(&point.gauges).map(Estimate::exact);
+        self.of_points((*title).to_owned(), *unit, Size::Small, of_gauge)
+    }
+
+    fn of_points(
+        &self,
+        title: String,
+        unit: Unit,
+        size: Size,
+        of: impl Fn(&Point) -> Option<Estimate>,
+    ) -> Chart {
+        let curve = |(index, series): (usize, &Series)| {
+            let dot = |point: &Point| {
+                of(point).map(|of| Dot { rate_per_s: point.offered_per_s, of, holds: point.sustained.holds })
+            };
+            Curve {
+                label: series.label.clone(),
+                look: self.looks.get(self.panel, index),
+                style: self.style(series),
+                dots: series.points.iter().filter_map(dot).collect(),
+            }
+        };
+        let curves = self.panel.series.iter().enumerate().map(curve).collect();
+        let capacity_per_s = self.panel.capacity_per_s;
+        Chart { title, unit, curves, paper: Vec::new(), capacity_per_s, size }
+    }
+
+    /// Prediction as a line and measurement as markers, where both are there.
+    fn style(&self, series: &Series) -> Style {
+        let other = |source| self.panel.series.iter().any(|other| other.source == source);
+        match series.source {
+            Source::Simulator if other(Source::Live) => Style::LineOnly,
+            Source::Live if other(Source::Simulator) => Style::Marks,
+            Source::Simulator | Source::Live => Style::Line,
+        }
+    }
+
+    fn look_beside(&self, label: Option<&str>) -> Look {
+        let index = self.panel.series.iter().position(|series| Some(series.label.as_str()) == label);
+        index.map_or(Look::NEUTRAL, |index| self.looks.get(self.panel, index))
+    }
+
+    fn legend(&self, html: &mut Html) {
+        html.element(tag("ul").with("class", "legend"), |html| {
+            for (index, series) in self.panel.series.iter().enumerate() {
+                let look = self.looks.get(self.panel, index);
+                let kind = if self.style(series) == Style::Marks { Swatch::Marks } else { Swatch::Line };
+                entry(html, kind, look, &series.label, &about(series));
+            }
+            let mut papers: Vec<(&str, Look, &str)> = Vec::new();
+            for paper in &self.panel.paper {
+                let look = self.look_beside(paper.series.as_deref());
+                let known = papers.iter().any(|(label, of, _)| *label == paper.label && *of == look);
+                if !known {
+                    papers.push((&paper.label, look, &paper.place));
+                }
+            }
+            for (label, look, place) in papers {
+                entry(html, Swatch::Paper, look, &format!("the paper’s {label}"), place);
+            }
+            let points = || self.panel.series.iter().flat_map(|series| &series.points);
+            if points().any(|point| !point.sustained.holds) {
+                entry(html, Swatch::Hollow, Look::NEUTRAL, "not sustained", "hollow, faint line");
+            }
+        });
+    }
+}
+
+/// Pictures beside each other; nothing if none of them shows anything.
+fn row(html: &mut Html, title: &str, charts: Vec<Chart>) {
+    let charts: Vec<Chart> = charts.into_iter().filter(Chart::shows_anything).collect();
+    if charts.is_empty() {
+        return;
+    }
+    html.leaf("h3", title);
+    html.element(tag("div").with("class", "multiples"), |html| {
+        for chart in &charts {
+            figure(html, chart);
+        }
+    });
+}
+
+/// A picture; times and slowdowns in both scales, of which the style sheet shows one.
+fn figure(html: &mut Html, chart: &Chart) {
+    html.element("figure", |html| {
+        if chart.size == Size::Small {
+            html.leaf("figcaption", chart.caption());
+        }
+        if matches!(chart.unit, Unit::Ns | Unit::Ratio) {
+            for (class, steps) in [("log", Steps::Logarithmic), ("linear", Steps::Linear)] {
+                html.element(tag("div").with("class", class), |html| chart.draw(html, steps));
+            }
+        } else {
+            chart.draw(html, Steps::Linear);
+        }
+    });
+}
+
+/// What tells a series from others, beside its label.
+fn about(series: &Series) -> String {
+    let source = match series.source {
+        Source::Simulator => "",
+        Source::Live => "real packets",
+    };
+    let slices = series.slices.as_ref().map(|slices| format!("slices {slices}"));
+    let lost = series.points.iter().find(|point| !point.sustained.holds);
+    let lost = lost.map(|point| format!("not sustained from {}", show::rate(point.offered_per_s)));
+    let parts = [(!source.is_empty()).then(|| source.to_owned()), slices, lost];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn entry(html: &mut Html, kind: Swatch, look: Look, label: &str, about: &str) {
+    html.element("li", |html| {
+        swatch(html, kind, look);
+        html.element("span", |html| {
+            html.leaf("b", label);
+            if !about.is_empty() {
+                html.verbatim(" ");
+                html.leaf("small", about);
+            }
+        });
+    });
+}

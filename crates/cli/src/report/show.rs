@@ -1,0 +1,147 @@
+//! Numbers with their units, as people read them.
+
+use sluice_sim::study::outcome::{Comparison, Estimate, Measure, Metric, Part, Unit};
+
+use crate::results::table::digits;
+
+/// From this rate on, rates are shown in thousands.
+const THOUSANDS_FROM_PER_S: f64 = 10_000.0;
+
+/// A scale on which numbers are shown, and its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shown {
+    /// How much of the number's own unit one is.
+    pub(crate) one: f64,
+    /// What stands behind the number; may be empty.
+    pub(crate) name: &'static str,
+}
+
+impl Shown {
+    /// The scale that suits a number of about this size.
+    pub(crate) fn suiting(size: f64, unit: Unit) -> Self {
+        let (one, name) = match unit {
+            Unit::Ns if size < 1e3 => (1.0, "ns"),
+            Unit::Ns if size < 1e6 => (1e3, "µs"),
+            Unit::Ns if size < 1e9 => (1e6, "ms"),
+            Unit::Ns => (1e9, "s"),
+            Unit::PerS if size < THOUSANDS_FROM_PER_S => (1.0, "tasks/s"),
+            Unit::PerS => (1e3, "kRPS"),
+            Unit::Share => (0.01, "%"),
+            Unit::Ratio | Unit::Count => (1.0, ""),
+        };
+        Self { one, name }
+    }
+
+    /// The number alone.
+    pub(crate) fn number(self, value: f64) -> String {
+        grouped(&digits(value / self.one))
+    }
+
+    fn with_name(self, number: &str) -> String {
+        if self.name.is_empty() { number.to_owned() } else { format!("{number} {}", self.name) }
+    }
+}
+
+/// A number with its unit.
+pub(crate) fn quantity(value: f64, unit: Unit) -> String {
+    let shown = Shown::suiting(value.abs(), unit);
+    shown.with_name(&shown.number(value))
+}
+
+/// A rate with its unit.
+pub(crate) fn rate(per_s: f64) -> String {
+    quantity(per_s, Unit::PerS)
+}
+
+/// A value with its unit and its interval, if it has one: `23.1 µs (22.9–23.4)`.
+pub(crate) fn estimate(of: &Estimate, unit: Unit) -> String {
+    let value = quantity(of.value, unit);
+    interval(of, unit).map_or_else(|| value.clone(), |interval| format!("{value} ({interval})"))
+}
+
+/// The interval in the unit that the value is shown in.
+pub(crate) fn interval(of: &Estimate, unit: Unit) -> Option<String> {
+    let shown = Shown::suiting(of.value.abs(), unit);
+    of.has_interval().then(|| {
+        let between = if of.low < 0.0 || of.high < 0.0 { " to " } else { "–" };
+        format!("{}{between}{}", shown.number(of.low), shown.number(of.high))
+    })
+}
+
+/// A metric in words, such as `p99 latency`.
+pub(crate) fn metric(of: Metric) -> String {
+    let part = match of.part {
+        Part::Mean => "mean",
+        Part::P50 => "median",
+        Part::P90 => "p90",
+        Part::P99 => "p99",
+        Part::P999 => "p99.9",
+    };
+    format!("{part} {}", measure(of.measure))
+}
+
+/// A measure in words.
+pub(crate) const fn measure(of: Measure) -> &'static str {
+    match of {
+        Measure::LatencyNs => "latency",
+        Measure::Slowdown => "slowdown",
+        Measure::SlowdownTypeMean => "slowdown over class mean",
+        Measure::SlowdownServer => "server-side slowdown",
+    }
+}
+
+/// What a comparison says: whether there is a difference, or, if the two must agree, whether they do.
+pub(crate) const fn comparison(of: &Comparison) -> &'static str {
+    match (of.real, of.allowed) {
+        (true, None) => "a real difference",
+        (false, None) => "no real difference",
+        (true, Some(_)) => "differs",
+        (false, Some(_)) => "agrees",
+    }
+}
+
+/// A whole number with its thousands apart.
+pub(crate) fn whole(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+/// Sets a comma before each three digits of the whole part.
+fn grouped(number: &str) -> String {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("−", rest));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out += fraction;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_sim::study::outcome::Method;
+
+    #[test]
+    fn numbers_are_shown_in_the_unit_that_suits_them() {
+        assert_eq!(quantity(23_140.0, Unit::Ns), "23.1 µs");
+        assert_eq!(quantity(-1_500_000.0, Unit::Ns), "−1.50 ms");
+        assert_eq!(rate(2_330_400.0), "2,330 kRPS");
+        assert_eq!(rate(850.0), "850 tasks/s");
+        assert_eq!(quantity(-0.411, Unit::Share), "−41.1 %");
+        assert_eq!(whole(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn an_interval_is_shown_in_the_unit_of_its_value() {
+        let of = Estimate { value: 990e3, low: 970e3, high: 1_010e3, method: Method::Replications };
+        assert_eq!(estimate(&of, Unit::Ns), "990 µs (970–1,010)");
+        assert_eq!(estimate(&Estimate::exact(4.0), Unit::Ratio), "4.00");
+    }
+}

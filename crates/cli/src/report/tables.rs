@@ -1,0 +1,296 @@
+//! The tables of a report's page: verdicts, searches, comparisons, and all numbers.
+
+use std::fmt::Display;
+
+use sluice_sim::study::outcome::{
+    Cause, Comparison, Estimate, Expectation, Measure, Metric, Panel, Part, Point, Search, Series,
+    StudyOutcome, Times, Unit, Verdict,
+};
+
+use super::html::{Html, tag};
+use super::show;
+
+/// What the paper says beside what came out.
+pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
+    let headings = ["What the paper says", "Paper", "Here (95 %)", "Verdict", "Why"];
+    table(html, "verdicts", &headings, &study.expectations, |html, row: &Expectation| {
+        cell(html, headings[0], |html| {
+            html.text(&row.claim);
+            html.verbatim(" ");
+            html.leaf("small", &row.place);
+        });
+        let paper = row.paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, row.unit));
+        cell(html, headings[1], |html| html.leaf(tag("span").with("class", "n"), paper));
+        cell(html, headings[2], |html| measured(html, row.measured.as_ref(), row.unit));
+        cell(html, headings[3], |html| badge(html, row.verdict));
+        cell(html, headings[4], |html| {
+            html.text(&row.why);
+            if let Some(cause) = &row.cause {
+                because(html, cause);
+            }
+        });
+    });
+}
+
+/// A verdict as a word with a sign, so that no colour is needed.
+pub(crate) fn badge(html: &mut Html, verdict: Verdict) {
+    let (class, sign) = match verdict {
+        Verdict::Agrees => ("good", "✓ "),
+        Verdict::AgreesInShape => ("fair", "≈ "),
+        Verdict::Differs => ("bad", "≠ "),
+        Verdict::SetUpNotKnown | Verdict::NotMeasured => ("open", "? "),
+    };
+    signed(html, class, sign, verdict);
+}
+
+fn signed(html: &mut Html, class: &str, sign: &str, says: impl Display) {
+    html.element(tag("span").with("class", format_args!("badge {class}")), |html| {
+        html.leaf(tag("span").with("aria-hidden", "true"), sign);
+        html.text(says);
+    });
+}
+
+/// The most that a limit allows.
+pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
+    let headings = ["Policy", "Limit", "Highest rate", "Load", "Workload", "Note"];
+    table(html, "plain", &headings, &study.searches, |html, row: &Search| {
+        let panel = study.panels.iter().find(|panel| panel.id == row.panel);
+        let limit = show::quantity(row.limit, row.metric.unit());
+        let limit = format!("{} ≤ {limit}", of_class(row.class.as_deref(), &show::metric(row.metric)));
+        cell(html, headings[0], |html| html.leaf("b", &row.policy));
+        cell(html, headings[1], |html| html.text(limit));
+        cell(html, headings[2], |html| measured(html, row.rate_per_s.as_ref(), Unit::PerS));
+        cell(html, headings[3], |html| {
+            if let Some((panel, rate)) = panel.zip(row.rate_per_s) {
+                html.text(show::quantity(rate.value / panel.capacity_per_s, Unit::Share));
+            }
+        });
+        cell(html, headings[4], |html| html.text(panel.map_or(&row.panel, |panel| &panel.title)));
+        cell(html, headings[5], |html| html.text(&row.note));
+    });
+}
+
+/// Pairs on the same tasks.
+pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
+    let headings = ["A", "B", "What", "At", "A’s", "B’s", "B − A", "Verdict"];
+    table(html, "plain", &headings, &study.comparisons, |html, row: &Comparison| {
+        let unit = row.metric.map_or(Unit::PerS, Metric::unit);
+        let what = row.metric.map_or_else(|| "throughput".to_owned(), show::metric);
+        cell(html, headings[0], |html| html.leaf("b", &row.a));
+        cell(html, headings[1], |html| html.leaf("b", &row.b));
+        cell(html, headings[2], |html| html.text(of_class(row.class.as_deref(), &what)));
+        cell(html, headings[3], |html| html.text(show::rate(row.offered_per_s)));
+        cell(html, headings[4], |html| measured(html, Some(&row.of_a), unit));
+        cell(html, headings[5], |html| measured(html, Some(&row.of_b), unit));
+        cell(html, headings[6], |html| {
+            measured(html, Some(&row.difference), unit);
+            if row.of_a.value > 0.0 {
+                let share = show::quantity(row.difference.value / row.of_a.value, Unit::Share);
+                html.verbatim(" ");
+                html.leaf("small", share);
+            }
+        });
+        cell(html, headings[7], |html| {
+            let (class, sign) = match (row.real, row.allowed) {
+                (true, None) => ("open", "≠ "),
+                (true, Some(_)) => ("bad", "≠ "),
+                (false, None) => ("open", "≈ "),
+                (false, Some(_)) => ("good", "✓ "),
+            };
+            signed(html, class, sign, show::comparison(row));
+            if let Some(allowed) = row.allowed {
+                html.leaf("small", format_args!(" {} allowed", show::quantity(allowed, Unit::Share)));
+            }
+            if let Some(cause) = &row.cause {
+                because(html, cause);
+            }
+        });
+    });
+}
+
+/// Every number of a panel, a fold for each series.
+pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
+    for series in &panel.series {
+        html.element("details", |html| {
+            html.element("summary", |html| {
+                html.leaf("b", &series.label);
+                html.text(format_args!(" · {} · {} points", panel.title, series.points.len()));
+            });
+            for measure in Measure::ALL {
+                html.element(tag("div").with("class", "wide"), |html| times(html, series, measure));
+            }
+            html.element(tag("div").with("class", "wide"), |html| behind(html, series));
+        });
+        html.line();
+    }
+}
+
+fn times(html: &mut Html, series: &Series, measure: Measure) {
+    let headings = ["offered", "load", "throughput", "tasks", "mean", "median", "p90", "p99", "p99.9"];
+    numeric_table(html, show::measure(measure), &headings, |html| {
+        for point in &series.points {
+            times_row(html, point, "all", &point.overall, measure);
+            let classes = if point.classes.len() > 1 { &point.classes[..] } else { &[] };
+            for class in classes {
+                times_row(html, point, &class.name, &class.times, measure);
+            }
+        }
+    });
+}
+
+fn times_row(html: &mut Html, point: &Point, class: &str, times: &Times, measure: Measure) {
+    html.element("tr", |html| {
+        html.leaf(tag("th").with("scope", "row"), show::rate(point.offered_per_s));
+        html.leaf("td", show::quantity(point.load, Unit::Share));
+        html.element("td", |html| {
+            measured(html, Some(&point.throughput_per_s), Unit::PerS);
+            if !point.sustained.holds {
+                html.leaf("i", " not sustained");
+            }
+        });
+        html.leaf("td", class);
+        for part in Part::ALL {
+            html.element("td", |html| measured(html, Some(&times.spread(measure).get(part)), measure.unit()));
+        }
+    });
+}
+
+fn behind(html: &mut Html, series: &Series) {
+    let headings = [
+        "offered",
+        "waiting in the switch",
+        "at most",
+        "waiting at a worker",
+        "idle",
+        "recirculations a task",
+        "of their bandwidth",
+        "packets a task",
+        "empty polls a task",
+        "sent",
+        "replied",
+        "refused",
+        "unknown",
+        "pushed back",
+        "retries",
+        "packets lost",
+        "passes",
+        "backlog",
+    ];
+    numeric_table(html, "behind the times", &headings, |html| {
+        for point in &series.points {
+            let (gauges, counts) = (&point.gauges, &point.counts);
+            html.element("tr", |html| {
+                html.leaf(tag("th").with("scope", "row"), show::rate(point.offered_per_s));
+                for (gauge, unit) in [
+                    (gauges.switch_queue_mean, Unit::Count),
+                    (gauges.switch_queue_max, Unit::Count),
+                    (gauges.worker_queue_mean, Unit::Count),
+                    (gauges.idle_share, Unit::Share),
+                    (gauges.recirculations_per_task, Unit::Count),
+                    (gauges.recirculation_utilization, Unit::Share),
+                    (gauges.packets_per_task, Unit::Count),
+                    (gauges.empty_polls_per_task, Unit::Count),
+                ] {
+                    html.leaf(
+                        "td",
+                        gauge.map_or_else(|| "–".to_owned(), |gauge| show::quantity(gauge, unit)),
+                    );
+                }
+                for count in [
+                    counts.sent,
+                    counts.replied,
+                    counts.refused,
+                    counts.unknown,
+                    counts.pushed_back,
+                    counts.retries,
+                    counts.lost_packets,
+                    counts.passes,
+                ] {
+                    html.leaf("td", show::whole(count));
+                }
+                html.leaf("td", backlog(point));
+            });
+        }
+    });
+}
+
+fn backlog(point: &Point) -> &str {
+    match (point.sustained.holds, point.sustained.why.as_str()) {
+        (true, "") => "bounded",
+        (false, "") => "grows",
+        (_, why) => why,
+    }
+}
+
+/// A table whose rows become cards on a narrow screen; its roles are named because that takes them away.
+fn table<T>(
+    html: &mut Html,
+    class: &str,
+    headings: &[&'static str],
+    rows: &[T],
+    row: impl Fn(&mut Html, &T),
+) {
+    let table = tag("table").with("class", format_args!("cards {class}")).with("role", "table");
+    html.element(table, |html| {
+        html.element(tag("thead").with("role", "rowgroup"), |html| {
+            html.element(tag("tr").with("role", "row"), |html| {
+                for heading in headings {
+                    html.leaf(tag("th").with("role", "columnheader").with("scope", "col"), heading);
+                }
+            });
+        });
+        html.element(tag("tbody").with("role", "rowgroup"), |html| {
+            for of in rows {
+                html.element(tag("tr").with("role", "row"), |html| row(html, of));
+                html.line();
+            }
+        });
+    });
+}
+
+/// A cell that knows its heading, for where it stands alone.
+fn cell(html: &mut Html, heading: &'static str, inside: impl FnOnce(&mut Html)) {
+    html.element(tag("td").with("role", "cell").with("data-of", heading), |html| {
+        html.element("div", inside);
+    });
+}
+
+fn numeric_table(html: &mut Html, caption: &str, headings: &[&'static str], rows: impl FnOnce(&mut Html)) {
+    html.element(tag("table").with("class", "numbers"), |html| {
+        html.leaf("caption", caption);
+        html.element("thead", |html| {
+            html.element("tr", |html| {
+                for heading in headings {
+                    html.leaf(tag("th").with("scope", "col"), heading);
+                }
+            });
+        });
+        html.element("tbody", rows);
+    });
+}
+
+/// A value with its interval, small, behind it.
+fn measured(html: &mut Html, of: Option<&Estimate>, unit: Unit) {
+    let Some(of) = of else {
+        html.text("–");
+        return;
+    };
+    html.leaf(tag("span").with("class", "n"), show::quantity(of.value, unit));
+    if let Some(interval) = show::interval(of, unit) {
+        html.verbatim(" ");
+        html.leaf("small", interval);
+    }
+}
+
+fn because(html: &mut Html, cause: &Cause) {
+    html.element(tag("div").with("class", "cause"), |html| {
+        html.leaf("b", "Cause: ");
+        html.text(&cause.says);
+        html.leaf("pre", &cause.command);
+        html.leaf("small", &cause.shows);
+    });
+}
+
+fn of_class(class: Option<&str>, what: &str) -> String {
+    class.map_or_else(|| what.to_owned(), |class| format!("{class}: {what}"))
+}

@@ -1,0 +1,174 @@
+//! A study for the terminal: what was run, its points, and the verdicts.
+
+use std::fmt::Write;
+
+use sluice_sim::study::outcome::{
+    Comparison, Expectation, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
+};
+
+use super::show;
+use crate::results::table::Table;
+
+/// The summary that ends a run.
+pub(crate) fn summary(study: &StudyOutcome) -> String {
+    let mut out = String::new();
+    heading(&mut out, study);
+    for panel in &study.panels {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n{} [{}]\n{}", panel.title, panel.workload, points(panel));
+    }
+    for table in [expectations(study), searches(study), comparisons(study)].into_iter().flatten() {
+        let _ = write!(out, "\n{table}");
+    }
+    causes(&mut out, study);
+    if !study.complete {
+        out.push_str("\nSTOPPED EARLY: points are missing; the same command goes on from here\n");
+    }
+    plain(&out)
+}
+
+/// With what every terminal can show.
+fn plain(text: &str) -> String {
+    text.replace('µ', "u").replace('−', "-").replace('–', "..")
+}
+
+fn heading(out: &mut String, study: &StudyOutcome) {
+    let of = &study.settings;
+    let _ = writeln!(
+        out,
+        "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point after {} of warm-up; seed {}; commit {}",
+        study.name,
+        study.title,
+        of.testbed,
+        of.workers,
+        of.replications,
+        show::whole(of.tasks),
+        of.warm_up,
+        of.seed,
+        study.commit
+    );
+    if let Some(factor) = of.dilation.filter(|factor| *factor > 1) {
+        let _ = writeln!(out, "DILATED: all times are {factor} times those of the rack that is stood for");
+    }
+}
+
+/// The points of a panel; of each class as well, if there are several.
+fn points(panel: &Panel) -> Table {
+    let several = panel.classes.len() > 1;
+    let mut table = Table::new([
+        "policy",
+        "offered",
+        "load",
+        "tasks",
+        "p50",
+        "p99",
+        "(95 %)",
+        "p99.9",
+        "slowdown p99",
+        "(95 %)",
+        "kept up",
+    ]);
+    for series in &panel.series {
+        for point in &series.points {
+            let classes = panel.classes.iter().filter(|_| several).map(|class| Some(class.name.as_str()));
+            for class in std::iter::once(None).chain(classes) {
+                if let Some(row) = row(&series.label, point, class) {
+                    table.row(row);
+                }
+            }
+        }
+    }
+    table
+}
+
+fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
+    let times = point.times(class)?;
+    let of = |measure, part| times.get(Metric { measure, part });
+    let value = |measure: Measure, part| show::quantity(of(measure, part).value, measure.unit());
+    let interval =
+        |measure: Measure| show::interval(&of(measure, Part::P99), measure.unit()).unwrap_or_default();
+    let kept = match (point.sustained.holds, point.sustained.why.as_str()) {
+        (true, _) => "yes".to_owned(),
+        (false, "") => "NO".to_owned(),
+        (false, why) => format!("NO: {why}"),
+    };
+    Some(vec![
+        label.to_owned(),
+        show::rate(point.offered_per_s),
+        show::quantity(point.load, Unit::Share),
+        class.unwrap_or("all").to_owned(),
+        value(Measure::LatencyNs, Part::P50),
+        value(Measure::LatencyNs, Part::P99),
+        interval(Measure::LatencyNs),
+        value(Measure::LatencyNs, Part::P999),
+        value(Measure::Slowdown, Part::P99),
+        interval(Measure::Slowdown),
+        kept,
+    ])
+}
+
+fn expectations(study: &StudyOutcome) -> Option<Table> {
+    let mut table = Table::new(["what the paper says", "paper", "here (95 %)", "verdict", "why"]);
+    for Expectation { claim, paper, measured, unit, verdict, why, .. } in &study.expectations {
+        table.row([
+            claim.clone(),
+            paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, *unit)),
+            measured.map_or_else(|| "-".to_owned(), |measured| show::estimate(&measured, *unit)),
+            verdict.to_string(),
+            why.clone(),
+        ]);
+    }
+    (!study.expectations.is_empty()).then_some(table)
+}
+
+fn searches(study: &StudyOutcome) -> Option<Table> {
+    let mut table = Table::new(["policy", "limit", "highest rate", "note"]);
+    for Search { policy, metric, class, limit, rate_per_s, note, .. } in &study.searches {
+        let of = class.as_ref().map_or_else(String::new, |class| format!("{class}: "));
+        let limit = show::quantity(*limit, metric.unit());
+        table.row([
+            policy.clone(),
+            format!("{of}{} at most {limit}", show::metric(*metric)),
+            rate_per_s.map_or_else(|| "none".to_owned(), |rate| show::estimate(&rate, Unit::PerS)),
+            note.clone(),
+        ]);
+    }
+    (!study.searches.is_empty()).then_some(table)
+}
+
+fn comparisons(study: &StudyOutcome) -> Option<Table> {
+    let mut table = Table::new(["A", "B", "what", "at", "A's", "B's", "B - A (95 %)", "verdict"]);
+    for row in &study.comparisons {
+        let Comparison { a, b, metric, class, offered_per_s, of_a, of_b, difference, .. } = row;
+        let unit = metric.map_or(Unit::PerS, Metric::unit);
+        let of = class.as_ref().map_or_else(String::new, |class| format!("{class}: "));
+        let what = metric.map_or_else(|| "throughput".to_owned(), show::metric);
+        table.row([
+            a.clone(),
+            b.clone(),
+            format!("{of}{what}"),
+            show::rate(*offered_per_s),
+            show::quantity(of_a.value, unit),
+            show::quantity(of_b.value, unit),
+            show::estimate(difference, unit),
+            show::comparison(row).to_owned(),
+        ]);
+    }
+    (!study.comparisons.is_empty()).then_some(table)
+}
+
+fn causes(out: &mut String, study: &StudyOutcome) {
+    let expectations = study.expectations.iter().map(|row| (row.claim.clone(), row.cause.as_ref()));
+    let comparisons = study.comparisons.iter().map(|row| {
+        (format!("{} and {} at {}", row.a, row.b, show::rate(row.offered_per_s)), row.cause.as_ref())
+    });
+    for (of, cause) in expectations.chain(comparisons) {
+        if let Some(cause) = cause {
+            let _ = writeln!(
+                out,
+                "\nCause of a difference ({of}): {}\n  {}\n  {}",
+                cause.says, cause.command, cause.shows
+            );
+        }
+    }
+}

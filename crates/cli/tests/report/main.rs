@@ -1,0 +1,159 @@
+//! Reports of studies: what the page, the CSV and the terminal show, and that nothing from a file becomes markup.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fixture;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use common::{hold_to_schema, sluice, stderr, stdout};
+use sluice_sim::study::outcome::StudyOutcome;
+
+struct Report {
+    page: String,
+    csv: String,
+    text: String,
+}
+
+/// The report of a study, in a folder that stays, so that it can be looked at.
+fn report(study: &StudyOutcome, name: &str) -> Report {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    let json = serde_json::to_value(study).expect("JSON");
+    hold_to_schema(&json);
+    fs::write(folder.join("study.json"), json.to_string()).expect("written");
+    let output = sluice(&folder, &["report", "study.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let read = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
+    Report { page: read("report.html"), csv: read("study.csv"), text: stdout(&output) }
+}
+
+/// The elements of a page, opened less closed, with those that hold nothing left out.
+fn left_open(page: &str) -> Vec<String> {
+    let mut open = Vec::new();
+    for part in page.split('<').skip(1).filter(|part| !part.starts_with('!')) {
+        let tag = part.split('>').next().expect("split gives one");
+        let name = tag.split_whitespace().next().expect("a name");
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "in {part}");
+        } else if !tag.ends_with('/') {
+            open.push(name.to_owned());
+        }
+    }
+    open
+}
+
+#[test]
+fn a_page_is_whole_and_asks_nobody_for_anything() {
+    for (study, name) in
+        [(fixture::one_class(), "one"), (fixture::two_classes(), "two"), (fixture::live(), "live")]
+    {
+        let page = report(&study, name).page;
+        for asks in ["http:", "https:", " src=", "@import", "url(", "<script", "<link"] {
+            assert!(!page.contains(asks), "{name}: {asks}");
+        }
+        assert!(page.split(" href=").skip(1).all(|link| link.starts_with("\"#")), "{name}");
+        assert!(page.contains("default-src 'none'") && page.contains("<html lang=\"en\">"), "{name}");
+        assert_eq!(left_open(&page), [""; 0], "{name}");
+        assert!(!page.contains("NaN") && !page.contains("inf "), "{name}");
+    }
+}
+
+#[test]
+fn a_page_says_who_ran_what_and_what_came_of_it() {
+    let page = report(&fixture::one_class(), "says").page;
+    for says in [
+        "seed 1 · sluice 0.1.0 (0123456789ab)",
+        "5 × 1,000,000 tasks a point after 100,000 tasks of warm-up",
+        "<pre>sluice reproduce rain-6b --seed 1</pre>",
+        "agrees in shape</span>",
+        "set-up not known</span>",
+        "<pre>sluice sim draconis --workload exp:10us --rate 2240000 --large 0 --seed 1</pre>",
+        "92.1 µs</span> <small>91.2–93.0</small>",
+        "the paper’s R2P2-SW",
+        "not sustained from 2,400 kRPS",
+        "exceeds it at every rate tried",
+    ] {
+        assert!(page.contains(says), "{says}");
+    }
+    let live = report(&fixture::live(), "live-says").page;
+    for says in ["Dilated: all times are 100 times", "Stopped early", "real packets", "10.0 % allowed"] {
+        assert!(live.contains(says), "{says}");
+    }
+}
+
+#[test]
+fn nothing_from_a_file_becomes_markup() {
+    let evil = "\"><img src=x onerror=alert(1)>&lt;'";
+    let text = serde_json::to_string(&fixture::two_classes()).expect("JSON");
+    let mut study: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    spoil(&mut study, evil);
+    let study: StudyOutcome = serde_json::from_value(study).expect("all texts are free");
+    let Report { page, csv, .. } = report(&study, "evil");
+    assert!(page.contains("onerror"), "it is shown");
+    assert!(!page.contains("<img"));
+    assert_eq!(left_open(&page), [""; 0]);
+    let quoted = format!("\"{}rain-7\",", evil.replace('"', "\"\""));
+    assert!(csv.lines().nth(1).is_some_and(|line| line.starts_with(&quoted)), "{csv:.200}");
+}
+
+/// Puts this before every text but those that must be one of a few words.
+fn spoil(value: &mut serde_json::Value, with: &str) {
+    match value {
+        serde_json::Value::Object(fields) => fields
+            .iter_mut()
+            .filter(|(name, _)| !["schema", "method", "source", "measure", "part"].contains(&name.as_str()))
+            .for_each(|(_, value)| spoil(value, with)),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(|value| spoil(value, with)),
+        serde_json::Value::String(text) => *text = with.to_owned() + text,
+        _ => {}
+    }
+}
+
+#[test]
+fn a_csv_has_a_row_for_each_point_class_and_metric() {
+    let study = fixture::two_classes();
+    let csv = report(&study, "csv").csv;
+    let mut lines = csv.lines();
+    let columns = lines.next().expect("headings").split(',').count();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == columns), "no field here needs quotes");
+    let points: usize = study.panels[0].series.iter().map(|series| series.points.len()).sum();
+    let p99 = |row: &&Vec<&str>| row[columns - 5] == "latency_ns_p99";
+    assert_eq!(rows.iter().filter(p99).count(), 3 * points, "all, get and scan");
+    let different: BTreeSet<String> = rows.iter().map(|row| row[..columns - 4].join(",")).collect();
+    assert_eq!(different.len(), rows.len(), "no row stands twice");
+}
+
+#[test]
+fn the_terminal_shows_points_verdicts_and_causes() {
+    let text = report(&fixture::one_class(), "text").text;
+    for says in [
+        "NO: backlog grows by 41,200 tasks/s",
+        "differs",
+        "  sluice sim draconis --workload exp:10us",
+        "p99 slowdown at most 10.0",
+    ] {
+        assert!(text.contains(says), "{says} in\n{text}");
+    }
+    assert!(!text.contains('µ'), "us, as in all our tables: {text}");
+}
+
+#[test]
+fn what_is_no_study_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("study.json");
+    for (content, place) in
+        [("{\n \"schema\": 7}", ":2:"), ("", ":1:0"), ("{\"schema\":\"sluice.study.v1\"}", ":1:")]
+    {
+        fs::write(&path, content).expect("written");
+        let output = sluice(folder.path(), &["report", "study.json"]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.contains(&format!("study.json{place}")) && said.lines().count() == 1, "{said}");
+    }
+    let output = sluice(folder.path(), &["report", "nowhere.json"]);
+    assert_eq!(output.status.code(), Some(2));
+}
