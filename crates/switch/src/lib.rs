@@ -16,9 +16,12 @@ mod entry;
 mod front;
 pub mod pipeline;
 mod program;
+pub mod r2p2;
 pub mod rain;
+mod random;
 mod refusal;
 pub mod registry;
+mod seats;
 
 pub use config::Config;
 pub use program::{Arrival, Cargo, Circulating, Program, Verdict};

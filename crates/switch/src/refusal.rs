@@ -27,11 +27,13 @@ pub enum Refusal {
     TokenRingFull,
     /// The SWEEP's work is done.
     SweepDone,
+    /// A note that the program sent to itself has done its work.
+    FixDone,
 }
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -44,6 +46,7 @@ impl Refusal {
         Self::Unexpected,
         Self::TokenRingFull,
         Self::SweepDone,
+        Self::FixDone,
     ];
 
     /// The reason as counters and status pages write it.
@@ -61,6 +64,7 @@ impl Refusal {
             Self::Unexpected => "unexpected_kind",
             Self::TokenRingFull => "token_ring_full",
             Self::SweepDone => "sweep_done",
+            Self::FixDone => "fix_done",
         }
     }
 }

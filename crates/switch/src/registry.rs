@@ -9,11 +9,12 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
+use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 use crate::config::Config;
 use crate::program::Program;
-use crate::rain;
+use crate::{r2p2, rain};
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -45,6 +46,7 @@ macro_rules! programs {
 
 programs! {
     Rain: rain,
+    R2p2: r2p2,
 }
 
 /// What the registry asks of a program's settings; their `Display` is what [`Settings::take`] takes, or nothing.
@@ -175,7 +177,7 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// Take one of the known ones; the nearest is named if one is near enough.
-    #[error("unknown program `{name}`{}; known: {known}", meant(*.nearest))]
+    #[error("unknown program `{name}`;{} known: {known}", meant(*.nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -204,7 +206,7 @@ impl ChoiceError {
 }
 
 fn meant(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+    nearest.map_or_else(String::new, |name| format!(" did you mean `{name}`?"))
 }
 
 /// The known name that takes the fewest edits, if those are at most half of it.
@@ -232,4 +234,28 @@ fn edits(from: &str, to: &str) -> usize {
 /// A number that must lie in a range.
 pub(crate) fn number(text: &str, within: RangeInclusive<u8>) -> Option<u8> {
     text.parse().ok().filter(|number| within.contains(number))
+}
+
+/// A span of time, as people write it: a number and `ns`, `us`, `ms` or `s`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span(pub(crate) Nanos);
+
+impl Span {
+    const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+    /// Reads a whole number with its unit.
+    pub(crate) fn read(text: &str) -> Option<Nanos> {
+        let unit = text.find(|c: char| !c.is_ascii_digit())?;
+        let (number, unit) = text.split_at(unit);
+        let (_, ns) = Self::UNITS.iter().find(|(name, _)| *name == unit)?;
+        number.parse::<u64>().ok()?.checked_mul(*ns).map(Nanos)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fits = |(_, ns): &&(&str, u64)| self.0.0.is_multiple_of(*ns);
+        let (name, ns) = Self::UNITS.iter().rev().find(fits).unwrap_or(&Self::UNITS[0]);
+        write!(f, "{}{name}", self.0.0 / ns)
+    }
 }

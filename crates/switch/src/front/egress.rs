@@ -2,7 +2,7 @@
 
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
-    Answer, Counters, Dispatch, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Reject, RejectReason,
+    Answer, Counters, Dispatch, Empty, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Reject, RejectReason,
     Serial, Submit, WorkerId,
 };
 
@@ -16,7 +16,7 @@ static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
 
 impl Front {
     /// The task goes to the worker, with its counters and what the queue was like (INT).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dispatch(
         &mut self,
         pass: &mut Pass,
@@ -47,6 +47,29 @@ impl Front {
             payload: Payload { len, inline, handle },
         });
         Verdict::Send { to, packet }
+    }
+
+    /// The task goes to a worker of the slice that was not asked for a token, or whose token was counted only.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        pass: &mut Pass,
+        submit: &Submit,
+        worker: WorkerId,
+        queued: Queued,
+    ) -> Verdict {
+        let Some(WorkerRow { at, generation, .. }) = self.tables.worker(worker).copied() else {
+            return self.reject(submit, RejectReason::NoWorkers);
+        };
+        self.dispatch(pass, submit, Granted { worker, generation, seen: None }, at, queued)
+    }
+
+    /// Nothing waits for this token: it is spent, and its number with it.
+    pub(crate) fn send_empty(&mut self, pass: &mut Pass, granted: Granted, to: Endpoint) -> Verdict {
+        let (sent, seen) = self.number(pass, granted);
+        let Granted { worker, generation, .. } = granted;
+        let empty = Empty { epoch: self.config.epoch, worker, generation, sent, seen };
+        Verdict::Send { to, packet: Packet::Empty(empty) }
     }
 
     /// The client hears that its task was not taken.
@@ -83,7 +106,7 @@ impl Front {
     }
 
     /// The next number of what is sent to a worker, and how many of its tokens were granted.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, pass: &mut Pass, granted: Granted) -> (Serial, Serial) {
         let worker = granted.worker.0 as usize;
         let sent = self.memory.sent.update(pass, worker, |sent| sent.wrapping_add(1)).wrapping_add(1);

@@ -7,6 +7,7 @@
 //!
 //! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, `gen_out`, then `sent` and
 //! `seen_out`, where the program has room for them behind its queue.
+#![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod control;
 mod egress;
@@ -16,7 +17,7 @@ mod sources;
 
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
-    Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Serial, SliceId,
+    Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Reply, Serial, SliceId,
     Submit, Token, WorkerId,
 };
 
@@ -87,14 +88,14 @@ impl Front {
     }
 
     /// The slice of a task's type and its row, if it takes tasks.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open_slice(&self, submit: &Submit) -> Result<(SliceId, &SliceRow), RejectReason> {
         let (slice, row) = self.tables.slice_of(submit).ok_or(RejectReason::UnknownType)?;
         if row.open { Ok((slice, row)) } else { Err(RejectReason::NoWorkers) }
     }
 
     /// Where the worker of an earlier granted token is, if the token is of its present generation.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn live_worker(
         &mut self,
         pass: &mut Pass,
@@ -113,6 +114,16 @@ impl Front {
         (row.open && row.generation == generation).then_some(row.at)
     }
 
+    /// Where a REPLY goes, if it comes from the worker that it names.
+    pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
+        let worker = self.tables.worker(reply.worker).ok_or(Refusal::UnknownSource)?;
+        if worker.at != from {
+            return Err(Refusal::WrongAddress);
+        }
+        let client = self.tables.clients.get(reply.client.0 as usize).and_then(Option::as_ref);
+        client.map(|row| row.at).ok_or(Refusal::UnknownSource)
+    }
+
     /// A token was parked: what it said has to reach the worker with a later DISPATCH.
     #[inline]
     pub(crate) fn note_granted(&mut self, pass: &mut Pass, granted: Granted) {
@@ -122,7 +133,7 @@ impl Front {
     }
 
     /// A worker is ready for one more task: grants one token, or says why not.
-    #[inline]
+    #[inline(always)]
     fn admit_token(
         &mut self,
         pass: &mut Pass,
@@ -152,7 +163,7 @@ impl Front {
     }
 
     /// A client's task comes for the first time: lets it in once, or says why not.
-    #[inline]
+    #[inline(always)]
     fn admit_task(
         &mut self,
         pass: &mut Pass,

@@ -103,7 +103,7 @@ impl<S: Scheduler> Program for S {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdict {
     let pass = &mut Pass::begin(S::NAME);
     match arrival {

@@ -9,6 +9,7 @@
 //! and `seen_out` (6).
 //!
 //! Left out: the RDMA engine (§3.2.2); a task's bytes beyond eight stay with the driver, under their handle.
+#![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod memory;
 
@@ -65,7 +66,7 @@ impl Scheduler for Rain {
     }
 
     /// A granted token meets a waiting task, or parks (Rain §3.2.1).
-    #[inline]
+    #[inline(always)]
     fn token(
         &mut self,
         pass: &mut Pass,
@@ -96,7 +97,7 @@ impl Scheduler for Rain {
 
     /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round as a
     /// new arrival, past its replay cell.
-    #[inline]
+    #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let round = memo.unwrap_or(0);
@@ -129,6 +130,7 @@ impl Scheduler for Rain {
     }
 
     /// The broom: one entry a pass, and a second pass for a token that parks again.
+    #[inline(never)]
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep) -> Verdict {
         if let Some((worker, generation)) = sweep.carried
             && let Some(at) = self.front.admitted(worker, generation)
@@ -184,7 +186,7 @@ impl Rain {
         self.front.sweep_out(&task)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop_token(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
         let ticket = self.memory.token_head.update(pass, slice.0 as usize, |head| head.wrapping_add(1));
         self.memory.tokens.read(pass, cell(slice, ticket, self.front.config.tokens_per_slice))

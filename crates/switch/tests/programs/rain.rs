@@ -1,9 +1,9 @@
 //! Rain's queue: what meets what, in which order, and what is refused.
 
-mod common;
-
-use common::{CLIENT, EPOCH, GET, Rack, SLICE, START, at, dispatched, probe, row, submit, token};
-use sluice_switch::{Arrival, Program, Refusal, Verdict};
+use crate::rack::{
+    CLIENT, EPOCH, GET, Rack, SLICE, START, at, dispatched, probe, rejected, row, submit, token,
+};
+use sluice_switch::{Arrival, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableAnswer, TableOp};
 use sluice_wire::{
     Age, Attempt, Counters, Endpoint, Epoch, Generation, Key, Nanos, Packet, RejectReason, Serial, SliceId,
@@ -14,17 +14,6 @@ fn answered(verdict: Verdict) -> Option<Counters> {
     match verdict {
         Verdict::Send { packet: Packet::Answer(answer), .. } => answer.counters,
         other => panic!("not answered: {other:?}"),
-    }
-}
-
-fn rejected(verdict: Verdict) -> RejectReason {
-    match verdict {
-        Verdict::Send { to, packet: Packet::Reject(reject) }
-        | Verdict::Swept { to, packet: Packet::Reject(reject), .. } => {
-            assert_eq!(to, at(200));
-            reject.reason
-        }
-        other => panic!("not rejected: {other:?}"),
     }
 }
 
@@ -119,7 +108,7 @@ fn a_repeated_token_is_answered_and_grants_nothing() {
     let again = rack.wire(at(100), Packet::Token(token(0, START.plus(1))));
     assert_eq!(answered(again), Some(Counters { seen: START.plus(1), sent: START }));
     assert_eq!(rack.state().balance, 1);
-    assert_eq!(rack.rain.refusals().of(Refusal::RepeatedToken), 1);
+    assert_eq!(rack.program.refusals().of(Refusal::RepeatedToken), 1);
 }
 
 #[test]
@@ -133,7 +122,7 @@ fn a_token_that_counts_ahead_grants_one_at_a_time_and_beyond_eight_none() {
     answered(rack.wire(at(100), ahead));
     let beyond = Packet::Token(token(0, START.plus(17)));
     answered(rack.wire(at(100), beyond));
-    assert_eq!(rack.rain.refusals().of(Refusal::ImpossibleCounter), 1);
+    assert_eq!(rack.program.refusals().of(Refusal::ImpossibleCounter), 1);
     assert_eq!(rack.state().balance, 8);
 }
 
@@ -173,7 +162,7 @@ fn another_epoch_is_answered_with_the_right_one() {
 #[test]
 fn a_closed_worker_is_answered_without_counters() {
     let mut rack = Rack::new(1, 16);
-    rack.rain.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
+    rack.program.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
     assert_eq!(answered(rack.token(0)), None);
     assert_eq!(answered(rack.wire(at(100), Packet::Probe(probe(0)))), None);
     assert_eq!(rack.state().balance, 0);
@@ -199,7 +188,7 @@ fn a_task_that_meets_stale_tokens_goes_round_to_a_live_one() {
     let mut rounds = 0;
     while let Verdict::Again(circulating) = verdict {
         rounds += 1;
-        verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
+        verdict = rack.program.pass(rack.now, Arrival::Round(circulating));
     }
     assert_eq!((rounds, dispatched(verdict).worker), (2, WorkerId(1)));
     assert_eq!(rack.state().balance, 0);
@@ -214,16 +203,16 @@ fn a_task_that_has_gone_round_sixteen_times_is_rejected() {
     }
     let mut verdict = rack.task();
     while let Verdict::Again(circulating) = verdict {
-        verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
+        verdict = rack.program.pass(rack.now, Arrival::Round(circulating));
     }
     assert_eq!(rejected(verdict), RejectReason::StaleTokens);
 }
 
 fn run_sweep(rack: &mut Rack, of: SweepOf, left: u16) -> Vec<Verdict> {
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of, left, carried: None };
-    let mut verdicts = vec![rack.rain.pass(rack.now, Arrival::Control(sweep))];
+    let mut verdicts = vec![rack.program.pass(rack.now, Arrival::Control(sweep))];
     while let Some(&Verdict::Again(circulating)) = verdicts.last() {
-        verdicts.push(rack.rain.pass(rack.now, Arrival::Round(circulating)));
+        verdicts.push(rack.program.pass(rack.now, Arrival::Round(circulating)));
     }
     verdicts
 }
@@ -246,11 +235,11 @@ fn a_sweep_with_a_live_token_in_hand_serves_a_task_that_came_meanwhile() {
     let mut rack = Rack::new(1, 16);
     rack.token(0);
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tokens, left: 5, carried: None };
-    let Verdict::Again(circulating) = rack.rain.pass(rack.now, Arrival::Control(sweep)) else {
+    let Verdict::Again(circulating) = rack.program.pass(rack.now, Arrival::Control(sweep)) else {
         panic!("no token")
     };
     assert_eq!(rack.task(), Verdict::Parked);
-    let verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
+    let verdict = rack.program.pass(rack.now, Arrival::Round(circulating));
     assert_eq!(dispatched(verdict).worker, WorkerId(0));
     assert_eq!(rack.state().balance, 0);
 }
@@ -260,11 +249,11 @@ fn a_token_in_a_sweeps_hand_is_dropped_if_its_worker_closed_meanwhile() {
     let mut rack = Rack::new(1, 16);
     rack.token(0);
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tokens, left: 5, carried: None };
-    let Verdict::Again(circulating) = rack.rain.pass(rack.now, Arrival::Control(sweep)) else {
+    let Verdict::Again(circulating) = rack.program.pass(rack.now, Arrival::Control(sweep)) else {
         panic!("no token")
     };
-    rack.rain.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
-    let verdict = rack.rain.pass(rack.now, Arrival::Round(circulating));
+    rack.program.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
+    let verdict = rack.program.pass(rack.now, Arrival::Round(circulating));
     assert_eq!(verdict, Verdict::Drop(Refusal::SweepDone));
     assert_eq!(rack.state().balance, 0);
 }
@@ -279,7 +268,8 @@ fn tasks_of_a_closed_slice_are_swept_to_rejects_and_new_ones_refused() {
         [Verdict::Drop(Refusal::SweepDone)],
         "open: not swept"
     );
-    rack.rain.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
+    rack.program
+        .table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
     assert_eq!(rejected(rack.task()), RejectReason::NoWorkers);
     for _ in 0..2 {
         let verdicts = run_sweep(&mut rack, SweepOf::Tasks, 9);
@@ -293,8 +283,9 @@ fn a_swept_task_of_a_client_that_left_still_gives_its_payload_back() {
     let mut rack = Rack::new(0, 16);
     let payload = sluice_wire::Payload { len: 640, inline: [0; 8], handle: sluice_wire::Handle(5) };
     rack.wire(at(200), Packet::Submit(sluice_wire::Submit { payload, ..submit(START) }));
-    rack.rain.table(TableOp::SetClient(CLIENT, None));
-    rack.rain.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
+    rack.program.table(TableOp::SetClient(CLIENT, None));
+    rack.program
+        .table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
     let verdict = run_sweep(&mut rack, SweepOf::Tasks, 9)[0];
     let Verdict::Swept { to, payload, .. } = verdict else { panic!("not swept: {verdict:?}") };
     assert_eq!((to, payload), (Endpoint::default(), sluice_wire::Handle(5)));
@@ -306,7 +297,7 @@ fn a_type_without_a_slice_and_a_payload_without_room_are_rejected() {
     let unknown = sluice_wire::Submit { task_type: TaskType(3), ..submit(START) };
     assert_eq!(rejected(rack.wire(at(200), Packet::Submit(unknown))), RejectReason::UnknownType);
     let packet = Packet::Submit(submit(START.plus(1)));
-    let verdict = rack.rain.pass(rack.now, Arrival::Wire { from: at(200), packet, room: false });
+    let verdict = rack.program.pass(rack.now, Arrival::Wire { from: at(200), packet, room: false });
     assert_eq!(rejected(verdict), RejectReason::NoRoom);
     assert_eq!(
         rack.wire(at(200), packet),
@@ -319,7 +310,7 @@ fn a_type_without_a_slice_and_a_payload_without_room_are_rejected() {
 fn a_task_of_a_client_that_left_still_spends_its_token() {
     let mut rack = Rack::new(1, 16);
     rack.task();
-    rack.rain.table(TableOp::SetClient(CLIENT, None));
+    rack.program.table(TableOp::SetClient(CLIENT, None));
     assert_eq!(dispatched(rack.token(0)).client_at, Endpoint::default());
 }
 
@@ -340,6 +331,6 @@ fn indices_outside_the_shape_are_refused_to_the_controller() {
         TableOp::SetClient(sluice_wire::ClientId(4), None),
     ];
     for op in ops {
-        assert_eq!(rack.rain.table(op), TableAnswer::OutOfRange, "{op:?}");
+        assert_eq!(rack.program.table(op), TableAnswer::OutOfRange, "{op:?}");
     }
 }

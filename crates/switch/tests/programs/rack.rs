@@ -1,11 +1,11 @@
 //! A small rack for the tests: one slice, one client, any number of workers, no driver.
 
-use sluice_switch::rain::Rain;
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::registry::Choice;
+use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
-    Payload, Probe, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
+    Payload, Probe, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskType, Token, WorkerId,
 };
 
 pub(crate) const EPOCH: Epoch = Epoch(7);
@@ -19,16 +19,22 @@ pub(crate) fn at(port: u16) -> Endpoint {
 }
 
 pub(crate) struct Rack {
-    pub(crate) rain: Rain,
+    pub(crate) program: Box<dyn Program>,
     pub(crate) now: Nanos,
     issued: [Serial; 8],
+    generations: [Generation; 8],
     next: Serial,
 }
 
 impl Rack {
-    /// A slice of `limit` waiting tasks with `workers` open workers of generation 1.
+    /// Rain, with a slice of `limit` waiting tasks and `workers` open workers of generation 1.
     pub(crate) fn new(workers: u16, limit: u32) -> Self {
-        let mut rain = Rain::new(Config {
+        Self::of("rain", workers, limit)
+    }
+
+    /// As [`Rack::new`], with another program.
+    pub(crate) fn of(program: &str, workers: u16, limit: u32) -> Self {
+        let mut program = Choice::parse(program).unwrap().build(Config {
             workers: 8,
             clients: 4,
             slices: 2,
@@ -40,11 +46,17 @@ impl Rack {
             ..Config::full(EPOCH)
         });
         let slice = SliceRow { open: true, limit, retry_after: Nanos(500) };
-        rain.table(TableOp::SetSlice(SLICE, slice));
-        rain.table(TableOp::SetType(GET, Some(SLICE)));
+        program.table(TableOp::SetSlice(SLICE, slice));
+        program.table(TableOp::SetType(GET, Some(SLICE)));
         let client = ClientRow { key: Key(22), at: at(200), incarnation: Incarnation(99) };
-        rain.table(TableOp::SetClient(CLIENT, Some((client, START))));
-        let mut rack = Self { rain, now: Nanos(1_000_000), issued: [START; 8], next: START };
+        program.table(TableOp::SetClient(CLIENT, Some((client, START))));
+        let mut rack = Self {
+            program,
+            now: Nanos(1_000_000),
+            issued: [START; 8],
+            generations: [Generation(1); 8],
+            next: START,
+        };
         (0..workers).for_each(|worker| rack.admit(worker, 1));
         rack
     }
@@ -52,23 +64,55 @@ impl Rack {
     /// Opens a worker at a generation, its counters reset.
     pub(crate) fn admit(&mut self, worker: u16, generation: u32) {
         let id = WorkerId(worker);
-        self.rain.table(TableOp::RaiseGeneration(id, Generation(generation)));
-        self.rain.table(TableOp::ResetCounters(id, START));
-        self.rain.table(TableOp::SetWorker(id, Some(row(worker, generation, true))));
+        self.program.table(TableOp::RaiseGeneration(id, Generation(generation)));
+        self.program.table(TableOp::ResetCounters(id, START));
+        self.program.table(TableOp::SetWorker(id, Some(row(worker, generation, true))));
         self.issued[worker as usize] = START;
+        self.generations[worker as usize] = Generation(generation);
     }
 
     pub(crate) fn wire(&mut self, from: Endpoint, packet: Packet) -> Verdict {
         self.now = self.now + Nanos(1_600);
-        self.rain.pass(self.now, Arrival::Wire { from, packet, room: true })
+        self.program.pass(self.now, Arrival::Wire { from, packet, room: true })
+    }
+
+    /// The pass of what went round, and of what that sent round again, until something else comes out.
+    pub(crate) fn go_round(&mut self, mut verdict: Verdict) -> Verdict {
+        while let Verdict::Again(circulating) = verdict {
+            verdict = self.once_more(circulating);
+        }
+        verdict
+    }
+
+    /// One pass of what went round.
+    pub(crate) fn once_more(&mut self, circulating: Circulating) -> Verdict {
+        self.now = self.now + Nanos(1_600);
+        self.program.pass(self.now, Arrival::Round(circulating))
     }
 
     /// The worker's next TOKEN.
     pub(crate) fn token(&mut self, worker: u16) -> Verdict {
         let issued = &mut self.issued[worker as usize];
         *issued = issued.plus(1);
-        let token = token(worker, *issued);
+        let generation = self.generations[worker as usize];
+        let token = Token { generation, ..token(worker, *issued) };
         self.wire(at(100 + worker), Packet::Token(token))
+    }
+
+    /// The controller's broom.
+    pub(crate) fn control(&mut self, sweep: Sweep) -> Verdict {
+        self.program.pass(self.now, Arrival::Control(sweep))
+    }
+
+    /// Lets another slice take tasks.
+    pub(crate) fn open(&mut self, slice: SliceId) {
+        let row = SliceRow { open: true, limit: 16, retry_after: Nanos(500) };
+        self.program.table(TableOp::SetSlice(slice, row));
+    }
+
+    /// The number of the client's next task.
+    pub(crate) const fn next(&self) -> Serial {
+        self.next
     }
 
     /// The client's next task.
@@ -79,14 +123,14 @@ impl Rack {
     }
 
     pub(crate) fn state(&mut self) -> SliceState {
-        match self.rain.table(TableOp::ReadSlice(SLICE)) {
+        match self.program.table(TableOp::ReadSlice(SLICE)) {
             TableAnswer::Slice(state) => state,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn worker(&mut self, worker: u16) -> WorkerState {
-        match self.rain.table(TableOp::ReadWorker(WorkerId(worker))) {
+        match self.program.table(TableOp::ReadWorker(WorkerId(worker))) {
             TableAnswer::Worker(state) => state,
             other => panic!("{other:?}"),
         }
@@ -143,5 +187,25 @@ pub(crate) fn dispatched(verdict: Verdict) -> Dispatch {
     match verdict {
         Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => dispatch,
         other => panic!("not dispatched: {other:?}"),
+    }
+}
+
+/// What goes round after this verdict.
+pub(crate) fn circulating(verdict: Verdict) -> Circulating {
+    match verdict {
+        Verdict::Again(circulating) => circulating,
+        other => panic!("does not go round: {other:?}"),
+    }
+}
+
+/// Why a task was refused.
+pub(crate) fn rejected(verdict: Verdict) -> RejectReason {
+    match verdict {
+        Verdict::Send { to, packet: Packet::Reject(reject) }
+        | Verdict::Swept { to, packet: Packet::Reject(reject), .. } => {
+            assert_eq!(to, at(200));
+            reject.reason
+        }
+        other => panic!("not rejected: {other:?}"),
     }
 }

@@ -1,0 +1,300 @@
+//! R2P2: join the bounded shortest queue by going round (Rain §2.3.1, §5; JBSQ(n) of R2P2).
+//!
+//! A task looks at a few workers a pass, for one whose depth is below its target; the target is one at first. It goes
+//! round until one is found, and after a full round over all workers its target rises by one, up to n. Nothing is
+//! queued in memory: tasks that wait circulate, cost recirculation bandwidth, and are overtaken by tasks that come
+//! to the right worker earlier. Those are the design's published weaknesses, and they are kept.
+//!
+//! Ours: how depths are known. A worker's TOKEN is its report that a task ended, so a depth is n minus the worker's
+//! tokens that are in the switch, and reports are counted, repeated and never taken twice (the shared front). The
+//! number of tasks that go round is bounded by the slice's limit; beyond it a task is rejected.
+//!
+//! The stages, behind the front's 0 and 1: where the next task starts (1), one array of tokens for each worker that a
+//! pass looks at (from 2), the count of what goes round, `sent` and `seen_out`. The arrays are striped by seat, so
+//! that neighbours are in different arrays; a pass ends where the list of workers ends.
+//!
+//! Left out: R2P2's own transport, and its variant that runs in a server.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
+use sluice_wire::{Endpoint, Nanos, RejectReason, Serial, SliceId, WorkerId};
+
+use crate::config::Config;
+use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::{Layout, Pass, Register};
+use crate::program::{Cargo, Circulating, Program, Verdict};
+use crate::refusal::Refusal;
+use crate::registry;
+use crate::seats::{Seat, Seats};
+
+/// The stage of the first array of tokens.
+const TOKENS_STAGE: u8 = 2;
+
+/// R2P2's program and memory.
+#[derive(Debug)]
+pub struct R2p2 {
+    front: Front,
+    settings: Settings,
+    seats: Seats,
+    /// Where each slice's next task starts.
+    start: Register<u16>,
+    /// The tokens of the workers: a seat's array is its position modulo their number.
+    tokens: Vec<Register<u8>>,
+    /// Tasks of each slice that go round.
+    circulating: Register<u32>,
+}
+
+/// How far a task has come, as the packet carries it round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trip {
+    slice: SliceId,
+    /// The next seat to look at.
+    position: u16,
+    /// Seats that it has looked at.
+    visited: u32,
+}
+
+impl Trip {
+    const fn memo(self) -> u64 {
+        (self.slice.0 as u64) << 48 | (self.position as u64) << 32 | self.visited as u64
+    }
+
+    const fn of(memo: u64) -> Self {
+        Self { slice: SliceId((memo >> 48) as u16), position: (memo >> 32) as u16, visited: memo as u32 }
+    }
+}
+
+impl R2p2 {
+    fn new(settings: Settings, config: Config) -> Self {
+        let behind = TOKENS_STAGE + settings.sample;
+        let back = BackStages { gen_out: behind, sent: behind + 1 };
+        let mut front = Front::new(Self::NAME, Feed::Tokens, config, back);
+        let layout = &mut front.layout;
+        let slices = config.slices as usize;
+        let seats = Seats::new(layout, &config);
+        let start = Register::new(layout, "start", 1, 16, slices, 0);
+        let tokens = (0..settings.sample).map(|column| tokens(layout, column, settings, &config)).collect();
+        let circulating = Register::new(layout, "circulating", behind, 32, slices, 0);
+        Self { front, settings, seats, start, tokens, circulating }
+    }
+
+    /// The array of a seat's tokens, and the cell.
+    #[inline]
+    fn cell(&self, seat: Seat) -> (usize, usize) {
+        let (position, sample) = (seat.position as usize, self.settings.sample as usize);
+        let rows = (self.front.config.workers as usize).div_ceil(sample);
+        (position % sample, seat.slice as usize * rows + position / sample)
+    }
+
+    /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker that is
+    /// below the target.
+    fn look(&mut self, pass: &mut Pass, trip: Trip, until: u16, target: u32) -> Option<Seat> {
+        let spare = u32::from(self.settings.depth) - target;
+        let is_below = |tokens: u8| u32::from(tokens) > spare;
+        let sample = u16::from(self.settings.sample);
+        for column in 0..sample {
+            let ahead = (column + sample - trip.position % sample) % sample;
+            let seat = Seat { slice: trip.slice.0, position: trip.position + ahead };
+            if seat.position >= until {
+                continue;
+            }
+            let (array, cell) = self.cell(seat);
+            let held = self.tokens[array].branch(pass, cell, is_below, |tokens| tokens - 1, |tokens| tokens);
+            if is_below(held) {
+                return Some(seat);
+            }
+        }
+        None
+    }
+
+    /// A task that went round stops doing so.
+    fn settle(&mut self, pass: &mut Pass, trip: Trip) -> u32 {
+        self.circulating.update(pass, trip.slice.0 as usize, |circulating| circulating.saturating_sub(1))
+    }
+
+    fn start(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Trip {
+        let step = self.settings.step;
+        let next = |position: u16| (position.wrapping_add(step)) % seats;
+        let position = self.start.update(pass, slice.0 as usize, next);
+        Trip { slice, position, visited: 0 }
+    }
+
+    fn put_tokens(&mut self, seat: Seat, tokens: u8) {
+        let (array, cell) = self.cell(seat);
+        self.tokens[array].poke(cell, tokens);
+    }
+
+    fn tokens_at(&self, seat: Seat) -> u8 {
+        let (array, cell) = self.cell(seat);
+        self.tokens[array].peek(cell)
+    }
+}
+
+impl Scheduler for R2p2 {
+    const NAME: &'static str = "r2p2";
+
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// A task ended at a worker, or there was none yet: its depth falls by one.
+    fn token(&mut self, pass: &mut Pass, _: Nanos, _: Endpoint, _: SliceId, granted: Granted) -> Verdict {
+        let Some(seat) = self.seats.seat(granted.worker) else { return Verdict::Drop(Refusal::Closed) };
+        let (array, cell) = self.cell(seat);
+        self.tokens[array].update(pass, cell, |tokens| tokens.saturating_add(1));
+        self.front.note_granted(pass, granted);
+        Verdict::Parked
+    }
+
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let is_new = memo.is_none();
+        let slice = match memo.map(Trip::of) {
+            Some(trip) => trip.slice,
+            None => match self.front.open_slice(submit) {
+                Ok((slice, _)) => slice,
+                Err(reason) => return self.front.reject(submit, reason),
+            },
+        };
+        let SliceRow { open, limit, .. } = self.front.tables.slices[slice.0 as usize];
+        let seats = self.seats.of(slice);
+        if !open || seats == 0 {
+            if let Some(memo) = memo {
+                self.settle(pass, Trip::of(memo));
+            }
+            return self.front.reject(submit, RejectReason::NoWorkers);
+        }
+        let mut trip = memo.map_or_else(|| self.start(pass, slice, seats), Trip::of);
+        if trip.position >= seats {
+            trip.position = 0;
+        }
+        let until = (trip.position + u16::from(self.settings.sample)).min(seats);
+        let target = (trip.visited / u32::from(seats) + 1).min(self.settings.depth.into());
+        let found = self.look(pass, trip, until, target);
+        let s = slice.0 as usize;
+        let circulating = match (found, is_new) {
+            (Some(_), true) => self.circulating.read(pass, s),
+            (Some(_), false) => self.settle(pass, trip).saturating_sub(1),
+            (None, true) => {
+                self.circulating.branch(pass, s, |count| count < limit, |count| count + 1, |count| count)
+            }
+            (None, false) => 0,
+        };
+        let Some(seat) = found else {
+            if is_new && circulating >= limit {
+                return self.front.reject(submit, RejectReason::QueueFull);
+            }
+            trip.visited = trip.visited.saturating_add((until - trip.position).into());
+            trip.position = until % seats;
+            return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: trip.memo() });
+        };
+        let queued = Queued { wait: now.since(arrived), occupancy: circulating };
+        self.front.push(pass, submit, self.seats.worker(seat), queued)
+    }
+
+    /// Nothing lies in memory: what goes round rejects itself once the slice is closed, and a worker's tokens go
+    /// with its seat.
+    fn slice_state(&self, slice: usize) -> SliceState {
+        let circulating = self.circulating.peek(slice);
+        let seats =
+            (0..self.seats.of(SliceId(slice as u16))).map(|position| Seat { slice: slice as u16, position });
+        let parked: i32 = seats.map(|seat| i32::from(self.tokens_at(seat))).sum();
+        let balance = if circulating > 0 { -(circulating as i32) } else { parked };
+        SliceState { row: SliceRow::default(), balance, tokens_in: Serial(0), tokens_out: Serial(0) }
+    }
+
+    fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {
+        let change = self.seats.set(worker, row);
+        if let Some((seat, last)) = change.left {
+            let moved = self.tokens_at(last);
+            self.put_tokens(seat, moved);
+            self.put_tokens(last, 0);
+        }
+        if let Some(seat) = change.taken {
+            self.put_tokens(seat, 0);
+        }
+    }
+
+    fn grants_ended(&mut self, worker: WorkerId) {
+        if let Some(seat) = self.seats.seat(worker) {
+            self.put_tokens(seat, 0);
+        }
+    }
+}
+
+fn tokens(layout: &mut Layout, column: u8, settings: Settings, config: &Config) -> Register<u8> {
+    const NAMES: [&str; 8] =
+        ["tokens 0", "tokens 1", "tokens 2", "tokens 3", "tokens 4", "tokens 5", "tokens 6", "tokens 7"];
+    let rows = config.workers.div_ceil(settings.sample.into());
+    let cells = rows as usize * config.slices as usize;
+    Register::new(layout, NAMES[column as usize], TOKENS_STAGE + column, 8, cells, 0)
+}
+
+/// How deep workers' queues may be, and how a task looks for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    depth: u8,
+    sample: u8,
+    step: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { depth: 2, sample: 4, step: 4 }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Self::default();
+        write!(f, "{}", self.depth)?;
+        if self.sample != default.sample {
+            write!(f, ",sample={}", self.sample)?;
+        }
+        if self.step == default.step { Ok(()) } else { write!(f, ",step={}", self.step) }
+    }
+}
+
+impl registry::Settings for Settings {
+    fn name(&self) -> &'static str {
+        R2p2::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "JBSQ(n): a task goes round until it finds a worker with fewer than n tasks"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "N, the bound of a worker's queue: 1 to 8; sample=K, workers looked at in a pass: 1 to 8; \
+         step=K, how much further the next task starts: 1 to 255"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        match argument.split_once('=') {
+            None => self.depth = registry::number(argument, 1..=8)?,
+            Some(("sample", number)) => self.sample = registry::number(number, 1..=8)?,
+            Some(("step", number)) => self.step = registry::number(number, 1..=255)?.into(),
+            Some(_) => return None,
+        }
+        Some(())
+    }
+
+    fn quota(&self) -> u8 {
+        self.depth
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Tokens
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Box::new(R2p2::new(*self, config))
+    }
+}

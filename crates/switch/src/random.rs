@@ -1,0 +1,37 @@
+//! The chip's random unit, seeded so that a run can be repeated.
+
+/// A stream of words that look random: a counter through a mixing function (SplitMix64).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Even over `0..bound`, as far as 32 bits go.
+    #[inline]
+    pub(crate) const fn below(&mut self, bound: u16) -> u16 {
+        (((self.word() >> 32) * bound as u64) >> 32) as u16
+    }
+
+    const fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_below_the_bound_comes_about_as_often() {
+        let mut random = Random::new(1);
+        let mut counts = [0; 10];
+        (0..100_000).for_each(|_| counts[random.below(10) as usize] += 1);
+        assert!(counts.iter().all(|count| (9_600..10_400).contains(count)), "{counts:?}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The programs by their names: what meets what, in which order, and what is refused.
+
+mod r2p2;
+mod rack;
+mod rain;

@@ -1,0 +1,138 @@
+//! R2P2: tasks that go round until a worker is below their target.
+
+use std::collections::BTreeMap;
+
+use sluice_switch::{Cargo, Refusal, Verdict};
+use sluice_wire::tables::{SliceRow, TableOp};
+use sluice_wire::{Nanos, Packet, RejectReason, WorkerId};
+
+use crate::rack::{Rack, SLICE, START, at, circulating, dispatched, rejected, row, token};
+
+/// All workers idle, with as many tokens as their queues may hold.
+fn idle(choice: &str, workers: u16, depth: u32) -> Rack {
+    let mut rack = Rack::of(choice, workers, 16);
+    for _ in 0..depth {
+        (0..workers).for_each(|worker| assert_eq!(rack.token(worker), Verdict::Parked));
+    }
+    rack
+}
+
+#[test]
+fn a_task_finds_an_idle_worker_in_its_first_pass_and_the_next_starts_four_further() {
+    let mut rack = idle("r2p2:1", 8, 1);
+    for worker in [0, 4, 1, 5, 2, 6, 3, 7] {
+        assert_eq!(dispatched(rack.task()).worker, WorkerId(worker));
+    }
+    assert_eq!(rack.state().balance, 0);
+}
+
+#[test]
+fn no_worker_gets_a_second_task_before_a_full_round_found_no_idle_one() {
+    let mut rack = idle("r2p2:2", 8, 2);
+    (0..8).for_each(|_| _ = dispatched(rack.task()));
+    assert_eq!(rack.token(5), Verdict::Parked);
+    let task = circulating(rack.task());
+    assert_eq!(dispatched(rack.once_more(task)).worker, WorkerId(5), "the only idle one, a pass later");
+    let task = circulating(rack.task());
+    let task = circulating(rack.once_more(task));
+    let dispatch = dispatched(rack.once_more(task));
+    assert_eq!(dispatch.worker, WorkerId(4), "two passes are a round: the target is two now");
+    assert_eq!(dispatch.wait_ns, 3_200);
+}
+
+#[test]
+fn a_task_that_finds_no_room_goes_round_until_a_report_comes() {
+    let mut rack = idle("r2p2:1", 4, 1);
+    (0..4).for_each(|_| _ = dispatched(rack.task()));
+    let mut task = circulating(rack.task());
+    for _ in 0..1_000 {
+        task = circulating(rack.once_more(task));
+    }
+    assert_eq!(rack.state().balance, -1);
+    assert_eq!(rack.token(2), Verdict::Parked);
+    assert_eq!(dispatched(rack.once_more(task)).worker, WorkerId(2));
+    assert_eq!(rack.state().balance, 0);
+}
+
+#[test]
+fn a_later_task_overtakes_one_that_goes_round() {
+    let mut rack = idle("r2p2:1", 8, 1);
+    (0..8).for_each(|_| _ = dispatched(rack.task()));
+    let first = circulating(rack.task());
+    assert_eq!(rack.token(5), Verdict::Parked);
+    let second = dispatched(rack.task());
+    assert_eq!((second.worker, second.task.sequence), (WorkerId(5), START.plus(9)));
+    circulating(rack.once_more(first));
+}
+
+#[test]
+fn a_group_that_the_list_cuts_short_is_looked_at_in_one_pass() {
+    let mut rack = idle("r2p2:1", 6, 1);
+    let mut found = BTreeMap::new();
+    for _ in 0..6 {
+        let verdict = rack.task();
+        *found.entry(dispatched(rack.go_round(verdict)).worker).or_insert(0) += 1;
+    }
+    assert_eq!(found.len(), 6, "{found:?}");
+}
+
+#[test]
+fn any_step_and_sample_finds_every_worker() {
+    for choice in ["r2p2:1,sample=1,step=1", "r2p2:1,sample=3,step=2", "r2p2:1,sample=8,step=255"] {
+        let mut rack = idle(choice, 7, 1);
+        let mut found = BTreeMap::new();
+        for _ in 0..7 {
+            let verdict = rack.task();
+            *found.entry(dispatched(rack.go_round(verdict)).worker).or_insert(0) += 1;
+        }
+        assert_eq!(found.len(), 7, "{choice}: {found:?}");
+    }
+}
+
+#[test]
+fn more_tasks_than_the_limit_do_not_go_round() {
+    let mut rack = Rack::of("r2p2:1", 1, 2);
+    let [first, second] = [0, 1].map(|_| circulating(rack.task()));
+    assert_eq!(rejected(rack.task()), RejectReason::QueueFull);
+    rack.token(0);
+    assert_eq!(dispatched(rack.once_more(second)).occupancy, 1);
+    let third = circulating(rack.task());
+    rack.token(0);
+    assert_eq!(dispatched(rack.once_more(first)).worker, WorkerId(0));
+    assert!(matches!(third.cargo, Cargo::Task(_)));
+    assert_eq!(rack.state().balance, -1);
+}
+
+#[test]
+fn tasks_of_a_closed_slice_reject_themselves() {
+    let mut rack = Rack::of("r2p2:1", 1, 2);
+    let task = circulating(rack.task());
+    rack.program.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 2, retry_after: Nanos(500) }));
+    assert_eq!(rejected(rack.once_more(task)), RejectReason::NoWorkers);
+    assert_eq!(rack.state().balance, 0);
+    assert_eq!(rejected(rack.task()), RejectReason::NoWorkers);
+}
+
+#[test]
+fn a_worker_that_leaves_takes_its_tokens_along_and_the_others_keep_theirs() {
+    let mut rack = idle("r2p2:2", 3, 2);
+    rack.program.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
+    assert_eq!(rack.state().balance, 4);
+    let mut found = BTreeMap::new();
+    for _ in 0..4 {
+        let verdict = rack.task();
+        *found.entry(dispatched(rack.go_round(verdict)).worker).or_insert(0) += 1;
+    }
+    assert_eq!(found, BTreeMap::from([(WorkerId(1), 2), (WorkerId(2), 2)]));
+    rack.admit(0, 2);
+    assert_eq!(rack.state().balance, 0, "the new generation sends tokens of its own");
+}
+
+#[test]
+fn a_repeated_report_counts_once() {
+    let mut rack = Rack::of("r2p2:2", 1, 2);
+    assert_eq!(rack.token(0), Verdict::Parked);
+    rack.wire(at(100), Packet::Token(token(0, START.plus(1))));
+    assert_eq!(rack.program.refusals().of(Refusal::RepeatedToken), 1);
+    assert_eq!(rack.state().balance, 1);
+}
