@@ -17,6 +17,7 @@ mod front;
 pub mod pipeline;
 mod program;
 pub mod r2p2;
+pub mod racksched;
 pub mod rain;
 mod random;
 mod refusal;

@@ -14,7 +14,7 @@ use sluice_wire::tables::Feed;
 
 use crate::config::Config;
 use crate::program::Program;
-use crate::{r2p2, rain};
+use crate::{r2p2, racksched, rain};
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -47,6 +47,7 @@ macro_rules! programs {
 programs! {
     Rain: rain,
     R2p2: r2p2,
+    RackSched: racksched,
 }
 
 /// What the registry asks of a program's settings; their `Display` is what [`Settings::take`] takes, or nothing.

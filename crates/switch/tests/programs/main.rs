@@ -2,4 +2,5 @@
 
 mod r2p2;
 mod rack;
+mod racksched;
 mod rain;

@@ -1,0 +1,253 @@
+//! RackSched: the power of k choices among workers whose loads the switch knows, more or less (Rain §5).
+//!
+//! A task looks at k random workers of its slice and is pushed to the one with the shortest known queue, however long
+//! that is. Loads are known in one of two ways. By replies: each REPLY passes the switch and says how much its worker
+//! still holds; what was sent since is not seen. Tracked: the switch counts up when it sends a task and down when
+//! the REPLY passes. The counts stand in as many arrays as there are samples, each with all workers, and the pass that
+//! compares them is past them when it knows the winner; so counting up costs each task one recirculation. Both
+//! ways' weaknesses are kept: stale loads attract herds, and a lost DISPATCH or REPLY leaves a tracked load one too
+//! high for as long as the worker is registered.
+//!
+//! Ours: what the shared front does about loss and registration, as far as it reaches. There are no tokens, so a
+//! DISPATCH that is lost is tried again by its client only.
+//!
+//! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and `seen_out` behind
+//! them.
+//!
+//! Left out: the second level, RackSched's preemptive scheduling inside a server; its priorities and locality; loads
+//! that come as minima or by other reports than the last reply's.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use sluice_wire::tables::{Feed, SliceState, WorkerRow};
+use sluice_wire::{Endpoint, Generation, Nanos, Packet, RejectReason, Reply, Serial, SliceId, WorkerId};
+
+use crate::config::Config;
+use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::{Pass, Register};
+use crate::program::{Cargo, Circulating, Program, Verdict};
+use crate::random::Random;
+use crate::refusal::Refusal;
+use crate::registry;
+use crate::seats::{Seat, Seats};
+
+/// The stage of the first array of loads.
+const LOADS_STAGE: u8 = 2;
+const LOADS: [&str; 8] =
+    ["loads 0", "loads 1", "loads 2", "loads 3", "loads 4", "loads 5", "loads 6", "loads 7"];
+
+/// RackSched's program and memory.
+#[derive(Debug)]
+pub struct RackSched {
+    front: Front,
+    settings: Settings,
+    seats: Seats,
+    /// The same loads for each sample, by seat.
+    loads: Vec<Register<u32>>,
+    random: Random,
+}
+
+/// Whom a tracked task was given to, as the packet carries it round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chosen {
+    worker: WorkerId,
+    generation: Generation,
+}
+
+impl Chosen {
+    const fn memo(self) -> u64 {
+        (self.worker.0 as u64) << 32 | self.generation.0 as u64
+    }
+
+    const fn of(memo: u64) -> Self {
+        Self { worker: WorkerId((memo >> 32) as u16), generation: Generation(memo as u32) }
+    }
+}
+
+impl RackSched {
+    fn new(settings: Settings, config: Config) -> Self {
+        let behind = LOADS_STAGE + settings.samples;
+        let back = BackStages { gen_out: behind, sent: behind };
+        let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
+        let layout = &mut front.layout;
+        let seats = Seats::new(layout, &config);
+        let cells = config.slices as usize * config.workers as usize;
+        let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
+        let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
+        Self { front, settings, seats, loads, random: Random::new(config.seed) }
+    }
+
+    /// The shortest of k queues, of which no two are the same as long as there are k.
+    fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Seat, u32) {
+        let mut position = self.random.below(seats);
+        let mut best: Option<(Seat, u32)> = None;
+        let samples = u16::from(self.settings.samples).min(seats);
+        let stride = if samples > 1 { (seats - 1) / (samples - 1) } else { 1 };
+        for loads in &mut self.loads[..samples as usize] {
+            let seat = Seat { slice: slice.0, position };
+            let load = loads.read(pass, self.seats.index(seat));
+            if best.is_none_or(|(_, least)| load < least) {
+                best = Some((seat, load));
+            }
+            position = (position + 1 + self.random.below(stride)) % seats;
+        }
+        best.unwrap_or((Seat { slice: slice.0, position }, 0))
+    }
+
+    /// Counts a worker's load up or down, or sets it.
+    fn note_load(&mut self, pass: &mut Pass, seat: Seat, with: impl Fn(u32) -> u32) -> u32 {
+        let index = self.seats.index(seat);
+        self.loads.iter_mut().map(|loads| loads.update(pass, index, &with)).last().unwrap_or(0)
+    }
+
+    fn put_load(&mut self, seat: Seat, load: u32) {
+        let index = self.seats.index(seat);
+        self.loads.iter_mut().for_each(|loads| loads.poke(index, load));
+    }
+
+    /// The second pass of a tracked task: `None` if its worker is not there any more.
+    fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
+        self.front.admitted(chosen.worker, chosen.generation)?;
+        let seat = self.seats.seat(chosen.worker)?;
+        Some(self.note_load(pass, seat, |load| load.saturating_add(1)))
+    }
+}
+
+impl Scheduler for RackSched {
+    const NAME: &'static str = "racksched";
+
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// Nobody was told to send tokens.
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: Endpoint, _: SliceId, _: Granted) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let wait = now.since(arrived);
+        if let Some(chosen) = memo.map(Chosen::of)
+            && let Some(occupancy) = self.count_up(pass, chosen)
+        {
+            return self.front.push(pass, submit, chosen.worker, Queued { wait, occupancy });
+        }
+        let slice = match self.front.open_slice(submit) {
+            Ok((slice, _)) => slice,
+            Err(reason) => return self.front.reject(submit, reason),
+        };
+        let seats = self.seats.of(slice);
+        if seats == 0 {
+            return self.front.reject(submit, RejectReason::NoWorkers);
+        }
+        let (seat, occupancy) = self.choose(pass, slice, seats);
+        let worker = self.seats.worker(seat);
+        if self.settings.tracked {
+            let generation = self.front.tables.worker(worker).map_or(Generation(0), |row| row.generation);
+            let memo = Chosen { worker, generation }.memo();
+            return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo });
+        }
+        self.front.push(pass, submit, worker, Queued { wait, occupancy })
+    }
+
+    /// A reply tells its worker's load, if it is of this life, and goes on to its client.
+    fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
+        let to = match self.front.admit_reply(from, reply) {
+            Ok(to) => to,
+            Err(refusal) => return Verdict::Drop(refusal),
+        };
+        if let Some(seat) = self.seats.seat(reply.worker)
+            && reply.epoch == self.front.config.epoch
+        {
+            if self.settings.tracked {
+                self.note_load(pass, seat, |load| load.saturating_sub(1));
+            } else {
+                self.note_load(pass, seat, |_| reply.load);
+            }
+        }
+        Verdict::Send { to, packet: Packet::Reply(*reply) }
+    }
+
+    /// Nothing waits here.
+    fn slice_state(&self, _: usize) -> SliceState {
+        SliceState { tokens_in: Serial(0), tokens_out: Serial(0), ..SliceState::default() }
+    }
+
+    fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {
+        let change = self.seats.set(worker, row);
+        if let Some((seat, last)) = change.left {
+            let moved = self.loads[0].peek(self.seats.index(last));
+            self.put_load(seat, moved);
+        }
+        if let Some(seat) = change.taken {
+            self.put_load(seat, 0);
+        }
+    }
+
+    fn grants_ended(&mut self, worker: WorkerId) {
+        if let Some(seat) = self.seats.seat(worker) {
+            self.put_load(seat, 0);
+        }
+    }
+}
+
+/// How many queues are compared, and how their lengths are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    samples: u8,
+    tracked: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { samples: 2, tracked: false }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.samples, if self.tracked { ",tracked" } else { "" })
+    }
+}
+
+impl registry::Settings for Settings {
+    fn name(&self) -> &'static str {
+        RackSched::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "the shortest known queue of k random workers, pushed; loads come with replies or are tracked"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "K, workers compared: 1 to 8; `replies` or `tracked`, how loads are known"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        match argument {
+            "tracked" => self.tracked = true,
+            "replies" => self.tracked = false,
+            number => self.samples = registry::number(number, 1..=8)?,
+        }
+        Some(())
+    }
+
+    fn quota(&self) -> u8 {
+        0
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Pushed { reports: true }
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Box::new(RackSched::new(*self, config))
+    }
+}
