@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod config;
+pub mod draconis;
 mod entry;
 mod front;
 pub mod pipeline;

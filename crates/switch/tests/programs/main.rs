@@ -1,5 +1,6 @@
 //! The programs by their names: what meets what, in which order, and what is refused.
 
+mod draconis;
 mod r2p2;
 mod rack;
 mod racksched;

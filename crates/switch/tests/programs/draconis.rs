@@ -1,0 +1,156 @@
+//! Draconis: pointers that run ahead, and the packets that fix them.
+
+use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
+use sluice_wire::tables::{SliceRow, TableOp};
+use sluice_wire::{Empty, Generation, Nanos, Packet, RejectReason, Serial, Sweep, SweepOf, WorkerId};
+
+use crate::rack::{EPOCH, Rack, SLICE, START, circulating, dispatched, rejected};
+
+fn rack(limit: u32) -> Rack {
+    Rack::of("draconis", 4, limit)
+}
+
+fn empty(verdict: Verdict) -> Empty {
+    match verdict {
+        Verdict::Send { packet: Packet::Empty(empty), .. } => empty,
+        other => panic!("not empty: {other:?}"),
+    }
+}
+
+/// The fix packet of a pointer that an add found ahead.
+fn fix(verdict: Verdict) -> Circulating {
+    let fix = circulating(verdict);
+    assert_eq!(fix.cargo, Cargo::Note);
+    fix
+}
+
+fn land(rack: &mut Rack, fix: Circulating) {
+    assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
+}
+
+#[test]
+fn tasks_leave_in_the_order_in_which_they_came() {
+    let mut rack = rack(16);
+    for lap in 0..50 {
+        (0..7).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+        for step in 0..7 {
+            let dispatch = dispatched(rack.token((step % 4) as u16));
+            assert_eq!(dispatch.task.sequence, START.plus(lap * 7 + step));
+            assert_eq!(dispatch.occupancy, 6 - step);
+        }
+    }
+}
+
+#[test]
+fn an_empty_answer_spends_the_token_and_its_number() {
+    let mut rack = rack(16);
+    let first = empty(rack.token(1));
+    assert_eq!((first.worker, first.epoch, first.generation), (WorkerId(1), EPOCH, Generation(1)));
+    assert_eq!((first.sent, first.seen), (START.plus(1), START.plus(1)));
+    let second = empty(rack.token(1));
+    assert_eq!((second.sent, second.seen), (START.plus(2), START.plus(2)));
+}
+
+#[test]
+fn an_empty_retrieve_leaves_its_pointer_ahead_and_the_next_add_sends_the_fix() {
+    let mut rack = rack(16);
+    empty(rack.token(0));
+    let fix = fix(rack.task());
+    assert_eq!(rack.state().balance, -1, "the task waits");
+    land(&mut rack, fix);
+    assert_eq!(dispatched(rack.token(1)).task.sequence, START);
+}
+
+#[test]
+fn retrieves_fail_until_the_fix_lands_whatever_waits() {
+    let mut rack = rack(16);
+    empty(rack.token(0));
+    let fix = fix(rack.task());
+    assert_eq!(rack.task(), Verdict::Parked, "one fix is enough");
+    (0..3).for_each(|worker| _ = empty(rack.token(worker)));
+    land(&mut rack, fix);
+    assert_eq!(dispatched(rack.token(0)).task.sequence, START);
+    assert_eq!(dispatched(rack.token(1)).task.sequence, START.plus(1));
+    empty(rack.token(2));
+}
+
+#[test]
+fn two_retrieves_between_are_fixed_by_one_packet() {
+    let mut rack = rack(16);
+    (0..2).for_each(|worker| _ = empty(rack.token(worker)));
+    let fix = fix(rack.task());
+    land(&mut rack, fix);
+    assert_eq!(rack.task(), Verdict::Parked);
+    assert_eq!(dispatched(rack.token(2)).task.sequence, START);
+    assert_eq!(dispatched(rack.token(3)).task.sequence, START.plus(1));
+}
+
+#[test]
+fn a_full_queue_takes_its_add_pointer_back_and_adds_fail_until_then() {
+    let mut rack = rack(2);
+    (0..2).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+    let back = circulating(rack.task());
+    assert!(matches!(back.cargo, Cargo::Task(_)));
+    assert_eq!(dispatched(rack.token(0)).task.sequence, START);
+    assert_eq!(
+        rejected(rack.task()),
+        RejectReason::QueueFull,
+        "there is room, but the pointer is not right yet"
+    );
+    assert_eq!(rejected(rack.once_more(back)), RejectReason::QueueFull);
+    assert_eq!(rack.task(), Verdict::Parked);
+    assert_eq!(dispatched(rack.token(0)).task.sequence, START.plus(1));
+    assert_eq!(dispatched(rack.token(0)).task.sequence, START.plus(4));
+    empty(rack.token(0));
+}
+
+#[test]
+fn a_retrieve_of_a_place_that_a_failed_add_left_finds_nothing() {
+    let mut rack = rack(1);
+    assert_eq!(rack.task(), Verdict::Parked);
+    let back = circulating(rack.task());
+    dispatched(rack.token(0));
+    empty(rack.token(1));
+    rejected(rack.once_more(back));
+    let fix = fix(rack.task());
+    land(&mut rack, fix);
+    assert_eq!(dispatched(rack.token(2)).task.sequence, START.plus(2));
+}
+
+#[test]
+fn adds_during_a_fix_do_not_overrun_the_queue() {
+    let mut rack = rack(3);
+    (0..4).for_each(|worker| _ = empty(rack.token(worker)));
+    let fix = fix(rack.task());
+    (0..2).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+    (0..2).for_each(|_| assert_eq!(rejected(rack.task()), RejectReason::QueueFull));
+    land(&mut rack, fix);
+    for step in 0..3 {
+        assert_eq!(dispatched(rack.token(0)).task.sequence, START.plus(step));
+    }
+    empty(rack.token(0));
+}
+
+#[test]
+fn tasks_of_a_closed_slice_are_swept_out() {
+    let mut rack = rack(4);
+    (0..2).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+    let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+    assert_eq!(rack.control(sweep), Verdict::Drop(Refusal::SweepDone), "it is open");
+    rack.program.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 4, retry_after: Nanos(500) }));
+    for _ in 0..2 {
+        assert_eq!(rejected(rack.control(sweep)), RejectReason::NoWorkers);
+    }
+    assert_eq!(rack.control(sweep), Verdict::Drop(Refusal::SweepDone));
+    assert_eq!((rack.state().balance, rack.program.waiting()), (0, 0));
+}
+
+#[test]
+fn a_token_says_once_that_nothing_waits() {
+    let mut rack = rack(4);
+    let first = empty(rack.token(0));
+    let again = rack.wire(crate::rack::at(100), Packet::Token(crate::rack::token(0, first.seen)));
+    let Verdict::Send { packet: Packet::Answer(answer), .. } = again else { panic!("{again:?}") };
+    let counters = answer.counters.map(|counters| (counters.seen, counters.sent));
+    assert_eq!(counters, Some((Serial(first.seen.0), Serial(first.sent.0))));
+}
