@@ -15,6 +15,7 @@ mod config;
 pub mod draconis;
 mod entry;
 mod front;
+pub mod pallas;
 pub mod pipeline;
 mod program;
 pub mod r2p2;

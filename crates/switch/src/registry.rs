@@ -14,7 +14,7 @@ use sluice_wire::tables::Feed;
 
 use crate::config::Config;
 use crate::program::Program;
-use crate::{draconis, r2p2, racksched, rain};
+use crate::{draconis, pallas, r2p2, racksched, rain};
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -49,6 +49,7 @@ programs! {
     R2p2: r2p2,
     RackSched: racksched,
     Draconis: draconis,
+    Pallas: pallas,
 }
 
 /// What the registry asks of a program's settings; their `Display` is what [`Settings::take`] takes, or nothing.

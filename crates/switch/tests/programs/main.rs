@@ -1,6 +1,9 @@
 //! The programs by their names: what meets what, in which order, and what is refused.
 
+mod choices;
+mod conservation;
 mod draconis;
+mod pallas;
 mod r2p2;
 mod rack;
 mod racksched;

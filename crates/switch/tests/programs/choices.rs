@@ -1,0 +1,103 @@
+//! How programs are asked for.
+
+use sluice_switch::Config;
+use sluice_switch::registry::{Choice, ChoiceError};
+use sluice_wire::tables::Feed;
+use sluice_wire::{Epoch, Nanos};
+
+fn choice(text: &str) -> Choice {
+    Choice::parse(text).unwrap_or_else(|why| panic!("{text}: {why}"))
+}
+
+#[test]
+fn a_choice_is_written_as_it_is_read() {
+    for text in [
+        "rain:1",
+        "rain:2",
+        "r2p2:2",
+        "r2p2:1,sample=2,step=1",
+        "racksched:2",
+        "racksched:3,tracked",
+        "draconis",
+        "draconis:poll=1us",
+        "draconis:poll=1500ns",
+        "pallas",
+        "pallas:weights=2/1",
+    ] {
+        assert_eq!(choice(text).to_string(), text);
+    }
+    for (short, whole) in [
+        ("rain", "rain:2"),
+        ("r2p2", "r2p2:2"),
+        ("racksched", "racksched:2"),
+        ("racksched:tracked", "racksched:2,tracked"),
+        ("draconis:poll=0ns", "draconis"),
+        ("draconis:poll=2000ns", "draconis:poll=2us"),
+        ("pallas:weights=1", "pallas"),
+    ] {
+        assert_eq!(choice(short).to_string(), whole);
+    }
+    assert_eq!(Choice::default(), choice("rain"));
+}
+
+#[test]
+fn an_unknown_program_names_the_nearest_and_all() {
+    let why = |text| Choice::parse(text).unwrap_err().to_string();
+    assert_eq!(
+        why("rian:2"),
+        "unknown program `rian`; did you mean `rain`? known: rain, r2p2, racksched, draconis, pallas"
+    );
+    assert!(why("RackShed").contains("did you mean `racksched`?"), "{}", why("RackShed"));
+    assert!(!why("xyzzy").contains("did you mean"), "{}", why("xyzzy"));
+}
+
+#[test]
+fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
+    for text in [
+        "rain:0",
+        "rain:9",
+        "rain:",
+        "rain:two",
+        "rain:2,",
+        "r2p2:sample=9",
+        "r2p2:step=0",
+        "r2p2:depth=2",
+        "racksched:0",
+        "racksched:track",
+        "draconis:1us",
+        "draconis:poll=1",
+        "draconis:poll=-1us",
+        "draconis:poll=5s",
+        "pallas:weights=0",
+        "pallas:weights=1/2/3/4/5/6/7/8/9",
+        "pallas:2",
+    ] {
+        let why = Choice::parse(text).unwrap_err();
+        let ChoiceError::Argument { program, may_be, .. } = &why else { panic!("{text}: {why}") };
+        assert!(text.starts_with(program), "{why}");
+        assert!(why.to_string().ends_with(may_be), "{why}");
+    }
+}
+
+#[test]
+fn each_program_says_how_it_feeds_its_workers() {
+    let of = |text| (choice(text).feed(), choice(text).quota(), choice(text).fetches());
+    assert_eq!(of("rain:3"), (Feed::Tokens, 3, false));
+    assert_eq!(of("r2p2:2"), (Feed::Tokens, 2, false));
+    assert_eq!(of("racksched:2,tracked"), (Feed::Pushed { reports: true }, 0, false));
+    assert_eq!(of("draconis:poll=1us"), (Feed::Polls { every: Nanos(1_000) }, 1, true));
+    assert_eq!(of("pallas"), (Feed::Pushed { reports: false }, 0, false));
+}
+
+#[test]
+fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
+    let largest = ["rain:8", "r2p2:8,sample=8", "racksched:8,tracked", "draconis", "pallas:weights=16"];
+    let names = Choice::all().map(|program| program.name);
+    for (text, name) in largest.into_iter().zip(names) {
+        let program = choice(text).build(Config::full(Epoch(1)));
+        assert_eq!((program.layout().program(), choice(text).name()), (name, name));
+        assert_eq!(program.shape().feed, choice(text).feed());
+        assert!(program.layout().totals().sram < 1.0);
+    }
+    assert_eq!(largest.len(), Choice::all().count());
+}

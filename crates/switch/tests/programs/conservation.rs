@@ -1,0 +1,173 @@
+//! Whatever comes, in whatever order, and however long what goes round takes: each task leaves the switch once.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::prelude::*;
+use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
+use sluice_wire::tables::{SliceRow, TableOp};
+use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
+
+use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
+
+const CHOICES: [&str; 9] = [
+    "rain:2",
+    "r2p2:1",
+    "r2p2:3,sample=3,step=1",
+    "racksched:2",
+    "racksched:3,tracked",
+    "draconis",
+    "draconis:poll=1us",
+    "pallas",
+    "pallas:weights=3/1",
+];
+const LIMIT: u32 = 5;
+const WORKERS: u16 = 5;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Task,
+    Token(u16),
+    Reply(u16),
+    /// What has gone round for longest, or what left last.
+    Round {
+        newest: bool,
+    },
+    Reopen(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => Just(Step::Task),
+        6 => (0..WORKERS).prop_map(Step::Token),
+        2 => (0..WORKERS).prop_map(Step::Reply),
+        6 => any::<bool>().prop_map(|newest| Step::Round { newest }),
+        1 => (0..WORKERS).prop_map(Step::Reopen),
+    ]
+}
+
+struct Model {
+    rack: Rack,
+    going: VecDeque<Circulating>,
+    /// Where each task that came is: in the switch until it leaves.
+    inside: BTreeMap<u32, bool>,
+    generations: [u32; WORKERS as usize],
+    pushes: bool,
+}
+
+impl Model {
+    fn new(choice: &str) -> Self {
+        Self {
+            rack: Rack::of(choice, WORKERS, LIMIT),
+            going: VecDeque::new(),
+            inside: BTreeMap::new(),
+            generations: [1; WORKERS as usize],
+            pushes: choice.starts_with("racksched") || choice.starts_with("pallas"),
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Task => {
+                let task = self.rack.next();
+                self.inside.insert(task.0, true);
+                let verdict = self.rack.task();
+                self.verdict(verdict);
+            }
+            Step::Token(worker) if !self.pushes => {
+                let verdict = self.rack.token(worker);
+                self.verdict(verdict);
+            }
+            Step::Reply(worker) => {
+                let (worker_id, load) = (WorkerId(worker), 1);
+                let reply =
+                    Reply { epoch: EPOCH, worker: worker_id, client: CLIENT, load, ..Reply::default() };
+                let verdict = self.rack.wire(at(100 + worker), Packet::Reply(reply));
+                self.verdict(verdict);
+            }
+            Step::Round { newest } => {
+                let next = if newest { self.going.pop_back() } else { self.going.pop_front() };
+                if let Some(circulating) = next {
+                    let verdict = self.rack.once_more(circulating);
+                    self.verdict(verdict);
+                }
+            }
+            Step::Reopen(worker) => {
+                let generation = &mut self.generations[usize::from(worker)];
+                let closed = Some(row(worker, *generation, false));
+                *generation += 1;
+                let generation = *generation;
+                self.rack.program.table(TableOp::SetWorker(WorkerId(worker), closed));
+                self.rack.admit(worker, generation);
+            }
+            Step::Token(_) => {}
+        }
+        self.check();
+    }
+
+    fn verdict(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => self.left(dispatch.task.sequence),
+            Verdict::Send { packet: Packet::Reject(reject), .. }
+            | Verdict::Swept { packet: Packet::Reject(reject), .. } => self.left(reject.task.sequence),
+            Verdict::Again(circulating) => self.going.push_back(circulating),
+            Verdict::Drop(Refusal::Replayed) => panic!("a new task is no replay"),
+            Verdict::Send { .. } | Verdict::Swept { .. } | Verdict::Parked | Verdict::Drop(_) => {}
+        }
+    }
+
+    fn left(&mut self, task: Serial) {
+        assert_eq!(self.inside.insert(task.0, false), Some(true), "task {task} leaves twice");
+    }
+
+    /// What the switch says of itself is what came less what left.
+    fn check(&self) {
+        let inside = self.inside.values().filter(|inside| **inside).count() as u32;
+        let carried = self.going.iter().filter(|going| matches!(going.cargo, Cargo::Task(_))).count() as u32;
+        assert!(self.rack.program.waiting() + carried >= inside, "a task is lost");
+        assert!(inside - carried <= LIMIT, "more wait than may");
+    }
+
+    /// Everything is served at last.
+    fn drain(&mut self) {
+        for turn in 0..2_000_u32 {
+            if self.inside.values().all(|inside| !inside) && self.going.is_empty() {
+                return;
+            }
+            self.take(Step::Round { newest: false });
+            self.take(Step::Token((turn % u32::from(WORKERS)) as u16));
+        }
+        let left: Vec<_> = self.inside.iter().filter(|(_, inside)| **inside).collect();
+        panic!("tasks stay in the switch: {left:?}");
+    }
+
+    /// A slice without workers gives everything back.
+    fn close(&mut self) {
+        let closed = SliceRow { open: false, limit: LIMIT, retry_after: Nanos(500) };
+        self.rack.program.table(TableOp::SetSlice(SLICE, closed));
+        let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+        for _ in 0..200 {
+            self.take(Step::Round { newest: false });
+            let verdict = self.rack.control(sweep);
+            self.verdict(verdict);
+        }
+        assert!(self.inside.values().all(|inside| !inside), "{:?}", self.inside);
+        assert!(self.rack.state().balance >= 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn each_task_leaves_once_and_all_leave_in_the_end(
+        choice in prop::sample::select(&CHOICES[..]),
+        steps in prop::collection::vec(step(), 1..120),
+        closes in any::<bool>(),
+    ) {
+        let mut model = Model::new(choice);
+        for step in steps {
+            model.take(step);
+        }
+        if closes { model.close() } else { model.drain() }
+    }
+}
