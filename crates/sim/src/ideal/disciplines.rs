@@ -25,13 +25,14 @@ pub trait Discipline {
 
 /// One queue for all.
 #[derive(Clone, Debug)]
-pub(super) struct Central {
+pub struct Central {
     queue: Queue,
     idle: Vec<usize>,
 }
 
 impl Central {
-    pub(super) fn new(workers: usize) -> Self {
+    /// An empty queue, and so many idle workers.
+    pub fn new(workers: usize) -> Self {
         Self { queue: Queue::new(), idle: (0..workers).rev().collect() }
     }
 }

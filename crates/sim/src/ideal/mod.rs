@@ -16,11 +16,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sluice_wire::Nanos;
 
 use crate::dice::Dice;
-use crate::stats::{Counts, Measured, Recorder};
+use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
 use crate::workload::Request;
-use disciplines::{Anyone, Central, Immediate, InTurn, Jbsq, ShorterOfTwo, Shortest};
+use disciplines::{Anyone, Immediate, InTurn, Jbsq, ShorterOfTwo, Shortest};
 
-pub use disciplines::Discipline;
+pub use disciplines::{Central, Discipline};
 pub use engine::Rack;
 pub use queues::{Lines, Queue};
 pub use reference::{Reference, ReferenceError};
@@ -53,13 +53,25 @@ impl Ideal {
         &self,
         requests: impl IntoIterator<Item = Request>,
         mut recorder: Recorder,
-        (seed, replication): (u64, u32),
+        of: (u64, u32),
         stop: &AtomicBool,
     ) -> Option<Measured> {
+        let gauges = self.tell(requests, &mut recorder, of, stop);
+        let stopped = stop.load(Ordering::Relaxed);
+        (!stopped).then(|| recorder.finish(Counts::default(), gauges))
+    }
+
+    /// The same, told task by task to whoever wants to see them.
+    pub fn tell(
+        &self,
+        requests: impl IntoIterator<Item = Request>,
+        observer: &mut impl Observer,
+        (seed, replication): (u64, u32),
+        stop: &AtomicBool,
+    ) -> Gauges {
         let workers = self.workers;
         let dice = || Dice::named(seed, "policy", replication);
-        let observer = &mut recorder;
-        let gauges = match self.reference {
+        match self.reference {
             Reference::Central => self.rack(Central::new(workers)).run(requests, observer, stop),
             Reference::Jbsq(bound) => {
                 let bound = bound.map_or(u64::MAX, |bound| u64::from(bound.get()));
@@ -77,9 +89,7 @@ impl Ideal {
             Reference::RoundRobin => {
                 self.rack(Immediate::new(workers, InTurn(0))).run(requests, observer, stop)
             }
-        };
-        let stopped = stop.load(Ordering::Relaxed);
-        (!stopped).then(|| recorder.finish(Counts::default(), gauges))
+        }
     }
 
     fn rack<D: Discipline>(&self, discipline: D) -> Rack<D> {

@@ -6,6 +6,8 @@ use crate::study::outcome::{Estimate, Method};
 
 /// Both tails of a 95 % interval leave so much.
 const TAIL: f64 = 0.025;
+/// A histogram of three digits has so many cells from a value to its double.
+const CELLS_A_DOUBLING: f64 = 1_024.0;
 
 /// `value` with the 95 % interval that independent `samples` of it give; without one if there are fewer than two.
 pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
@@ -14,6 +16,16 @@ pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     }
     let half = student_t(TAIL, samples.len() - 1) * standard_error(samples);
     Estimate { value, low: value - half, high: value + half, method }
+}
+
+/// No narrower than what a histogram knows of a quantile as large as `value`: where every task takes the same time, the
+/// replications agree on a value that is a cell's and not the tasks'.
+pub(super) fn widened(found: Estimate, value: f64) -> Estimate {
+    if found.method == Method::None {
+        return found;
+    }
+    let cell = value / CELLS_A_DOUBLING;
+    Estimate { low: found.low.min(found.value - cell), high: found.high.max(found.value + cell), ..found }
 }
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with probability `tail` < ½.
@@ -85,6 +97,12 @@ mod tests {
     fn one_sample_has_no_interval_and_says_so() {
         let one = estimate(3.0, &[3.0], Method::Replications);
         assert_eq!(one, Estimate { value: 3.0, low: 3.0, high: 3.0, method: Method::None });
+    }
+
+    #[test]
+    fn an_interval_is_no_narrower_than_a_cell() {
+        let found = widened(estimate(10_004.0, &[10_004.0; 5], Method::Replications), 10_004.0);
+        assert!(found.low <= 10_000.0 && found.high >= 10_008.0 && found.high < 10_020.0, "{found:?}");
     }
 
     #[test]

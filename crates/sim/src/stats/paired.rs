@@ -1,9 +1,9 @@
 //! Two policies on the same tasks.
 
-use super::interval::estimate;
+use super::interval::{estimate, widened};
 use super::measured::Measured;
 use super::reading::Readings;
-use crate::study::outcome::{Estimate, Method, Metric};
+use crate::study::outcome::{Estimate, Method, Metric, Part};
 
 /// A number under two policies that met the same tasks, replication by replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,10 +39,13 @@ pub fn paired(
     };
     let ((merged_a, samples_a), (merged_b, samples_b)) = (of(a), of(b));
     let differences: Vec<f64> = samples_a.iter().zip(&samples_b).map(|(a, b)| b - a).collect();
+    let is_quantile = metric.is_some_and(|metric| metric.part != Part::Mean);
+    let widened = |found, value| if is_quantile { widened(found, value) } else { found };
     let difference = estimate(merged_b - merged_a, &differences, Method::Paired);
+    let difference = widened(difference, merged_a.max(merged_b));
     Some(Paired {
-        of_a: estimate(merged_a, &samples_a, Method::Replications),
-        of_b: estimate(merged_b, &samples_b, Method::Replications),
+        of_a: widened(estimate(merged_a, &samples_a, Method::Replications), merged_a),
+        of_b: widened(estimate(merged_b, &samples_b, Method::Replications), merged_b),
         difference,
         is_real: difference.low > 0.0 || difference.high < 0.0,
     })
@@ -53,7 +56,7 @@ mod tests {
     use super::super::measured::{Backlog, ClassMeasured};
     use super::*;
     use crate::dice::Dice;
-    use crate::study::outcome::{Counts, Gauges, Measure, Part};
+    use crate::study::outcome::{Counts, Gauges, Measure};
 
     /// A replication whose tasks have the luck of `seed`, and `extra` on top.
     fn measured(seed: u64, extra: u64) -> Measured {

@@ -1,6 +1,6 @@
 //! What all replications of a point say together.
 
-use super::interval::{self, estimate};
+use super::interval::{self, estimate, widened};
 use super::measured::Measured;
 use super::reading::Readings;
 use super::sustained::sustained;
@@ -87,7 +87,8 @@ fn times(merged: &Readings, samples: &[Readings], class: Option<usize>, method: 
         let of = |part| {
             let metric = Metric { measure, part };
             let values: Vec<f64> = samples.iter().map(|sample| sample.get(class, metric)).collect();
-            estimate(merged.get(class, metric), &values, method)
+            let found = estimate(merged.get(class, metric), &values, method);
+            if part == Part::Mean { found } else { widened(found, found.value) }
         };
         Spread {
             mean: of(Part::Mean),
