@@ -14,19 +14,19 @@ use sluice_wire::tables::Feed;
 
 use crate::config::Config;
 use crate::program::Program;
-use crate::{draconis, pallas, r2p2, racksched, rain};
+use crate::rain;
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
     ($($variant:ident: $module:ident,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         enum Chosen {
-            $($variant($module::Settings),)*
+            $($variant(crate::$module::Settings),)*
         }
 
         impl Chosen {
             fn all() -> impl Iterator<Item = Self> {
-                [$(Self::$variant($module::Settings::default()),)*].into_iter()
+                [$(Self::$variant(crate::$module::Settings::default()),)*].into_iter()
             }
 
             fn settings(&self) -> &dyn Settings {
