@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceRow, SliceState};
-use sluice_wire::{Endpoint, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
+use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
 use crate::config::Config;
 use crate::entry::{WaitingTask, cell};
@@ -176,19 +176,12 @@ impl Scheduler for Draconis {
     }
 
     /// A worker polls: retrieves.
-    fn token(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        at: Endpoint,
-        slice: SliceId,
-        granted: Granted,
-    ) -> Verdict {
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict {
         let Some((task, left)) = self.take(pass, slice) else {
-            return self.front.send_empty(pass, granted, at);
+            return self.front.send_empty(pass, granted);
         };
         let queued = Queued { wait: task.waited(now), occupancy: left };
-        self.front.dispatch(pass, &task.submit(), granted, at, queued)
+        self.front.dispatch(pass, &task.submit(), granted, queued)
     }
 
     /// A task adds itself, or comes round with a fix of the add pointer and is rejected.

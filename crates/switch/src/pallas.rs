@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, RejectReason, Serial, SliceId, WorkerId};
+use sluice_wire::{Nanos, RejectReason, Serial, SliceId, WorkerId};
 
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -86,7 +86,7 @@ impl Scheduler for Pallas {
     }
 
     /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: Endpoint, _: SliceId, _: Granted) -> Verdict {
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, RejectReason, Serial, SliceId, WorkerId};
+use sluice_wire::{Nanos, RejectReason, Serial, SliceId, WorkerId};
 
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -145,7 +145,7 @@ impl Scheduler for R2p2 {
     }
 
     /// A task ended at a worker, or there was none yet: its depth falls by one.
-    fn token(&mut self, pass: &mut Pass, _: Nanos, _: Endpoint, _: SliceId, granted: Granted) -> Verdict {
+    fn token(&mut self, pass: &mut Pass, _: Nanos, _: SliceId, granted: Granted) -> Verdict {
         let Some(seat) = self.seats.seat(granted.worker) else { return Verdict::Drop(Refusal::Closed) };
         let (array, cell) = self.cell(seat);
         self.tokens[array].update(pass, cell, |tokens| tokens.saturating_add(1));

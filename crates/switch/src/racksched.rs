@@ -109,8 +109,8 @@ impl RackSched {
 
     /// The second pass of a tracked task: `None` if its worker is not there any more.
     fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
-        self.front.admitted(chosen.worker, chosen.generation)?;
-        let seat = self.seats.seat(chosen.worker)?;
+        let lives = self.front.is_admitted(chosen.worker, chosen.generation);
+        let seat = self.seats.seat(chosen.worker).filter(|_| lives)?;
         Some(self.note_load(pass, seat, |load| load.saturating_add(1)))
     }
 }
@@ -127,7 +127,7 @@ impl Scheduler for RackSched {
     }
 
     /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: Endpoint, _: SliceId, _: Granted) -> Verdict {
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 

@@ -11,7 +11,7 @@ use crate::pipeline::Pass;
 use crate::program::Verdict;
 use crate::refusal::Refusal;
 
-/// The address of a client that is no longer there.
+/// The address of a host that is no longer there.
 static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
 
 impl Front {
@@ -22,9 +22,10 @@ impl Front {
         pass: &mut Pass,
         submit: &Submit,
         granted: Granted,
-        to: Endpoint,
         queued: Queued,
     ) -> Verdict {
+        let to = self.tables.worker(granted.worker).map(|row| &row.at);
+        let to = *to.unwrap_or(&NOWHERE);
         let (sent, seen) = self.number(pass, granted);
         let client_at = self.tables.clients[submit.client.0 as usize].as_ref().map(|row| &row.at);
         let Payload { len, inline, handle } = submit.payload;
@@ -58,14 +59,15 @@ impl Front {
         worker: WorkerId,
         queued: Queued,
     ) -> Verdict {
-        let Some(WorkerRow { at, generation, .. }) = self.tables.worker(worker).copied() else {
+        let Some(generation) = self.tables.worker(worker).map(|row| row.generation) else {
             return self.reject(submit, RejectReason::NoWorkers);
         };
-        self.dispatch(pass, submit, Granted { worker, generation, seen: None }, at, queued)
+        self.dispatch(pass, submit, Granted { worker, generation, seen: None }, queued)
     }
 
     /// Nothing waits for this token: it is spent, and its number with it.
-    pub(crate) fn send_empty(&mut self, pass: &mut Pass, granted: Granted, to: Endpoint) -> Verdict {
+    pub(crate) fn send_empty(&mut self, pass: &mut Pass, granted: Granted) -> Verdict {
+        let to = self.tables.worker(granted.worker).map_or(NOWHERE, |row| row.at);
         let (sent, seen) = self.number(pass, granted);
         let Granted { worker, generation, .. } = granted;
         let empty = Empty { epoch: self.config.epoch, worker, generation, sent, seen };

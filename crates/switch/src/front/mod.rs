@@ -94,24 +94,16 @@ impl Front {
         if row.open { Ok((slice, row)) } else { Err(RejectReason::NoWorkers) }
     }
 
-    /// Where the worker of an earlier granted token is, if the token is of its present generation.
+    /// Whether the worker of an earlier granted token is there, and the token of its present generation.
     #[inline(always)]
-    pub(crate) fn live_worker(
-        &mut self,
-        pass: &mut Pass,
-        worker: WorkerId,
-        generation: Generation,
-    ) -> Option<Endpoint> {
-        if self.memory.gen_out.read(pass, worker.0 as usize) != generation.0 {
-            return None;
-        }
-        self.tables.workers[worker.0 as usize].map(|row| row.at)
+    pub(crate) fn is_live(&mut self, pass: &mut Pass, worker: WorkerId, generation: Generation) -> bool {
+        self.memory.gen_out.read(pass, worker.0 as usize) == generation.0
+            && self.tables.worker(worker).is_some()
     }
 
-    /// Where a worker is, if tokens of this generation are still let in.
-    pub(crate) fn admitted(&self, worker: WorkerId, generation: Generation) -> Option<Endpoint> {
-        let row = self.tables.worker(worker)?;
-        (row.open && row.generation == generation).then_some(row.at)
+    /// Whether tokens of a worker's generation are still let in.
+    pub(crate) fn is_admitted(&self, worker: WorkerId, generation: Generation) -> bool {
+        self.tables.worker(worker).is_some_and(|row| row.open && row.generation == generation)
     }
 
     /// Where a REPLY goes, if it comes from the worker that it names.
@@ -139,7 +131,7 @@ impl Front {
         pass: &mut Pass,
         from: Endpoint,
         token: &Token,
-    ) -> Result<(Endpoint, SliceId, Granted), Verdict> {
+    ) -> Result<(SliceId, Granted), Verdict> {
         let row = self.tables.admit_worker(from, token.worker, token.key).map_err(Verdict::Drop)?;
         if let Some(stale) = out_of_date(self.config.epoch, row, token.epoch, token.generation) {
             self.refusals.add(stale);
@@ -159,7 +151,7 @@ impl Front {
         }
         let granted =
             Granted { worker: token.worker, generation: token.generation, seen: Some(seen.wrapping_add(1)) };
-        Ok((row.at, row.slice, granted))
+        Ok((row.slice, granted))
     }
 
     /// A client's task comes for the first time: lets it in once, or says why not.

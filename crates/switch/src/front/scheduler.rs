@@ -29,15 +29,8 @@ pub(crate) trait Scheduler: Debug + Send {
 
     fn front_mut(&mut self) -> &mut Front;
 
-    /// A worker at `at` was granted a token.
-    fn token(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        at: Endpoint,
-        slice: SliceId,
-        granted: Granted,
-    ) -> Verdict;
+    /// A worker of this slice was granted a token.
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict;
 
     /// A task wants to a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
@@ -109,7 +102,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
     match arrival {
         Arrival::Wire { from, packet: Packet::Token(token), .. } => {
             match program.front_mut().admit_token(pass, from, &token) {
-                Ok((at, slice, granted)) => program.token(pass, now, at, slice, granted),
+                Ok((slice, granted)) => program.token(pass, now, slice, granted),
                 Err(verdict) => verdict,
             }
         }

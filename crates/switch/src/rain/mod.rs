@@ -17,9 +17,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceRow, SliceState};
-use sluice_wire::{
-    Endpoint, Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, WorkerId,
-};
+use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, WorkerId};
 
 use crate::config::Config;
 use crate::entry::{WaitingTask, cell};
@@ -67,14 +65,7 @@ impl Scheduler for Rain {
 
     /// A granted token meets a waiting task, or parks (Rain §3.2.1).
     #[inline(always)]
-    fn token(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        at: Endpoint,
-        slice: SliceId,
-        granted: Granted,
-    ) -> Verdict {
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict {
         let s = slice.0 as usize;
         let cap = self.front.config.tokens_per_slice;
         let balance = self.memory.balance.branch(pass, s, |b| b < cap as i32, |b| b + 1, |b| b);
@@ -92,7 +83,7 @@ impl Scheduler for Rain {
         let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
         let task = self.memory.tasks.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch(pass, &task.submit(), granted, at, queued)
+        self.front.dispatch(pass, &task.submit(), granted, queued)
     }
 
     /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round as a
@@ -121,22 +112,22 @@ impl Scheduler for Rain {
             return Verdict::Parked;
         }
         let ParkedToken { worker, generation } = self.pop_token(pass, slice);
-        let Some(at) = self.front.live_worker(pass, worker, generation) else {
+        if !self.front.is_live(pass, worker, generation) {
             return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: round + 1 });
-        };
+        }
         let granted = Granted { worker, generation, seen: None };
         let queued = Queued { wait: now.since(arrived), occupancy: 0 };
-        self.front.dispatch(pass, submit, granted, at, queued)
+        self.front.dispatch(pass, submit, granted, queued)
     }
 
     /// The broom: one entry a pass, and a second pass for a token that parks again.
     #[inline(never)]
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep) -> Verdict {
         if let Some((worker, generation)) = sweep.carried
-            && let Some(at) = self.front.admitted(worker, generation)
+            && self.front.is_admitted(worker, generation)
         {
             let granted = Granted { worker, generation, seen: None };
-            let verdict = self.token(pass, now, at, sweep.slice, granted);
+            let verdict = self.token(pass, now, sweep.slice, granted);
             return if verdict == Verdict::Parked { go_on(sweep, None) } else { verdict };
         }
         match sweep.of {
@@ -168,7 +159,7 @@ impl Rain {
             return Verdict::Drop(Refusal::SweepDone);
         }
         let ParkedToken { worker, generation } = self.pop_token(pass, sweep.slice);
-        let live = self.front.live_worker(pass, worker, generation).map(|_| (worker, generation));
+        let live = self.front.is_live(pass, worker, generation).then_some((worker, generation));
         go_on(Sweep { left: sweep.left - 1, ..sweep }, live)
     }
 
