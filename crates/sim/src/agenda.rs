@@ -6,7 +6,7 @@ use sluice_wire::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) at: Nanos,
-    order: u64,
+    pub(crate) order: u64,
 }
 
 impl Moment {

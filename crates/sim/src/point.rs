@@ -72,14 +72,19 @@ impl Point {
     pub fn replicate(&self, replication: u32, stop: &AtomicBool) -> Result<Measured, SimError> {
         self.check()?;
         let recorder = Recorder::new(self.recording());
-        if let Policy::Reference(reference) = self.policy {
-            let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
-            let ideal = Ideal { reference, workers, distance };
-            let measured = ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
-            return measured.ok_or(SimError::Stopped);
+        match &self.policy {
+            Policy::Program(choice) => {
+                let (recorder, counts, gauges) = rack::replicate(self, choice, replication, recorder, stop)?;
+                Ok(recorder.finish(counts, gauges))
+            }
+            Policy::Reference(reference) => {
+                let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
+                let ideal = Ideal { reference: *reference, workers, distance };
+                let measured =
+                    ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
+                measured.ok_or(SimError::Stopped)
+            }
         }
-        let (recorder, counts, gauges) = rack::replicate(self, replication, recorder, stop)?;
-        Ok(recorder.finish(counts, gauges))
     }
 
     /// The tasks of a replication, the same for every policy.
@@ -96,7 +101,12 @@ impl Point {
         stop: &AtomicBool,
     ) -> Result<(O, Counts, Gauges), SimError> {
         self.check()?;
-        rack::replicate(self, replication, observer, stop)
+        match &self.policy {
+            Policy::Program(choice) => rack::replicate(self, choice, replication, observer, stop),
+            Policy::Reference(reference) => {
+                Err(SimError::Point(format!("{reference} is no program of a switch: replicate it instead")))
+            }
+        }
     }
 
     /// What is to be recorded.

@@ -3,6 +3,9 @@
 use core::fmt;
 use std::str::FromStr;
 
+use sluice_switch::registry::Choice;
+use sluice_wire::tables::Feed;
+
 use crate::error::SimError;
 use crate::ideal::Reference;
 use crate::testbed::Testbed;
@@ -11,60 +14,79 @@ use crate::workload::text;
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Policy {
-    /// Rain, with so many tokens a worker.
-    Rain(u8),
+    /// A program of the switch, with the hosts that go with it.
+    Program(Choice),
     /// A policy without a network's limits.
     Reference(Reference),
 }
 
+/// A policy for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// How it is written.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub about: &'static str,
+    /// What its arguments may be; empty if it has none.
+    pub arguments: &'static str,
+}
+
 impl Policy {
-    /// Reads `rain:2`, `jbsq:3` and the like; an unknown name's error says which is nearest.
+    /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and the like; an unknown name's error says which is nearest.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let wrong = |why| SimError::Policy { text: text.to_owned(), why };
-        let (name, settings) = text.split_once(':').unwrap_or((text, "2"));
-        if name == "rain" {
-            let quota = settings.parse().ok().filter(|quota| (1..=8).contains(quota));
-            return quota.map(Self::Rain).ok_or_else(|| wrong("write a depth from 1 to 8".to_owned()));
+        let name = text.split(':').next().unwrap_or(text);
+        if Choice::all().any(|program| program.name == name) {
+            return Choice::parse(text).map(Self::Program).map_err(|why| wrong(why.to_string()));
         }
         let references = Reference::NAMES.map(|known| known.split(':').next().unwrap_or(known));
-        if !references.contains(&name) {
-            let known = ["rain"].into_iter().chain(references);
-            return Err(wrong(text::unknown("policy", name, known)));
+        if references.contains(&name) {
+            return Reference::parse(text).map(Self::Reference).map_err(|why| wrong(why.to_string()));
         }
-        Reference::parse(text).map(Self::Reference).map_err(|why| wrong(why.to_string()))
+        let known = Choice::all().map(|program| program.name).chain(references);
+        Err(wrong(text::unknown("policy", name, known)))
+    }
+
+    /// All policies: the programs, then the references.
+    pub fn all() -> impl Iterator<Item = About> {
+        let programs = Choice::all().map(|program| About {
+            name: program.name,
+            about: program.about,
+            arguments: program.arguments,
+        });
+        let references = Reference::NAMES.into_iter().filter_map(|name| {
+            let reference = Reference::parse(&name.replace('N', "1")).ok()?;
+            Some(About { name, about: reference.about(), arguments: "" })
+        });
+        programs.chain(references)
     }
 
     /// Tokens that each worker may have out; 0 where it has none.
-    pub const fn quota(&self) -> u8 {
+    pub fn quota(&self) -> u8 {
         match self {
-            Self::Rain(quota) => *quota,
+            Self::Program(choice) => choice.quota(),
             Self::Reference(_) => 0,
         }
     }
 
     /// Whether a worker fetches a large task's bytes from its client before it runs.
-    pub(crate) const fn fetches_large(&self) -> bool {
-        match self {
-            Self::Rain(_) | Self::Reference(_) => false,
-        }
+    pub(crate) fn fetches_large(&self) -> bool {
+        matches!(self, Self::Program(choice) if choice.fetches())
     }
 
     /// What a worker's core spends on a task beside the service, and what lies between two services when the worker has
-    /// one token only; in nanoseconds.
+    /// one token only (no more than the first, where there are none); in nanoseconds.
     pub(crate) fn worker_times(&self, testbed: &Testbed) -> (f64, f64) {
+        let reply_only = testbed.worker.receive + testbed.worker.send;
         match self {
-            Self::Rain(_) => {
-                let cpu = testbed.worker.receive + testbed.worker.send.times(2);
-                (cpu.0 as f64, testbed.refill().0 as f64)
+            Self::Program(choice) if matches!(choice.feed(), Feed::Pushed { .. }) => {
+                (reply_only.0 as f64, reply_only.0 as f64)
+            }
+            Self::Program(_) => {
+                let with_token = reply_only + testbed.worker.send;
+                (with_token.0 as f64, testbed.refill().0 as f64)
             }
             Self::Reference(_) => (0.0, 0.0),
-        }
-    }
-
-    /// Whether the switch's program looks at replies.
-    pub(crate) const fn program_sees_replies(&self) -> bool {
-        match self {
-            Self::Rain(_) | Self::Reference(_) => false,
         }
     }
 }
@@ -72,7 +94,7 @@ impl Policy {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rain(quota) => write!(f, "rain:{quota}"),
+            Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
         }
     }
@@ -95,12 +117,21 @@ mod tests {
         for text in ["rain:1", "rain:8", "central", "jbsq:3", "po2"] {
             assert_eq!(Policy::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Policy::parse("rain").unwrap().to_string(), "rain:2");
+        for about in Policy::all() {
+            let name = about.name.replace('N', "2");
+            let policy = Policy::parse(&name).unwrap();
+            assert_eq!(Policy::parse(&policy.to_string()).unwrap(), policy, "{name}");
+        }
     }
 
     #[test]
     fn an_unknown_policy_is_refused_with_the_nearest_name() {
-        for (text, why) in [("rian:2", "did you mean `rain`?"), ("rain:9", "1 to 8"), ("jbsq:x", "bound")] {
+        for (text, why) in [
+            ("rian:2", "did you mean `rain`?"),
+            ("centrl", "did you mean `central`?"),
+            ("rain:9", "`9` means nothing to rain"),
+            ("jbsq:x", "bound"),
+        ] {
             let said = Policy::parse(text).unwrap_err().to_string();
             assert!(said.contains(why) && !said.contains('\n'), "{text}: {said}");
         }

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Nanos, Packet, Payload};
+use sluice_wire::{ClientId, Nanos, Packet, Payload};
 
 use super::Rack;
 use super::books::Place;
-use super::links::{Due, Source};
+use super::links::{Due, PacketId, Source};
 use crate::stats::{self, Observer};
 use crate::workload::Request;
 
@@ -82,29 +82,25 @@ impl<O: Observer> Rack<'_, O> {
 
     /// A packet comes to a client.
     #[inline]
-    pub(super) fn at_client(&mut self, packet: Packet) {
-        let client = match &packet {
-            Packet::Reply(reply) => reply.client.0,
-            Packet::Reject(reject) => reject.client.0,
-            Packet::Notice(notice) => notice.client.0,
-            _ => return,
-        };
-        let client = usize::from(client);
-        let mut actions = std::mem::take(&mut self.clients.actions);
-        let settings = &self.clients.settings;
-        self.clients.nodes[client].machine.packet(self.now, settings, &packet, &mut actions);
-        self.act(client, actions);
-        self.send_held_back(client);
+    pub(super) fn at_client(&mut self, packet: PacketId) {
+        let packet_is = self.links.packet(packet);
+        if let Some(ClientId(client)) = addressee(packet_is) {
+            let client = usize::from(client);
+            let actions = &mut self.clients.actions;
+            self.clients.nodes[client].machine.packet(self.now, &self.clients.settings, packet_is, actions);
+            self.act(client);
+            self.send_held_back(client);
+        }
+        self.links.free(packet);
     }
 
     /// The client's machine has something to do.
     pub(super) fn tick_client(&mut self, client: u32) {
         let client = client as usize;
-        let mut actions = std::mem::take(&mut self.clients.actions);
-        let node = &mut self.clients.nodes[client];
-        node.armed = Nanos(u64::MAX);
-        node.machine.tick(self.now, &self.clients.settings, &mut actions);
-        self.act(client, actions);
+        let Clients { nodes, settings, actions, .. } = &mut self.clients;
+        nodes[client].armed = Nanos(u64::MAX);
+        nodes[client].machine.tick(self.now, settings, actions);
+        self.act(client);
         self.send_held_back(client);
     }
 
@@ -122,30 +118,32 @@ impl<O: Observer> Rack<'_, O> {
             retry: self.clients.retries,
             tag: Tag { class: request.class, intended: request.at }.pack(),
         };
-        let mut actions = std::mem::take(&mut self.clients.actions);
-        let node = &mut self.clients.nodes[client];
-        let taken = node.machine.submit(self.now, &self.clients.settings, submission, &mut actions);
-        if taken.is_ok() {
+        let Clients { nodes, settings, actions, .. } = &mut self.clients;
+        let taken = nodes[client].machine.submit(self.now, settings, submission, actions).is_ok();
+        if taken {
             self.books.moves(Place::Backlog, Place::ToSwitch);
         }
-        self.act(client, actions);
-        taken.is_ok()
+        self.act(client);
+        taken
     }
 
+    /// Does what the machine said.
     #[inline]
-    fn act(&mut self, client: usize, mut actions: Vec<Action>) {
-        for action in actions.drain(..) {
+    fn act(&mut self, client: usize) {
+        let mut actions = std::mem::take(&mut self.clients.actions);
+        for action in &actions {
             match action {
                 Action::ToSwitch(submit) => {
                     self.meter.counts.retries += u64::from(submit.attempt.0 > 1);
                     let at = self.now + self.testbed.links.client;
-                    self.send(Source::Submits, at, Packet::Submit(submit));
+                    self.send(Source::Submits, at, &Packet::Submit(*submit));
                 }
-                Action::Done { tag, outcome, .. } => self.ended(Tag::unpack(tag), &outcome),
+                Action::Done { tag, outcome, .. } => self.ended(Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
                 Action::Release(_) | Action::Renew => {}
             }
         }
+        actions.clear();
         self.clients.actions = actions;
         if self.clients.retries {
             self.arm_client(client);
@@ -213,6 +211,15 @@ impl<O: Observer> Rack<'_, O> {
             node.armed = due.max(self.now);
             self.links.at(node.armed, Due::ClientTick(client as u32));
         }
+    }
+}
+
+const fn addressee(packet: &Packet) -> Option<ClientId> {
+    match packet {
+        Packet::Reply(reply) => Some(reply.client),
+        Packet::Reject(reject) => Some(reject.client),
+        Packet::Notice(notice) => Some(notice.client),
+        _ => None,
     }
 }
 

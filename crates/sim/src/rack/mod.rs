@@ -7,6 +7,7 @@
 
 mod books;
 mod clients;
+mod ends;
 mod fates;
 mod lane;
 mod links;
@@ -18,8 +19,11 @@ mod workers;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_switch::registry::Choice;
+use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, Packet};
 
+use crate::dice::Dice;
 use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Gauges, Observer};
@@ -28,27 +32,26 @@ use crate::workload::{Request, Requests};
 use books::Books;
 use clients::Clients;
 use fates::Fates;
-use links::{Due, Links, Source};
+use links::{Due, Links, PacketId, Source};
 use meter::Meter;
 use setup::Plan;
 use stalls::Cores;
 use switch::SwitchNode;
 use workers::Workers;
 
-type Switch = sluice_switch::rain::Rain;
-
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
-/// Runs one replication of a point whose policy is a switch program, until `observer` has seen enough or no request is
+/// Runs one replication of a point under a switch's program, until `observer` has seen enough or no request is
 /// left. Returns the observer, and what was counted and averaged beside.
 pub(crate) fn replicate<O: Observer>(
     point: &Point,
+    choice: &Choice,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
 ) -> Result<(O, Counts, Gauges), SimError> {
-    let mut rack = Rack::new(point, replication, observer);
+    let mut rack = Rack::new(point, choice, replication, observer);
     while !rack.run(EVENTS_A_LOOK) {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);
@@ -73,18 +76,18 @@ struct Rack<'p, O> {
 }
 
 impl<'p, O: Observer> Rack<'p, O> {
-    fn new(point: &'p Point, replication: u32, observer: O) -> Self {
+    fn new(point: &'p Point, choice: &Choice, replication: u32, observer: O) -> Self {
         let (testbed, seed) = (&point.testbed, point.seed);
-        let plan = Plan::new(point, replication);
-        let mut program = Switch::new(plan.config());
-        plan.set_up(&mut program);
+        let plan = Plan::new(point, choice, replication);
+        let mut program = choice.build(plan.config());
+        plan.set_up(&mut *program);
         let client_settings = setup::client_settings(testbed);
         let has_faults = testbed.has_faults();
         let machines = plan.clients(&client_settings);
         let mut rack = Self {
             now: Nanos(0),
             testbed,
-            links: Links::new(Fates::new(&testbed.faults, seed, replication)),
+            links: Links::new(testbed.workers, Fates::new(&testbed.faults, seed, replication)),
             requests: point.requests(replication),
             next: None,
             switch: SwitchNode::new(program, testbed.switch),
@@ -92,20 +95,25 @@ impl<'p, O: Observer> Rack<'p, O> {
                 testbed,
                 setup::worker_settings(testbed),
                 Cores::new(testbed, seed, replication),
-                if point.policy.fetches_large() { testbed.fetch() } else { Nanos(0) },
-                has_faults,
+                if choice.fetches() { testbed.fetch() } else { Nanos(0) },
+                has_faults || waits_between_polls(plan.feed),
             ),
             clients: Clients::new(machines, plan.slices(), client_settings, has_faults),
             meter: Meter::new(observer, testbed.workers),
             books: Books::new(has_faults),
             plan,
         };
-        rack.begin();
+        rack.begin(seed, replication);
         rack
     }
 
-    fn begin(&mut self) {
-        (0..self.testbed.workers).for_each(|worker| self.start_worker(worker));
+    /// Tokens go out at once; those who poll begin at random times within a round trip.
+    fn begin(&mut self, seed: u64, replication: u32) {
+        let mut dice = Dice::named(seed, "phases", replication);
+        let longest = if self.plan.is_polled() { self.testbed.refill() } else { Nanos(0) };
+        for worker in 0..self.testbed.workers {
+            self.links.at(Nanos(dice.below(longest.0 + 1)), Due::WorkerStarts(worker));
+        }
         self.draw_request();
     }
 
@@ -130,43 +138,40 @@ impl<'p, O: Observer> Rack<'p, O> {
     fn happen(&mut self, source: Source) {
         match source {
             Source::Request => self.request(),
+            Source::Ends => {
+                let worker = self.links.take_end();
+                self.ends(worker);
+            }
             Source::Rounds => {
                 if let Some(round) = self.links.take_round() {
                     self.round(round);
                 }
             }
             Source::Agenda => self.due(),
-            Source::Submits | Source::Tokens | Source::Replies => {
+            Source::Submits | Source::Tokens | Source::Workers | Source::Clients => {
                 if let Some(packet) = self.links.take(source) {
-                    self.at_switch(packet);
-                }
-            }
-            Source::Workers => {
-                if let Some(packet) = self.links.take(source) {
-                    self.at_worker(packet);
-                }
-            }
-            Source::Clients => {
-                if let Some(packet) = self.links.take(source) {
-                    self.at_client(packet);
+                    self.arrive(source, packet);
                 }
             }
         }
     }
 
+    /// A packet comes to the end of a link.
+    #[inline]
+    fn arrive(&mut self, link: Source, packet: PacketId) {
+        match link {
+            Source::Workers => self.at_worker(packet),
+            Source::Clients => self.at_client(packet),
+            _ => self.at_switch(packet),
+        }
+    }
+
     fn due(&mut self) {
         match self.links.take_due() {
-            Some(Due::Ends(worker)) => self.ends(worker),
+            Some(Due::WorkerStarts(worker)) => self.start_worker(worker),
             Some(Due::WorkerTick(worker)) => self.tick_worker(worker),
             Some(Due::ClientTick(client)) => self.tick_client(client),
-            Some(Due::Stray(link, stray)) => {
-                let packet = self.links.take_stray(stray);
-                match link {
-                    Source::Workers => self.at_worker(packet),
-                    Source::Clients => self.at_client(packet),
-                    _ => self.at_switch(packet),
-                }
-            }
+            Some(Due::Stray(link, packet)) => self.arrive(link, packet),
             None => {}
         }
     }
@@ -189,9 +194,14 @@ impl<'p, O: Observer> Rack<'p, O> {
 
     /// Puts a packet on a link, to arrive then.
     #[inline]
-    fn send(&mut self, link: Source, at: Nanos, packet: Packet) {
+    fn send(&mut self, link: Source, at: Nanos, packet: &Packet) {
         self.meter.counts.packets += 1;
         let copies = self.links.send(link, at, packet);
         self.meter.counts.lost_packets += u64::from(copies == 0);
     }
+}
+
+/// Whether a worker has to wake up by itself to ask again.
+const fn waits_between_polls(feed: Feed) -> bool {
+    matches!(feed, Feed::Polls { every } if every.0 > 0)
 }

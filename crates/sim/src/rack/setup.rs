@@ -2,13 +2,13 @@
 
 use sluice_host::client::{Client, ClientGrant, ClientSettings};
 use sluice_host::worker::{Grant, WorkerSettings};
+use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
 
-use super::Switch;
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::testbed::Testbed;
@@ -33,8 +33,7 @@ pub(super) struct Plan {
     types: Vec<(TaskType, SliceId)>,
     queue: u32,
     clients: u16,
-    /// Whether replies go through the program, and not only past it.
-    pub(super) program_sees_replies: bool,
+    pub(super) feed: Feed,
     retry_for: Nanos,
     seed: u64,
     replication: u32,
@@ -55,9 +54,9 @@ impl SlicePlan {
 }
 
 impl Plan {
-    pub(super) fn new(point: &Point, replication: u32) -> Self {
+    pub(super) fn new(point: &Point, choice: &Choice, replication: u32) -> Self {
         let Testbed { clients, queue, retries, .. } = point.testbed;
-        let quota = point.policy.quota();
+        let quota = choice.quota();
         let mut slices = Vec::new();
         let mut first_worker = 0;
         for workers in point.workers_by_slice() {
@@ -67,9 +66,8 @@ impl Plan {
         let of_class: Vec<usize> = point.workload.classes.iter().map(|class| point.slice_of(class)).collect();
         let classes = point.workload.classes.iter().zip(&of_class);
         let types = classes.map(|(class, slice)| (class.task_type, SliceId(*slice as u16))).collect();
-        let program_sees_replies = point.policy.program_sees_replies();
         let (seed, retry_for) = (point.seed, retries.deadline);
-        Self { slices, of_class, types, queue, clients, program_sees_replies, retry_for, seed, replication }
+        Self { slices, of_class, types, queue, clients, feed: choice.feed(), retry_for, seed, replication }
     }
 
     pub(super) fn slice_of(&self, class: u8) -> usize {
@@ -78,6 +76,16 @@ impl Plan {
 
     pub(super) fn slices(&self) -> usize {
         self.slices.len()
+    }
+
+    /// Whether replies go through the program, and not only past it.
+    pub(super) const fn program_sees_replies(&self) -> bool {
+        matches!(self.feed, Feed::Pushed { reports: true })
+    }
+
+    /// Whether each task that a worker gets answers a poll.
+    pub(super) const fn is_polled(&self) -> bool {
+        matches!(self.feed, Feed::Polls { .. })
     }
 
     fn workers(&self) -> u32 {
@@ -98,7 +106,7 @@ impl Plan {
             tokens_per_slice: (self.workers() * 8).next_power_of_two(),
             replay_cells: self.replay_cells(),
             counters_start: START,
-            seed: self.seed,
+            seed: Dice::named(self.seed, "switch", self.replication).word(),
         }
     }
 
@@ -114,7 +122,7 @@ impl Plan {
     }
 
     /// Fills the switch's tables.
-    pub(super) fn set_up(&self, switch: &mut Switch) {
+    pub(super) fn set_up(&self, switch: &mut dyn Program) {
         for op in self.table_ops() {
             let answer = switch.table(op);
             debug_assert_eq!(answer, TableAnswer::Done, "{op:?}");
@@ -153,7 +161,7 @@ impl Plan {
             quota: self.slices[slice].quota,
             start: START,
             switch: Endpoint::default(),
-            feed: Feed::Tokens,
+            feed: self.feed,
         }
     }
 

@@ -3,23 +3,23 @@
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::{Endpoint, Nanos, Packet, WorkerId};
 
+use super::Rack;
 use super::books::Place;
-use super::links::Source;
+use super::links::{PacketId, Source};
 use super::setup::{client_at, worker_at};
-use super::{Rack, Switch};
 use crate::stats::Observer;
 use crate::testbed::SwitchTimes;
 
 /// The switch, and the port for what goes round.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
-    pub(super) program: Switch,
+    program: Box<dyn Program>,
     times: SwitchTimes,
     port: Port,
 }
 
 impl SwitchNode {
-    pub(super) fn new(program: Switch, times: SwitchTimes) -> Self {
+    pub(super) fn new(program: Box<dyn Program>, times: SwitchTimes) -> Self {
         let ps_a_byte = times.recirculation_gbps.map_or(0.0, |gbps| 8_000.0 / gbps);
         Self { program, times, port: Port { ps_a_byte, free_ps: 0 } }
     }
@@ -44,14 +44,16 @@ impl Port {
 impl<O: Observer> Rack<'_, O> {
     /// A packet comes to the switch from a host.
     #[inline]
-    pub(super) fn at_switch(&mut self, packet: Packet) {
-        let from = source_of(&packet);
-        if let Packet::Submit(_) = packet {
+    pub(super) fn at_switch(&mut self, packet: PacketId) {
+        let packet_is = self.links.packet(packet);
+        let is_task = matches!(packet_is, Packet::Submit(_));
+        let arrival = Arrival::Wire { from: source_of(packet_is), packet: *packet_is, room: true };
+        self.links.free(packet);
+        if is_task {
             self.meter.in_switch.enter(self.now);
             self.books.moves(Place::ToSwitch, Place::InSwitch);
         }
-        let is_task = matches!(packet, Packet::Submit(_));
-        self.pass(Arrival::Wire { from, packet, room: true }, is_task);
+        self.pass(arrival, is_task);
     }
 
     /// A packet has gone round.
@@ -66,7 +68,7 @@ impl<O: Observer> Rack<'_, O> {
         self.meter.counts.passes += 1;
         let leaves = self.now + self.switch.times.pass;
         match self.switch.program.pass(self.now, arrival) {
-            Verdict::Send { packet, .. } => self.leave(leaves, packet),
+            Verdict::Send { packet, .. } => self.leave(leaves, &packet),
             Verdict::Again(circulating) => self.again(leaves, circulating),
             Verdict::Drop(_) if is_task => {
                 self.meter.in_switch.leave(self.now);
@@ -77,14 +79,18 @@ impl<O: Observer> Rack<'_, O> {
     }
 
     #[inline]
-    fn leave(&mut self, leaves: Nanos, packet: Packet) {
+    fn leave(&mut self, leaves: Nanos, packet: &Packet) {
         match packet {
             Packet::Dispatch(_) => {
+                self.meter.counts.polls += u64::from(self.plan.is_polled());
                 self.meter.in_switch.leave(self.now);
                 self.books.moves(Place::InSwitch, Place::ToWorker);
                 self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
             }
-            Packet::Answer(_) => {
+            Packet::Answer(_) | Packet::Empty(_) => {
+                let is_empty = u64::from(matches!(packet, Packet::Empty(_)));
+                self.meter.counts.polls += is_empty;
+                self.meter.counts.empty_polls += is_empty;
                 self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
             }
             Packet::Reject(_) | Packet::Notice(_) => {

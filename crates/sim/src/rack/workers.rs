@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 
 use sluice_host::worker::{Action, Worker, WorkerSettings};
-use sluice_wire::{Nanos, Packet, Payload, ReplyStatus, WorkerId};
+use sluice_wire::{Nanos, Packet, Payload, Reply, ReplyStatus, WorkerId};
 
 use super::Rack;
 use super::books::Place;
-use super::links::{Due, Source};
+use super::links::{Due, PacketId, Source};
 use super::stalls::Cores;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
@@ -48,7 +48,7 @@ struct Desk {
     free_at: Nanos,
     running: Option<Run>,
     /// What waits in the NIC, and since when.
-    mail: VecDeque<(Nanos, Packet)>,
+    mail: VecDeque<(Nanos, PacketId)>,
     tick_due: bool,
 }
 
@@ -87,11 +87,6 @@ impl Workers {
         }
     }
 
-    fn is_running(&self, worker: u32) -> bool {
-        let DeskIndex(desk) = self.desks[worker as usize];
-        self.taken.get(desk as usize).is_some_and(|desk| desk.running.is_some())
-    }
-
     /// The worker's desk; it gets one if it has none.
     #[inline]
     fn desk(&mut self, worker: u32, now: Nanos) -> usize {
@@ -128,18 +123,19 @@ impl<O: Observer> Rack<'_, O> {
     /// The worker gets its registration; it sends its first tokens.
     pub(super) fn start_worker(&mut self, worker: u32) {
         let grant = self.plan.worker_grant(worker);
-        self.on_worker(worker, self.now, |machine, now, settings, out| {
-            machine.grant(now, settings, grant, out);
-        });
+        let Workers { machines, settings, actions, .. } = &mut self.workers;
+        machines[worker as usize].grant(self.now, settings, grant, actions);
+        self.act_worker(worker, self.now);
         self.arm_worker(worker);
     }
 
     /// A packet comes to a worker's NIC.
     #[inline]
-    pub(super) fn at_worker(&mut self, packet: Packet) {
-        let Some(worker) = addressee(&packet) else { return };
-        let worker = u32::from(worker.0);
-        if matches!(packet, Packet::Dispatch(_)) {
+    pub(super) fn at_worker(&mut self, packet: PacketId) {
+        let packet_is = self.links.packet(packet);
+        let Some(WorkerId(worker)) = addressee(packet_is) else { return };
+        let worker = u32::from(worker);
+        if matches!(packet_is, Packet::Dispatch(_)) {
             self.meter.at_workers.enter(self.now);
             self.books.moves(Place::ToWorker, Place::AtWorker);
         }
@@ -150,7 +146,7 @@ impl<O: Observer> Rack<'_, O> {
             return;
         }
         let from = desk.free_at.max(self.now);
-        self.receive(worker, from, self.now, &packet);
+        self.receive(worker, from, self.now, packet);
         self.arm_worker(worker);
     }
 
@@ -162,9 +158,10 @@ impl<O: Observer> Rack<'_, O> {
         self.meter.serving.leave(self.now);
         self.books.moves(Place::Running, Place::ToClient);
         let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
-        self.on_worker(worker, self.now, |machine, now, settings, out| {
-            machine.finished(now, settings, run.slot, run.started, ReplyStatus::Done, reply, out);
-        });
+        let Workers { machines, settings, actions, .. } = &mut self.workers;
+        let (slot, status) = (run.slot, ReplyStatus::Done);
+        machines[worker as usize].finished(self.now, settings, slot, run.started, status, reply, actions);
+        self.act_worker(worker, self.now);
         self.poll(worker, desk);
         self.arm_worker(worker);
     }
@@ -179,7 +176,7 @@ impl<O: Observer> Rack<'_, O> {
             return;
         }
         let from = desk.free_at.max(self.now);
-        self.on_worker(worker, from, Worker::tick);
+        self.tick_now(worker, from);
         self.arm_worker(worker);
     }
 
@@ -191,42 +188,44 @@ impl<O: Observer> Rack<'_, O> {
             }
             let free_at = at.free_at;
             let Some((arrived, packet)) = at.mail.pop_front() else { break };
-            self.receive(worker, free_at, arrived, &packet);
+            self.receive(worker, free_at, arrived, packet);
         }
         let at = &mut self.workers.taken[desk];
         if std::mem::take(&mut at.tick_due) {
             let from = at.free_at;
-            self.on_worker(worker, from, Worker::tick);
+            self.tick_now(worker, from);
         }
     }
 
+    fn tick_now(&mut self, worker: u32, now: Nanos) {
+        let Workers { machines, settings, actions, .. } = &mut self.workers;
+        machines[worker as usize].tick(now, settings, actions);
+        self.act_worker(worker, now);
+    }
+
     #[inline]
-    fn receive(&mut self, worker: u32, from: Nanos, arrived: Nanos, packet: &Packet) {
-        let at = self.workers.cores.spend(worker, from, self.testbed.worker.receive);
-        self.on_worker(worker, at, |machine, now, settings, out| {
-            machine.packet(now, arrived, settings, packet, out);
-        });
+    fn receive(&mut self, worker: u32, from: Nanos, arrived: Nanos, packet: PacketId) {
+        let Workers { machines, settings, actions, cores, .. } = &mut self.workers;
+        let now = cores.spend(worker, from, self.testbed.worker.receive);
+        let packet_is = self.links.packet(packet);
+        let is_task = matches!(packet_is, Packet::Dispatch(_));
+        machines[worker as usize].packet(now, arrived, settings, packet_is, actions);
+        self.links.free(packet);
+        let runs = self.act_worker(worker, now);
         // A repeated task is not run again.
-        if matches!(packet, Packet::Dispatch(_)) && !self.workers.is_running(worker) {
-            self.meter.at_workers.leave(at);
+        if is_task && !runs {
+            self.meter.at_workers.leave(now);
         }
     }
 
-    /// Lets the machine act, and its core do what the machine says: packets leave one after the other, then the service
-    /// starts.
+    /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says whether one
+    /// does.
     #[inline]
-    fn on_worker(
-        &mut self,
-        worker: u32,
-        now: Nanos,
-        act: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<Action>),
-    ) {
+    fn act_worker(&mut self, worker: u32, now: Nanos) -> bool {
         let mut actions = std::mem::take(&mut self.workers.actions);
-        let settings = &self.workers.settings;
-        act(&mut self.workers.machines[worker as usize], now, settings, &mut actions);
         let mut free_at = now;
         let mut run = None;
-        for action in actions.drain(..) {
+        for action in &actions {
             match action {
                 Action::ToSwitch(packet) => {
                     free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
@@ -234,19 +233,21 @@ impl<O: Observer> Rack<'_, O> {
                 }
                 Action::Reply { packet, .. } | Action::Report(packet) => {
                     free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
-                    self.send_reply(free_at, Packet::Reply(packet));
+                    self.send_reply(worker, free_at, packet);
                 }
-                Action::Run { slot, payload, .. } => run = Some((slot, payload)),
+                Action::Run { slot, payload, .. } => run = Some((*slot, *payload)),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
                 Action::Release(_) | Action::Forget(_) | Action::Renew => {}
             }
         }
+        actions.clear();
         self.workers.actions = actions;
         let desk = self.workers.desk(worker, self.now);
         self.workers.taken[desk].free_at = free_at;
         if let Some((slot, payload)) = run {
             self.serve(worker, desk, free_at, slot, payload);
         }
+        run.is_some()
     }
 
     /// The task runs from then on, once its bytes are there.
@@ -266,18 +267,22 @@ impl<O: Observer> Rack<'_, O> {
         self.meter.at_workers.leave(started);
         self.meter.serving.enter(started);
         self.books.moves(Place::AtWorker, Place::Running);
-        self.links.at(ends, Due::Ends(worker));
+        self.links.ends_at(ends, worker);
     }
 
-    /// A reply leaves a worker: it passes the switch, where only some programs look at it.
+    /// A reply leaves a worker: it passes the switch, where only some programs look at it. Those see what waits in the NIC
+    /// too.
     #[inline]
-    fn send_reply(&mut self, leaves: Nanos, packet: Packet) {
-        if self.plan.program_sees_replies {
-            self.send(Source::Replies, leaves + self.testbed.links.worker, packet);
+    fn send_reply(&mut self, worker: u32, leaves: Nanos, reply: &Reply) {
+        if self.plan.program_sees_replies() {
+            let desk = self.workers.desk(worker, self.now);
+            let load = reply.load + self.workers.taken[desk].mail.len() as u32;
+            let packet = Packet::Reply(Reply { load, ..*reply });
+            self.send(Source::Tokens, leaves + self.testbed.links.worker, &packet);
         } else {
             self.meter.counts.passes += 1;
             self.meter.counts.packets += 1;
-            self.send(Source::Clients, leaves + self.testbed.way_back(), packet);
+            self.send(Source::Clients, leaves + self.testbed.way_back(), &Packet::Reply(*reply));
         }
     }
 
@@ -300,6 +305,7 @@ const fn addressee(packet: &Packet) -> Option<WorkerId> {
     match packet {
         Packet::Dispatch(dispatch) => Some(dispatch.worker),
         Packet::Answer(answer) => Some(answer.worker),
+        Packet::Empty(empty) => Some(empty.worker),
         _ => None,
     }
 }
