@@ -7,6 +7,8 @@
 
 mod replay;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use sluice_wire::Nanos;
@@ -15,11 +17,16 @@ use crate::NetError;
 use crate::client::ClientOptions;
 use crate::pin::pin_thread;
 use crate::service::Service;
-use crate::udp::{Lateness, ReadySet, Socket, Waiting, sys};
+use crate::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting, sys};
 use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
 
 use replay::Replay;
+pub use sluice_host::client::Outcome;
+
 pub use replay::{Planned, Played, Player, Playing};
+
+/// How often other threads see how the crew stands.
+const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
 
 /// Hosts that will share a thread.
 pub struct Crew {
@@ -27,6 +34,14 @@ pub struct Crew {
     ready: ReadySet,
     stopper: Stopper,
     pin: Option<usize>,
+    standing: Arc<Standing>,
+}
+
+/// How a crew stands, for other threads.
+#[derive(Debug, Default)]
+struct Standing {
+    late: PublishedLateness,
+    serving: AtomicUsize,
 }
 
 /// When a host wants to be run again.
@@ -65,7 +80,7 @@ impl Crew {
     pub fn new(waiting: Waiting, pin: Option<usize>) -> Result<Self, NetError> {
         let ready = ReadySet::new(waiting)?;
         let stopper = Stopper::new(ready.waker());
-        Ok(Self { hosts: Vec::new(), ready, stopper, pin })
+        Ok(Self { hosts: Vec::new(), ready, stopper, pin, standing: Arc::default() })
     }
 
     /// Adds a worker, which begins to register.
@@ -92,10 +107,10 @@ impl Crew {
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
     pub fn spawn(self) -> Result<RunningCrew, NetError> {
-        let stopper = self.stopper.clone();
+        let (stopper, standing) = (self.stopper.clone(), Arc::clone(&self.standing));
         let builder = thread::Builder::new().name("crew".to_owned());
         let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "crew", why })?;
-        Ok(RunningCrew { stopper, thread })
+        Ok(RunningCrew { stopper, standing, thread })
     }
 
     fn join(&mut self, mut kind: Kind) -> Result<(), NetError> {
@@ -110,8 +125,9 @@ impl Crew {
         }
         sys::sharpen_timers();
         let is_worker = |host: &Host| matches!(host.kind, Kind::Worker(_));
+        let mut publish_at = Nanos(0);
         while self.hosts.iter().any(|host| is_worker(host) && !host.over) {
-            let due = self.hosts.iter().filter_map(|host| host.due).min();
+            let due = self.hosts.iter().filter_map(|host| host.due).chain([publish_at]).min();
             let called = self.ready.wait(due)?;
             for ready in self.ready.ready() {
                 let host = &mut self.hosts[ready.token];
@@ -126,13 +142,31 @@ impl Crew {
                     host.turn()?;
                 }
             }
+            if publish_at <= now {
+                publish_at = now + PUBLISH_EVERY;
+                self.publish();
+            }
         }
         Ok(self.report())
     }
 
-    fn report(mut self) -> CrewReport {
+    fn publish(&mut self) {
+        let late = self.late();
+        self.standing.late.store(late);
+        let serving = self.hosts.iter().filter(|host| match &host.kind {
+            Kind::Worker(engine) => engine.is_serving(),
+            Kind::Replay(_) => false,
+        });
+        self.standing.serving.store(serving.count(), Ordering::Relaxed);
+    }
+
+    fn late(&mut self) -> Lateness {
         let late = self.hosts.iter_mut().map(|host| host.kind.socket().counts().late);
-        let late = late.fold(Lateness::default(), Lateness::and);
+        late.fold(Lateness::default(), Lateness::and)
+    }
+
+    fn report(mut self) -> CrewReport {
+        let late = self.late();
         let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
             Kind::Worker(engine) => Some(engine.into_report()),
             Kind::Replay(_) => None,
@@ -171,6 +205,7 @@ impl Kind {
 /// A crew at work.
 pub struct RunningCrew {
     stopper: Stopper,
+    standing: Arc<Standing>,
     thread: JoinHandle<Result<CrewReport, NetError>>,
 }
 
@@ -182,6 +217,16 @@ impl RunningCrew {
     pub fn end(self) -> Result<CrewReport, NetError> {
         self.stopper.stop();
         self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    }
+
+    /// How many of its workers are registered.
+    pub fn serving(&self) -> usize {
+        self.standing.serving.load(Ordering::Relaxed)
+    }
+
+    /// How late packets left that were held until their time, as of a moment ago.
+    pub fn late(&self) -> Lateness {
+        self.standing.late.load()
     }
 
     /// Whether its thread has ended.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sluice_switch::{Refusal, Refusals};
 use sluice_wire::ParseError;
 
-use crate::udp::SocketCounts;
+use crate::udp::{Lateness, PublishedLateness, SocketCounts};
 
 /// What the driver itself counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,7 @@ struct Published {
     own: [AtomicU64; Count::ALL.len()],
     malformed: [AtomicU64; ParseError::ALL.len()],
     refused: [AtomicU64; Refusal::ALL.len()],
+    late: PublishedLateness,
 }
 
 impl SwitchCounters {
@@ -109,6 +110,7 @@ impl SwitchCounters {
             own: std::array::from_fn(zero),
             malformed: std::array::from_fn(zero),
             refused: std::array::from_fn(zero),
+            late: PublishedLateness::default(),
         }))
     }
 
@@ -125,6 +127,11 @@ impl SwitchCounters {
     /// Packets that the program refused, for this reason.
     pub fn refused(&self, reason: Refusal) -> u64 {
         self.0.refused[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// How late packets left that were held for a testbed's delays.
+    pub fn late(&self) -> Lateness {
+        self.0.late.load()
     }
 
     /// Every count under its name: the driver's own, then what was malformed, then what was refused.
@@ -146,11 +153,12 @@ impl SwitchCounters {
 pub(super) struct Tally {
     own: [u64; Count::ALL.len()],
     malformed: [u64; ParseError::ALL.len()],
+    late: Lateness,
 }
 
 impl Tally {
-    pub(super) const fn new() -> Self {
-        Self { own: [0; Count::ALL.len()], malformed: [0; ParseError::ALL.len()] }
+    pub(super) fn new() -> Self {
+        Self { own: [0; Count::ALL.len()], malformed: [0; ParseError::ALL.len()], late: Lateness::default() }
     }
 
     #[inline]
@@ -171,6 +179,7 @@ impl Tally {
     /// Takes over what the socket counted.
     pub(super) const fn socket(&mut self, counts: &SocketCounts) {
         let (inward, outward) = (&counts.faults_in, &counts.faults_out);
+        self.late = counts.late;
         self.set(Count::Received, counts.received);
         self.set(Count::Sent, counts.sent);
         self.set(Count::SendFailed, counts.failed);
@@ -185,6 +194,7 @@ impl Tally {
         let store = |to: &AtomicU64, value: u64| to.store(value, Ordering::Relaxed);
         to.0.own.iter().zip(self.own).for_each(|(to, value)| store(to, value));
         to.0.malformed.iter().zip(self.malformed).for_each(|(to, value)| store(to, value));
+        to.0.late.store(self.late);
         to.0.refused.iter().zip(refusals.iter()).for_each(|(to, (_, value))| store(to, value));
     }
 }

@@ -6,6 +6,7 @@
 //! Left out: GSO, which joins datagrams to one destination; a switch's go to many, and a host has one at a time.
 
 mod inbox;
+mod lateness;
 mod name;
 mod outbox;
 mod ready;
@@ -23,7 +24,9 @@ use std::sync::Arc;
 use sluice_wire::{Endpoint, Nanos};
 
 pub use inbox::{Datagram, Inbox};
-pub use outbox::{Lateness, Outbox};
+pub use lateness::Lateness;
+pub(crate) use lateness::PublishedLateness;
+pub use outbox::Outbox;
 pub(crate) use ready::ReadySet;
 pub use ring::BATCH;
 pub use waker::Waker;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::inbox::HELD_MAX;
+use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
 use super::sys;
@@ -16,50 +17,6 @@ use crate::hold::Hold;
 const REFUSED_MAX: usize = 64;
 /// How often one datagram is tried when the kernel reports older errors in its place.
 const TRIES_MAX: usize = 4;
-
-/// How late datagrams left that were held until their time. It is this machine's share of what a dilated run measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lateness {
-    /// Datagrams that were held.
-    pub datagrams: u64,
-    /// How late they were, all together.
-    pub total: Nanos,
-    /// How late the latest was.
-    pub longest: Nanos,
-}
-
-impl Lateness {
-    /// Mean lateness of a datagram, ns.
-    pub fn mean_ns(&self) -> f64 {
-        self.total.0 as f64 / self.datagrams.max(1) as f64
-    }
-
-    /// These and those.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            datagrams: self.datagrams + other.datagrams,
-            total: self.total + other.total,
-            longest: self.longest.max(other.longest),
-        }
-    }
-
-    /// What was counted since `before`; the longest is that of all time.
-    #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        Self {
-            datagrams: self.datagrams - before.datagrams,
-            total: self.total.since(before.total),
-            longest: self.longest,
-        }
-    }
-
-    fn add(&mut self, late: Nanos) {
-        self.datagrams += 1;
-        self.total = self.total + late;
-        self.longest = self.longest.max(late);
-    }
-}
 
 /// The sending half of a socket: datagrams queued until the next flush.
 pub struct Outbox {

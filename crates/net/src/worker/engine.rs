@@ -2,6 +2,7 @@
 
 use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_wire::tables::Feed;
 use sluice_wire::{
     Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, TaskId, TaskType, WorkerId, encode,
     parse,
@@ -131,6 +132,11 @@ impl<S: Service> Engine<S> {
         &mut self.socket
     }
 
+    /// Whether it is registered.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.machine.stats().serving
+    }
+
     /// What it did.
     pub(crate) fn into_report(self) -> WorkerReport {
         let name = (self.hello.name.as_str(), self.dilation);
@@ -253,7 +259,7 @@ impl<S: Service> Engine<S> {
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
         let now = self.clock.now();
-        self.machine.grant(now, &self.settings, host_grant(grant), &mut self.actions);
+        self.machine.grant(now, &self.settings, host_grant(grant, self.dilation), &mut self.actions);
         self.perform(now);
     }
 
@@ -476,7 +482,12 @@ fn settings(dilation: u32) -> WorkerSettings {
     }
 }
 
-const fn host_grant(grant: &WorkerGrant) -> Grant {
+/// The grant as the state machine takes it: the time between polls is one of the network's.
+const fn host_grant(grant: &WorkerGrant, dilation: u32) -> Grant {
+    let feed = match grant.feed {
+        Feed::Polls { every } => Feed::Polls { every: every.times(dilation as u64) },
+        feed => feed,
+    };
     Grant {
         worker: grant.worker,
         key: grant.key,
@@ -486,6 +497,6 @@ const fn host_grant(grant: &WorkerGrant) -> Grant {
         quota: grant.quota,
         start: grant.start,
         switch: grant.switch,
-        feed: grant.feed,
+        feed,
     }
 }

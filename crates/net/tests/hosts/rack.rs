@@ -11,10 +11,11 @@ use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::rpc::{LocalSwitch, RpcServer};
 use sluice_net::service::{Service, ServiceError, Task};
-use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
+use sluice_switch::registry::Choice;
 use sluice_wire::Epoch;
 
 /// What the tests' tasks are.
@@ -25,6 +26,8 @@ pub(crate) const OTHER: TaskType = TaskType(10);
 /// The switch and its controller.
 pub(crate) struct Rack {
     faults: Rates,
+    program: Choice,
+    delays: Delays,
     slices: Vec<SlicePlan>,
     life: Option<Life>,
     controller_at: SocketAddr,
@@ -47,10 +50,19 @@ impl Rack {
 
     /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting tasks.
     pub(crate) fn with(faults: Rates, types: &[TaskType], limit: u32) -> Self {
+        Self::made_of(faults, Choice::default(), Delays::NONE, types, limit)
+    }
+
+    /// One slice, for [`ECHO`], under this program, with these delays.
+    pub(crate) fn under(program: Choice, delays: Delays) -> Self {
+        Self::made_of(Rates::default(), program, delays, &[ECHO], 1_000)
+    }
+
+    fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let slice = |of: &TaskType| SlicePlan { name: of.to_string(), types: vec![*of], limit: Some(limit) };
         let slices = types.iter().map(slice).collect();
-        let mut rack = Self { faults, slices, life: None, controller_at: anywhere };
+        let mut rack = Self { faults, program, delays, slices, life: None, controller_at: anywhere };
         let life = rack.live(anywhere);
         rack.controller_at = life.controller.local();
         rack.life = Some(life);
@@ -107,6 +119,8 @@ impl Rack {
         let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
         let config = SwitchConfig {
             at: switch_at,
+            program: self.program,
+            delays: self.delays,
             faults: self.faults("switch"),
             ..SwitchConfig::new(Config::full(epoch))
         };
