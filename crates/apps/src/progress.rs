@@ -1,10 +1,10 @@
-//! How loading a database is shown: a bar on a terminal, a line at the start and the end elsewhere.
+//! How loading and measuring a database is shown: a bar on a terminal, a line at the start and the end elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// What happens while a database is made ready.
+/// What happens while a database is made ready, or measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another process is loading it: this one waits for it.
@@ -14,6 +14,13 @@ pub enum Step {
         /// Keys written.
         done: u64,
         /// Keys in all.
+        total: u64,
+    },
+    /// So many of so many operations are measured; the first step says 0, the last says all.
+    Measured {
+        /// Operations measured.
+        done: u64,
+        /// Operations in all.
         total: u64,
     },
 }
@@ -44,13 +51,21 @@ impl Shown {
         Self::default()
     }
 
-    fn bar(&mut self, total: u64) -> &ProgressBar {
-        self.bar.get_or_insert_with(|| {
-            let style =
-                ProgressStyle::with_template("loading {bar:30} {percent:>3} %  {per_sec}  {eta} left")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(total).with_style(style)
-        })
+    fn show(&mut self, verbs: [&'static str; 2], what: &str, done: u64, total: u64) {
+        if !io::stderr().is_terminal() {
+            if done == 0 {
+                say(&format!("{} {total} {what}", verbs[0]));
+            } else if done == total {
+                say(&format!("{} {total} {what}", verbs[1]));
+            }
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| bar(verbs[0], total));
+        bar.set_position(done);
+        if done == total {
+            bar.finish_and_clear();
+            self.bar = None;
+        }
     }
 }
 
@@ -58,18 +73,16 @@ impl Progress for Shown {
     fn step(&mut self, step: Step) {
         match step {
             Step::Waiting => say("another process loads the database; waiting for it"),
-            Step::Loaded { done, total } if io::stderr().is_terminal() => {
-                let bar = self.bar(total);
-                bar.set_position(done);
-                if done == total {
-                    bar.finish_and_clear();
-                }
-            }
-            Step::Loaded { done: 0, total } => say(&format!("loading {total} keys")),
-            Step::Loaded { done, total } if done == total => say(&format!("loaded {total} keys")),
-            Step::Loaded { .. } => {}
+            Step::Loaded { done, total } => self.show(["loading", "loaded"], "keys", done, total),
+            Step::Measured { done, total } => self.show(["measuring", "measured"], "operations", done, total),
         }
     }
+}
+
+fn bar(verb: &'static str, total: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3} %  {per_sec}  {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total).with_style(style).with_prefix(verb)
 }
 
 /// A message that nobody can read any more is not worth failing for.

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Show what a scheduler's program takes of the switch.
     Resources(Resources),
+    /// Measure how long a real service takes here, as a workload for the simulator.
+    Profile(Profile),
     /// Make the page and the tables of a study anew from its JSON.
     Report(Report),
     /// Show the packets of one fault run.
@@ -263,6 +265,57 @@ pub(crate) struct Report {
     /// Where page and CSV go, instead of beside the JSON.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// What to measure: rocksdb.
+    pub(crate) service: String,
+    #[command(flatten)]
+    pub(crate) own: ServiceArgs,
+    /// Measure GETs of so many keys each.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "10")]
+    pub(crate) get: Vec<u32>,
+    /// Measure SCANs of so many keys each.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "500")]
+    pub(crate) scan: Vec<u32>,
+    /// Let the numbers of keys vary: exponential with these means, rounded up.
+    #[arg(long)]
+    pub(crate) exponential: bool,
+    /// How often to measure each.
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
+    pub(crate) samples: u64,
+    /// Whether time passes while the kernel runs somebody else.
+    #[arg(long, value_name = "CLOCK", default_value = "wall")]
+    pub(crate) clock: ClockArg,
+    /// Seeds which keys are read.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The profile's file.
+    #[arg(long, value_name = "FILE", default_value = "out/profile-rocksdb.toml")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What tells how long an operation took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ClockArg {
+    /// Real time.
+    Wall,
+    /// Time on a processor.
+    Cpu,
+}
+
+impl ClockArg {
+    /// As a profile says it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "cpu",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -49,6 +49,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Status(args) => commands::status::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Resources(args) => commands::resources::run(&args),
+        Command::Profile(args) => commands::profile::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::ReplayFault(args) => commands::faults::replay(&args),
         Command::FaultRuns(args) => commands::faults::runs(&args),
@@ -66,6 +67,7 @@ fn json_of(command: &Command) -> bool {
         Command::Status(args) => args.json,
         Command::Doctor(args) => args.json,
         Command::Resources(args) => args.json,
+        Command::Profile(args) => args.output.json,
         Command::FaultRuns(args) => args.json,
         Command::Report(_) | Command::ReplayFault(_) => false,
     }

@@ -167,7 +167,9 @@ fn a_trace_that_was_written_is_replayed_task_by_task() {
     let text = "get=0.9@exp:8us,large=0.5+scan=0.1@keys:214ns:500";
     let drawn = requests(text, 5_000);
     let mut writer = TraceWriter::new(Vec::new(), ["get", "scan"].map(str::to_owned)).expect("it fits");
-    drawn.iter().for_each(|request| writer.write(request).expect("it fits"));
+    for request in &drawn {
+        writer.write(request).expect("it fits");
+    }
     let written = String::from_utf8(writer.finish().expect("it fits")).expect("it is text");
     let file = file(&written);
 

@@ -190,8 +190,10 @@ fn a_profile_is_read_by_type_and_refused_where_it_is_wrong() {
     let profile = r#"
 schema = "sluice.profile.v1"
 service = "rocksdb"
-measured_at = "2025-06-01T12:00:00Z"
+measured_unix_s = 1750000000
 cpu = "some processor"
+clock = "wall"
+clock_cost_ns = 25
 [data]
 keys = 1000
 key_bytes = 64
@@ -200,7 +202,9 @@ cache_mib = 64
 [[operation]]
 name = "get-10"
 keys = 10
+exponential = false
 samples = 1000
+preempted = 0
 mean_ns = 6000.0
 cdf = [[4000, 0.5], [8000, 1.0]]
 "#;
@@ -216,7 +220,7 @@ cdf = [[4000, 0.5], [8000, 1.0]]
         ("v1", "v9", "rocks.toml:1:1: the schema is `sluice.profile.v9`"),
         ("1.0]]", "0.9]]", "operation `get-10`: the cdf ends at 0.9, not at 1"),
         ("[8000", "[3000", "operation `get-10`: times and shares of the cdf must grow"),
-        ("keys = 10\n", "kesy = 10\n", "rocks.toml:13:1: unknown field `kesy`"),
+        ("keys = 10\n", "kesy = 10\n", "rocks.toml:15:1: unknown field `kesy`"),
         ("get-10", "get-20", "unknown type `get-10`; did you mean `get-20`?"),
     ] {
         let told = parse(&profile.replace(from, to), "get-10").expect_err(why).to_string();

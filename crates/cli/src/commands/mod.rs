@@ -4,6 +4,7 @@ pub(crate) mod controller;
 pub(crate) mod doctor;
 pub(crate) mod faults;
 pub(crate) mod load;
+pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod resources;
 pub(crate) mod status;

@@ -135,15 +135,15 @@ mod tests {
     #[test]
     fn equal_values_keep_their_weight() {
         let drawn = Empirical::of_values([5, 7, 5, 9].map(Nanos).to_vec());
-        let of = |share| drawn.quantile_ns(share);
-        assert_eq!([of(0.1), of(0.5), of(0.51), of(0.75), of(0.76), of(1.0)], [5.0, 5.0, 7.0, 7.0, 9.0, 9.0]);
+        let of = |share| drawn.quantile_ns(share) as u64;
+        assert_eq!([of(0.1), of(0.5), of(0.51), of(0.75), of(0.76), of(1.0)], [5, 5, 7, 7, 9, 9]);
         assert_eq!(drawn.moments(), (6.5, (25.0 + 49.0 + 25.0 + 81.0) / 4.0));
     }
 
     #[test]
     fn quantiles_lie_on_straight_lines_between_the_points() {
         let drawn = Empirical::of_points([(Nanos(100), 0.5), (Nanos(300), 0.75), (Nanos(1_000), 1.0)]);
-        let of = |share| drawn.quantile_ns(share);
-        assert_eq!([of(0.001), of(0.5), of(0.625), of(0.75), of(1.0)], [100.0, 100.0, 200.0, 300.0, 1_000.0]);
+        let of = |share| drawn.quantile_ns(share) as u64;
+        assert_eq!([of(0.001), of(0.5), of(0.625), of(0.75), of(1.0)], [100, 100, 200, 300, 1_000]);
     }
 }

@@ -19,10 +19,14 @@ pub struct Profile {
     pub schema: String,
     /// What was measured, such as `rocksdb`.
     pub service: String,
-    /// When, in UTC, such as `2025-06-01T12:00:00Z`.
-    pub measured_at: String,
+    /// When, in seconds since 1970.
+    pub measured_unix_s: u64,
     /// The processor.
     pub cpu: String,
+    /// What told the time: `wall`, or `cpu` for the time on the processor alone.
+    pub clock: String,
+    /// What reading it costs, which was subtracted.
+    pub clock_cost_ns: u64,
     /// What the operations worked on, by name.
     pub data: ProfileData,
     /// The operations.
@@ -51,8 +55,12 @@ pub struct ProfileOperation {
     pub name: String,
     /// Keys that one operation reads.
     pub keys: u32,
+    /// Whether that is the mean of an exponential number, rounded up.
+    pub exponential: bool,
     /// How often it was measured.
     pub samples: u64,
+    /// How often the kernel gave the processor to somebody else meanwhile.
+    pub preempted: u64,
     /// Mean of the samples.
     pub mean_ns: f64,
     /// `[nanoseconds, cumulative share]`, both growing, the last at 1.

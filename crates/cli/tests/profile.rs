@@ -1,0 +1,69 @@
+//! `sluice profile`: a real database becomes a workload, or says in one line why it does not.
+
+mod common;
+
+use std::path::Path;
+
+use common::{json, sluice, stderr, stdout};
+use sluice_sim::workload::{Profile, Service};
+
+const SMALL: [&str; 8] = ["profile", "rocksdb", "--keys", "2000", "--samples", "200", "--clock", "cpu"];
+
+fn profile(folder: &Path, more: &[&str]) -> std::process::Output {
+    sluice(folder, &[&SMALL, more].concat())
+}
+
+#[test]
+fn a_measured_profile_is_a_workload() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = ["--get", "1,10", "--scan", "100", "--out", "rocks.toml", "--json", "--quiet"];
+    let output = profile(folder.path(), &more);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = json(&output);
+    let file = folder.path().join("rocks.toml");
+    let written = Profile::read(&file).expect("it was just written");
+    for (operation, name) in written.operation.iter().zip(["get-1", "get-10", "scan-100"]) {
+        assert_eq!((operation.name.as_str(), operation.samples), (name, 200));
+        let service =
+            Service::parse(&format!("profile:{}:{name}", file.display())).expect("it is a workload");
+        let off = service.mean_ns() / operation.mean_ns - 1.0;
+        assert!(off.abs() < 0.05, "{name}: the points' mean is {off} off that of the samples");
+    }
+    assert_eq!(told["operation"].as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        2,
+        "the database and the profile"
+    );
+}
+
+#[test]
+fn numbers_of_keys_can_vary() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = profile(folder.path(), &["--get", "10", "--scan", "20", "--exponential"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("profile:out/profile-rocksdb.toml:get-10-exp"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("measured 480 operations"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_measured_or_written_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), "").expect("written");
+    for (args, why) in [
+        (vec!["profile", "rocksbd"], "unknown service `rocksbd`; did you mean `rocksdb`?"),
+        (vec!["profile", "rocksdb", "--get", "0"], "--get 0 is not from 1 to"),
+        (vec!["profile", "rocksdb", "--get", "10,10"], "--get names 10 twice"),
+        (vec!["profile", "rocksdb", "--scan", "x"], "invalid value 'x' for '--scan <KEYS>'"),
+        (vec!["profile", "rocksdb", "--samples", "0"], "0 is not in 100..=10000000"),
+        (vec!["profile", "rocksdb", "--out", "."], "profile . is a folder; name a file with --out"),
+        (vec!["profile", "rocksdb", "--out", "file/a.toml"], "profile file/a.toml cannot be written"),
+    ] {
+        let output = sluice(folder.path(), &args);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert_eq!(told.trim_end().lines().count(), 1, "{args:?}: {told}");
+        assert!(told.contains(why), "{args:?}: {told}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was left behind");
+}
