@@ -1,0 +1,123 @@
+//! What a study's numbers say: verdicts on the paper's statements, comparisons, and limits that are kept.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Estimate, Metric, Unit};
+
+/// A statement of the paper and what came out here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// Unique in the study, such as `p99-rain`.
+    pub id: String,
+    /// What the paper says, in our words.
+    pub claim: String,
+    /// Where it says so.
+    pub place: String,
+    /// The id of the panel it is about, if it is about one.
+    pub panel: Option<String>,
+    /// The unit of both numbers.
+    pub unit: Unit,
+    /// The paper's number; none if it states a shape.
+    pub paper: Option<f64>,
+    /// Ours; none if there is nothing to measure or it was not reached.
+    pub measured: Option<Estimate>,
+    /// How the two stand to each other.
+    pub verdict: Verdict,
+    /// What the verdict rests on.
+    pub why: String,
+    /// Where a difference comes from; every [`Verdict::Differs`] has one once it was looked for.
+    pub cause: Option<Cause>,
+}
+
+/// How the paper's statement and ours stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The number comes out.
+    Agrees,
+    /// The order or the shape comes out, the number does not.
+    AgreesInShape,
+    /// It does not come out.
+    Differs,
+    /// The paper does not say enough of the set-up to tell.
+    SetUpNotKnown,
+    /// The points it needs are not in this run.
+    NotMeasured,
+}
+
+/// Where a difference comes from, and what shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cause {
+    /// The cause.
+    pub says: String,
+    /// The command that shows it.
+    pub command: String,
+    /// What the command was seen to give.
+    pub shows: String,
+}
+
+/// Two series on the same tasks at one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// The panel's id.
+    pub panel: String,
+    /// The label of the one's series.
+    pub a: String,
+    /// The other's.
+    pub b: String,
+    /// Tasks offered per second.
+    pub offered_per_s: f64,
+    /// What is compared; none for the throughput.
+    pub metric: Option<Metric>,
+    /// The class it is of; all tasks if there is none.
+    pub class: Option<String>,
+    /// The one's value.
+    pub of_a: Estimate,
+    /// The other's.
+    pub of_b: Estimate,
+    /// B less A.
+    pub difference: Estimate,
+    /// The difference is more than chance, and more than is allowed for if something is.
+    pub real: bool,
+    /// How far apart they may be, as a share of A's value; none if they need not agree.
+    pub allowed: Option<f64>,
+    /// Where the difference comes from, if that was looked for.
+    pub cause: Option<Cause>,
+}
+
+/// The highest rate at which a policy keeps a limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// The panel's id.
+    pub panel: String,
+    /// The label of a series, or a policy.
+    pub policy: String,
+    /// What is limited.
+    pub metric: Metric,
+    /// The class it is of; all tasks if there is none.
+    pub class: Option<String>,
+    /// The limit, in the metric's unit.
+    pub limit: f64,
+    /// The rate; none if no rate in the range keeps the limit.
+    pub rate_per_s: Option<Estimate>,
+    /// What else to know, such as `keeps it up to the highest rate tried`; empty if nothing.
+    pub note: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agrees => "agrees",
+            Self::AgreesInShape => "agrees in shape",
+            Self::Differs => "differs",
+            Self::SetUpNotKnown => "set-up not known",
+            Self::NotMeasured => "not measured",
+        })
+    }
+}

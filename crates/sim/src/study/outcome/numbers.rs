@@ -1,0 +1,265 @@
+//! Numbers of a study: times, estimates with their intervals, gauges and counts, and how a metric names one.
+
+use serde::{Deserialize, Serialize};
+
+/// Latency and the three slowdowns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// From the intended send time to the reply.
+    pub latency_ns: Spread,
+    /// Latency over the task's own service time.
+    pub slowdown: Spread,
+    /// Latency over the mean service time of the task's class.
+    pub slowdown_type_mean: Spread,
+    /// Waits in switch and worker + service, over service.
+    pub slowdown_server: Spread,
+}
+
+/// Where a distribution lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// The mean.
+    pub mean: Estimate,
+    /// The median.
+    pub p50: Estimate,
+    /// Nine tenths are below.
+    pub p90: Estimate,
+    /// 99 % are below.
+    pub p99: Estimate,
+    /// 99.9 % are below.
+    pub p999: Estimate,
+}
+
+/// A value and its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+    /// How the interval was found.
+    pub method: Method,
+}
+
+/// How an interval was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Student's t over independent replications.
+    Replications,
+    /// Student's t over replications' differences on the same tasks.
+    Paired,
+    /// Student's t over batches of one run.
+    Batches,
+    /// Order statistics of one run.
+    OrderStatistics,
+    /// The rates between which a search ended.
+    Bracket,
+    /// There is none: one run, or a number that is known.
+    None,
+}
+
+/// Means over time and over the measured tasks, of all replications; none where it was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gauges {
+    /// Tasks that wait in the switch.
+    pub switch_queue_mean: Option<f64>,
+    /// The most of them at once.
+    pub switch_queue_max: Option<f64>,
+    /// Tasks that wait at a worker, without the one in service.
+    pub worker_queue_mean: Option<f64>,
+    /// Share of a worker's time without a task.
+    pub idle_share: Option<f64>,
+    /// Recirculations a task.
+    pub recirculations_per_task: Option<f64>,
+    /// Share of the recirculation bandwidth in use.
+    pub recirculation_utilization: Option<f64>,
+    /// Packets a task, of all kinds and on all links.
+    pub packets_per_task: Option<f64>,
+    /// Polls that came back empty, a task.
+    pub empty_polls_per_task: Option<f64>,
+}
+
+/// Events in the measured span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Tasks that were due.
+    pub sent: u64,
+    /// Tasks that were answered.
+    pub replied: u64,
+    /// Tasks of which no attempt can have run.
+    pub refused: u64,
+    /// Tasks that may have run.
+    pub unknown: u64,
+    /// Tasks that admission held back at the client.
+    pub pushed_back: u64,
+    /// Attempts after a task's first.
+    pub retries: u64,
+    /// Packets that the network lost.
+    pub lost_packets: u64,
+    /// Passes through the switch's pipeline.
+    pub passes: u64,
+    /// Those of the passes that were recirculations.
+    pub recirculations: u64,
+    /// Packets on all links.
+    pub packets: u64,
+    /// Polls by workers.
+    pub polls: u64,
+    /// Polls that found nothing.
+    pub empty_polls: u64,
+}
+
+/// A number that a time's distribution gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// What is measured.
+    pub measure: Measure,
+    /// Which part of its distribution.
+    pub part: Part,
+}
+
+/// A time, or a ratio of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// [`Times::latency_ns`].
+    LatencyNs,
+    /// [`Times::slowdown`].
+    Slowdown,
+    /// [`Times::slowdown_type_mean`].
+    SlowdownTypeMean,
+    /// [`Times::slowdown_server`].
+    SlowdownServer,
+}
+
+/// A part of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// [`Spread::mean`].
+    Mean,
+    /// [`Spread::p50`].
+    P50,
+    /// [`Spread::p90`].
+    P90,
+    /// [`Spread::p99`].
+    P99,
+    /// [`Spread::p999`].
+    P999,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Tasks per second.
+    PerS,
+    /// A ratio, such as a slowdown.
+    Ratio,
+    /// A share of one, shown in per cent.
+    Share,
+    /// Things, such as tasks or workers.
+    Count,
+}
+
+impl Estimate {
+    /// A value without an interval.
+    pub const fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value, method: Method::None }
+    }
+
+    /// Whether there is an interval to show.
+    pub fn has_interval(&self) -> bool {
+        self.method != Method::None
+    }
+}
+
+impl Times {
+    /// The distribution of a measure.
+    pub const fn spread(&self, measure: Measure) -> &Spread {
+        match measure {
+            Measure::LatencyNs => &self.latency_ns,
+            Measure::Slowdown => &self.slowdown,
+            Measure::SlowdownTypeMean => &self.slowdown_type_mean,
+            Measure::SlowdownServer => &self.slowdown_server,
+        }
+    }
+
+    /// The number that a metric names.
+    pub const fn get(&self, metric: Metric) -> Estimate {
+        self.spread(metric.measure).get(metric.part)
+    }
+}
+
+impl Spread {
+    /// A part of the distribution.
+    pub const fn get(&self, part: Part) -> Estimate {
+        match part {
+            Part::Mean => self.mean,
+            Part::P50 => self.p50,
+            Part::P90 => self.p90,
+            Part::P99 => self.p99,
+            Part::P999 => self.p999,
+        }
+    }
+}
+
+impl Metric {
+    /// The 99th percentile of the latency, which most of the papers' pictures show.
+    pub const P99: Self = Self { measure: Measure::LatencyNs, part: Part::P99 };
+
+    /// The unit of its numbers.
+    pub const fn unit(self) -> Unit {
+        self.measure.unit()
+    }
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::LatencyNs, Self::Slowdown, Self::SlowdownTypeMean, Self::SlowdownServer];
+
+    /// The name that files and flags use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LatencyNs => "latency_ns",
+            Self::Slowdown => "slowdown",
+            Self::SlowdownTypeMean => "slowdown_type_mean",
+            Self::SlowdownServer => "slowdown_server",
+        }
+    }
+
+    /// The unit of its numbers.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::LatencyNs => Unit::Ns,
+            Self::Slowdown | Self::SlowdownTypeMean | Self::SlowdownServer => Unit::Ratio,
+        }
+    }
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Mean, Self::P50, Self::P90, Self::P99, Self::P999];
+
+    /// The name that files and flags use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+        }
+    }
+}
