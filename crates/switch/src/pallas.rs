@@ -48,7 +48,7 @@ impl Pallas {
         let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
-        let seats = Seats::new(layout, &config);
+        let seats = Seats::new(&config);
         let turn = Register::new(layout, "turn", 2, 32, slices, 0);
         let rows = slices * config.workers as usize * settings.weights.largest() as usize;
         layout.table("schedule", 3, 16, rows);

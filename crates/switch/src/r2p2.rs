@@ -74,7 +74,8 @@ impl R2p2 {
         let mut front = Front::new(Self::NAME, Feed::Tokens, config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
-        let seats = Seats::new(layout, &config);
+        let seats = Seats::new(&config);
+        Seats::tables(layout, behind, &config);
         let start = Register::new(layout, "start", 1, 16, slices, 0);
         let tokens = (0..settings.sample).map(|column| tokens(layout, column, settings, &config)).collect();
         let circulating = Register::new(layout, "circulating", behind, 32, slices, 0);

@@ -72,7 +72,8 @@ impl RackSched {
         let back = BackStages { gen_out: behind, sent: behind };
         let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
         let layout = &mut front.layout;
-        let seats = Seats::new(layout, &config);
+        let seats = Seats::new(&config);
+        Seats::tables(layout, behind, &config);
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();

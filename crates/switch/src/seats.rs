@@ -39,15 +39,22 @@ pub(crate) struct Change {
 
 impl Seats {
     /// Nobody has a seat.
-    pub(crate) fn new(layout: &mut Layout, config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let (workers, slices) = (config.workers as usize, config.slices as usize);
-        layout.table("seats", 0, 16, slices * workers);
         Self {
             workers: vec![WorkerId::default(); slices * workers].into_boxed_slice(),
             taken: vec![0; slices].into_boxed_slice(),
             held: vec![None; workers].into_boxed_slice(),
             per_slice: config.workers,
         }
+    }
+
+    /// The match tables of a program that names workers by their seats in `stage`, and seats by their workers in the
+    /// first.
+    pub(crate) fn tables(layout: &mut Layout, stage: u8, config: &Config) {
+        let (workers, slices) = (config.workers as usize, config.slices as usize);
+        layout.table("seats of workers", 0, 16, workers);
+        layout.table("workers of seats", stage, 16, slices * workers);
     }
 
     /// How many workers a slice has.
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn the_last_worker_takes_the_seat_of_one_that_leaves() {
         let config = Config { workers: 4, slices: 2, ..Config::full(Epoch(1)) };
-        let mut seats = Seats::new(&mut Layout::new("test"), &config);
+        let mut seats = Seats::new(&config);
         (0..3).for_each(|worker| {
             seats.set(WorkerId(worker), Some(&row(1, true)));
         });

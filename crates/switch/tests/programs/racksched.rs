@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sluice_switch::{Refusal, Verdict};
-use sluice_wire::tables::TableOp;
-use sluice_wire::{Endpoint, Packet, RejectReason, Reply, WorkerId};
+use sluice_wire::tables::{TableOp, WorkerRow};
+use sluice_wire::{Endpoint, Packet, RejectReason, Reply, SliceId, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, at, circulating, dispatched, rejected, row};
 
@@ -108,6 +108,17 @@ fn a_worker_that_left_meanwhile_is_replaced() {
     assert_eq!(dispatched(rack.once_more(again)).worker, WorkerId(1));
     rack.program.table(TableOp::SetWorker(WorkerId(1), None));
     assert_eq!(rejected(rack.task()), RejectReason::NoWorkers);
+}
+
+#[test]
+fn a_worker_that_moved_meanwhile_does_not_get_another_slices_task() {
+    let mut rack = Rack::of("racksched:2,tracked", 1, 16);
+    let task = circulating(rack.task());
+    rack.admit(1, 1);
+    let moved = WorkerRow { slice: SliceId(0), ..row(0, 2, true) };
+    rack.program.table(TableOp::SetWorker(WorkerId(0), Some(moved)));
+    let again = circulating(rack.once_more(task));
+    assert_eq!(dispatched(rack.once_more(again)).worker, WorkerId(1));
 }
 
 #[test]
