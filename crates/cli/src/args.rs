@@ -11,7 +11,7 @@ use sluice_apps::ServiceArgs;
 use sluice_net::program::{CONTROLLER_DEFAULT, WorkerArgs};
 
 use crate::fail::{Failure, Outcome};
-use crate::units;
+use crate::{study, units};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
 #[derive(Debug, Parser)]
@@ -42,6 +42,16 @@ pub(crate) enum Command {
     Resources(Resources),
     /// Measure how long a real service takes here, as a workload for the simulator.
     Profile(Profile),
+    /// Simulate a policy under a load.
+    Sim(study::args::Sim),
+    /// Simulate policies under loads, each on the same tasks.
+    Sweep(study::args::Sweep),
+    /// Simulate two policies on the same tasks, and say whether they really differ.
+    Compare(study::args::Compare),
+    /// Find the highest rate at which policies keep a limit.
+    Throughput(study::args::Throughput),
+    /// Run the papers' figures, and hold their numbers against ours.
+    Reproduce(study::args::Reproduce),
     /// Make the page and the tables of a study anew from its JSON.
     Report(Report),
     /// Show the packets of one fault run.
@@ -50,7 +60,7 @@ pub(crate) enum Command {
     FaultRuns(FaultRuns),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
     /// Print JSON on stdout.
     #[arg(long)]

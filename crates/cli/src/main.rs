@@ -12,6 +12,7 @@ mod rack;
 mod report;
 mod results;
 mod stop;
+mod study;
 mod units;
 mod view;
 
@@ -50,6 +51,11 @@ fn run(command: Command) -> Outcome<()> {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Resources(args) => commands::resources::run(&args),
         Command::Profile(args) => commands::profile::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Throughput(args) => commands::throughput::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::ReplayFault(args) => commands::faults::replay(&args),
         Command::FaultRuns(args) => commands::faults::runs(&args),
@@ -69,6 +75,11 @@ fn json_of(command: &Command) -> bool {
         Command::Resources(args) => args.json,
         Command::Profile(args) => args.output.json,
         Command::FaultRuns(args) => args.json,
+        Command::Sim(args) => args.how.output.json,
+        Command::Sweep(args) => args.how.output.json,
+        Command::Compare(args) => args.how.output.json,
+        Command::Throughput(args) => args.how.output.json,
+        Command::Reproduce(args) => args.how.output.json,
         Command::Report(_) | Command::ReplayFault(_) => false,
     }
 }

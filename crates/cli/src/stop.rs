@@ -25,6 +25,11 @@ impl Stop {
         Ok(stop)
     }
 
+    /// What is set once the end was asked for.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether the end was asked for.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

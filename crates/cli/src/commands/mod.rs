@@ -1,14 +1,19 @@
 //! One module for each command but `up`.
 
+pub(crate) mod compare;
 pub(crate) mod controller;
 pub(crate) mod doctor;
 pub(crate) mod faults;
 pub(crate) mod load;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod resources;
+pub(crate) mod sim;
 pub(crate) mod status;
+pub(crate) mod sweep;
 pub(crate) mod switch;
+pub(crate) mod throughput;
 pub(crate) mod worker;
 
 use std::fs::File;

@@ -249,6 +249,26 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Only the claims that one cause may explain, without a grid of points.
+    pub fn only_cause(mut self, id: &str) -> Result<Self, super::StudyError> {
+        let known = self.causes.iter().map(|cause| cause.id.as_str());
+        let Some(cause) = self.causes.iter().find(|cause| cause.id == id).cloned() else {
+            return Err(super::StudyError::Point(super::hint::unknown("cause", id, known)));
+        };
+        // Statements of one group are each other's shape.
+        let groups: Vec<_> = self.claims.iter().filter(|claim| cause.of.contains(&claim.id)).collect();
+        let groups: Vec<_> = groups.into_iter().filter_map(|claim| claim.group.clone()).collect();
+        let is_near = |claim: &Claim| {
+            cause.of.contains(&claim.id) || claim.group.as_ref().is_some_and(|group| groups.contains(group))
+        };
+        self.claims.retain(is_near);
+        self.cases.iter_mut().for_each(|case| case.rates.clear());
+        self.causes = vec![cause];
+        Ok(self)
+    }
+}
+
 impl Tolerance {
     /// What plans use that state no claims.
     pub const UNUSED: Self = Self { value: 0.0, ratio: 0.0, change: 0.0, rate: 0.0, order: 0.0 };

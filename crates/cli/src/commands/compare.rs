@@ -1,0 +1,21 @@
+//! `sluice compare`: two policies on the same tasks, and whether they really differ.
+
+use crate::fail::{Failure, Outcome};
+use crate::study::Asked;
+use crate::study::args::Compare;
+
+/// Runs both and shows what came of it.
+pub(crate) fn run(args: &Compare) -> Outcome<()> {
+    if args.setting.length.replications < 2 {
+        return Err(Failure::bad_input("a comparison needs at least 2 replications: give --replications 5"));
+    }
+    let asked = Asked {
+        command: "compare",
+        policies: vec![&args.a, &args.b],
+        offered: Some(&args.offered),
+        setting: &args.setting,
+        slo: None,
+        compared: true,
+    };
+    asked.run(&args.how)
+}

@@ -1,0 +1,214 @@
+//! `sluice reproduce`: the paper's figures, its numbers beside ours, with a verdict each.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use sluice_sim::stats::Warmup;
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::outcome::{StudyOutcome, Verdict};
+use sluice_sim::study::plan::Plan;
+
+use crate::fail::{Failure, Kind, Outcome};
+use crate::results::table::Table;
+use crate::stop::Stop;
+use crate::study::args::Reproduce;
+use crate::study::{Job, Ran, run as run_study, show};
+use crate::{hint, report};
+
+/// The plans that come with this program.
+const PLANS: [(&str, &str); 8] = [
+    ("rain-1", include_str!("../../../../experiments/rain-1.toml")),
+    ("rain-6a", include_str!("../../../../experiments/rain-6a.toml")),
+    ("rain-6b", include_str!("../../../../experiments/rain-6b.toml")),
+    ("rain-6c", include_str!("../../../../experiments/rain-6c.toml")),
+    ("rain-7", include_str!("../../../../experiments/rain-7.toml")),
+    ("rain-8", include_str!("../../../../experiments/rain-8.toml")),
+    ("pallas-bimodal", include_str!("../../../../experiments/pallas-bimodal.toml")),
+    ("pallas-trimodal", include_str!("../../../../experiments/pallas-trimodal.toml")),
+];
+
+/// As long as the paper's points: 1 s and 10 s, a fifth of it in each of five replications.
+const PAPER_REPLICATIONS: u32 = 5;
+const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
+
+/// A plan and where it was found.
+struct Found {
+    plan: Plan,
+    file: String,
+    folder: PathBuf,
+}
+
+/// Runs the plans, one after the other.
+pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
+    if args.list {
+        return list(args.how.output.json);
+    }
+    let all = args.plans.len() == 1 && args.plans[0] == "all";
+    let names = if all { PLANS.map(|(name, _)| name.to_owned()).to_vec() } else { args.plans.clone() };
+    let found = names.iter().map(|name| find(name)).collect::<Outcome<Vec<_>>>()?;
+    let benches = found.iter().map(|found| bench(args, found)).collect::<Outcome<Vec<_>>>()?;
+    let stop = Stop::on_signals()?;
+    if let ([found], [bench]) = (&found[..], &benches[..]) {
+        let out = folder(args, &found.plan.name, false);
+        let ran = run_study(&job(args, found, bench, out.clone()), &stop)?;
+        show(&ran, &args.how, Some(&out))?;
+        return verdict(&[ran.outcome]);
+    }
+    let mut ran = Vec::new();
+    for (found, bench) in found.iter().zip(&benches) {
+        let out = folder(args, &found.plan.name, true);
+        let one = run_study(&job(args, found, bench, out), &stop)?;
+        let stopped = one.stopped;
+        ran.push(one);
+        if stopped {
+            break;
+        }
+    }
+    show_all(args, &ran)?;
+    let outcomes: Vec<StudyOutcome> = ran.into_iter().map(|ran| ran.outcome).collect();
+    verdict(&outcomes)
+}
+
+fn list(json: bool) -> Outcome<()> {
+    let plans = PLANS.iter().map(|(name, _)| find(name)).collect::<Outcome<Vec<_>>>()?;
+    let points =
+        |plan: &Plan| plan.cases.iter().map(|case| case.rates.len() * case.runs.len()).sum::<usize>();
+    if json {
+        let plans: Vec<_> = plans
+            .iter()
+            .map(|Found { plan, .. }| {
+                json!({
+                    "name": plan.name,
+                    "title": plan.title,
+                    "source": plan.source,
+                    "points": points(plan),
+                    "tasks": plan.tasks,
+                    "replications": plan.replications,
+                    "claims": plan.claims.len(),
+                })
+            })
+            .collect();
+        println!("{}", json!({ "schema": "sluice.plans.v1", "plans": plans }));
+        return Ok(());
+    }
+    let mut table =
+        Table::new(["plan", "points", "tasks a point", "statements", "what it is about", "source"]);
+    for Found { plan, .. } in &plans {
+        table.row([
+            plan.name.clone(),
+            points(plan).to_string(),
+            plan.tasks.to_string(),
+            plan.claims.len().to_string(),
+            plan.title.clone(),
+            plan.source.clone(),
+        ]);
+    }
+    print!("{table}");
+    Ok(())
+}
+
+/// A plan by its name, or in a file.
+fn find(name: &str) -> Outcome<Found> {
+    if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
+        let file = format!("experiments/{name}.toml");
+        return Ok(Found { plan: Plan::parse(&file, text)?, file, folder: PathBuf::new() });
+    }
+    let path = Path::new(name);
+    if path.extension().is_none_or(|ending| ending != "toml") {
+        let mut known = PLANS.map(|(known, _)| known).to_vec();
+        known.push("all");
+        let unknown = hint::unknown("plan", name, &known);
+        return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|why| {
+        Failure::bad_input(format!("plan {name} cannot be read: {why}; give the path of a plan"))
+    })?;
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    Ok(Found { plan: Plan::parse(name, &text)?, file: name.to_owned(), folder })
+}
+
+/// The plan with what the flags say instead.
+fn bench(args: &Reproduce, found: &Found) -> Outcome<Bench> {
+    let mut plan = found.plan.clone();
+    if let Some(cause) = &args.cause {
+        plan = plan.only_cause(cause)?;
+    }
+    plan.tasks = args.tasks.unwrap_or(plan.tasks);
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.replications = args.replications.unwrap_or(plan.replications);
+    let mut length = Length::Tasks(plan.tasks.div_ceil(plan.replications.into()), Warmup::Detect);
+    if args.paper_length {
+        plan.replications = PAPER_REPLICATIONS;
+        length = PAPER_LENGTH;
+    }
+    let terms = Terms { length, overload: Overload::LeftOut, folder: found.folder.clone() };
+    Ok(Bench::new(plan, terms)?)
+}
+
+fn job<'a>(args: &'a Reproduce, found: &Found, bench: &'a Bench, out: PathBuf) -> Job<'a> {
+    let name = if found.folder.as_os_str().is_empty() { &found.plan.name } else { &found.file };
+    let mut commands = vec![format!("sluice reproduce {name}{}", flags(args))];
+    commands.extend(
+        bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),
+    );
+    Job { bench, how: &args.how, out: Some(out), plan: Some(found.file.clone()), commands }
+}
+
+/// The flags that decide results.
+fn flags(args: &Reproduce) -> String {
+    let tasks = args.tasks.map(|tasks| format!(" --tasks {tasks}"));
+    let replications = args.replications.map(|replications| format!(" --replications {replications}"));
+    let seed = args.seed.map(|seed| format!(" --seed {seed}"));
+    let paper = args.paper_length.then(|| " --paper-length".to_owned());
+    let cause = args.cause.as_ref().map(|cause| format!(" --cause {cause}"));
+    [tasks, replications, seed, paper, cause].into_iter().flatten().collect()
+}
+
+/// Each plan's own folder; below the one that was given, if there are several plans.
+fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
+    let mut own = name.to_owned();
+    if args.paper_length {
+        own += "-paper-length";
+    }
+    if let Some(cause) = &args.cause {
+        own += "-";
+        own += cause;
+    }
+    match (&args.how.out, several) {
+        (Some(out), false) => out.clone(),
+        (Some(out), true) => out.join(own),
+        (None, _) => Path::new("out").join(own),
+    }
+}
+
+fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
+    if args.how.output.json {
+        let studies: Vec<_> = ran.iter().map(|ran| json!(ran.outcome)).collect();
+        println!("{}", json!({ "schema": "sluice.studies.v1", "studies": studies }));
+    } else {
+        for ran in ran {
+            println!("{}", report::summary(&ran.outcome));
+        }
+    }
+    if ran.iter().any(|ran| ran.stopped) {
+        let why = "stopped; what was done is kept, and the same command goes on from there";
+        return Err(Failure::new(Kind::Aborted, why).with_result_shown());
+    }
+    Ok(())
+}
+
+/// A number that differs needs a cause that somebody can run again.
+fn verdict(outcomes: &[StudyOutcome]) -> Outcome<()> {
+    let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
+    let unexplained = all.filter(|row| row.verdict == Verdict::Differs && row.cause.is_none());
+    let ids: Vec<&str> = unexplained.map(|row| row.id.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it again",
+        ids.len(),
+        ids.join(", ")
+    );
+    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+}

@@ -1,0 +1,18 @@
+//! `sluice sim`: one policy under one load, or under some.
+
+use crate::fail::Outcome;
+use crate::study::Asked;
+use crate::study::args::Sim;
+
+/// Runs it and shows what came of it.
+pub(crate) fn run(args: &Sim) -> Outcome<()> {
+    let asked = Asked {
+        command: "sim",
+        policies: vec![&args.policy],
+        offered: Some(&args.offered),
+        setting: &args.setting,
+        slo: None,
+        compared: false,
+    };
+    asked.run(&args.how)
+}

@@ -1,0 +1,18 @@
+//! `sluice sweep`: several policies under several loads, each on the same tasks.
+
+use crate::fail::Outcome;
+use crate::study::Asked;
+use crate::study::args::Sweep;
+
+/// Runs it and shows what came of it.
+pub(crate) fn run(args: &Sweep) -> Outcome<()> {
+    let asked = Asked {
+        command: "sweep",
+        policies: args.policies.iter().map(String::as_str).collect(),
+        offered: Some(&args.offered),
+        setting: &args.setting,
+        slo: None,
+        compared: false,
+    };
+    asked.run(&args.how)
+}

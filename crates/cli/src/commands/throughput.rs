@@ -1,0 +1,18 @@
+//! `sluice throughput`: the highest rate at which policies keep a limit.
+
+use crate::fail::Outcome;
+use crate::study::Asked;
+use crate::study::args::Throughput;
+
+/// Searches, and shows what was found.
+pub(crate) fn run(args: &Throughput) -> Outcome<()> {
+    let asked = Asked {
+        command: "throughput",
+        policies: args.policies.iter().map(String::as_str).collect(),
+        offered: None,
+        setting: &args.setting,
+        slo: Some(&args.slo),
+        compared: false,
+    };
+    asked.run(&args.how)
+}

@@ -1,0 +1,145 @@
+//! Running a study: the folder first, then the cost, then the rounds; the result to stdout and into the folder.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use sluice_sim::study::bench::{Bench, Length};
+use sluice_sim::study::journal::{self, Identity};
+use sluice_sim::study::outcome::StudyOutcome;
+use sluice_sim::study::run::{Step, Study};
+use sluice_sim::study::tell::{About, tell};
+
+use super::args::How;
+use super::cost::{Costs, tasks, told};
+use super::progress::Progress;
+use crate::fail::{Failure, Kind, Outcome};
+use crate::report;
+use crate::stop::Stop;
+
+/// A study that is to be run.
+pub(crate) struct Job<'a> {
+    /// What.
+    pub(crate) bench: &'a Bench,
+    /// How.
+    pub(crate) how: &'a How,
+    /// Where results go, if anywhere.
+    pub(crate) out: Option<PathBuf>,
+    /// The plan's file, if there is one.
+    pub(crate) plan: Option<String>,
+    /// Other commands that run parts of it again.
+    pub(crate) commands: Vec<String>,
+}
+
+/// A study that was run.
+pub(crate) struct Ran {
+    /// What came of it.
+    pub(crate) outcome: StudyOutcome,
+    /// Whether it was stopped from outside.
+    pub(crate) stopped: bool,
+}
+
+/// Runs it, or goes on with it; what is done when a signal comes is kept.
+pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
+    let bench = job.bench;
+    let threads = threads(job.how);
+    let identity = identity(bench);
+    let folder = job.out.as_deref();
+    if let (Some(folder), true) = (folder, job.how.fresh) {
+        journal::forget(folder)?;
+    }
+    let mut study = Study::new(bench, threads, folder.map(|folder| (folder, &identity)))?;
+    let mut progress = Progress::new(job.how.output.quiet || job.how.output.json);
+    let first = study.round();
+    let costs = Costs::measure(bench, &first, stop.flag());
+    if !first.is_empty() {
+        progress.say(&estimate(bench, &costs, &study, threads));
+    }
+    let complete = study.run(stop.flag(), |step| match step {
+        Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
+        Step::Done(one) => progress.one_done(costs.of_one(bench, one)),
+    });
+    progress.finish();
+    let about = About {
+        sluice: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("SLUICE_COMMIT").into(),
+        plan: job.plan.clone(),
+        commands: job.commands.clone(),
+    };
+    let stopped = !complete?;
+    let outcome = tell(bench, study.known(), &about);
+    if let Some(folder) = folder {
+        report::write(folder, &outcome)?;
+    }
+    Ok(Ran { outcome, stopped })
+}
+
+/// Prints a study; one that was stopped fails, after it was shown.
+pub(crate) fn show(ran: &Ran, how: &How, out: Option<&Path>) -> Outcome<()> {
+    if how.output.json {
+        println!("{}", report::json(&ran.outcome));
+    } else {
+        print!("{}", report::summary(&ran.outcome));
+        if let (Some(folder), false) = (out, how.output.quiet) {
+            eprintln!("results are in {}", folder.display());
+        }
+    }
+    if !ran.stopped {
+        return Ok(());
+    }
+    let next = match out {
+        Some(folder) => {
+            format!("what was done is in {}; the same command goes on from there", folder.display())
+        }
+        None => "give --out FOLDER to be able to go on after a stop".into(),
+    };
+    Err(Failure::new(Kind::Aborted, format!("stopped; {next}")).with_result_shown())
+}
+
+fn threads(how: &How) -> usize {
+    let all = || thread::available_parallelism().map_or(1, usize::from);
+    how.threads.map_or_else(all, usize::from)
+}
+
+/// How much is to be done, and how long that takes.
+fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
+    let jobs = study.round();
+    let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
+    let total: f64 = jobs.iter().map(|job| tasks(bench, job)).sum();
+    let seconds = costs.of(bench, &jobs);
+    let more = if bench.plan().claims.is_empty() && bench.plan().searches.is_empty() {
+        ""
+    } else {
+        ", and more for what they make it ask"
+    };
+    format!(
+        "{}: {points} points, {} runs, {:.0} million tasks: about {} on {threads} threads ({:.2} million tasks a second \
+         each){more}",
+        bench.plan().name,
+        jobs.len(),
+        total / 1e6,
+        told(seconds / threads as f64),
+        total / seconds.max(1e-9) / 1e6,
+    )
+}
+
+/// What decides the results, by names that a message can use.
+fn identity(bench: &Bench) -> Identity {
+    let plan = bench.plan();
+    let length = match bench.terms().length {
+        Length::Tasks(tasks, warmup) => format!("{tasks} tasks after {warmup}"),
+        Length::Time { warmup_ns, span_ns } => format!("{span_ns} ns after {warmup_ns} ns"),
+    };
+    let workloads: Vec<String> = (0..plan.cases.len()).map(|case| bench.workload(case).to_string()).collect();
+    [
+        ("name", plan.name.clone()),
+        ("seed", plan.seed.to_string()),
+        ("number of replications", plan.replications.to_string()),
+        ("length", length),
+        ("workload", workloads.join(" / ")),
+        ("testbed", bench.testbed(0, None).to_toml()),
+        ("commit", env!("SLUICE_COMMIT").to_owned()),
+        ("plan", format!("{plan:?}")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

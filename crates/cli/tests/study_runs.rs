@@ -1,0 +1,220 @@
+//! The commands that simulate, run as they are: JSON that fits its schema, the same bytes on any number of threads and
+//! after a stop, and known answers.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{command, json, sluice, stderr, stdout};
+use serde_json::Value;
+
+const SWEEP: [&str; 10] =
+    ["sweep", "rain:1", "central", "--load", "0.3,0.6", "--tasks", "5k", "--replications", "3", "--json"];
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn run(folder: &Path, args: &[&str]) -> Value {
+    let output = sluice(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    json(&output)
+}
+
+fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [args, more].concat()
+}
+
+#[test]
+fn one_thread_and_two_give_the_same_bytes() {
+    let folder = folder();
+    let outputs = ["1", "2"].map(|threads| sluice(folder.path(), &with(&SWEEP, &["--threads", threads])));
+    assert!(outputs[0].status.success(), "{}", stderr(&outputs[0]));
+    assert_eq!(stdout(&outputs[0]), stdout(&outputs[1]));
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_to_the_same_bytes() {
+    let folder = folder();
+    run(folder.path(), &with(&SWEEP, &["--out", "whole"]));
+    run(folder.path(), &with(&SWEEP, &["--out", "part"]));
+    let journal = folder.path().join("part/journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    let lines = text.lines().count();
+    assert_eq!(lines, 1 + 2 * 2 * 3, "a head, and a line for each replication");
+    // Half of it is lost, and a line in the middle of being written.
+    let kept: Vec<&str> = text.lines().take(lines / 2).chain(["{\"point\":{\"ca"]).collect();
+    fs::write(&journal, kept.join("\n")).expect("written");
+    run(folder.path(), &with(&SWEEP, &["--out", "part"]));
+    for file in ["study.json", "study.csv", "report.html"] {
+        let read = |run: &str| fs::read_to_string(folder.path().join(run).join(file)).expect("written");
+        assert!(read("whole") == read("part"), "{file} differs");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_run_with_what_was_done_and_valid_json() {
+    let folder = folder();
+    let args =
+        ["sim", "--load", "0.5", "--tasks", "2000M", "--replications", "100", "--json", "--out", "run"];
+    let child = command(folder.path(), &args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("sluice starts");
+    // The head of the journal is written once signals are listened for.
+    let journal = folder.path().join("run/journal.jsonl");
+    while !fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert_eq!(json(&output)["complete"], false);
+    assert!(stderr(&output).contains("goes on from there"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_throughput_of_a_known_queue_is_found() {
+    let folder = folder();
+    let args = [
+        "throughput",
+        "central",
+        "--slo",
+        "mean<50us",
+        "--testbed",
+        "ideal",
+        "--workers",
+        "1",
+        "--tasks",
+        "200k",
+        "--json",
+    ];
+    let found = run(folder.path(), &args);
+    // M/M/1: the mean is 1 / (μ − λ).
+    let rate = found["searches"][0]["rate_per_s"]["value"].as_f64().expect("a rate");
+    assert!((rate / 80_000.0 - 1.0).abs() < 0.03, "{rate}");
+}
+
+#[test]
+fn a_policy_does_not_differ_from_itself_and_does_from_a_worse_one() {
+    let folder = folder();
+    let real = |a, b| {
+        let args = ["compare", a, b, "--load", "0.6", "--tasks", "20k", "--json"];
+        let found = run(folder.path(), &args);
+        let all = found["comparisons"].as_array().expect("comparisons").clone();
+        let p99 =
+            all.iter().find(|one| one["metric"]["measure"] == "latency_ns" && one["metric"]["part"] == "p99");
+        p99.expect("a p99")["real"].clone()
+    };
+    assert_eq!(real("rain:2", "rain:2"), false);
+    assert_eq!(real("central", "random"), true);
+}
+
+#[test]
+fn the_list_names_every_plan() {
+    let folder = folder();
+    let plans = run(folder.path(), &["reproduce", "--list", "--json"]);
+    let names: Vec<&str> =
+        plans["plans"].as_array().expect("plans").iter().filter_map(|plan| plan["name"].as_str()).collect();
+    for name in ["rain-1", "rain-6a", "rain-6b", "rain-6c", "rain-7", "rain-8", "pallas-bimodal"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    let text = sluice(folder.path(), &["reproduce", "--list"]);
+    assert!(stdout(&text).contains("rain-6b"));
+}
+
+#[test]
+fn a_small_plan_gets_a_verdict_on_every_row_and_a_cause_that_can_be_run_again() {
+    let folder = folder();
+    fs::write(folder.path().join("small.toml"), SMALL_PLAN).expect("written");
+    let first = run(folder.path(), &["reproduce", "small.toml", "--json"]);
+    let row = |id: &str| {
+        let rows = first["expectations"].as_array().expect("rows");
+        rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+    };
+    assert_eq!(row("services-mean")["verdict"], "agrees");
+    assert_eq!(row("an-order")["verdict"], "agrees");
+    assert_eq!(row("not-known")["verdict"], "set_up_not_known");
+    let differs = row("off");
+    assert_eq!(differs["verdict"], "differs");
+    assert!(differs["cause"]["shows"].as_str().is_some_and(|shows| shows.contains("agrees")), "{differs:#}");
+    assert!(folder.path().join("out/small/report.html").exists());
+    let again = run(folder.path(), &["reproduce", "small.toml", "--cause", "slow", "--json"]);
+    let shows = &again["expectations"][0]["cause"]["shows"];
+    assert_eq!(*shows, differs["cause"]["shows"]);
+}
+
+#[test]
+fn a_difference_without_a_cause_fails_its_gate() {
+    let folder = folder();
+    let plan = SMALL_PLAN.split("[[cause]]").next().expect("a plan");
+    fs::write(folder.path().join("small.toml"), plan).expect("written");
+    let output = sluice(folder.path(), &["reproduce", "small.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("off"), "{}", stderr(&output));
+    assert_eq!(json(&output)["complete"], true);
+}
+
+const SMALL_PLAN: &str = r#"
+name = "small"
+title = "A plan for tests"
+source = "nowhere"
+testbed = "ideal"
+workers = 4
+seed = 1
+tasks = 50_000
+replications = 5
+[tolerance]
+value = 0.1
+ratio = 0.1
+change = 0.1
+rate = 0.1
+order = 0.25
+[[policy]]
+run = ["central", "random"]
+[[case]]
+id = "one"
+title = "One"
+workload = "exp:10us"
+rates = "40k,200k"
+[[claim]]
+id = "services-mean"
+says = "A lonely task takes its service"
+place = "theory"
+metric = "mean"
+at = "40k"
+policy = "central"
+value = "10us"
+[[claim]]
+id = "an-order"
+says = "A central queue is better than chance"
+place = "theory"
+metric = "p99"
+at = "200k"
+order = ["central", "random"]
+[[claim]]
+id = "off"
+says = "A lonely task takes twice its service"
+place = "nowhere"
+metric = "mean"
+at = "40k"
+policy = "central"
+value = "20us"
+[[claim]]
+id = "not-known"
+says = "A lonely task takes a third of its service"
+place = "nowhere"
+metric = "mean"
+at = "40k"
+policy = "central"
+value = "3us"
+unknown_set_up = "it was a dream"
+[[cause]]
+id = "slow"
+of = ["off"]
+says = "They had slower tasks"
+workload = "exp:20us"
+"#;
