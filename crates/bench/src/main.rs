@@ -48,6 +48,8 @@ fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
+    ratios::central(&mut report)?;
+    ratios::others(&mut report)?;
     memory::measure(&mut report)?;
     let counted = callgrind::count_all(&results_folder()?)?;
     golden::compare(&golden::read()?, &counted, &mut report);

@@ -15,6 +15,9 @@ const DECISION_MAX: f64 = 3.0;
 /// The UDP switch must reach this share of a bare forwarder's tasks per core-second.
 const FORWARDER_MIN: f64 = 0.85;
 
+/// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is aimed at.
+const CENTRAL_MIN: f64 = 1.0;
+
 /// `crates/switch/benches/decision.rs`.
 #[derive(Deserialize)]
 struct Decision {
@@ -44,6 +47,25 @@ struct Forwarded {
     ratio: f64,
 }
 
+/// `crates/sim/benches/central.rs`.
+#[derive(Deserialize)]
+struct Central {
+    loop_per_s: f64,
+    lean_loop_per_s: f64,
+    central_per_s: f64,
+    ratio: f64,
+    ratio_lean: f64,
+    draws_ns: f64,
+    allocations: f64,
+}
+
+/// What `bench/others` prints, a line each.
+#[derive(Deserialize)]
+struct Other {
+    name: String,
+    requests_per_s: f64,
+}
+
 /// Rain's decision against a ring behind the same interface.
 pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
     let Decision { token_first, task_first, entry_copy_ns } = bench("sluice-switch", "decision")?;
@@ -66,6 +88,39 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
         report.add(&name, case.ratio, "×", Bound::AtLeast(FORWARDER_MIN));
         let name = format!("  switch, {}", case.case);
         report.add(&name, 1e9 / case.switch_ns_per_task, "tasks/core-s", Bound::None);
+    }
+    Ok(())
+}
+
+/// The simulator's reference `central` against an event loop over the standard library's binary heap.
+pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
+    let central: Central = bench("sluice-sim", "central")?;
+    report.add("central ÷ bare event loop", central.ratio, "×", Bound::AtLeast(CENTRAL_MIN));
+    report.add("central ÷ the leanest such loop", central.ratio_lean, "×", Bound::AtLeast(CENTRAL_MIN));
+    report.add("  central", central.central_per_s, "requests/core-s", Bound::None);
+    report.add("  bare event loop", central.loop_per_s, "requests/core-s", Bound::None);
+    report.add("  the leanest such loop", central.lean_loop_per_s, "requests/core-s", Bound::None);
+    report.add("  drawing a request, in each of them", central.draws_ns, "ns", Bound::None);
+    report.add("allocations per request, once warm", central.allocations, "", Bound::AtMost(0.0));
+    Ok(())
+}
+
+/// The same model on other simulators, beside ours; only if `BENCH_OTHERS` asks for it, because they are installed first.
+pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
+    if env::var_os("BENCH_OTHERS").is_none() {
+        return Ok(());
+    }
+    eprintln!("bench: others");
+    let script = root().join("bench/others");
+    let ended = Command::new(script)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|why| BenchError::program("bench/others", &why))?;
+    for line in String::from_utf8_lossy(&ended.stdout).lines() {
+        let other: Other =
+            serde_json::from_str(line).map_err(|why| BenchError::output("bench/others", &why))?;
+        report.add(&format!("  {}", other.name), other.requests_per_s, "requests/core-s", Bound::None);
     }
     Ok(())
 }

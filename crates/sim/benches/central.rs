@@ -1,0 +1,95 @@
+//! What a request costs in the reference `central`, against a bare loop over the standard library's binary heap.
+//!
+//! 64 workers, Exp(10 µs), load 0.8. The sides take turns in one run and are timed by what the processor spent on this
+//! thread. `central` records latency and two slowdowns by class, averages its gauges over time and keeps watch over the
+//! measured span; the loop fills one histogram. Prints one line of JSON, and fails if the sides disagree on the
+//! latencies or a warm rack allocates.
+
+mod baseline;
+
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::ideal::{Ideal, Reference};
+use sluice_sim::stats::{Distribution, Recorder, Recording, Warmup};
+use sluice_sim::workload::{Requests, Workload};
+use sluice_wire::Nanos;
+
+use baseline::{median, serve, serve_lean, timed};
+
+const WORKERS: usize = 64;
+const LOAD: f64 = 0.8;
+const MEAN_NS: f64 = 10_000.0;
+const TASKS: u64 = 1_000_000;
+const TURNS: u32 = 15;
+const SEED: u64 = 1;
+
+fn main() {
+    let turns: Vec<Turn> = (0..TURNS).map(turn).collect();
+    let of = |number: fn(&Turn) -> f64| median(turns.iter().map(number).collect());
+    println!(
+        r#"{{"bench":"central","loop_per_s":{:.0},"lean_loop_per_s":{:.0},"central_per_s":{:.0},"ratio":{:.3},"ratio_lean":{:.3},"draws_ns":{:.2},"allocations":{}}}"#,
+        of(|turn| per_s(turn.loop_ns)),
+        of(|turn| per_s(turn.lean_ns)),
+        of(|turn| per_s(turn.central_ns)),
+        of(|turn| turn.loop_ns / turn.central_ns),
+        of(|turn| turn.lean_ns / turn.central_ns),
+        of(|turn| turn.draws_ns) / TASKS as f64,
+        allocations_once_warm(),
+    );
+}
+
+/// Nanoseconds for the same tasks.
+struct Turn {
+    loop_ns: f64,
+    lean_ns: f64,
+    central_ns: f64,
+    draws_ns: f64,
+}
+
+fn turn(replication: u32) -> Turn {
+    let (loop_ns, bare) = timed(|| serve(requests(replication), WORKERS, TASKS));
+    let (central_ns, central) = timed(|| central(replication, TASKS));
+    let (lean_ns, lean) = timed(|| serve_lean(requests(replication), WORKERS, TASKS));
+    let (draws_ns, _) = timed(|| draw(replication));
+    agree(&bare, &central);
+    agree(&lean, &central);
+    Turn { loop_ns, lean_ns, central_ns, draws_ns }
+}
+
+fn per_s(ns: f64) -> f64 {
+    TASKS as f64 * 1e9 / ns
+}
+
+fn requests(replication: u32) -> Requests {
+    let workload = Workload::parse("exp:10us").expect("it is right");
+    Requests::new(&workload, LOAD * WORKERS as f64 * 1e9 / MEAN_NS, SEED, replication)
+}
+
+/// What both sides pay for the tasks alone.
+fn draw(replication: u32) -> u64 {
+    requests(replication).take(TASKS as usize).fold(0, |sum, request| sum ^ request.at.0 ^ request.service.0)
+}
+
+fn central(replication: u32, tasks: u64) -> Distribution {
+    let ideal = Ideal { reference: Reference::Central, workers: WORKERS, distance: Nanos(0) };
+    let recording =
+        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Tasks(0), batches: 0 };
+    let recorder = Recorder::new(recording);
+    let measured = ideal.run(requests(replication), recorder, (SEED, replication), &AtomicBool::new(false));
+    measured.expect("nobody stopped it").classes.remove(0).latency
+}
+
+/// The loop stops after so many ends, `central` when so many arrivals have ended: the last few differ.
+fn agree(bare: &Distribution, central: &Distribution) {
+    assert_eq!(bare.count(), central.count());
+    let apart = bare.mean() / central.mean() - 1.0;
+    assert!(apart.abs() < 1e-4, "the sides disagree: {bare:?} and {central:?}");
+}
+
+/// What ten times the tasks allocate beyond what a run allocates at its start.
+fn allocations_once_warm() -> u64 {
+    let of = |tasks| allocation_counter::measure(|| drop(central(0, tasks))).count_total;
+    let allocations = of(10 * TASKS) - of(TASKS);
+    assert_eq!(allocations, 0, "a warm rack allocates");
+    allocations
+}
