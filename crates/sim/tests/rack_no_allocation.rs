@@ -1,0 +1,34 @@
+//! Once warm, a simulated rack allocates nothing, however many tasks it runs.
+
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::Warmup;
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::Workload;
+
+fn allocations(policy: &str, tasks: u64) -> u64 {
+    let point = Point {
+        policy: Policy::parse(policy).unwrap(),
+        testbed: Testbed::rain(),
+        workload: Workload::parse("exp:10us").unwrap(),
+        rate_per_s: 2.0e6,
+        tasks,
+        warmup: Warmup::Tasks(10_000),
+        seed: 1,
+        transient: false,
+        slices: None,
+    };
+    let run = || point.replicate(0, &AtomicBool::new(false)).unwrap();
+    allocation_counter::measure(|| drop(run())).count_total
+}
+
+#[test]
+fn a_hundred_thousand_tasks_more_cost_no_allocation() {
+    for policy in ["rain:1", "rain:2", "r2p2:2", "racksched:2", "racksched:2,tracked", "draconis", "pallas"] {
+        // Queues grow when more wait than ever before: that may happen late, but rarely.
+        let (few, many) = (allocations(policy, 20_000), allocations(policy, 120_000));
+        assert!(many <= few + 40, "{policy}: {few} and {many}");
+    }
+}
