@@ -16,7 +16,9 @@ impl Rack<'_> {
                 self.after(back_after, Event::WorkerBack(worker));
             }
             Disaster::WorkerStall { worker, lasts } => self.stall(worker, lasts),
-            Disaster::Outage { lasts } => (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts)),
+            Disaster::Outage { lasts } => {
+                (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts))
+            }
             Disaster::WorkerFreeze { worker, lasts } => {
                 let until = self.now + lasts;
                 self.stall(worker, lasts);

@@ -1,0 +1,36 @@
+//! What holds for every policy there is, also for one that was added a minute ago.
+
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::Warmup;
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::Workload;
+
+#[test]
+fn every_policy_serves_half_of_what_its_rack_can() {
+    for name in Policy::all().map(|about| about.name) {
+        let policy = name.replace(":N", ":3");
+        let mut point = Point {
+            policy: Policy::parse(&policy).expect("a name of the list"),
+            testbed: Testbed::rain(),
+            workload: Workload::parse("short=0.5@const:10us+long=0.5@const:100us").expect("two classes"),
+            rate_per_s: 1.0,
+            tasks: 20_000,
+            warmup: Warmup::Tasks(2_000),
+            seed: 1,
+            transient: false,
+            slices: None,
+        };
+        point.rate_per_s = point.limit_per_s() / 2.0;
+        let measured =
+            point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let lowest = measured.classes.iter().map(|class| class.latency.quantile(0.01)).min();
+        assert_eq!(measured.counts.replied, 20_000, "{name}: every task is replied to");
+        assert!(
+            lowest >= Some(point.testbed.zero_load().0 + 9_990),
+            "{name}: {lowest:?} is less than the network takes"
+        );
+    }
+}
