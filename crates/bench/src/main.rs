@@ -49,6 +49,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::decision(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
     ratios::central(&mut report)?;
+    ratios::rack(&mut report)?;
     ratios::others(&mut report)?;
     memory::measure(&mut report)?;
     let counted = callgrind::count_all(&results_folder()?)?;

@@ -17,6 +17,8 @@ const FORWARDER_MIN: f64 = 0.85;
 
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is aimed at.
 const CENTRAL_MIN: f64 = 1.0;
+/// A whole simulated rack must run at least a fifth as many tasks as a bare loop in the same time; a third is aimed at.
+const RACK_MIN: f64 = 0.2;
 
 /// `crates/switch/benches/decision.rs`.
 #[derive(Deserialize)]
@@ -57,6 +59,14 @@ struct Central {
     ratio_lean: f64,
     draws_ns: f64,
     allocations: f64,
+}
+
+/// `crates/sim/benches/rack.rs`.
+#[derive(Deserialize)]
+struct Rack {
+    rack_per_s: f64,
+    ratio: f64,
+    ratio_lean: f64,
 }
 
 /// What `bench/others` prints, a line each.
@@ -102,6 +112,15 @@ pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
     report.add("  the leanest such loop", central.lean_loop_per_s, "requests/core-s", Bound::None);
     report.add("  drawing a request, in each of them", central.draws_ns, "ns", Bound::None);
     report.add("allocations per request, once warm", central.allocations, "", Bound::AtMost(0.0));
+    Ok(())
+}
+
+/// A whole simulated rack under Rain, packet by packet, against the same loop.
+pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
+    let Rack { rack_per_s, ratio, ratio_lean } = bench("sluice-sim", "rack")?;
+    report.add("simulated rack ÷ bare event loop", ratio, "×", Bound::AtLeast(RACK_MIN));
+    report.add("  simulated rack ÷ the leanest such loop", ratio_lean, "×", Bound::None);
+    report.add("  simulated rack", rack_per_s, "tasks/core-s", Bound::None);
     Ok(())
 }
 
