@@ -51,7 +51,7 @@ struct Forwarded {
 
 /// `crates/sim/benches/central.rs`.
 #[derive(Deserialize)]
-struct Central {
+struct Reference {
     loop_per_s: f64,
     lean_loop_per_s: f64,
     central_per_s: f64,
@@ -63,7 +63,7 @@ struct Central {
 
 /// `crates/sim/benches/rack.rs`.
 #[derive(Deserialize)]
-struct Rack {
+struct Simulated {
     rack_per_s: f64,
     ratio: f64,
     ratio_lean: f64,
@@ -104,7 +104,7 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
 
 /// The simulator's reference `central` against an event loop over the standard library's binary heap.
 pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
-    let central: Central = bench("sluice-sim", "central")?;
+    let central: Reference = bench("sluice-sim", "central")?;
     report.add("central ÷ bare event loop", central.ratio, "×", Bound::AtLeast(CENTRAL_MIN));
     report.add("central ÷ the leanest such loop", central.ratio_lean, "×", Bound::AtLeast(CENTRAL_MIN));
     report.add("  central", central.central_per_s, "requests/core-s", Bound::None);
@@ -117,7 +117,7 @@ pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
 
 /// A whole simulated rack under Rain, packet by packet, against the same loop.
 pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
-    let Rack { rack_per_s, ratio, ratio_lean } = bench("sluice-sim", "rack")?;
+    let Simulated { rack_per_s, ratio, ratio_lean } = bench("sluice-sim", "rack")?;
     report.add("simulated rack ÷ bare event loop", ratio, "×", Bound::AtLeast(RACK_MIN));
     report.add("  simulated rack ÷ the leanest such loop", ratio_lean, "×", Bound::None);
     report.add("  simulated rack", rack_per_s, "tasks/core-s", Bound::None);

@@ -28,32 +28,32 @@ fn main() {
     let of = |number: fn(&Turn) -> f64| median(turns.iter().map(number).collect());
     println!(
         r#"{{"bench":"central","loop_per_s":{:.0},"lean_loop_per_s":{:.0},"central_per_s":{:.0},"ratio":{:.3},"ratio_lean":{:.3},"draws_ns":{:.2},"allocations":{}}}"#,
-        of(|turn| per_s(turn.loop_ns)),
-        of(|turn| per_s(turn.lean_ns)),
-        of(|turn| per_s(turn.central_ns)),
-        of(|turn| turn.loop_ns / turn.central_ns),
-        of(|turn| turn.lean_ns / turn.central_ns),
-        of(|turn| turn.draws_ns) / TASKS as f64,
+        of(|turn| per_s(turn.bare)),
+        of(|turn| per_s(turn.lean)),
+        of(|turn| per_s(turn.central)),
+        of(|turn| turn.bare / turn.central),
+        of(|turn| turn.lean / turn.central),
+        of(|turn| turn.draws) / TASKS as f64,
         allocations_once_warm(),
     );
 }
 
-/// Nanoseconds for the same tasks.
+/// What each side takes for the same tasks, in nanoseconds.
 struct Turn {
-    loop_ns: f64,
-    lean_ns: f64,
-    central_ns: f64,
-    draws_ns: f64,
+    bare: f64,
+    lean: f64,
+    central: f64,
+    draws: f64,
 }
 
 fn turn(replication: u32) -> Turn {
-    let (loop_ns, bare) = timed(|| serve(requests(replication), WORKERS, TASKS));
-    let (central_ns, central) = timed(|| central(replication, TASKS));
-    let (lean_ns, lean) = timed(|| serve_lean(requests(replication), WORKERS, TASKS));
-    let (draws_ns, _) = timed(|| draw(replication));
+    let (of_loop, bare) = timed(|| serve(requests(replication), WORKERS, TASKS));
+    let (of_central, central) = timed(|| central(replication, TASKS));
+    let (of_lean, lean) = timed(|| serve_lean(requests(replication), WORKERS, TASKS));
+    let (of_draws, _) = timed(|| draw(replication));
     agree(&bare, &central);
     agree(&lean, &central);
-    Turn { loop_ns, lean_ns, central_ns, draws_ns }
+    Turn { bare: of_loop, lean: of_lean, central: of_central, draws: of_draws }
 }
 
 fn per_s(ns: f64) -> f64 {
