@@ -2,13 +2,14 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo test bench soak planted-bugs audit
+.PHONY: help demo test bench soak reproduce planted-bugs audit
 
 help:
 	@echo 'make demo    a rack on this machine: load, a killed worker, a killed switch; results in out/demo'
 	@echo 'make test    everything that must hold before a commit lands'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
+	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
@@ -27,6 +28,10 @@ bench:
 soak:
 	@scripts/setup
 	@scripts/soak
+
+reproduce:
+	@scripts/setup
+	@scripts/reproduce
 
 planted-bugs:
 	@scripts/setup
