@@ -37,7 +37,9 @@ pub struct Planned {
 /// What became of one task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// When it left, from the start of the schedule.
+    /// When the sender got round to it, from the start of the schedule: how late that is says how late the sender was.
+    pub seen: Nanos,
+    /// When it left; later than that if it was pushed back.
     pub sent: Nanos,
     /// When it ended; a reply's arrival as the kernel stamped it.
     pub ended: Nanos,
@@ -134,6 +136,8 @@ pub(super) struct Replay {
 struct Stage {
     command: Command,
     start: Nanos,
+    /// Tasks whose time has come.
+    seen: usize,
     next: usize,
     /// Not before then is the next task offered again.
     offer_at: Nanos,
@@ -237,6 +241,7 @@ impl Replay {
             && let Ok(command) = self.commands.try_recv()
         {
             let nothing = Played {
+                seen: Nanos(0),
                 sent: Nanos(0),
                 ended: Nanos(0),
                 attempts: 0,
@@ -244,7 +249,7 @@ impl Replay {
             };
             let (start, left) = (self.clock.now() + BEGINS_AFTER, command.tasks.len());
             let played = vec![nothing; left];
-            self.stage = Some(Stage { command, start, next: 0, offer_at: start, played, left });
+            self.stage = Some(Stage { command, start, seen: 0, next: 0, offer_at: start, played, left });
             self.end_stage();
         }
     }
@@ -253,6 +258,7 @@ impl Replay {
         loop {
             let now = self.clock.now();
             let Some(stage) = &mut self.stage else { return };
+            stage.see(now);
             let Some(submission) = stage.due(now) else { return };
             if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
                 stage.offer_at = now + OFFER_AGAIN;
@@ -286,6 +292,14 @@ impl Stage {
     fn next_due(&self) -> Option<Nanos> {
         let next = self.command.tasks.get(self.next)?;
         Some((self.start + next.due).max(self.offer_at))
+    }
+
+    fn see(&mut self, now: Nanos) {
+        let since = now.since(self.start);
+        while self.command.tasks.get(self.seen).is_some_and(|task| task.due <= since) {
+            self.played[self.seen].seen = since;
+            self.seen += 1;
+        }
     }
 
     fn due(&self, now: Nanos) -> Option<Submission> {

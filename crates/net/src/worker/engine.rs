@@ -38,6 +38,8 @@ pub(crate) struct Engine<S> {
     actions: Vec<Action>,
     effects: Effects,
     busy: Option<Busy>,
+    /// Whether replies tell the switch how much is held here.
+    reports: bool,
     /// The newest first.
     switches: Vec<Endpoint>,
     stopper: Stopper,
@@ -96,6 +98,7 @@ impl<S: Service> Engine<S> {
             runner: Runner::new(service, options.dilation, reply_max),
             actions: Vec::new(),
             busy: None,
+            reports: false,
             switches: Vec::new(),
             leaving: None,
             drained: false,
@@ -256,6 +259,7 @@ impl<S: Service> Engine<S> {
             self.switches.truncate(SWITCHES);
         }
         self.said.granted(&self.hello.name, grant);
+        self.reports = grant.feed == Feed::Pushed { reports: true };
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
         let now = self.clock.now();
@@ -292,7 +296,8 @@ impl<S: Service> Engine<S> {
         };
         let busy = Busy { slot: run.slot, started: ran.started, until: ran.until, ended, reply };
         self.busy = Some(busy);
-        if paced.is_none() {
+        // A worker that reports its load first looks what came meanwhile.
+        if paced.is_none() && !self.reports {
             self.free(self.clock.now());
         }
     }
@@ -449,8 +454,10 @@ impl Effects {
                         Some(pace) => outbox.send_at(pace.send() + pace.to_client(), to, write),
                     }
                 }
-                Action::Report(packet) => {
+                Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
+                    // What has not been received is held all the same.
+                    packet.load += self.pace.as_ref().map_or(0, |pace| pace.waiting(at));
                     let body = self.replies.body(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
                     match &mut self.pace {

@@ -51,6 +51,11 @@ impl Pace {
         self.arrived.pop_front()
     }
 
+    /// How many packets had come by `at` and wait to be received.
+    pub(super) fn waiting(&self, at: Nanos) -> u32 {
+        self.arrived.iter().take_while(|(came, _)| *came <= at).count() as u32
+    }
+
     /// Something else was done, until then.
     pub(super) fn worked(&mut self, until: Nanos) {
         self.free = self.free.max(until);
@@ -88,6 +93,7 @@ mod tests {
         let mut pace = pace();
         pace.arrived(Nanos(100), Packet::Token(Token::default()));
         pace.arrived(Nanos(105), Packet::Probe(Probe::default()));
+        assert_eq!((pace.waiting(Nanos(99)), pace.waiting(Nanos(104)), pace.waiting(Nanos(105))), (0, 1, 2));
         assert_eq!(pace.receive(Nanos(119)), None);
         assert_eq!(pace.receive(Nanos(500)).map(|(at, _)| at), Some(Nanos(100)));
         assert_eq!(pace.free(), Nanos(120));
