@@ -10,6 +10,9 @@ const DIGITS: u8 = 3;
 /// The largest value that is told apart: 18 minutes in nanoseconds, a slowdown of 10⁹ in thousandths.
 const VALUE_MAX: u64 = (1 << 40) - 1;
 
+/// Cells from a value to its double: 2¹⁰, as three digits ask for.
+const CELLS_BITS: u32 = 10;
+
 /// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.
 ///
 /// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth, the mean
@@ -152,37 +155,62 @@ impl fmt::Debug for Distribution {
     }
 }
 
-/// The form on disk: the exact sum, and the cells as a flat list of value, count, value, count.
+/// The form on disk: the exact sum, and how many values each cell holds, from the cell of 0 on. A negative number stands
+/// for so many empty cells.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
     sum: u64,
-    cells: Vec<u64>,
+    counts: Vec<i64>,
 }
 
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cells = self.cells().flat_map(|(lowest, count)| [lowest, count]).collect();
-        Stored { sum: self.sum, cells }.serialize(serializer)
+        let mut counts = Vec::new();
+        let mut next = 0;
+        for (lowest, count) in self.cells() {
+            let at = index_of(lowest);
+            if at > next {
+                counts.push(-((at - next) as i64));
+            }
+            counts.push(count as i64);
+            next = at + 1;
+        }
+        Stored { sum: self.sum, counts }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { sum, cells } = Stored::deserialize(deserializer)?;
-        let (cells, rest) = cells.as_chunks::<2>();
-        if !rest.is_empty() {
-            return Err(de::Error::custom("cells of a distribution come in pairs of value and count"));
-        }
+        let Stored { sum, counts } = Stored::deserialize(deserializer)?;
         let mut read = Self::new();
-        for [lowest, count] in cells {
-            read.histogram.record_n(*lowest, *count).map_err(|_| {
-                de::Error::custom(format_args!("{lowest} is above what a distribution holds"))
-            })?;
+        let mut at = 0u64;
+        for count in counts {
+            if at > index_of(VALUE_MAX) {
+                return Err(de::Error::custom("there are more counts than a distribution has cells"));
+            }
+            if count > 0 {
+                read.histogram.saturating_record_n(lowest_of(at), count as u64);
+                at += 1;
+            } else {
+                at = at.saturating_add(count.unsigned_abs());
+            }
         }
         read.sum = sum;
         Ok(read)
     }
+}
+
+/// The number of a value's cell: values up to 2,047 have one each, and every doubling from there 1,024.
+fn index_of(value: u64) -> u64 {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(CELLS_BITS + 1);
+    (u64::from(shift) << CELLS_BITS) + (value >> shift)
+}
+
+/// The smallest value of a cell.
+fn lowest_of(index: u64) -> u64 {
+    let shift = (index >> CELLS_BITS).saturating_sub(1);
+    (index - (shift << CELLS_BITS)) << shift
 }
 
 #[cfg(test)]
@@ -230,8 +258,20 @@ mod tests {
     }
 
     #[test]
+    fn cells_are_numbered_as_the_histogram_has_them() {
+        let histogram = Distribution::new().histogram;
+        let mut lowest = 0;
+        for index in 0..=index_of(VALUE_MAX) {
+            assert_eq!((index_of(lowest), lowest_of(index)), (index, lowest));
+            lowest = histogram.next_non_equivalent(lowest);
+        }
+        assert_eq!(lowest, VALUE_MAX + 1);
+    }
+
+    #[test]
     fn broken_stores_are_refused() {
-        for text in [r#"{"sum":1,"cells":[1]}"#, r#"{"sum":1,"cells":[9000000000000,1]}"#, r#"{"sum":1}"#] {
+        let beyond = format!(r#"{{"sum":1,"counts":[-{},1]}}"#, index_of(VALUE_MAX) + 1);
+        for text in [&beyond, r#"{"sum":1,"counts":[-9223372036854775808,1]}"#, r#"{"sum":1}"#] {
             assert!(serde_json::from_str::<Distribution>(text).is_err(), "{text}");
         }
     }

@@ -4,6 +4,7 @@ mod cells;
 mod formulas;
 mod grid;
 mod orders;
+mod sustained;
 mod wrong;
 
 use sluice_sim::ideal::Central;
