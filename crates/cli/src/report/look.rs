@@ -45,6 +45,17 @@ impl Look {
     /// What is beside the series, such as a number of the paper that stands for no series.
     pub(crate) const NEUTRAL: Self = Self { colour: COLOURS, dash: 0, marker: Marker::Circle };
 
+    /// A look of this colour that no other has; dashes and markers run out together after forty of one colour.
+    fn unlike(known: &[(Key, Self)], colour: usize) -> Self {
+        let nth = |n: usize| Self {
+            colour,
+            dash: (colour + n) % DASHES.len(),
+            marker: MARKERS[(colour + n) % COLOURS],
+        };
+        let free = |look: &Self| known.iter().all(|(_, other)| other != look);
+        (0..DASHES.len() * COLOURS).map(nth).find(free).unwrap_or(nth(0))
+    }
+
     /// The class that sets the colour.
     pub(crate) const fn class(self) -> &'static str {
         const CLASSES: [&str; COLOURS + 1] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "cn"];
@@ -63,9 +74,7 @@ impl Look {
 /// The looks of all series of a study.
 #[derive(Clone, Debug)]
 pub(crate) struct Looks {
-    keys: Vec<Key>,
-    /// With few series each has a colour of its own; with many, each family.
-    by_family: bool,
+    known: Vec<(Key, Look)>,
 }
 
 /// Series that look alike: one policy from the simulator and from a live rack.
@@ -78,34 +87,40 @@ struct Key {
 }
 
 impl Looks {
-    /// The looks of a study's series, by first appearance.
+    /// The looks of a study's series, by first appearance. With few series each has a colour of its own; with many,
+    /// each family.
     pub(crate) fn of(study: &StudyOutcome) -> Self {
+        Self::of_panels(&study.panels)
+    }
+
+    fn of_panels(panels: &[Panel]) -> Self {
         let mut keys: Vec<Key> = Vec::new();
-        for panel in &study.panels {
-            for index in 0..panel.series.len() {
-                let key = Key::of(panel, index);
+        for panel in panels {
+            for key in (0..panel.series.len()).map(|index| Key::of(panel, index)) {
                 if !keys.contains(&key) {
                     keys.push(key);
                 }
             }
         }
-        Self { by_family: keys.len() > COLOURS, keys }
+        let by_family = keys.len() > COLOURS;
+        let mut families: Vec<String> = Vec::new();
+        let mut known: Vec<(Key, Look)> = Vec::new();
+        for key in keys {
+            let family = if by_family { key.family().to_owned() } else { known.len().to_string() };
+            let place = families.iter().position(|known| *known == family).unwrap_or_else(|| {
+                families.push(family);
+                families.len() - 1
+            });
+            let look = Look::unlike(&known, place % COLOURS);
+            known.push((key, look));
+        }
+        Self { known }
     }
 
     /// The look of a panel's series.
     pub(crate) fn get(&self, panel: &Panel, index: usize) -> Look {
         let key = Key::of(panel, index);
-        let place = self.keys.iter().position(|known| *known == key).unwrap_or_default();
-        if !self.by_family {
-            let at = place % COLOURS;
-            return Look { colour: at, dash: at % DASHES.len(), marker: MARKERS[at] };
-        }
-        let mut families: Vec<&str> = self.keys.iter().map(Key::family).collect();
-        let variant = families[..place].iter().filter(|family| **family == key.family()).count();
-        let mut seen = Vec::new();
-        families.retain(|family| !seen.contains(family) && (seen.push(*family), true).1);
-        let colour = families.iter().position(|family| *family == key.family()).unwrap_or_default() % COLOURS;
-        Look { colour, dash: variant % DASHES.len(), marker: MARKERS[(colour + variant) % COLOURS] }
+        self.known.iter().find(|(known, _)| *known == key).map_or(Look::NEUTRAL, |(_, look)| *look)
     }
 }
 
@@ -124,5 +139,54 @@ impl Key {
 
     fn family(&self) -> &str {
         self.policy.split(':').next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_sim::study::outcome::Source;
+
+    fn panel(policies: impl IntoIterator<Item = String>) -> Panel {
+        let series = |policy: String| Series {
+            label: policy.clone(),
+            policy,
+            slices: None,
+            source: Source::Simulator,
+            points: Vec::new(),
+        };
+        Panel {
+            id: String::new(),
+            title: String::new(),
+            workload: String::new(),
+            classes: Vec::new(),
+            capacity_per_s: 1.0,
+            series: policies.into_iter().map(series).collect(),
+            paper: Vec::new(),
+        }
+    }
+
+    fn looks(panel: &Panel) -> Vec<Look> {
+        let looks = Looks::of_panels(std::slice::from_ref(panel));
+        (0..panel.series.len()).map(|index| looks.get(panel, index)).collect()
+    }
+
+    #[test]
+    fn no_two_series_look_the_same() {
+        for count in [3, 8, 20, 60] {
+            let of = panel((0..count).map(|n| format!("p{}:{}", n % 13, n / 13)));
+            let looks = looks(&of);
+            for (index, look) in looks.iter().enumerate() {
+                assert!(!looks[..index].contains(look), "{index} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_family_has_one_colour_where_there_are_many() {
+        let of = panel((1..=9).map(|depth| format!("rain:{depth}")).chain(["draconis".to_owned()]));
+        let looks = looks(&of);
+        assert!(looks[..9].iter().all(|look| look.class() == looks[0].class()));
+        assert_ne!(looks[9].class(), looks[0].class());
     }
 }

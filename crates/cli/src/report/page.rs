@@ -43,6 +43,9 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
         });
         html.leaf("h1", &study.title);
         html.leaf(tag("p").with("class", "made"), made(study));
+        if let Some(command) = study.commands.first() {
+            html.leaf("pre", command);
+        }
         if let Some(factor) = study.settings.dilation.filter(|factor| *factor > 1) {
             let says = format!("Dilated: all times are {factor} times those of the rack that is stood for.");
             html.leaf(tag("p").with("class", "notice"), says);

@@ -161,7 +161,11 @@ impl Pictures<'_> {
         html.element(tag("ul").with("class", "legend"), |html| {
             for (index, series) in self.panel.series.iter().enumerate() {
                 let look = self.looks.get(self.panel, index);
-                let kind = if self.style(series) == Style::Marks { Swatch::Marks } else { Swatch::Line };
+                let kind = match self.style(series) {
+                    Style::Line => Swatch::Line,
+                    Style::LineOnly => Swatch::LineOnly,
+                    Style::Marks => Swatch::Marks,
+                };
                 entry(html, kind, look, &series.label, &about(series));
             }
             let mut papers: Vec<(&str, Look, &str)> = Vec::new();

@@ -64,6 +64,8 @@ pub(super) fn rays(x: f64, y: f64, r: f64) -> String {
 pub(crate) enum Swatch {
     /// A line with its marker and band.
     Line,
+    /// A line with its band.
+    LineOnly,
     /// A marker with its interval.
     Marks,
     /// A hollow marker on a faint line.
@@ -79,7 +81,7 @@ pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
     html.element(svg.with("aria-hidden", "true"), |html| {
         let line = |class| tag("path").with("class", class).with("d", "M1 8H37");
         match kind {
-            Swatch::Line => {
+            Swatch::Line | Swatch::LineOnly => {
                 html.lone(tag("path").with("class", "band").with("d", "M1 4H37V12H1z"));
                 html.lone(look.dashed(line("line")));
             }
@@ -93,6 +95,9 @@ pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
                 html.lone(tag("path").with("class", "rays").with("d", &rays));
                 return;
             }
+        }
+        if kind == Swatch::LineOnly {
+            return;
         }
         let class = if kind == Swatch::Hollow { "mark hollow" } else { "mark" };
         html.lone(tag("path").with("class", class).with("d", outline(look.marker, MIDDLE.0, MIDDLE.1, 4.0)));

@@ -200,7 +200,7 @@ impl Size {
             Self::Main => Frame {
                 width: 480.0,
                 height: 330.0,
-                left: 50.0,
+                left: 54.0,
                 right: 470.0,
                 top: 34.0,
                 bottom: 288.0,
