@@ -392,7 +392,14 @@ impl Client {
     }
 
     /// Sends what was kept back, as far as there is room now.
+    #[inline]
     fn send_kept_back(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
+        if self.shares.keep_any_back() {
+            self.try_kept_back(now, settings, out);
+        }
+    }
+
+    fn try_kept_back(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
         while self.living().is_some()
             && let Some(sequence) = self.shares.next_kept_back()
         {

@@ -29,7 +29,9 @@ impl Share {
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     routes: Vec<(TaskType, u32)>,
-    shares: Vec<Share>,
+    each: Vec<Share>,
+    /// Tasks kept back in all shares.
+    kept_back: usize,
 }
 
 impl Shares {
@@ -39,7 +41,7 @@ impl Shares {
         by_slice.sort_by_key(|(slice, _)| *slice);
         by_slice.dedup_by_key(|(slice, _)| *slice);
         let limits = by_slice.iter().map(|(_, limit)| *limit);
-        let shares = core::iter::once(unmapped)
+        let each = core::iter::once(unmapped)
             .chain(limits)
             .map(|limit| Share { limit, used: 0, kept_back: VecDeque::new() })
             .collect();
@@ -49,7 +51,7 @@ impl Shares {
         let mut routes: Vec<_> = grant.slices.iter().map(|(kind, slice)| (*kind, share_of(*slice))).collect();
         routes.sort_by_key(|(kind, _)| *kind);
         routes.dedup_by_key(|(kind, _)| *kind);
-        Self { routes, shares }
+        Self { routes, each, kept_back: 0 }
     }
 
     /// Which share a task of this type is charged to.
@@ -60,41 +62,52 @@ impl Shares {
 
     /// Whether one more task may be charged to the share.
     pub(super) fn has_room(&self, share: u32) -> bool {
-        self.shares.get(share as usize).is_some_and(|share| share.used < share.limit)
+        self.each.get(share as usize).is_some_and(|share| share.used < share.limit)
     }
 
     /// Charges a task, also beyond the limit: shares may shrink under tasks that are outstanding.
     pub(super) fn charge(&mut self, share: u32) {
-        if let Some(share) = self.shares.get_mut(share as usize) {
+        if let Some(share) = self.each.get_mut(share as usize) {
             share.used += 1;
         }
     }
 
     /// A task of the share has ended.
     pub(super) fn free(&mut self, share: u32) {
-        if let Some(share) = self.shares.get_mut(share as usize) {
+        if let Some(share) = self.each.get_mut(share as usize) {
             share.used = share.used.saturating_sub(1);
         }
     }
 
     /// Keeps a charged task back until [`Shares::next_kept_back`] lets it go.
     pub(super) fn keep_back(&mut self, share: u32, task: Serial) {
-        if let Some(share) = self.shares.get_mut(share as usize) {
+        if let Some(share) = self.each.get_mut(share as usize) {
             share.kept_back.push_back(task);
+            self.kept_back += 1;
         }
     }
 
     /// A task that was kept back ends, still charged.
     pub(super) fn forget(&mut self, share: u32, task: Serial) {
-        if let Some(share) = self.shares.get_mut(share as usize) {
+        if let Some(share) = self.each.get_mut(share as usize) {
+            let before = share.kept_back.len();
             share.kept_back.retain(|kept| *kept != task);
+            self.kept_back -= before - share.kept_back.len();
         }
     }
 
     /// The oldest task that is kept back in a share with room.
     pub(super) fn next_kept_back(&mut self) -> Option<Serial> {
-        self.shares
-            .iter_mut()
-            .find_map(|share| if share.has_room_to_send() { share.kept_back.pop_front() } else { None })
+        let mut shares = self.each.iter_mut();
+        let next = shares
+            .find_map(|share| if share.has_room_to_send() { share.kept_back.pop_front() } else { None });
+        self.kept_back -= usize::from(next.is_some());
+        next
+    }
+
+    /// Whether any task is kept back.
+    #[inline]
+    pub(super) fn keep_any_back(&self) -> bool {
+        self.kept_back > 0
     }
 }

@@ -284,6 +284,7 @@ impl Worker {
         self.probing.reset();
     }
 
+    #[inline]
     fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         while self.wants_token(settings) && self.feeding.not_before().is_none_or(|from| from <= now) {
             self.issued = self.issued.plus(1);
@@ -291,12 +292,13 @@ impl Worker {
         }
     }
 
+    #[inline]
     fn wants_token(&self, settings: &WorkerSettings) -> bool {
         let promised = self.tokens_out() + self.held();
-        let kept = self.work.as_ref().map_or(0, |work| work.finished().len());
+        let kept = || self.work.as_ref().map_or(0, |work| work.finished().len());
         self.phase == Phase::Serving
             && promised < u32::from(self.quota)
-            && kept + (promised as usize) < settings.finished_max
+            && kept() + (promised as usize) < settings.finished_max
     }
 
     fn repeat_tokens(&mut self, now: Nanos, settings: &WorkerSettings, lost: i32, out: &mut Vec<Action>) {

@@ -42,8 +42,9 @@ impl Window {
     }
 
     /// How many numbers up to [`Self::high`] neither came nor were written off.
+    #[inline]
     pub(super) const fn missing(&self) -> u32 {
-        self.missing.count_ones()
+        count(self.missing)
     }
 
     /// Learns that the switch has sent up to `number`; says how many older ones fell out, never to be heard.
@@ -54,7 +55,7 @@ impl Window {
         }
         let ahead = ahead as u32;
         let (kept, fresh) = (shift(self.missing, ahead), ones(ahead));
-        let fallen = self.missing.count_ones() - kept.count_ones() + ahead.saturating_sub(WIDTH);
+        let fallen = count(self.missing) - count(kept) + ahead.saturating_sub(WIDTH);
         self.missing = kept | fresh;
         self.came = shift(self.came, ahead);
         self.high = number;
@@ -106,6 +107,11 @@ impl Window {
         self.time_gap(now, patience);
         given_up
     }
+}
+
+/// How many bits are set; mostly none is, and then nothing is counted.
+const fn count(bits: u64) -> u32 {
+    if bits == 0 { 0 } else { bits.count_ones() }
 }
 
 /// `bits`, older by `by`.
