@@ -21,11 +21,17 @@ impl Ends {
         Self { nodes: vec![Moment::NEVER.key(); 2 * leaves], leaves }
     }
 
-    /// The worker's service ends then.
+    /// The worker's service ends then; never, if it has none.
     #[inline]
-    pub(super) fn set(&mut self, worker: u32, moment: Moment) {
-        let Moment { at, order } = moment;
-        self.put(worker, Moment::new(at, order << WORKER_BITS | u64::from(worker)).key());
+    pub(super) fn set(&mut self, worker: u32, Moment { at, order }: Moment) {
+        let mut best = Moment::new(at, order << WORKER_BITS | u64::from(worker)).key();
+        let mut place = self.leaves + worker as usize;
+        self.nodes[place] = best;
+        while place > 1 {
+            best = best.min(self.nodes[place ^ 1]);
+            place /= 2;
+            self.nodes[place] = best;
+        }
     }
 
     /// When the first service ends.
@@ -35,23 +41,10 @@ impl Ends {
         Moment::new(Nanos((key >> 64) as u64), key as u64 >> WORKER_BITS)
     }
 
-    /// Takes the worker whose service ends first.
+    /// Whose that is.
     #[inline]
-    pub(super) fn take(&mut self) -> u32 {
-        let worker = self.nodes[1] as u32 & ((1 << WORKER_BITS) - 1);
-        self.put(worker, Moment::NEVER.key());
-        worker
-    }
-
-    #[inline]
-    fn put(&mut self, worker: u32, mut best: u128) {
-        let mut at = self.leaves + worker as usize;
-        self.nodes[at] = best;
-        while at > 1 {
-            best = best.min(self.nodes[at ^ 1]);
-            at /= 2;
-            self.nodes[at] = best;
-        }
+    pub(super) fn first_worker(&self) -> u32 {
+        self.nodes[1] as u32 & ((1 << WORKER_BITS) - 1)
     }
 }
 
@@ -73,8 +66,9 @@ mod tests {
                     model[worker as usize] = Some((at, order));
                 } else if let Some(first) = model.iter().flatten().min().copied() {
                     assert_eq!(ends.first(), Moment::new(first.0, first.1));
-                    let taken = ends.take() as usize;
-                    assert_eq!(model[taken].take(), Some(first));
+                    let worker = ends.first_worker();
+                    assert_eq!(model[worker as usize].take(), Some(first));
+                    ends.set(worker, Moment::NEVER);
                 }
             }
         }

@@ -35,7 +35,6 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Requests first: their head is hardly ever at the end of time, and so seldom like another.
     const ALL: [Self; 8] = [
         Self::Request,
         Self::Submits,
@@ -48,43 +47,43 @@ impl Source {
     ];
 }
 
-/// When something first comes from each source, times and orders apart: times alone nearly always decide.
+/// When something first comes from each source: a winner tree whose changes cost no guessed branch.
 #[derive(Debug)]
 struct Heads {
-    at: [Nanos; Source::ALL.len()],
-    order: [u64; Source::ALL.len()],
+    each: [u128; 8],
+    of_two: [u128; 4],
+    of_four: [u128; 2],
+    first: u128,
 }
 
+/// Below a moment's order stands the source.
+const SOURCE_BITS: u32 = 3;
+
 impl Heads {
-    const fn new() -> Self {
-        let Moment { at, order } = Moment::NEVER;
-        Self { at: [at; _], order: [order; _] }
+    fn new() -> Self {
+        let never = Moment::NEVER.key();
+        let mut heads = Self { each: [never; _], of_two: [never; _], of_four: [never; _], first: never };
+        for source in Source::ALL {
+            heads.set(source, Moment::NEVER);
+        }
+        heads
     }
 
     #[inline]
-    fn set(&mut self, source: Source, moment: Moment) {
-        self.at[source as usize] = moment.at;
-        self.order[source as usize] = moment.order;
+    fn set(&mut self, source: Source, Moment { at, order }: Moment) {
+        let at_source = source as usize & 7;
+        let key = Moment::new(at, order << SOURCE_BITS | source as u64).key();
+        self.each[at_source] = key;
+        let of_two = key.min(self.each[at_source ^ 1]);
+        self.of_two[at_source / 2] = of_two;
+        let of_four = of_two.min(self.of_two[(at_source / 2) ^ 1]);
+        self.of_four[at_source / 4] = of_four;
+        self.first = of_four.min(self.of_four[(at_source / 4) ^ 1]);
     }
 
     #[inline]
     fn first(&self) -> (Source, Nanos) {
-        let (mut first, mut at, mut is_tie) = (0, self.at[0], false);
-        for source in 1..self.at.len() {
-            let other = self.at[source];
-            is_tie |= other == at;
-            if other < at {
-                (first, at) = (source, other);
-            }
-        }
-        if is_tie { self.first_by_order() } else { (Source::ALL[first], at) }
-    }
-
-    #[cold]
-    fn first_by_order(&self) -> (Source, Nanos) {
-        let moment = |source: Source| (self.at[source as usize], self.order[source as usize]);
-        let first = Source::ALL.into_iter().min_by_key(|source| moment(*source)).unwrap_or(Source::Request);
-        (first, self.at[first as usize])
+        (Source::ALL[self.first as usize & 7], Nanos((self.first >> 64) as u64))
     }
 }
 
@@ -157,12 +156,18 @@ impl Links {
         round
     }
 
-    /// Takes the worker whose service ends.
+    /// The worker whose service ends next. The end stays in its place until the worker's next is told, or that it has
+    /// none: most workers begin their next task at once.
     #[inline]
-    pub(super) fn take_end(&mut self) -> u32 {
-        let worker = self.ends.take();
+    pub(super) fn next_end(&self) -> u32 {
+        self.ends.first_worker()
+    }
+
+    /// The worker serves no task.
+    #[inline]
+    pub(super) fn ends_never(&mut self, worker: u32) {
+        self.ends.set(worker, Moment::NEVER);
         self.heads.set(Source::Ends, self.ends.first());
-        worker
     }
 
     pub(super) fn take_due(&mut self) -> Option<Due> {

@@ -139,7 +139,7 @@ impl<'p, O: Observer> Rack<'p, O> {
         match source {
             Source::Request => self.request(),
             Source::Ends => {
-                let worker = self.links.take_end();
+                let worker = self.links.next_end();
                 self.ends(worker);
             }
             Source::Rounds => {

@@ -154,7 +154,7 @@ impl<O: Observer> Rack<'_, O> {
     #[inline]
     pub(super) fn ends(&mut self, worker: u32) {
         let desk = self.workers.desk(worker, self.now);
-        let Some(run) = self.workers.taken[desk].running.take() else { return };
+        let Some(run) = self.workers.taken[desk].running.take() else { return self.links.ends_never(worker) };
         self.meter.serving.leave(self.now);
         self.books.moves(Place::Running, Place::ToClient);
         let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
@@ -163,6 +163,9 @@ impl<O: Observer> Rack<'_, O> {
         machines[worker as usize].finished(self.now, settings, slot, run.started, status, reply, actions);
         self.act_worker(worker, self.now);
         self.poll(worker, desk);
+        if self.workers.taken[desk].running.is_none() {
+            self.links.ends_never(worker);
+        }
         self.arm_worker(worker);
     }
 
