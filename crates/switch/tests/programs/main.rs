@@ -3,6 +3,7 @@
 mod choices;
 mod conservation;
 mod draconis;
+mod front;
 mod pallas;
 mod r2p2;
 mod rack;
