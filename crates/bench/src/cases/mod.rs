@@ -2,6 +2,7 @@
 
 mod driver;
 mod ends;
+mod policies;
 mod program;
 mod wire;
 
@@ -39,6 +40,11 @@ pub(crate) const ALL: &[Case] = &[
     case("program SUBMIT matches", "packet", REPEATS, program::submit_matches),
     case("program SUBMIT parks", "packet", REPEATS, program::submit_parks),
     case("program TOKEN matches", "packet", REPEATS, program::token_matches),
+    case("policy r2p2:2", "task", REPEATS, policies::r2p2),
+    case("policy racksched:2", "task", REPEATS, policies::racksched_by_replies),
+    case("policy racksched:2,tracked", "task", REPEATS, policies::racksched_tracked),
+    case("policy draconis", "task", REPEATS, policies::draconis),
+    case("policy pallas", "task", REPEATS, policies::pallas),
     case("driver 8 B token first", "task", driver::TASKS, driver::short_token_first),
     case("driver 8 B task first", "task", driver::TASKS, driver::short_task_first),
     case("driver 640 B task first", "task", driver::TASKS, driver::long_task_first),

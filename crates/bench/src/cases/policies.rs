@@ -1,0 +1,125 @@
+//! The other programs' passes for one task, when nothing goes wrong and a worker is free: its SUBMIT, the TOKEN that
+//! brings it or reports it done, and what goes round for it.
+
+use std::hint::black_box;
+
+use sluice_switch::registry::Choice;
+use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_wire::tables::Feed;
+use sluice_wire::{Dispatch, Endpoint, Nanos, Packet, Reply};
+
+use crate::hosts::{EPOCH, WORKERS, registrations, reply, submit, token};
+use crate::scale::on_the_scale;
+
+pub(super) fn r2p2(times: u32) {
+    Bench::new("r2p2:2").tasks(times);
+}
+
+pub(super) fn racksched_by_replies(times: u32) {
+    Bench::new("racksched:2").tasks(times);
+}
+
+pub(super) fn racksched_tracked(times: u32) {
+    Bench::new("racksched:2,tracked").tasks(times);
+}
+
+pub(super) fn draconis(times: u32) {
+    Bench::new("draconis").tasks(times);
+}
+
+pub(super) fn pallas(times: u32) {
+    Bench::new("pallas").tasks(times);
+}
+
+struct Bench {
+    program: Box<dyn Program>,
+    feed: Feed,
+    client: Endpoint,
+    worker: Endpoint,
+    issued: [u32; WORKERS as usize],
+    polled: u32,
+}
+
+impl Bench {
+    fn new(choice: &str) -> Self {
+        let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
+        let choice = Choice::parse(choice).expect("a program of ours");
+        let mut program = choice.build(Config::full(EPOCH));
+        for op in registrations(1, client, worker) {
+            program.table(op);
+        }
+        let (feed, issued) = (choice.feed(), [0; WORKERS as usize]);
+        let mut bench = Self { program, feed, client, worker, issued, polled: 0 };
+        for _ in 0..choice.quota() {
+            (0..WORKERS).for_each(|worker| bench.idle(worker));
+        }
+        bench
+    }
+
+    /// A worker reports before anything is weighed.
+    fn idle(&mut self, worker: u16) {
+        if self.feed == Feed::Tokens {
+            let arrival = self.token(worker);
+            self.program.pass(Nanos(0), arrival);
+        }
+    }
+
+    fn tasks(&mut self, times: u32) {
+        for turn in 0..times {
+            let packet = Packet::Submit(submit(0, turn));
+            let task = Arrival::Wire { from: self.client, packet, room: true };
+            let dispatch = match self.feed {
+                Feed::Polls { .. } => {
+                    assert_eq!(self.pass(turn, task), Verdict::Parked);
+                    self.polled += 1;
+                    let poll = self.token((self.polled % u32::from(WORKERS)) as u16);
+                    self.settled(turn, poll)
+                }
+                Feed::Tokens | Feed::Pushed { .. } => self.settled(turn, task),
+            };
+            self.done(turn, &dispatch);
+        }
+    }
+
+    /// What the switch hears when the task is done.
+    fn done(&mut self, turn: u32, dispatch: &Dispatch) {
+        match self.feed {
+            Feed::Tokens => {
+                let report = self.token(dispatch.worker.0);
+                assert_eq!(self.pass(turn, report), Verdict::Parked);
+            }
+            Feed::Pushed { reports: true } => {
+                let packet =
+                    Packet::Reply(Reply { client: dispatch.client, ..reply(dispatch.worker.0, turn) });
+                let passed = self.pass(turn, Arrival::Wire { from: self.worker, packet, room: true });
+                assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
+            }
+            Feed::Polls { .. } | Feed::Pushed { reports: false } => {}
+        }
+    }
+
+    /// All passes until a DISPATCH leaves.
+    fn settled(&mut self, turn: u32, arrival: Arrival) -> Dispatch {
+        let mut verdict = self.pass(turn, arrival);
+        while let Verdict::Again(circulating) = verdict {
+            verdict = self.pass(turn, Arrival::Round(circulating));
+        }
+        match verdict {
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => dispatch,
+            other => panic!("no DISPATCH: {other:?}"),
+        }
+    }
+
+    fn pass(&mut self, turn: u32, arrival: Arrival) -> Verdict {
+        let now = Nanos(u64::from(turn));
+        let arrival = black_box(&arrival);
+        on_the_scale(|| self.program.pass(now, *arrival))
+    }
+
+    fn token(&mut self, worker: u16) -> Arrival {
+        let issued = &mut self.issued[usize::from(worker)];
+        *issued += 1;
+        let packet = Packet::Token(token(worker, *issued));
+        Arrival::Wire { from: self.worker, packet, room: true }
+    }
+}
