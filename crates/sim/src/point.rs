@@ -110,7 +110,7 @@ impl Point {
     }
 
     /// What is to be recorded.
-    fn recording(&self) -> Recording {
+    pub(crate) fn recording(&self) -> Recording {
         let mean_services_ns = self.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
         Recording { mean_services_ns, tasks: self.tasks, warmup: self.warmup, batches: 0 }
     }

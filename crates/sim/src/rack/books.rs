@@ -32,6 +32,8 @@ const PLACES: usize = Place::Lost as usize + 1;
 pub(super) struct Books {
     at: [u64; PLACES],
     offered: u64,
+    /// Of the tasks in the switch, those that go round.
+    going_round: u64,
     has_copies: bool,
 }
 
@@ -61,10 +63,17 @@ impl Books {
         }
     }
 
-    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what the clients
-    /// say, `held_back` the length of their backlogs.
+    /// A task goes round, or has gone round.
     #[inline]
-    pub(super) fn check(&self, outstanding: u64, held_back: u64) {
+    pub(super) fn goes_round(&mut self, goes: bool) {
+        if cfg!(debug_assertions) {
+            self.going_round = if goes { self.going_round + 1 } else { self.going_round - 1 };
+        }
+    }
+
+    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what the clients
+    /// say, `held_back` the length of their backlogs, `waiting` what the program says.
+    pub(super) fn check(&self, outstanding: u64, held_back: u64, waiting: u32) {
         if !cfg!(debug_assertions) || self.has_copies {
             return;
         }
@@ -79,6 +88,8 @@ impl Books {
             Place::Lost,
         ]);
         let ended = sum(&[Place::Done, Place::Refused, Place::Unknown, Place::PushedBack]);
+        let in_switch = u64::from(waiting) + self.going_round;
+        assert_eq!(in_switch, self.at[Place::InSwitch as usize], "{waiting} wait: {self:?}");
         assert_eq!(held_back, self.at[Place::Backlog as usize], "held back: {self:?}");
         assert_eq!(outstanding, under_way, "under way: {self:?}");
         assert_eq!(self.offered, held_back + under_way + ended, "tasks in and out: {self:?}");

@@ -16,10 +16,13 @@ mod setup;
 mod stalls;
 mod switch;
 mod workers;
+#[cfg(test)]
+mod wrong;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_switch::registry::Choice;
+use sluice_switch::{Config, Program};
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, Packet};
 
@@ -77,9 +80,20 @@ struct Rack<'p, O> {
 
 impl<'p, O: Observer> Rack<'p, O> {
     fn new(point: &'p Point, choice: &Choice, replication: u32, observer: O) -> Self {
+        Self::with_program(point, choice, replication, observer, |config| choice.build(config))
+    }
+
+    /// A rack with the hosts that go with `choice`, and a program of the caller's.
+    fn with_program(
+        point: &'p Point,
+        choice: &Choice,
+        replication: u32,
+        observer: O,
+        program: impl FnOnce(Config) -> Box<dyn Program>,
+    ) -> Self {
         let (testbed, seed) = (&point.testbed, point.seed);
         let plan = Plan::new(point, choice, replication);
-        let mut program = choice.build(plan.config());
+        let mut program = program(plan.config());
         plan.set_up(&mut *program);
         let client_settings = setup::client_settings(testbed);
         let has_faults = testbed.has_faults();
@@ -128,7 +142,8 @@ impl<'p, O: Observer> Rack<'p, O> {
             self.now = at;
             self.happen(source);
             if cfg!(debug_assertions) {
-                self.books.check(self.clients.outstanding(), self.clients.held_back());
+                let (outstanding, held_back) = (self.clients.outstanding(), self.clients.held_back());
+                self.books.check(outstanding, held_back, self.switch.waiting());
             }
         }
         false

@@ -23,6 +23,11 @@ impl SwitchNode {
         let ps_a_byte = times.recirculation_gbps.map_or(0.0, |gbps| 8_000.0 / gbps);
         Self { program, times, port: Port { ps_a_byte, free_ps: 0 } }
     }
+
+    /// Tasks that wait in the program's memory.
+    pub(super) fn waiting(&self) -> u32 {
+        self.program.waiting()
+    }
 }
 
 /// A port that takes one packet after the other.
@@ -60,6 +65,9 @@ impl<O: Observer> Rack<'_, O> {
     pub(super) fn round(&mut self, round: Circulating) {
         self.meter.counts.recirculations += 1;
         let is_task = matches!(round.cargo, Cargo::Task(_));
+        if is_task {
+            self.books.goes_round(false);
+        }
         self.pass(Arrival::Round(round), is_task);
     }
 
@@ -105,6 +113,9 @@ impl<O: Observer> Rack<'_, O> {
     }
 
     fn again(&mut self, leaves: Nanos, round: Circulating) {
+        if let Cargo::Task(_) = round.cargo {
+            self.books.goes_round(true);
+        }
         let times = &self.switch.times;
         let is_large = matches!(&round.cargo, Cargo::Task(submit) if submit.payload.is_large());
         let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
