@@ -53,13 +53,9 @@ impl Program for Wrong {
             }
             (How::LastFirst, Packet::Token(_)) => {
                 let parked = self.rain.pass(now, arrival);
-                match self.waiting.pop() {
-                    Some(task) => self.rain.pass(now, task),
-                    None => {
-                        self.tokens += 1;
-                        parked
-                    }
-                }
+                let task = self.waiting.pop();
+                self.tokens += u32::from(task.is_none());
+                task.map_or(parked, |task| self.rain.pass(now, task))
             }
             (How::LosesTokens(one_in), Packet::Token(_)) if self.seen.is_multiple_of(one_in) => {
                 Verdict::Parked
