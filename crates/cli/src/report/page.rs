@@ -65,7 +65,7 @@ fn made(study: &StudyOutcome) -> String {
     let Settings { testbed, workers, seed, replications, tasks, warm_up, .. } = &study.settings;
     let tasks = show::whole(*tasks);
     format!(
-        "testbed {testbed}, {workers} workers · {replications} × {tasks} tasks a point after {warm_up} of warm-up · \
+        "testbed {testbed}, {workers} workers · {replications} × {tasks} tasks a point, warm-up: {warm_up} · \
          seed {seed} · sluice {} ({})",
         study.sluice, study.commit
     )

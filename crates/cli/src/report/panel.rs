@@ -223,7 +223,8 @@ fn about(series: &Series) -> String {
         Source::Simulator => "",
         Source::Live => "real packets",
     };
-    let slices = series.slices.as_ref().map(|slices| format!("slices {slices}"));
+    let slices = series.slices.as_ref().filter(|slices| !series.label.contains(slices.as_str()));
+    let slices = slices.map(|slices| format!("slices {slices}"));
     let lost = series.points.iter().find(|point| !point.sustained.holds);
     let lost = lost.map(|point| format!("not sustained from {}", show::rate(point.offered_per_s)));
     let parts = [(!source.is_empty()).then(|| source.to_owned()), slices, lost];

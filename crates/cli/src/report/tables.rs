@@ -17,7 +17,7 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
         cell(html, headings[0], |html| {
             html.text(&row.claim);
             html.verbatim(" ");
-            html.leaf("small", &row.place);
+            html.leaf("small", place(study, row));
         });
         let paper = row.paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, row.unit));
         cell(html, headings[1], |html| html.leaf(tag("span").with("class", "n"), paper));
@@ -30,6 +30,15 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
             }
         });
     });
+}
+
+/// Where the paper says so, and which of several panels it is about.
+fn place(study: &StudyOutcome, row: &Expectation) -> String {
+    let panel = study.panels.iter().find(|panel| row.panel.as_ref() == Some(&panel.id));
+    match panel.filter(|_| study.panels.len() > 1) {
+        Some(panel) => format!("{} · {}", row.place, panel.title),
+        None => row.place.clone(),
+    }
 }
 
 /// A verdict as a word with a sign, so that no colour is needed.

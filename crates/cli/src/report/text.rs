@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use sluice_sim::study::outcome::{
-    Comparison, Expectation, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
+    Cause, Comparison, Expectation, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
 };
 
 use super::show;
@@ -17,10 +17,14 @@ pub(crate) fn summary(study: &StudyOutcome) -> String {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{} [{}]\n{}", panel.title, panel.workload, points(panel));
     }
-    for table in [expectations(study), searches(study), comparisons(study)].into_iter().flatten() {
+    expectations(&mut out, study);
+    for table in [searches(study), comparisons(study)].into_iter().flatten() {
         let _ = write!(out, "\n{table}");
     }
-    causes(&mut out, study);
+    for row in study.comparisons.iter().filter(|row| row.cause.is_some()) {
+        let _ = writeln!(out, "\n{} and {} at {}", row.a, row.b, show::rate(row.offered_per_s));
+        because(&mut out, row.cause.as_ref());
+    }
     if !study.complete {
         out.push_str("\nSTOPPED EARLY: points are missing; the same command goes on from here\n");
     }
@@ -36,7 +40,7 @@ fn heading(out: &mut String, study: &StudyOutcome) {
     let of = &study.settings;
     let _ = writeln!(
         out,
-        "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point after {} of warm-up; seed {}; commit {}",
+        "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point, warm-up: {}; seed {}; commit {}",
         study.name,
         study.title,
         of.testbed,
@@ -107,18 +111,25 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
     ])
 }
 
-fn expectations(study: &StudyOutcome) -> Option<Table> {
-    let mut table = Table::new(["what the paper says", "paper", "here (95 %)", "verdict", "why"]);
-    for Expectation { claim, paper, measured, unit, verdict, why, .. } in &study.expectations {
-        table.row([
-            claim.clone(),
-            paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, *unit)),
-            measured.map_or_else(|| "-".to_owned(), |measured| show::estimate(&measured, *unit)),
-            verdict.to_string(),
-            why.clone(),
-        ]);
+/// What the paper says, each with its verdict: sentences, which no column is wide enough for.
+fn expectations(out: &mut String, study: &StudyOutcome) {
+    if !study.expectations.is_empty() {
+        out.push_str("\nBeside the paper\n");
     }
-    (!study.expectations.is_empty()).then_some(table)
+    for Expectation { claim, paper, measured, unit, verdict, why, cause, .. } in &study.expectations {
+        let verdict = verdict.to_string().to_uppercase();
+        let paper = paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, *unit));
+        let here = measured.map(|measured| format!(", here {}", show::estimate(&measured, *unit)));
+        let _ = writeln!(out, "{verdict}: {claim}");
+        let _ = writeln!(out, "    paper {paper}{}; {why}", here.unwrap_or_default());
+        because(out, cause.as_ref());
+    }
+}
+
+fn because(out: &mut String, cause: Option<&Cause>) {
+    if let Some(Cause { says, command, shows }) = cause {
+        let _ = writeln!(out, "    cause: {says}\n      {command}\n      {shows}");
+    }
 }
 
 fn searches(study: &StudyOutcome) -> Option<Table> {
@@ -155,20 +166,4 @@ fn comparisons(study: &StudyOutcome) -> Option<Table> {
         ]);
     }
     (!study.comparisons.is_empty()).then_some(table)
-}
-
-fn causes(out: &mut String, study: &StudyOutcome) {
-    let expectations = study.expectations.iter().map(|row| (row.claim.clone(), row.cause.as_ref()));
-    let comparisons = study.comparisons.iter().map(|row| {
-        (format!("{} and {} at {}", row.a, row.b, show::rate(row.offered_per_s)), row.cause.as_ref())
-    });
-    for (of, cause) in expectations.chain(comparisons) {
-        if let Some(cause) = cause {
-            let _ = writeln!(
-                out,
-                "\nCause of a difference ({of}): {}\n  {}\n  {}",
-                cause.says, cause.command, cause.shows
-            );
-        }
-    }
 }
