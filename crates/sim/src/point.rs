@@ -169,6 +169,11 @@ impl Point {
 
     fn bad_slices(&self) -> Option<String> {
         let slices = self.slices.as_ref()?;
+        if let Policy::Reference(reference) = self.policy {
+            return Some(format!(
+                "{reference} has one queue of workers for all classes: leave the slices out"
+            ));
+        }
         let known: Vec<&str> = self.workload.classes.iter().map(|class| class.name.as_str()).collect();
         let named = || slices.iter().flat_map(|(names, _)| names.split('+'));
         if let Some(unknown) = named().find(|name| !known.contains(name)) {

@@ -20,6 +20,7 @@ const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
 #[serde(deny_unknown_fields, default)]
 pub struct Testbed {
     /// What reports call it.
+    #[serde(default = "unnamed")]
     pub name: String,
     /// Workers, each with a core of its own.
     pub workers: u32,
@@ -145,6 +146,10 @@ pub struct Retries {
     /// After this time a task's outcome is unknown.
     #[serde(with = "span")]
     pub deadline: Nanos,
+}
+
+fn unnamed() -> String {
+    "unnamed".to_owned()
 }
 
 impl Default for Testbed {
@@ -294,6 +299,16 @@ mod tests {
         for testbed in [Testbed::rain(), Testbed::ideal()] {
             assert_eq!(Testbed::parse(&testbed.to_toml()).unwrap(), testbed);
         }
+    }
+
+    #[test]
+    fn every_testbed_in_the_folder_can_be_used_and_a_file_without_a_name_is_not_taken_for_another() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/testbeds");
+        for file in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            assert!(Testbed::parse(&text).unwrap().name != "unnamed");
+        }
+        assert_eq!(Testbed::parse("").unwrap(), Testbed { name: unnamed(), ..Testbed::ideal() });
     }
 
     #[test]

@@ -192,6 +192,10 @@ fn nonsense_is_refused_in_one_line() {
         (Point { slices: slices(&[("get", 32)]), ..good() }, "class `scan` must have exactly one slice"),
         (Point { slices: slices(&[("get", 14), ("scan", 19)]), ..good() }, "33 workers, the testbed 32"),
         (Point { slices: slices(&[("get", 32), ("scan", 0)]), ..good() }, "no workers"),
+        (
+            Point { policy: Policy::parse("jsq").unwrap(), slices: slices(&[("get", 32)]), ..good() },
+            "leave the slices",
+        ),
     ] {
         let said = point.check().unwrap_err().to_string();
         assert!(said.contains(why) && !said.contains('\n'), "{said}");
