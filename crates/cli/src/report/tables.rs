@@ -81,6 +81,11 @@ pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
 
 /// Pairs on the same tasks.
 pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
+    let bound: Vec<&Comparison> = study.comparisons.iter().filter(|row| row.allowed.is_some()).collect();
+    if !bound.is_empty() {
+        let agree = bound.iter().filter(|row| !row.real).count();
+        html.leaf("p", format_args!("{agree} of {} pairs that have to agree do.", bound.len()));
+    }
     let headings = ["A", "B", "What", "At", "A’s", "B’s", "B − A", "Verdict"];
     table(html, "plain", &headings, &study.comparisons, |html, row: &Comparison| {
         let unit = row.metric.map_or(Unit::PerS, Metric::unit);

@@ -79,7 +79,13 @@ fn a_page_says_who_ran_what_and_what_came_of_it() {
         assert!(page.contains(says), "{says}");
     }
     let live = report(&fixture::live(), "live-says").page;
-    for says in ["Dilated: all times are 100 times", "Stopped early", "real packets", "10.0 % allowed"] {
+    for says in [
+        "Dilated: all times are 100 times",
+        "Stopped early",
+        "real packets",
+        "10.0 % allowed",
+        "0 of 1 pairs",
+    ] {
         assert!(live.contains(says), "{says}");
     }
 }

@@ -234,7 +234,8 @@ impl Drawing<'_> {
             self.chart.paper.iter().for_each(|paper| self.paper_line(html, paper));
         });
         self.chart.curves.iter().for_each(|curve| self.marks(html, curve));
-        self.chart.paper.iter().for_each(|paper| self.paper_marks(html, paper));
+        let mut taken = Vec::new();
+        self.chart.paper.iter().for_each(|paper| self.paper_marks(html, paper, &mut taken));
     }
 
     fn grid(&self, html: &mut Html) {
@@ -379,9 +380,16 @@ impl Drawing<'_> {
         }
     }
 
-    fn paper_marks(&self, html: &mut Html, paper: &PaperMarks) {
+    /// The paper's marks; one that would hide another stands beside it.
+    fn paper_marks(&self, html: &mut Html, paper: &PaperMarks, taken: &mut Vec<(f64, f64)>) {
+        let size = self.frame.mark * 1.7;
         for (rate, value) in paper.dots.iter().filter(|(_, value)| !self.y.ends_below(*value)) {
-            let rays = marks::rays(self.x.px(*rate), self.y.px(*value), self.frame.mark * 1.7);
+            let (mut x, y) = (self.x.px(*rate), self.y.px(*value));
+            while taken.iter().any(|(other_x, other_y)| (other_x - x).abs().max((other_y - y).abs()) < size) {
+                x -= 2.0 * size;
+            }
+            taken.push((x, y));
+            let rays = marks::rays(x, y, size);
             html.lone(tag("path").with("class", "halo").with("d", &rays));
             let mark = tag("path").with("class", format_args!("rays {}", paper.look.class())).with("d", rays);
             html.element(mark, |html| {
