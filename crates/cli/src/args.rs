@@ -11,6 +11,7 @@ use sluice_apps::ServiceArgs;
 use sluice_net::program::{CONTROLLER_DEFAULT, WorkerArgs};
 
 use crate::fail::{Failure, Outcome};
+use crate::live::args::LiveArgs;
 use crate::{study, units};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
@@ -90,6 +91,8 @@ pub(crate) struct Up {
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
     #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -109,6 +112,9 @@ pub(crate) struct Switch {
     /// All times multiplied, instead of the plan's factor.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
+    /// The scheduler instead of the plan's, such as rain:2, r2p2:2 or racksched:2,tracked.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
     /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,

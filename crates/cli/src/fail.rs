@@ -79,6 +79,11 @@ impl Failure {
         Self::new(Kind::Broken, message)
     }
 
+    /// Whether it is of this kind.
+    pub(crate) fn is(&self, kind: Kind) -> bool {
+        self.kind == kind
+    }
+
     /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not two.
     pub(crate) fn with_result_shown(self) -> Self {
         Self { result_shown: true, ..self }

@@ -6,6 +6,7 @@ mod board;
 mod commands;
 mod fail;
 mod hint;
+mod live;
 mod load;
 mod plan;
 mod rack;

@@ -59,7 +59,11 @@ fn a_missing_or_unreadable_plan_is_named() {
 
 #[test]
 fn unknown_policies_services_types_flags_and_commands_name_the_known() {
-    refuses_plan("name = \"small\"", "policy = \"rian\"", &["unknown policy `rian`", "did you mean `rain`?"]);
+    refuses_plan(
+        "name = \"small\"",
+        "policy = \"rian\"",
+        &["unknown program `rian`", "did you mean `rain`?"],
+    );
     refuses_plan("\"hold\"\n[load]", "\"hodl\"\n[load]", &["unknown service `hodl`", "rocksdb, spin, hold"]);
     refuses_plan("hold=1", "hodl=1", &["unknown type `hodl`", "did you mean `hold`?"]);
     refuses_plan("[\"hold\"]", "[\"hodl\"]", &["slice `work`", "unknown type `hodl`"]);
@@ -99,6 +103,24 @@ fn a_mix_that_does_not_add_up_is_refused() {
     refuses_plan("hold=1", "hold=0.9", &["adds up to 0.9, not 1"]);
     refuses_plan("hold=1", "hold=0.5,spin=0.5", &["sends `spin`, which no slice serves"]);
     refuses(folder().path(), &["load", "--rate", "9", "--mix", "get=0.9,scan=0.2"], &["adds up to 1.1"]);
+}
+
+#[test]
+fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
+    let folder = folder();
+    let refuses = |flags: &[&str], parts: &[&str]| refuses(folder.path(), &[&["up"], flags].concat(), parts);
+    refuses(&["--sweep", "0.9..0.3"], &["0.9..0.3", "ends before it starts"]);
+    refuses(&["--sweep", "fast"], &["`fast` is not a number"]);
+    refuses(&["--sweep", "1.2", "--replications", "1"], &["--replications", "1 is not in 2..=1000"]);
+    refuses(&["--sweep", "0.3", "--policy", "rian"], &["unknown", "`rian`", "did you mean `rain`?"]);
+    refuses(&["--sweep", "0.3", "--policy", "jsq"], &["unknown program `jsq`"]);
+    refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);
+    refuses(&["--sweep", "0.3", "--workload", "a=1@exp:10us,large=0.1"], &["carry 8 bytes"]);
+    refuses(&["--sweep", "0.3", "--testbed", "none.toml"], &["none.toml", "no testbed can be read"]);
+    refuses(&["--sweep", "0.001", "--length", "1us"], &["has no task", "--length"]);
+    refuses(&["--sweep", "0.3", "--out", "/proc/none"], &["/proc/none", "cannot be made"]);
+    refuses(&["--replications", "3"], &["--sweep"]);
+    refuses(&["plan.toml", "--sweep", "0.3"], &["--sweep", "cannot be used with"]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
 }
 
 /// Random bits for a controller's keys.
-fn random_seed() -> Outcome<[u8; 32]> {
+pub(crate) fn random_seed() -> Outcome<[u8; 32]> {
     let mut seed = [0; 32];
     let read = File::open("/dev/urandom").and_then(|mut kernel| kernel.read_exact(&mut seed));
     read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))

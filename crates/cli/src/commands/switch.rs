@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
+    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(args.policy.as_deref())?;
     let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
     let epoch = state.next_epoch()?;
     let driver = SwitchDriver::new(&config(args, &plan, epoch)?)?;
@@ -63,6 +63,7 @@ fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
     let defaults = SwitchConfig::new(size(plan, epoch));
     let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
     Ok(SwitchConfig {
+        program: plan.program(),
         at: args.listen.or(switch.listen).unwrap_or(defaults.at),
         slab_bytes: switch.payload_bytes,
         waiting: match switch.waiting.as_str() {
@@ -87,6 +88,7 @@ fn size(plan: &Plan, epoch: Epoch) -> Config {
         replay_cells: switch.replay_cells,
         counters_start: Serial(0),
         types: types(plan),
+        seed: plan.seed,
         ..Config::full(epoch)
     }
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(crate) use read::default_types;
 
 use sluice_net::client::deadline_default;
+use sluice_switch::registry::Choice;
 
 use crate::fail::{Failure, Outcome};
 
@@ -28,7 +29,7 @@ pub(crate) struct Plan {
     pub(crate) text: String,
     /// What results call it.
     pub(crate) name: String,
-    /// The scheduler.
+    /// The scheduler, as it is written.
     pub(crate) policy: String,
     /// Seeds load and injected faults.
     pub(crate) seed: u64,
@@ -101,8 +102,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) slice: String,
     /// What it serves.
     pub(crate) service: ServicePlan,
-    /// How many tasks it may have granted or held.
-    pub(crate) quota: u8,
+    /// How many tasks it may have granted or held, if the plan says.
+    pub(crate) quota: Option<u8>,
     /// The core that it stays on.
     pub(crate) pin: Option<usize>,
     /// What its socket does to its packets, instead of the plan's `faults`.
@@ -283,6 +284,25 @@ impl Plan {
         let plan = read::read(section::Source { name, text })?;
         check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
         Ok(plan)
+    }
+
+    /// The scheduler.
+    pub(crate) fn program(&self) -> Choice {
+        Choice::parse(&self.policy).expect("it was read once")
+    }
+
+    /// How many tasks a worker may have granted or held: as the plan says, or as the scheduler has it.
+    pub(crate) fn quota(&self, worker: &WorkerPlan) -> u8 {
+        worker.quota.unwrap_or_else(|| self.program().quota().max(1))
+    }
+
+    /// The same plan with another scheduler instead of its own.
+    pub(crate) fn under(mut self, policy: Option<&str>) -> Outcome<Self> {
+        if let Some(policy) = policy {
+            Choice::parse(policy).map_err(Failure::bad_input)?;
+            policy.clone_into(&mut self.policy);
+        }
+        Ok(self)
     }
 
     /// The number of the type called `name`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sluice_net::client::deadline_default;
+use sluice_switch::registry::Choice;
 use toml::de::DeTable;
 
 use super::section::{Section, Source};
@@ -15,8 +16,6 @@ use crate::fail::{Failure, Outcome};
 use crate::load::GET_KEYS_MAX;
 use crate::{hint, units};
 
-/// The schedulers that a plan may name.
-const POLICIES: [&str; 1] = ["rain"];
 /// How a switch may wait for packets.
 const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
 /// How requests may vary.
@@ -44,7 +43,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let dilation = dilation(&top)?;
     let plan = Plan {
         text: source.text.to_owned(),
-        policy: named(&top, "policy", &POLICIES)?,
+        policy: policy(&top)?,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         dilation,
         state: top.text("state")?.map_or_else(|| out.join("state"), PathBuf::from),
@@ -61,6 +60,11 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     };
     top.finish()?;
     Ok(plan)
+}
+
+fn policy(top: &Section<'_>) -> Outcome<String> {
+    let read = |text: &str| Choice::parse(text).map(|_| text.to_owned()).map_err(|why| why.to_string());
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| Choice::default().name().to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {
@@ -172,10 +176,12 @@ fn workers(sections: Vec<Section<'_>>) -> Outcome<Vec<WorkerPlan>> {
 }
 
 fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
-    let quota = section.whole("quota", 0..i64::MAX as u64)?.unwrap_or(2);
-    let quota = u8::try_from(quota).ok().filter(|quota| (1..=8).contains(quota)).ok_or_else(|| {
-        section.complain_of("quota", format!("{quota} is outside 1 to 8; 1 or 2 suit most services"))
-    })?;
+    let legal = |quota: u64| {
+        u8::try_from(quota).ok().filter(|quota| (1..=8).contains(quota)).ok_or_else(|| {
+            section.complain_of("quota", format!("{quota} is outside 1 to 8; 1 or 2 suit most services"))
+        })
+    };
+    let quota = section.whole("quota", 0..i64::MAX as u64)?.map(legal).transpose()?;
     Ok(WorkerPlan {
         name: name.to_owned(),
         slice: section.text("slice")?.unwrap_or_default().to_owned(),

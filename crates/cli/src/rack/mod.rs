@@ -23,6 +23,7 @@ use sluice_wire::{Nanos, TaskType};
 use crate::args::Up;
 use crate::board::{Board, NoteKind};
 use crate::fail::{Failure, Outcome};
+use crate::live;
 use crate::load::{self, Source, Tally, Target as LoadTarget};
 use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
 use crate::results::{self, Label, Run, RunResult, files};
@@ -37,6 +38,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Runs a plan.
 pub(crate) fn up(args: &Up) -> Outcome<()> {
+    if args.live.sweep.is_some() {
+        return live::run(args);
+    }
     let stop = Stop::on_signals()?;
     let plan = plan_of(args)?;
     let shown = Shown::fitting(args.output.quiet || args.output.json);
@@ -75,7 +79,8 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
 
 /// The plan, with what the flags say instead.
 fn plan_of(args: &Up) -> Outcome<Plan> {
-    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
+    let policy = args.live.policy.as_deref();
+    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy)?;
     if let Some(out) = &args.out {
         plan.out.clone_from(out);
     }

@@ -157,6 +157,7 @@ impl<'p> Processes<'p> {
         args.extend(["--listen".to_owned(), text_or_any(self.at.switch)]);
         args.extend(["--control".to_owned(), text_or_any(self.at.beside_switch)]);
         args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
+        args.extend(["--policy".to_owned(), self.plan.policy.clone()]);
         if let Some(faults) = &self.plan.faults {
             args.extend(["--faults".to_owned(), faults.clone()]);
         }
@@ -213,7 +214,7 @@ impl<'p> Processes<'p> {
             ("--controller", controller.to_string()),
             ("--name", worker.name.clone()),
             ("--slice", worker.slice.clone()),
-            ("--quota", worker.quota.to_string()),
+            ("--quota", self.plan.quota(worker).to_string()),
             ("--dilate", self.plan.dilation.to_string()),
             ("--seed", self.plan.seed.to_string()),
         ]

@@ -1,0 +1,87 @@
+//! The flags of `sluice up` that hold a live rack against the simulator.
+
+use clap::Args;
+use sluice_sim::study::numbers;
+
+use crate::fail::{Failure, Outcome};
+
+/// How far apart the loads of a range are that does not say.
+const STEP: &str = "0.1";
+
+/// Which schedulers, and at which loads.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LiveArgs {
+    /// The scheduler instead of the plan's; with --sweep several, such as
+    /// rain:2,r2p2:2,racksched,draconis,pallas [default with --sweep: those five].
+    #[arg(long, value_name = "POLICIES")]
+    pub(crate) policy: Option<String>,
+    /// Run each scheduler at each of these shares of what all workers can serve, on workers that only hold their
+    /// tasks, and print the simulator's prediction beside it: 0.3,0.6,0.8, or 0.3..0.9 with or without a step (/0.1).
+    #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
+    pub(crate) sweep: Option<String>,
+    /// What is swept: service times or classes, as for `sluice sim`.
+    #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us", requires = "sweep")]
+    pub(crate) workload: String,
+    /// What is stood for: rain, or a TOML file as for `sluice sim`.
+    #[arg(long, value_name = "TESTBED", default_value = "rain", requires = "sweep")]
+    pub(crate) testbed: String,
+    /// Independent runs a point; each is as long as --length says [default: 4s].
+    #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "sweep",
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) replications: u32,
+    /// Seeds the tasks that are swept.
+    #[arg(long, default_value_t = 1, requires = "sweep")]
+    pub(crate) seed: u64,
+    /// Keep what became of each task, in a file for each run.
+    #[arg(long, requires = "sweep")]
+    pub(crate) each_task: bool,
+}
+
+/// Loads one by one, from a list or a range; a range without a step gets one.
+pub(super) fn loads(text: &str) -> Outcome<Vec<f64>> {
+    let with_step = |part: &str| {
+        let lacks = part.contains("..") && !part.contains('/');
+        if lacks { format!("{part}/{STEP}") } else { part.to_owned() }
+    };
+    let parts: Vec<String> = text.split(',').map(with_step).collect();
+    numbers::several(&parts.join(","), numbers::load).map_err(Failure::bad_input)
+}
+
+/// The policies of a list. A part that names none belongs to the one before it: `racksched:2,tracked,pallas` are two.
+pub(super) fn policies(text: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut policies: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let name = part.split(':').next().unwrap_or(part);
+        match policies.last_mut() {
+            Some(last) if last.contains(':') && !is_name(name) => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => policies.push(part.to_owned()),
+        }
+    }
+    policies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_loads_needs_no_step() {
+        assert_eq!(loads("0.3..0.9/0.3").expect("legal"), [0.3, 0.6, 0.9]);
+        assert_eq!(loads("0.3..0.5").expect("legal"), [0.3, 0.4, 0.5]);
+        assert_eq!(loads("0.3,0.6,0.8").expect("legal"), [0.3, 0.6, 0.8]);
+        assert!(loads("0.9..0.3").is_err() && loads("fast").is_err());
+    }
+
+    #[test]
+    fn what_names_no_policy_belongs_to_the_one_before() {
+        let is_name = |name: &str| ["rain", "racksched", "pallas"].contains(&name);
+        assert_eq!(
+            policies("rain:2,racksched:2,tracked,pallas", is_name),
+            ["rain:2", "racksched:2,tracked", "pallas"]
+        );
+        assert_eq!(policies("rian,pallas", is_name), ["rian", "pallas"]);
+    }
+}

@@ -1,0 +1,266 @@
+//! A live rack in this process: real sockets and packets, threads instead of processes.
+//!
+//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends a trace),
+//! each spinning on a core of its own if there are two. So the machine's lateness is microseconds, and stays small
+//! beside a dilated rack's times; how late it was is part of the result.
+
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sluice_apps::hold::{self, Hold};
+use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_net::crew::{Crew, Planned, Played, Player, RunningCrew};
+use sluice_net::pin::{cores, pin_thread};
+use sluice_net::rpc::{LocalSwitch, RpcServer};
+use sluice_net::switch::{Count, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::udp::{Lateness, Waiting};
+use sluice_net::worker::WorkerOptions;
+use sluice_net::{ClientOptions, NetError};
+use sluice_sim::workload::Trace;
+use sluice_switch::Config;
+use sluice_wire::{Epoch, Nanos, Serial, TaskType};
+
+use super::ask::{Ask, Who};
+use crate::fail::{Failure, Kind, Outcome};
+use crate::load::nanos;
+use crate::stop::Stop;
+
+/// How long registration may take.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a task may take before its outcome is unknown.
+const DEADLINE: Nanos = Nanos::from_millis(5_000);
+/// How long a packet may be under way.
+const PACKET_LIFETIME: Nanos = Nanos::from_millis(1_000);
+/// Hosts renew rarely: registrations are not what is measured, and nobody dies here.
+const LEASE: Nanos = Nanos::from_millis(60_000);
+const RENEW_EVERY: Nanos = Nanos::from_millis(10_000);
+/// How often a signal is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A running rack under one policy.
+pub(crate) struct LiveRack {
+    handle: SwitchHandle,
+    switching: JoinHandle<Result<(), NetError>>,
+    server: RpcServer,
+    crew: RunningCrew,
+    player: Player,
+    types: Vec<TaskType>,
+}
+
+/// One run of a trace.
+pub(crate) struct Performance {
+    /// What became of its tasks, in their order.
+    pub(crate) played: Vec<Played>,
+    /// What the switch counted meanwhile.
+    pub(crate) counted: Counted,
+    /// How late packets left the switch.
+    pub(crate) switch_late: Lateness,
+    /// How late packets left the workers.
+    pub(crate) hosts_late: Lateness,
+}
+
+/// Events at the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) submits: u64,
+    pub(crate) tokens: u64,
+    pub(crate) recirculated: u64,
+    /// Packets in and out.
+    pub(crate) packets: u64,
+    pub(crate) passes: u64,
+    /// Packets that the kernel or a full hold dropped.
+    pub(crate) lost: u64,
+}
+
+impl LiveRack {
+    /// Starts all parts and waits until every host is registered.
+    pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
+        let layout = Layout::of_this_machine();
+        let driver = SwitchDriver::new(&switch_config(ask, who, epoch, &layout))?;
+        let handle = driver.handle();
+        let local = handle.local().into();
+        let switch = LocalSwitch::new(handle.clone(), local);
+        let plan = control_plan(ask, local);
+        let server = start_controller(ControllerOptions {
+            at: std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            plan,
+            seed: crate::commands::random_seed()?,
+            switch: SwitchLink::Here(switch),
+        })?;
+        let switching = driver.spawn()?;
+        let controller = server.local().to_string();
+        let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
+        let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
+        for number in 1..=ask.testbed.workers {
+            let options = worker_options(ask, who, &controller, number)?;
+            crew.worker(&options, Box::new(Hold::of(types.clone())))?;
+        }
+        let client = ClientOptions {
+            name: "sweep".into(),
+            dilation: ask.dilation,
+            ..ClientOptions::new(&controller)?
+        };
+        let player = crew.player(&client)?;
+        let rack = Self { handle, switching, server, crew: crew.spawn()?, player, types };
+        rack.wait_until_ready(ask.testbed.workers)?;
+        Ok(rack)
+    }
+
+    /// Sends a trace, dilated, and waits for all of its tasks.
+    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+        let factor = u64::from(dilation);
+        let planned = trace.tasks().iter().map(|task| Planned {
+            due: task.at.times(factor),
+            task_type: self.types[usize::from(task.class)],
+            bytes: hold::request(task.service.unwrap_or_default()),
+        });
+        let (counted, switch_late, hosts_late) =
+            (self.counted(), self.handle.counters().late(), self.crew.late());
+        let playing = self.player.play(planned.collect(), DEADLINE);
+        let played = loop {
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
+            }
+            if let Some(played) = playing.wait(LOOK_EVERY)? {
+                break played;
+            }
+        };
+        Ok(Performance {
+            played,
+            counted: self.counted().since(&counted),
+            switch_late: self.handle.counters().late().since(switch_late),
+            hosts_late: self.crew.late().since(hosts_late),
+        })
+    }
+
+    /// Ends all parts.
+    pub(crate) fn end(self) -> Outcome<()> {
+        self.crew.end()?;
+        drop(self.server);
+        self.handle.stop();
+        self.switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+        Ok(())
+    }
+
+    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but the last of
+    /// them only a moment later.
+    fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
+        self.player.wait_until_ready(READY_PATIENCE)?;
+        let patience = std::time::Instant::now() + READY_PATIENCE;
+        while self.crew.serving() < workers as usize {
+            if self.crew.has_ended() || std::time::Instant::now() > patience {
+                let ready = self.crew.serving();
+                return Err(Failure::broken(format!("only {ready} of {workers} workers registered")));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn counted(&self) -> Counted {
+        let counters = self.handle.counters();
+        let of = |count| counters.of(count);
+        Counted {
+            submits: of(Count::Submits),
+            tokens: of(Count::Tokens),
+            recirculated: of(Count::Recirculated),
+            packets: of(Count::Received) + of(Count::Sent),
+            passes: of(Count::Received) + of(Count::Recirculated),
+            lost: of(Count::KernelDropped) + of(Count::HeldOverrun) + of(Count::SendFailed),
+        }
+    }
+}
+
+impl Counted {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            submits: self.submits - before.submits,
+            tokens: self.tokens - before.tokens,
+            recirculated: self.recirculated - before.recirculated,
+            packets: self.packets - before.packets,
+            passes: self.passes - before.passes,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+/// Who waits how, and where.
+struct Layout {
+    waiting: Waiting,
+    switch_core: Option<usize>,
+    hosts_core: Option<usize>,
+}
+
+impl Layout {
+    fn of_this_machine() -> Self {
+        if cores() < 2 {
+            return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };
+        }
+        // Which cores a process may use need not begin at 0.
+        let usable = |core| std::thread::spawn(move || pin_thread(core).is_ok()).join().unwrap_or(false);
+        let on = |core| (usable(0) && usable(1)).then_some(core);
+        Self { waiting: Waiting::Spin, switch_core: on(0), hosts_core: on(1) }
+    }
+}
+
+/// Tasks that may be outstanding together: C + ΣN, as in the simulator.
+fn outstanding(ask: &Ask, who: &Who) -> u32 {
+    ask.testbed.queue + ask.testbed.workers * u32::from(quota(who))
+}
+
+/// Workers register with a quota of 1 at least, also where tasks are pushed and nobody uses it.
+fn quota(who: &Who) -> u8 {
+    who.choice.quota().max(1)
+}
+
+fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
+    let most = outstanding(ask, who);
+    let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
+    let size = Config {
+        workers: ask.testbed.workers as u16,
+        clients: 2,
+        slices: 1,
+        types: types.unwrap_or(1),
+        tasks_per_slice: most.next_power_of_two(),
+        tokens_per_slice: (ask.testbed.workers * 8).next_power_of_two(),
+        // A client leaves an eighth of its cells free.
+        replay_cells: (most + most / 7 + 1).next_power_of_two(),
+        counters_start: Serial(0),
+        seed: ask.seed,
+        ..Config::full(epoch)
+    };
+    SwitchConfig {
+        program: who.choice,
+        delays: ask.delays(),
+        waiting: layout.waiting,
+        core: layout.switch_core,
+        ..SwitchConfig::new(size)
+    }
+}
+
+fn control_plan(ask: &Ask, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
+    let types = ask.workload.classes.iter().map(|class| class.task_type).collect();
+    let slice = sluice_control::SlicePlan { name: "all".into(), types, limit: Some(ask.testbed.queue) };
+    sluice_control::Plan {
+        lease: LEASE,
+        renew_every: RENEW_EVERY,
+        retry_for: DEADLINE,
+        packet_lifetime: PACKET_LIFETIME,
+        max_wait: nanos(Duration::from_secs(1)),
+        ..sluice_control::Plan::new(switch, vec![slice])
+    }
+}
+
+fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
+    // What it states is not measured again: the controller is left alone.
+    let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
+    Ok(WorkerOptions {
+        name: format!("hold-{number}"),
+        quota: quota(who),
+        capacity: capacity.max(1),
+        dilation: ask.dilation,
+        costs: Some(ask.costs()),
+        ..WorkerOptions::new(controller)?
+    })
+}
