@@ -17,7 +17,7 @@ impl Rack<'_> {
             }
             Disaster::WorkerStall { worker, lasts } => self.stall(worker, lasts),
             Disaster::Outage { lasts } => {
-                (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts))
+                (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts));
             }
             Disaster::WorkerFreeze { worker, lasts } => {
                 let until = self.now + lasts;
