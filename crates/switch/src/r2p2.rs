@@ -177,7 +177,8 @@ impl Scheduler for R2p2 {
             trip.position = 0;
         }
         let until = (trip.position + u16::from(self.settings.sample)).min(seats);
-        let target = (trip.visited / u32::from(seats) + 1).min(self.settings.depth.into());
+        let round = self.settings.rise.map_or(seats, u16::from);
+        let target = (trip.visited / u32::from(round) + 1).min(self.settings.depth.into());
         let found = self.look(pass, trip, until, target);
         let s = slice.0 as usize;
         let circulating = match (found, is_new) {
@@ -244,11 +245,13 @@ pub(crate) struct Settings {
     depth: u8,
     sample: u8,
     step: u16,
+    /// Workers looked at before the target rises; all of them if there is no number.
+    rise: Option<u8>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { depth: 2, sample: 4, step: 4 }
+        Self { depth: 2, sample: 4, step: 4, rise: None }
     }
 }
 
@@ -259,7 +262,10 @@ impl fmt::Display for Settings {
         if self.sample != default.sample {
             write!(f, ",sample={}", self.sample)?;
         }
-        if self.step == default.step { Ok(()) } else { write!(f, ",step={}", self.step) }
+        if self.step != default.step {
+            write!(f, ",step={}", self.step)?;
+        }
+        self.rise.map_or(Ok(()), |rise| write!(f, ",rise={rise}"))
     }
 }
 
@@ -274,7 +280,8 @@ impl registry::Settings for Settings {
 
     fn arguments(&self) -> &'static str {
         "N, the bound of a worker's queue: 1 to 8; sample=K, workers looked at in a pass: 1 to 8; \
-         step=K, how much further the next task starts: 1 to 255"
+         step=K, how much further the next task starts: 1 to 255; rise=K, workers looked at before the bound that a \
+         task looks for rises: 1 to 255 (all of them, unless stated)"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
@@ -282,6 +289,7 @@ impl registry::Settings for Settings {
             None => self.depth = registry::number(argument, 1..=8)?,
             Some(("sample", number)) => self.sample = registry::number(number, 1..=8)?,
             Some(("step", number)) => self.step = registry::number(number, 1..=255)?.into(),
+            Some(("rise", number)) => self.rise = Some(registry::number(number, 1..=255)?),
             Some(_) => return None,
         }
         Some(())

@@ -90,6 +90,23 @@ fn any_step_and_sample_finds_every_worker() {
 }
 
 #[test]
+fn a_target_may_rise_before_all_workers_were_looked_at() {
+    for (choice, turns) in [("r2p2:2,sample=2", 3), ("r2p2:2,sample=2,rise=2", 1)] {
+        let mut rack = idle(choice, 6, 2);
+        (0..6).for_each(|_| {
+            let verdict = rack.task();
+            dispatched(rack.go_round(verdict));
+        });
+        let mut verdict = rack.task();
+        for _ in 0..turns {
+            let task = circulating(verdict);
+            verdict = rack.once_more(task);
+        }
+        dispatched(verdict);
+    }
+}
+
+#[test]
 fn more_tasks_than_the_limit_do_not_go_round() {
     let mut rack = Rack::of("r2p2:1", 1, 2);
     let [first, second] = [0, 1].map(|_| circulating(rack.task()));
