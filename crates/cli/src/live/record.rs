@@ -12,6 +12,12 @@ use super::ask::Ask;
 use super::rack::{Counted, Performance};
 use crate::fail::{Failure, Outcome};
 
+/// A run whose tasks left later than this, one in a hundred of them, measured the sender; in the times of the rack that
+/// is stood for.
+pub(crate) const BEHIND_MAX: Nanos = Nanos(1_000);
+/// A run whose packets left later than this on average is done again, likewise.
+const LATE_MAX_NS: f64 = 150.0;
+
 /// A replication of a live rack.
 #[derive(Clone, Debug)]
 pub(crate) struct Take {
@@ -25,11 +31,13 @@ pub(crate) struct Take {
     pub(crate) hosts_late_ns: f64,
     /// Packets that the kernel or a full hold dropped.
     pub(crate) lost: u64,
+    /// How many runs it took.
+    pub(crate) tries: u32,
 }
 
 impl Take {
     /// What `performance` of `trace` at `load` measured.
-    pub(crate) fn of(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Self {
+    pub(crate) fn of(ask: &Ask, load: f64, trace: &Trace, performance: &Performance, tries: u32) -> Self {
         let factor = f64::from(ask.dilation);
         let behind = trace.tasks().iter().zip(&performance.played);
         let mut behind: Vec<Nanos> = behind
@@ -45,7 +53,16 @@ impl Take {
             switch_late_ns: performance.switch_late.mean_ns() / factor,
             hosts_late_ns: performance.hosts_late.mean_ns() / factor,
             lost: performance.counted.lost,
+            tries,
         }
+    }
+
+    /// Whether something else on this machine got in the way.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.behind_p99 > BEHIND_MAX
+            || self.switch_late_ns > LATE_MAX_NS
+            || self.hosts_late_ns > LATE_MAX_NS
+            || self.lost > 0
     }
 }
 

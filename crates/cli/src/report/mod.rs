@@ -19,6 +19,7 @@ use sluice_sim::study::outcome::StudyOutcome;
 use crate::fail::{Failure, Outcome};
 use crate::results::files;
 
+pub(crate) use show::is_open;
 pub(crate) use text::summary;
 
 const JSON: &str = "study.json";

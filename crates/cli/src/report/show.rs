@@ -91,13 +91,20 @@ pub(crate) const fn measure(of: Measure) -> &'static str {
 }
 
 /// What a comparison says: whether there is a difference, or, if the two must agree, whether they do.
-pub(crate) const fn comparison(of: &Comparison) -> &'static str {
+pub(crate) fn comparison(of: &Comparison) -> &'static str {
     match (of.real, of.allowed) {
         (true, None) => "a real difference",
         (false, None) => "no real difference",
         (true, Some(_)) => "differs",
+        (false, Some(_)) if is_open(of) => "not told apart from chance",
         (false, Some(_)) => "agrees",
     }
+}
+
+/// Whether two numbers that must agree are further apart than allowed, but that may be chance.
+pub(crate) fn is_open(of: &Comparison) -> bool {
+    let apart = |allowed: f64| of.difference.value.abs() > allowed * of.of_a.value.abs();
+    !of.real && of.allowed.is_some_and(apart)
 }
 
 /// A whole number with its thousands apart.

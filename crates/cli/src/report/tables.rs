@@ -83,7 +83,7 @@ pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
 pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
     let bound: Vec<&Comparison> = study.comparisons.iter().filter(|row| row.allowed.is_some()).collect();
     if !bound.is_empty() {
-        let agree = bound.iter().filter(|row| !row.real).count();
+        let agree = bound.iter().filter(|row| !row.real && !show::is_open(row)).count();
         html.leaf("p", format_args!("{agree} of {} pairs that have to agree do.", bound.len()));
     }
     let headings = ["A", "B", "What", "At", "A’s", "B’s", "B − A", "Verdict"];
@@ -109,6 +109,7 @@ pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
                 (true, None) => ("open", "≠ "),
                 (true, Some(_)) => ("bad", "≠ "),
                 (false, None) => ("open", "≈ "),
+                (false, Some(_)) if show::is_open(row) => ("open", "? "),
                 (false, Some(_)) => ("good", "✓ "),
             };
             signed(html, class, sign, show::comparison(row));
