@@ -6,7 +6,7 @@ use sluice_sim::study::numbers;
 use crate::fail::{Failure, Outcome};
 
 /// How far apart the loads of a range are that does not say.
-const STEP: &str = "0.1";
+const STEP: &str = "0.3";
 
 /// Which schedulers, and at which loads.
 #[derive(Clone, Debug, Args)]
@@ -16,7 +16,7 @@ pub(crate) struct LiveArgs {
     #[arg(long, value_name = "POLICIES")]
     pub(crate) policy: Option<String>,
     /// Run each scheduler at each of these shares of what all workers can serve, on workers that only hold their
-    /// tasks, and print the simulator's prediction beside it: 0.3,0.6,0.8, or 0.3..0.9 with or without a step (/0.1).
+    /// tasks, and print the simulator's prediction beside it: 0.3,0.6,0.8, or 0.3..0.9 with or without a step (/0.1) [step: 0.3].
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
     pub(crate) sweep: Option<String>,
     /// What is swept: service times or classes, as for `sluice sim`.
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn a_range_of_loads_needs_no_step() {
-        assert_eq!(loads("0.3..0.9/0.3").expect("legal"), [0.3, 0.6, 0.9]);
-        assert_eq!(loads("0.3..0.5").expect("legal"), [0.3, 0.4, 0.5]);
+        assert_eq!(loads("0.3..0.5/0.1").expect("legal"), [0.3, 0.4, 0.5]);
+        assert_eq!(loads("0.3..0.9").expect("legal"), [0.3, 0.6, 0.9]);
         assert_eq!(loads("0.3,0.6,0.8").expect("legal"), [0.3, 0.6, 0.8]);
         assert!(loads("0.9..0.3").is_err() && loads("fast").is_err());
     }

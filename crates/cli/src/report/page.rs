@@ -51,8 +51,10 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
             html.leaf(tag("p").with("class", "notice"), says);
         }
         if !study.complete {
-            let says =
-                "Stopped early: points that were asked for are missing. The same command goes on from here.";
+            // What was measured live is measured anew.
+            let goes_on =
+                if study.settings.dilation.is_none() { " The same command goes on from here." } else { "" };
+            let says = format_args!("Stopped early: points that were asked for are missing.{goes_on}");
             html.leaf(tag("p").with("class", "notice"), says);
         }
         contents(html, study);

@@ -26,7 +26,9 @@ pub(crate) fn summary(study: &StudyOutcome) -> String {
         because(&mut out, row.cause.as_ref());
     }
     if !study.complete {
-        out.push_str("\nSTOPPED EARLY: points are missing; the same command goes on from here\n");
+        let goes_on =
+            if study.settings.dilation.is_none() { "; the same command goes on from here" } else { "" };
+        let _ = writeln!(out, "\nSTOPPED EARLY: points are missing{goes_on}");
     }
     plain(&out)
 }
