@@ -114,7 +114,7 @@ impl Bench {
         match &self.plan.causes[change].change {
             Change::Policy { from, .. } => run.policy == *from,
             Change::Slices(slices) => run.slices != *slices,
-            Change::Metric(_) => false,
+            Change::Slowdown(_) => false,
             Change::Testbed(_) | Change::Workload(_) | Change::Large(_) | Change::Workers(_) => true,
         }
     }

@@ -3,8 +3,9 @@
 use super::bench::Bench;
 use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
-use super::plan::{Change, Quantity, Run, Who};
-use super::seek::{Range, seek};
+use super::outcome::{Metric, Unit};
+use super::plan::{At, Change, Quantity, Run, Who};
+use super::seek::{Bracket, Range, bracket, seek};
 use crate::stats::{Estimate, Method, SloFound, Summary};
 
 /// Rates outside these shares of capacity are not searched.
@@ -53,7 +54,6 @@ impl<'k> Desk<'k> {
 
     /// A metric at a rate; of a family, the lowest.
     pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
-        let wanted = self.replaced(wanted);
         let one = |run: &Run| {
             let id = self.point(case, run, rate);
             if !self.bench.is_within_reach(&id) {
@@ -75,8 +75,7 @@ impl<'k> Desk<'k> {
 
     /// The highest rate that keeps a limit; of a family, the highest of all.
     pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
-        let wanted = self.replaced(&limit.wanted);
-        let number = |summary: &Summary| self.read(case, summary, wanted);
+        let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
         self.highest(case, who, limit.below, number)
     }
 
@@ -88,10 +87,10 @@ impl<'k> Desk<'k> {
     /// Each figure that a quantity names.
     pub(super) fn figures(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<Figure>> {
         match quantity {
-            Quantity::At { wanted, at: super::plan::At::Rates(rates) } => {
+            Quantity::At { wanted, at: At::Rates(rates) } => {
                 Answer::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
             }
-            Quantity::At { wanted, at: super::plan::At::LimitOf(of, limit) } => {
+            Quantity::At { wanted, at: At::LimitOf(of, limit) } => {
                 self.keeps(case, of, limit).then(|found| {
                     let rate = libm::floor(found.estimate.value) as u64;
                     let rate = rate.max(self.floor(case));
@@ -110,37 +109,53 @@ impl<'k> Desk<'k> {
         limit: f64,
         number: impl Fn(&Summary) -> Estimate,
     ) -> Answer<Figure> {
-        let one = |run: &Run| {
+        let searches = who.of.iter().map(|run| {
             let series = self.point(case, run, 0);
-            let ceiling = self.ceiling(&series);
-            let grid = self.bench.plan().cases[case].rates.iter().map(|rate| *rate as u64);
-            let grid = grid.filter(|rate| *rate < ceiling).collect();
-            let range = Range { floor: self.floor(case), ceiling, grid, precision: PRECISION };
-            seek(self.known, &series, &range, limit, &number).map(|found| {
+            let range = self.range(&series);
+            let bracket = bracket(self.known, &series, &range, limit, &number);
+            (run, series, range, bracket)
+        });
+        let searches: Vec<_> = searches.collect();
+        // Who surely breaks the limit where another one surely keeps it is not the best, and need not be searched.
+        let kept = searches.iter().map(|(.., bracket)| bracket.low).max().unwrap_or(0);
+        let hopeful = searches.iter().filter(|(.., bracket)| bracket.high > kept);
+        let one = |(run, series, range, bracket): &(&Run, PointId, Range, Bracket)| {
+            seek(self.known, series, *bracket, range.precision, limit, &number).map(|found| {
                 let (estimate, note) = match found {
                     SloFound::Rate(rate) => (rate, String::new()),
                     SloFound::Never => (NO_RATE, "no rate keeps it".to_owned()),
-                    SloFound::Always => {
-                        (Estimate::exact(ceiling as f64), "kept up to the highest rate tried".to_owned())
-                    }
+                    SloFound::Always => (
+                        Estimate::exact(range.ceiling as f64),
+                        "kept up to the highest rate tried".to_owned(),
+                    ),
                 };
                 Figure { estimate, by: run.label(), rate: None, note }
             })
         };
-        best(who.of.iter().map(one), |one, other| one.value > other.value)
+        best(hopeful.map(one), |one, other| one.value > other.value)
     }
 
-    fn replaced<'w>(&'w self, wanted: &'w Wanted) -> &'w Wanted {
+    fn range(&self, series: &PointId) -> Range {
+        let ceiling = self.ceiling(series);
+        let grid = self.bench.plan().cases[series.case].rates.iter().map(|rate| *rate as u64);
+        let grid = grid.filter(|rate| *rate < ceiling).collect();
+        Range { floor: self.floor(series.case), ceiling, grid, precision: PRECISION }
+    }
+
+    /// The metric as the change has it.
+    fn metric_of(&self, wanted: &Wanted) -> Metric {
         match self.change.map(|change| &self.bench.plan().causes[change].change) {
-            Some(Change::Metric(other)) => other,
-            _ => wanted,
+            Some(Change::Slowdown(measure)) if wanted.metric.unit() == Unit::Ratio => {
+                Metric { measure: *measure, ..wanted.metric }
+            }
+            _ => wanted.metric,
         }
     }
 
     fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
         let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
-        times.get(wanted.metric)
+        times.get(self.metric_of(wanted))
     }
 
     fn floor(&self, case: usize) -> u64 {

@@ -71,6 +71,8 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
     let shape = shape(plan, claim, share, desk);
     first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
         let measured = finite(&figure);
+        // A load that is not sustained has no number, and so no shape either.
+        let shape = shape.filter(|_| measured.is_some());
         let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
         let mut why = told(&figure, claim.quantity.unit());
         if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {

@@ -19,29 +19,49 @@ pub(super) struct Range {
     pub precision: f64,
 }
 
-/// The highest rate of a series at which `number` keeps `limit`; a backlog that grows keeps no limit.
-pub(super) fn seek(
+/// Rates between which a limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bracket {
+    /// The limit is surely kept here, or it is the floor.
+    pub low: u64,
+    /// It is surely broken here, or it is the ceiling.
+    pub high: u64,
+}
+
+/// Where the grid's points say that the limit is reached; a backlog that grows keeps no limit.
+pub(super) fn bracket(
     known: &Known,
     series: &PointId,
     range: &Range,
     limit: f64,
     number: impl Fn(&Summary) -> Estimate,
-) -> Answer<SloFound> {
-    let at = |rate: u64| PointId { rate, ..series.clone() };
-    let grid: Vec<(u64, &Summary)> =
-        range.grid.iter().filter_map(|rate| Some((*rate, known.get(&at(*rate))?))).collect();
+) -> Bracket {
+    let at = |rate: &u64| known.get(&PointId { rate: *rate, ..series.clone() });
+    let grid: Vec<(u64, &Summary)> = range.grid.iter().filter_map(|rate| Some((*rate, at(rate)?))).collect();
     let surely_keeps = |summary: &Summary| summary.sustained.holds && number(summary).high <= limit;
     let surely_breaks = |summary: &Summary| !summary.sustained.holds || number(summary).low > limit;
     let high = grid.iter().find(|(_, summary)| surely_breaks(summary)).map(|(rate, _)| *rate);
     let low = grid.iter().take_while(|(_, summary)| surely_keeps(summary)).last().map(|(rate, _)| *rate);
+    Bracket { low: low.unwrap_or(range.floor), high: high.unwrap_or(range.ceiling) }
+}
+
+/// The highest rate of a series within a bracket at which `number` keeps `limit`.
+pub(super) fn seek(
+    known: &Known,
+    series: &PointId,
+    bracket: Bracket,
+    precision: f64,
+    limit: f64,
+    number: impl Fn(&Summary) -> Estimate,
+) -> Answer<SloFound> {
     let search = SloSearch {
-        low_per_s: low.unwrap_or(range.floor) as f64,
-        high_per_s: high.unwrap_or(range.ceiling) as f64,
+        low_per_s: bracket.low as f64,
+        high_per_s: bracket.high as f64,
         limit,
-        tolerance: range.precision,
+        tolerance: precision,
     };
     let measure = |rate: f64| {
-        let id = at(libm::round(rate) as u64);
+        let id = PointId { rate: libm::round(rate) as u64, ..series.clone() };
         known.get(&id).cloned().ok_or(id)
     };
     match throughput_at_slo(&search, &number, measure) {
@@ -80,7 +100,9 @@ mod tests {
         }
         let mut run = 0;
         loop {
-            match seek(&known, &id(0), &range, limit, |summary| summary.overall.get(Metric::P99)) {
+            let number = |summary: &Summary| summary.overall.get(Metric::P99);
+            let bracket = bracket(&known, &id(0), &range, limit, number);
+            match seek(&known, &id(0), bracket, range.precision, limit, number) {
                 Answer::Known(found) => return (found, run),
                 Answer::Wants(points) => {
                     for point in points {

@@ -287,7 +287,7 @@ impl Change {
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),
             Self::Workload(text) => format!("the workload {text}"),
             Self::Large(share) => format!("{} % of tasks over 8 bytes", share * 100.0),
-            Self::Metric(wanted) => format!("{wanted} as the metric"),
+            Self::Slowdown(measure) => format!("{} for the slowdown", measure.name()),
             Self::Slices(slices) if slices.is_empty() => "all workers shared".into(),
             Self::Slices(slices) => {
                 let slices: Vec<String> =

@@ -9,6 +9,7 @@ mod read;
 use serde::{Deserialize, Serialize};
 
 use super::limit::{Limit, Wanted};
+use super::outcome::Measure;
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -219,8 +220,8 @@ pub enum Change {
     Workload(String),
     /// The share of large tasks.
     Large(f64),
-    /// What is measured.
-    Metric(Wanted),
+    /// What a slowdown is over: every slowdown that the statement names is measured so.
+    Slowdown(Measure),
     /// Types share all workers, or are split.
     Slices(Vec<(String, u32)>),
     /// Workers in the rack.

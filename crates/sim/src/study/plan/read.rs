@@ -7,7 +7,7 @@ use crate::study::error::StudyError;
 use crate::study::hint;
 use crate::study::limit::{Limit, Wanted, value_of};
 use crate::study::numbers;
-use crate::study::outcome::Unit;
+use crate::study::outcome::{Measure, Unit};
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;
@@ -116,7 +116,7 @@ struct RawCause {
     testbed: Option<toml::Table>,
     workload: Option<String>,
     large: Option<f64>,
-    metric: Option<String>,
+    slowdown: Option<String>,
     slices: Option<String>,
     workers: Option<u32>,
 }
@@ -361,14 +361,14 @@ fn cause(raw: RawCause, claims: &[Claim]) -> Result<CauseTest, String> {
             return Err(complain(hint::unknown("claim", of, claims.iter().map(|claim| claim.id.as_str()))));
         }
     }
-    let metric = raw.metric.as_deref().map(Wanted::parse).transpose().map_err(|why| why.to_string());
+    let slowdown = raw.slowdown.as_deref().map(slowdown).transpose();
     let slices = raw.slices.as_deref().map(slices).transpose().map_err(|why| why.to_string());
     let changes = [
         raw.policy.map(|swap| Change::Policy { from: swap.from, to: swap.to }),
         raw.testbed.map(Change::Testbed),
         raw.workload.map(Change::Workload),
         raw.large.map(Change::Large),
-        metric.map_err(complain)?.map(Change::Metric),
+        slowdown.map_err(complain)?.map(Change::Slowdown),
         slices.map_err(complain)?.map(Change::Slices),
         raw.workers.map(Change::Workers),
     ];
@@ -376,9 +376,18 @@ fn cause(raw: RawCause, claims: &[Claim]) -> Result<CauseTest, String> {
     match (changes.next(), changes.next()) {
         (Some(change), None) => Ok(CauseTest { id: raw.id, of: raw.of, says: raw.says, change }),
         _ => Err(complain(
-            "changes exactly one of policy, testbed, workload, large, metric, slices, workers".into(),
+            "changes exactly one of policy, testbed, workload, large, slowdown, slices, workers".into(),
         )),
     }
+}
+
+fn slowdown(name: &str) -> Result<Measure, String> {
+    let known = Measure::ALL.into_iter().filter(|measure| measure.unit() == Unit::Ratio);
+    let names: Vec<&str> = known.clone().map(Measure::name).collect();
+    known
+        .into_iter()
+        .find(|measure| measure.name() == name)
+        .ok_or_else(|| hint::unknown("slowdown", name, names))
 }
 
 impl Quantity {
