@@ -47,7 +47,10 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
             html.leaf("pre", command);
         }
         if let Some(factor) = study.settings.dilation.filter(|factor| *factor > 1) {
-            let says = format!("Dilated: all times are {factor} times those of the rack that is stood for.");
+            let says = format!(
+                "Dilated: the live rack ran {factor} times slower than the one that is stood for; the times here are \
+                 that one’s."
+            );
             html.leaf(tag("p").with("class", "notice"), says);
         }
         if !study.complete {

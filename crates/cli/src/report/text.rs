@@ -54,7 +54,10 @@ fn heading(out: &mut String, study: &StudyOutcome) {
         study.commit
     );
     if let Some(factor) = of.dilation.filter(|factor| *factor > 1) {
-        let _ = writeln!(out, "DILATED: all times are {factor} times those of the rack that is stood for");
+        let _ = writeln!(
+            out,
+            "DILATED: the live rack ran {factor} times slower than the one that is stood for; the times here are that one's"
+        );
     }
 }
 

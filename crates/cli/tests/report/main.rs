@@ -80,7 +80,7 @@ fn a_page_says_who_ran_what_and_what_came_of_it() {
     }
     let live = report(&fixture::live(), "live-says").page;
     for says in [
-        "Dilated: all times are 100 times",
+        "Dilated: the live rack ran 100 times slower",
         "Stopped early",
         "real packets",
         "10.0 % allowed",
