@@ -16,7 +16,7 @@ pub enum SimError {
         why: String,
     },
     /// No policy is called so, or its settings are wrong: take one of those that are named.
-    #[error("policy `{text}`: {why}")]
+    #[error("policy `{}`: {why}", .text.escape_debug())]
     Policy {
         /// What was given.
         text: String,

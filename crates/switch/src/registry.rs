@@ -180,7 +180,7 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// Take one of the known ones; the nearest is named if one is near enough.
-    #[error("unknown program `{name}`;{} known: {known}", meant(*.nearest))]
+    #[error("unknown program `{}`;{} known: {known}", .name.escape_debug(), meant(*.nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -190,7 +190,7 @@ pub enum ChoiceError {
         known: String,
     },
     /// Take arguments that the program has.
-    #[error("`{argument}` means nothing to {program}; its arguments: {may_be}")]
+    #[error("`{}` means nothing to {program}; its arguments: {may_be}", .argument.escape_debug())]
     Argument {
         /// The program.
         program: &'static str,

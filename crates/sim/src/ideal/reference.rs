@@ -26,7 +26,7 @@ pub enum Reference {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// Take one of the known names.
-    #[error("unknown reference `{name}`; {near}known: {}", Reference::NAMES.join(", "))]
+    #[error("unknown reference `{}`; {near}known: {}", .name.escape_debug(), Reference::NAMES.join(", "))]
     Unknown {
         /// What was given.
         name: String,
@@ -34,7 +34,7 @@ pub enum ReferenceError {
         near: String,
     },
     /// Give a bound, or none.
-    #[error("`{0}` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf")]
+    #[error("`{}` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf", .0.escape_debug())]
     Bound(String),
     /// Leave the settings out.
     #[error("`{0}` has no settings: write {0} alone")]

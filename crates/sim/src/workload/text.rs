@@ -118,7 +118,7 @@ pub(crate) fn unknown<'k>(what: &str, name: &str, known: impl IntoIterator<Item 
         known.iter().map(|other| (strsim::damerau_levenshtein(&name.to_lowercase(), other), other));
     let near = distances.min().filter(|(distance, near)| *distance <= near.len().max(name.len()) / 2);
     let meant = near.map_or(String::new(), |(_, near)| format!("did you mean `{near}`? "));
-    format!("unknown {what} `{name}`; {meant}known: {}", known.join(", "))
+    format!("unknown {what} `{}`; {meant}known: {}", name.escape_debug(), known.join(", "))
 }
 
 /// The outer failure is "not a number", the inner one says why a number will not do.
