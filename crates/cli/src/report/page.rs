@@ -168,7 +168,8 @@ fn settings(html: &mut Html, study: &StudyOutcome) {
         pair("Workers", &of.workers.to_string());
         pair("Seed", &of.seed.to_string());
         pair("Replications", &of.replications.to_string());
-        pair("Measured tasks", &format!("{} each", show::whole(of.tasks)));
+        let tasks = if of.tasks == 0 { "all of a time" } else { &show::whole(of.tasks) };
+        pair("Measured tasks", &format!("{tasks} each"));
         pair("Warm-up", &of.warm_up);
         pair("Version", &format!("{}, commit {}", study.sluice, study.commit));
         let dilation =

@@ -40,6 +40,7 @@ fn plain(text: &str) -> String {
 
 fn heading(out: &mut String, study: &StudyOutcome) {
     let of = &study.settings;
+    let tasks = if of.tasks == 0 { "all" } else { &show::whole(of.tasks) };
     let _ = writeln!(
         out,
         "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point, warm-up: {}; seed {}; commit {}",
@@ -48,7 +49,7 @@ fn heading(out: &mut String, study: &StudyOutcome) {
         of.testbed,
         of.workers,
         of.replications,
-        show::whole(of.tasks),
+        tasks,
         of.warm_up,
         of.seed,
         study.commit

@@ -68,7 +68,7 @@ pub struct Settings {
     pub seed: u64,
     /// Independent runs a point.
     pub replications: u32,
-    /// Measured tasks, each replication.
+    /// Measured tasks, each replication; 0 if it is a time instead, which the warm-up's words say.
     pub tasks: u64,
     /// The warm-up in words, such as `100000 tasks` or `1 s`.
     pub warm_up: String,
