@@ -5,6 +5,7 @@
 
 pub mod codec;
 pub mod load;
+mod warm;
 
 use std::path::{Path, PathBuf};
 
@@ -73,11 +74,11 @@ pub struct Rocks {
 }
 
 impl Rocks {
-    /// Opens the database, loading it first if it is not there.
+    /// Opens the database, loading it first if it is not there, and reads as much of it as its cache holds.
     pub fn open(args: &RocksArgs, progress: &mut dyn Progress) -> Result<Self, AppError> {
         args.ensure(progress)?;
         let cache_bytes = args.cache_mib as usize * 1024 * 1024;
-        let db = open_to_read(&args.db, cache_bytes)
+        let db = open_warm(&args.db, cache_bytes)
             .map_err(|source| AppError::Database { path: args.db.clone(), source })?;
         Ok(Self { db })
     }
@@ -128,10 +129,13 @@ impl Service for Rocks {
     }
 }
 
-fn open_to_read(path: &Path, cache_bytes: usize) -> Result<DB, rocksdb::Error> {
+fn open_warm(path: &Path, cache_bytes: usize) -> Result<DB, rocksdb::Error> {
+    let cache = Cache::new_lru_cache(cache_bytes)?;
     let mut blocks = BlockBasedOptions::default();
-    blocks.set_block_cache(&Cache::new_lru_cache(cache_bytes)?);
-    DB::open_for_read_only(&load::options(&blocks), path, false)
+    blocks.set_block_cache(&cache);
+    let db = DB::open_for_read_only(&load::options(&blocks), path, false)?;
+    warm::warm(&db, &cache, cache_bytes)?;
+    Ok(db)
 }
 
 fn failed(error: &rocksdb::Error) -> ServiceError {

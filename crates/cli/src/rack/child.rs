@@ -1,5 +1,6 @@
 //! One supervised process: ours to start, to kill, and to clean up after.
 
+use std::env;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,6 +17,9 @@ use crate::fail::{Failure, Kind, Outcome};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a process that has given up may take to end.
 const COMPLAINT_PATIENCE: Duration = Duration::from_secs(1);
+/// Asks glibc to keep the heap in huge pages. A service that rests between its tasks finds the processor's page tables
+/// cold; under virtual machines one such miss costs microseconds, and a RocksDB GET took six times as long.
+const HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
 
 /// A running child. Dropping it kills it.
 #[derive(Debug)]
@@ -37,6 +41,9 @@ impl Child {
         })?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
+        if env::var_os(HUGE_PAGES.0).is_none() {
+            command.env(HUGE_PAGES.0, HUGE_PAGES.1);
+        }
         let process = command.spawn().map_err(|why| {
             Failure::broken(format!("{name} ({}) cannot be started: {why}", program.display()))
         })?;

@@ -47,8 +47,6 @@ pub(super) struct Bench {
     clock: ClockArg,
     clock_cost: Nanos,
     database_keys: u64,
-    /// As many keys as the cache holds with their values.
-    cached_keys: u64,
     samples: u64,
     seed: u64,
 }
@@ -56,11 +54,8 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(rocks: Rocks, args: &Args) -> Self {
         let clock_cost = cost(args.clock);
-        let given = &args.own.rocks;
-        let key_bytes = codec::KEY_BYTES as u64 + u64::from(given.item_bytes);
-        let cached_keys = (u64::from(given.cache_mib) * 1024 * 1024 / key_bytes).min(given.keys);
-        let (database_keys, samples) = (given.keys, args.samples);
-        Self { rocks, clock: args.clock, clock_cost, database_keys, cached_keys, samples, seed: args.seed }
+        let (database_keys, samples) = (args.own.rocks.keys, args.samples);
+        Self { rocks, clock: args.clock, clock_cost, database_keys, samples, seed: args.seed }
     }
 
     pub(super) const fn clock_cost_ns(&self) -> u64 {
@@ -77,7 +72,6 @@ impl Bench {
         let each = self.samples + self.samples / WARM_UP_PART;
         let total = each * operations.len() as u64;
         progress.step(Step::Measured { done: 0, total });
-        self.fill_cache(stop)?;
         let mut measured = Vec::new();
         for (i, operation) in operations.iter().enumerate() {
             let mut tell = |done: u64| progress.step(Step::Measured { done: i as u64 * each + done, total });
@@ -85,19 +79,6 @@ impl Bench {
         }
         progress.step(Step::Measured { done: total, total });
         Ok(measured)
-    }
-
-    /// Reads every key that the cache has room for, so that none of them is found cold while measuring.
-    fn fill_cache(&mut self, stop: &Stop) -> Outcome<()> {
-        let (mut request, mut reply, mut first) = (Vec::new(), Vec::new(), 0);
-        while first < self.cached_keys && !stop.is_asked() {
-            let rows = (self.cached_keys - first).min(u64::from(codec::SCAN_ROWS_MAX));
-            request.clear();
-            codec::encode_scan(first, rows as u32, &mut request);
-            self.time(SCAN, &request, &mut reply)?;
-            first += rows;
-        }
-        Ok(())
     }
 
     fn measure_one(
