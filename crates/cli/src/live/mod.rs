@@ -96,6 +96,9 @@ fn measure(
         let rack = LiveRack::start(ask, policy, Epoch(who as u32 + 1))?;
         let measured: Outcome<()> = (0..ask.loads.len()).try_for_each(|load| {
             let takes = takes(ask, traces, &rack, who, load, stop)?;
+            if cells.is_empty() && takes.iter().all(Take::is_disturbed) {
+                say(disturbed(ask));
+            }
             cells.push(Cell { who, load, takes, predicted: Vec::new(), late: None });
             let (done, took) = (cells.len(), began.elapsed().as_secs_f64());
             let left = took / done as f64 * (all - done) as f64;
@@ -108,6 +111,15 @@ fn measure(
         measured?;
     }
     Ok(())
+}
+
+/// Said as soon as it is known, since a sweep takes minutes.
+fn disturbed(ask: &Ask) -> String {
+    format!(
+        "this machine gets in the way: every run was tried {TRIES_MAX} times and packets still left late; Ctrl-C and \
+         --dilate {} makes the same lateness a tenth",
+        ask.dilation.saturating_mul(10)
+    )
 }
 
 /// All runs of a policy at a load. One that this machine disturbed is run again, on the same trace.

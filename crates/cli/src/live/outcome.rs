@@ -19,6 +19,9 @@ const ALLOWED: [(Option<Metric>, f64); 3] = [
     (Some(Metric { measure: Measure::LatencyNs, part: Part::P99 }), 0.10),
 ];
 
+/// What a cause may leave of a difference that it explains, as a share of it, where more is left than is allowed.
+const EXPLAINED_REST: f64 = 0.5;
+
 /// One policy at one load.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
@@ -186,8 +189,13 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
     let late = cell.late.as_ref()?;
     let (live, who) = (cell.live(), &ask.policies[cell.who]);
     let (plain, with) = (paired(&cell.predicted, &live, metric, None)?, paired(late, &live, metric, None)?);
-    let closer = with.difference.value.abs() < plain.difference.value.abs();
-    if !closer || apart(late, &live, metric, allowed) {
+    let rest = with.difference.value.abs();
+    let is_allowed = rest <= allowed * with.of_a.value.abs();
+    if rest >= plain.difference.value.abs() || apart(late, &live, metric, allowed) {
+        return None;
+    }
+    // Closer by a little, with an interval that hides the rest, explains nothing.
+    if !is_allowed && rest > EXPLAINED_REST * plain.difference.value.abs() {
         return None;
     }
     let off = |difference: f64, of: f64| 100.0 * difference / of;
