@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod agent;
 pub mod client;
 pub mod rtt;
 pub mod worker;

@@ -1,0 +1,301 @@
+//! The adaptive agent of a server: finds each worker's depth from what its tasks waited for (Rain §3.3).
+//!
+//! [`Agent`] is told of each task that ended and of the time that a worker was blocked. It takes them as a sampler
+//! would that looks at every worker's last finished task each [`AgentSettings::sample_every`] (10 µs), without having to
+//! look. At the end of an interval (10 ms) it judges each worker by the p99 slowdown of its samples, the share of the
+//! wait that was spent at the worker, and the p99 of the switch's queue, and adds up per slice what the controller needs
+//! for its step. Every judgement comes with its numbers.
+//!
+//! Two readings of ours: a sample without any wait counts in the slowdown only (its share would be 0/0), and an
+//! interval in which a worker ended no task says nothing of its depth, only that it was idle.
+//!
+//! Left out: moving workers and evening out depths, which only the controller does with the tallies of all agents.
+
+mod gauge;
+mod settings;
+mod verdict;
+
+use alloc::vec::Vec;
+
+use sluice_wire::{Nanos, SliceId, WorkerId};
+
+pub use gauge::{Numbers, Sample};
+pub use settings::{AgentError, AgentSettings, Mode};
+pub use verdict::{Decision, SliceTally, Verdict};
+
+use crate::worker::QUOTA_MAX;
+use gauge::Gauge;
+
+/// The agent of one server.
+#[derive(Debug)]
+pub struct Agent {
+    settings: AgentSettings,
+    members: Vec<Member>,
+    interval_ends: Nanos,
+}
+
+#[derive(Debug)]
+struct Member {
+    worker: WorkerId,
+    slice: SliceId,
+    depth: u8,
+    gauge: Gauge,
+}
+
+impl Agent {
+    /// An agent without workers; its first interval begins now.
+    ///
+    /// # Errors
+    /// [`AgentError`] if a setting is out of its range.
+    pub fn new(now: Nanos, settings: AgentSettings) -> Result<Self, AgentError> {
+        settings.check()?;
+        Ok(Self { settings, members: Vec::new(), interval_ends: now + settings.interval })
+    }
+
+    /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is forgotten.
+    pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
+        let depth = depth.clamp(1, QUOTA_MAX);
+        match self.members.iter_mut().find(|member| member.worker == worker) {
+            Some(member) if member.slice == slice => member.depth = depth,
+            Some(member) => *member = Member { worker, slice, depth, gauge: Gauge::new(now) },
+            None => self.members.push(Member { worker, slice, depth, gauge: Gauge::new(now) }),
+        }
+    }
+
+    /// A worker is gone.
+    pub fn gone(&mut self, worker: WorkerId) {
+        self.members.retain(|member| member.worker != worker);
+    }
+
+    /// A worker ended a task.
+    #[inline]
+    pub fn finished(&mut self, now: Nanos, worker: WorkerId, sample: Sample) {
+        let every = self.settings.sample_every;
+        if let Some(member) = self.member(worker) {
+            member.gauge.finished(now, every, sample);
+        }
+    }
+
+    /// A worker had been blocked for so long when it got something to do, or when the interval ended.
+    #[inline]
+    pub fn idled(&mut self, worker: WorkerId, blocked: Nanos) {
+        if let Some(member) = self.member(worker) {
+            member.gauge.idled(blocked);
+        }
+    }
+
+    /// When the present interval ends.
+    pub const fn deadline(&self) -> Nanos {
+        self.interval_ends
+    }
+
+    /// The interval has ended: judges every worker. Unless the agent only advises, the depths in the decisions hold from
+    /// now on, and its driver has to hand them to the workers.
+    pub fn tick(&mut self, now: Nanos, decisions: &mut Vec<Decision>, tallies: &mut Vec<SliceTally>) {
+        if now < self.interval_ends {
+            return;
+        }
+        let settings = self.settings;
+        let began = self.interval_ends - settings.interval;
+        for member in &mut self.members {
+            let numbers = member.gauge.close(now, settings.sample_every, now.since(began));
+            let verdict = Verdict::of(&settings, member.depth, &numbers);
+            let to = verdict.depth(member.depth);
+            if verdict != Verdict::Calm {
+                let Member { worker, slice, depth, .. } = *member;
+                decisions.push(Decision { at: now, worker, slice, from: depth, to, verdict, numbers });
+            }
+            if settings.mode == Mode::On {
+                member.depth = to;
+            }
+            let tally = SliceTally::of(member.slice, tallies);
+            tally.count(member.worker, member.depth, verdict, &numbers);
+        }
+        self.interval_ends = now + settings.interval;
+    }
+
+    /// The depth that a worker has, as far as this agent knows.
+    pub fn depth(&self, worker: WorkerId) -> Option<u8> {
+        self.members.iter().find(|member| member.worker == worker).map(|member| member.depth)
+    }
+
+    /// Members mostly stand in the order of their indices, so that the first guess is right.
+    #[inline]
+    fn member(&mut self, worker: WorkerId) -> Option<&mut Member> {
+        let guess = usize::from(worker.0);
+        if self.members.get(guess).is_some_and(|member| member.worker == worker) {
+            return self.members.get_mut(guess);
+        }
+        self.members.iter_mut().find(|member| member.worker == worker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: Nanos = Nanos::from_millis(1);
+    const SLICE: SliceId = SliceId(0);
+    const WORKER: WorkerId = WorkerId(3);
+
+    fn agent(depth: u8, settings: AgentSettings) -> Agent {
+        let mut agent = Agent::new(Nanos(0), settings).expect("sound settings");
+        agent.serves(Nanos(0), WORKER, SLICE, depth);
+        agent
+    }
+
+    fn sample(switch_us: u64, worker_us: u64, occupancy: u32) -> Sample {
+        let (switch_wait, worker_wait) = (Nanos::from_micros(switch_us), Nanos::from_micros(worker_us));
+        Sample { switch_wait, worker_wait, occupancy, service: Nanos::from_micros(10) }
+    }
+
+    /// One interval in which a task ends every 20 µs.
+    fn interval(agent: &mut Agent, sample: Sample) -> (Vec<Decision>, Vec<SliceTally>) {
+        let (mut decisions, mut tallies) = (Vec::new(), Vec::new());
+        let end = agent.deadline();
+        let mut now = end - agent.settings.interval;
+        while now < end {
+            agent.finished(now, WORKER, sample);
+            now = now + Nanos::from_micros(20);
+        }
+        agent.tick(end, &mut decisions, &mut tallies);
+        (decisions, tallies)
+    }
+
+    #[test]
+    fn waits_at_the_worker_before_an_empty_switch_make_it_shallower() {
+        let mut agent = agent(3, AgentSettings::default());
+        let (decisions, _) = interval(&mut agent, sample(0, 200, 0));
+        assert_eq!((decisions[0].from, decisions[0].to, decisions[0].verdict), (3, 2, Verdict::Shallower));
+        assert_eq!(agent.depth(WORKER), Some(2));
+    }
+
+    #[test]
+    fn waits_in_the_switch_make_it_deeper_up_to_the_largest_depth() {
+        let mut agent = agent(7, AgentSettings::default());
+        assert_eq!(interval(&mut agent, sample(200, 10, 5)).0[0].to, 8);
+        let (decisions, tallies) = interval(&mut agent, sample(200, 10, 5));
+        assert_eq!(decisions[0].verdict, Verdict::Overloaded);
+        assert_eq!(tallies[0].overloads, 1);
+    }
+
+    #[test]
+    fn waits_at_the_worker_behind_a_busy_switch_or_at_depth_one_are_overload() {
+        for (depth, occupancy) in [(3, 4), (1, 0)] {
+            let mut agent = agent(depth, AgentSettings::default());
+            let (decisions, _) = interval(&mut agent, sample(0, 200, occupancy));
+            assert_eq!(decisions[0].verdict, Verdict::Overloaded);
+            assert_eq!(agent.depth(WORKER), Some(depth));
+        }
+    }
+
+    #[test]
+    fn a_calm_worker_is_left_alone_and_its_idle_time_is_told() {
+        let mut agent = agent(2, AgentSettings::default());
+        agent.idled(WORKER, MS.times(4));
+        let (decisions, tallies) = interval(&mut agent, sample(20, 20, 1));
+        assert!(decisions.is_empty());
+        let told =
+            SliceTally { slice: SLICE, overloads: 0, idle_milli: 400, depths: alloc::vec![(WORKER, 2)] };
+        assert_eq!(tallies, [told]);
+    }
+
+    #[test]
+    fn an_adviser_says_what_it_would_do_and_does_it_not() {
+        let mut agent = agent(2, AgentSettings { mode: Mode::Advise, ..AgentSettings::default() });
+        for _ in 0..2 {
+            assert_eq!(interval(&mut agent, sample(200, 0, 3)).0[0].to, 3);
+            assert_eq!(agent.depth(WORKER), Some(2));
+        }
+    }
+
+    #[test]
+    fn an_interval_without_tasks_says_nothing_of_the_depth() {
+        let mut agent = agent(2, AgentSettings::default());
+        interval(&mut agent, sample(200, 0, 3));
+        let mut decisions = Vec::new();
+        agent.tick(agent.deadline(), &mut decisions, &mut Vec::new());
+        assert_eq!((decisions.len(), agent.depth(WORKER)), (0, Some(3)));
+    }
+
+    #[test]
+    fn another_slice_begins_with_new_samples() {
+        let mut agent = agent(2, AgentSettings::default());
+        agent.finished(Nanos(1), WORKER, sample(200, 0, 3));
+        agent.serves(MS, WORKER, SliceId(1), 4);
+        let mut decisions = Vec::new();
+        agent.tick(agent.deadline(), &mut decisions, &mut Vec::new());
+        assert_eq!((decisions.len(), agent.depth(WORKER)), (0, Some(4)));
+        agent.gone(WORKER);
+        assert_eq!(agent.depth(WORKER), None);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused_in_one_line() {
+        let plain = AgentSettings::default();
+        for settings in [
+            AgentSettings { theta: 1.5, ..plain },
+            AgentSettings { theta: f64::NAN, ..plain },
+            AgentSettings { slowdown_max: 1.0, ..plain },
+            AgentSettings { depth_max: 9, ..plain },
+            AgentSettings { interval: Nanos(1), ..plain },
+        ] {
+            let said = alloc::format!("{}", Agent::new(Nanos(0), settings).expect_err("out of range"));
+            assert!(!said.contains('\n') && said.contains(':') || said.contains("outside"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_decision_reads_as_one_line_with_its_numbers() {
+        let mut agent = agent(2, AgentSettings::default());
+        let said = alloc::format!("{}", interval(&mut agent, sample(150, 50, 3)).0[0]);
+        let meant =
+            "worker 3: depth 2 to 3: p99 slowdown 21.0, 25 % of the wait at the worker, p99 switch queue 3";
+        assert_eq!(said, meant);
+    }
+
+    proptest! {
+        #[test]
+        fn depths_move_by_one_and_stay_within_their_bounds(
+            tasks in proptest::collection::vec((0_u64..500, 0_u64..500, 0_u32..4), 1..60),
+            start in 1_u8..=8,
+            most in 1_u8..=8,
+        ) {
+            let mut agent = agent(start.min(most), AgentSettings { depth_max: most, ..AgentSettings::default() });
+            for (switch_us, worker_us, occupancy) in tasks {
+                let before = agent.depth(WORKER).expect("it is a member");
+                let (decisions, tallies) = interval(&mut agent, sample(switch_us, worker_us, occupancy));
+                let after = agent.depth(WORKER).expect("it is a member");
+                prop_assert!(after.abs_diff(before) <= 1 && (1..=most).contains(&after));
+                prop_assert_eq!(decisions.iter().any(|decision| decision.to != before), after != before);
+                prop_assert_eq!(&tallies[0].depths, &[(WORKER, after)]);
+            }
+        }
+
+        #[test]
+        fn samples_count_as_if_each_had_been_looked_at(
+            gaps in proptest::collection::vec(1_u64..90_000, 1..200),
+            waits in proptest::collection::vec(0_u64..900, 200),
+        ) {
+            let mut agent = agent(2, AgentSettings::default());
+            let every = agent.settings.sample_every.0;
+            let (mut now, mut seen, mut last) = (0, Vec::new(), None);
+            for (gap, wait) in gaps.iter().zip(&waits) {
+                let next = (now + gap).min(agent.deadline().0);
+                seen.extend((now / every..next / every).filter_map(|_| last));
+                now = next;
+                agent.finished(Nanos(now), WORKER, sample(*wait, 0, 0));
+                last = Some(*wait);
+            }
+            seen.extend((now / every..agent.deadline().0 / every).filter_map(|_| last));
+            seen.sort_unstable();
+            let end = agent.deadline();
+            let numbers = agent.members[0].gauge.close(end, Nanos(every), MS);
+            prop_assert_eq!(numbers.samples, seen.len() as u64);
+            let p99 = seen.len().checked_sub(1 + seen.len() / 100).map_or(0.0, |at| 1.0 + seen[at] as f64 / 10.0);
+            prop_assert!((numbers.slowdown_p99 - p99).abs() < 1e-9, "{} {p99}", numbers.slowdown_p99);
+        }
+    }
+}
