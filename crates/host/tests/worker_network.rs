@@ -5,13 +5,13 @@
 mod rack;
 
 use proptest::prelude::*;
-use rack::{Rack, Scene};
+use rack::{RTT, Rack, Scene};
 use sluice_wire::Nanos;
 
 fn scenes() -> impl Strategy<Value = Scene> {
     let network = (any::<u64>(), 0..300_u64, 0..200_u64, 0..300_u64);
     let events = (0..15_u64, 0..10_u64, 0..10_u64, 0..20_u64, 0..400_u64);
-    let load = (1..60_u64, 2..80_u64, 0..40_usize, any::<bool>());
+    let load = (1..60_u64, 2..80_u64, 0..40_usize, any::<bool>(), prop::option::of(0..900_u64));
     (network, events, load).prop_map(|(network, events, load)| Scene {
         seed: network.0,
         loss: network.1,
@@ -26,6 +26,7 @@ fn scenes() -> impl Strategy<Value = Scene> {
         between_tasks_max: Nanos::from_micros(load.1),
         replies_max: load.2,
         load_goes_on: load.3,
+        early: load.4,
     })
 }
 
@@ -41,4 +42,29 @@ proptest! {
     fn the_promises_hold_when_only_the_network_is_at_fault(scene in scenes()) {
         Rack::new(Scene { moves: 0, restarts: 0, crashes: 0, quota_changes: 0, ..scene }).run();
     }
+}
+
+#[test]
+fn early_tokens_leave_a_round_trip_ahead_in_a_network_without_faults() {
+    let scene = Scene {
+        seed: 1,
+        loss: 0,
+        duplicates: 0,
+        delays: 0,
+        moves: 0,
+        restarts: 0,
+        crashes: 0,
+        quota_changes: 0,
+        repeats: 0,
+        service_max: Nanos::from_micros(50),
+        between_tasks_max: Nanos::from_micros(10),
+        replies_max: 40,
+        load_goes_on: true,
+        early: Some(100),
+    };
+    let mut rack = Rack::new(scene);
+    rack.run();
+    let stats = rack.stats();
+    assert_eq!(stats.lead, RTT);
+    assert!(stats.early_tokens * 2 > stats.finished, "{stats:?}");
 }

@@ -27,6 +27,7 @@ impl Worker {
             Origin::Present => {
                 self.hear(now, received, settings, counters, None, out);
                 let arrival = self.window.take(dispatch.sent);
+                self.time_task(received, settings, dispatch);
                 self.time_gap(now, settings);
                 self.probing.heard(now, settings);
                 Some(arrival)

@@ -36,6 +36,11 @@ impl Feeding {
         }
     }
 
+    /// Whether the switch grants what the worker's tokens count.
+    pub(super) const fn is_counted(self) -> bool {
+        matches!(self, Self::Tokens)
+    }
+
     pub(super) const fn is_pushed(self) -> bool {
         matches!(self, Self::Pushed { .. })
     }

@@ -10,9 +10,10 @@
 //! EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or comes
 //! twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's load.
 //!
-//! Left out: early tokens, NEED and PART (tasks over one packet), the RDMA engine's replicas (§3.2.2).
+//! Left out: NEED and PART (tasks over one packet), the RDMA engine's replicas (§3.2.2).
 
 mod arrivals;
+mod early;
 mod feeding;
 mod finished;
 mod probing;
@@ -28,7 +29,7 @@ use sluice_wire::{
     WorkerId,
 };
 
-pub use types::{Action, Grant, QUOTA_MAX, WorkerSettings, WorkerStats};
+pub use types::{Action, EarlySettings, Grant, Outlook, QUOTA_MAX, WorkerSettings, WorkerStats};
 
 use feeding::Feeding;
 use probing::Probing;
@@ -253,6 +254,7 @@ impl Worker {
     pub fn stats(&self) -> WorkerStats {
         let counts = self.work.as_ref().map_or_else(Default::default, |work| work.counts);
         let finished = self.work.as_ref().map(|work| work.finished());
+        let early = self.work.as_ref().map(|work| &work.early);
         WorkerStats {
             serving: self.phase == Phase::Serving,
             held: self.held(),
@@ -269,6 +271,8 @@ impl Worker {
             written_off: self.written_off,
             probes: self.probes,
             repeated_tokens: self.repeated_tokens,
+            early_tokens: early.map_or(0, |early| early.sent),
+            lead: early.and_then(|early| early.lead.known()).unwrap_or_default(),
             rtt: self.probing.rtt().unwrap_or_default(),
         }
     }
@@ -282,23 +286,34 @@ impl Worker {
         self.seen = grant.start;
         self.window = Window::new(grant.start);
         self.probing.reset();
+        if let Some(work) = &mut self.work {
+            work.early.lead.restart();
+        }
     }
 
     #[inline]
     fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         while self.wants_token(settings) && self.feeding.not_before().is_none_or(|from| from <= now) {
-            self.issued = self.issued.plus(1);
-            self.token(now, settings, true, out);
+            self.issue_token(now, settings, out);
         }
+    }
+
+    fn issue_token(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        self.issued = self.issued.plus(1);
+        self.token(now, settings, true, out);
     }
 
     #[inline]
     fn wants_token(&self, settings: &WorkerSettings) -> bool {
+        self.phase == Phase::Serving && self.has_room_for_token(settings, self.quota.into())
+    }
+
+    /// Whether fewer than `quota` tasks are granted or held, and one more can be remembered.
+    #[inline]
+    fn has_room_for_token(&self, settings: &WorkerSettings, quota: u32) -> bool {
         let promised = self.tokens_out() + self.held();
         let kept = || self.work.as_ref().map_or(0, |work| work.finished().len());
-        self.phase == Phase::Serving
-            && promised < u32::from(self.quota)
-            && kept() + (promised as usize) < settings.finished_max
+        promised < quota && kept() + (promised as usize) < settings.finished_max
     }
 
     fn repeat_tokens(&mut self, now: Nanos, settings: &WorkerSettings, lost: i32, out: &mut Vec<Action>) {
@@ -314,6 +329,7 @@ impl Worker {
     fn token(&mut self, now: Nanos, settings: &WorkerSettings, first: bool, out: &mut Vec<Action>) {
         let nonce = self.probing.next_nonce();
         self.probing.token_sent(now, settings, first);
+        self.time_token(now, settings, first);
         let Registration { key, epoch, generation, worker, .. } = self.at;
         let token = Token { epoch, key, worker, generation, nonce, issued: self.issued };
         out.push(Action::ToSwitch(Packet::Token(token)));

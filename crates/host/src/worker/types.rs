@@ -40,6 +40,8 @@ pub struct WorkerSettings {
     pub reply_bytes_max: usize,
     /// Where the worker's own counters (nonces) start.
     pub counters_start: Serial,
+    /// Whether the last token leaves before the running task ends, where that can be told.
+    pub early: Option<EarlySettings>,
 }
 
 impl Default for WorkerSettings {
@@ -58,8 +60,32 @@ impl Default for WorkerSettings {
             replies_max: 1 << 18,
             reply_bytes_max: 64 << 20,
             counters_start: Serial(0),
+            early: None,
         }
     }
+}
+
+/// How a worker sends early tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlySettings {
+    /// No token leaves earlier than this before the expected end of the running task, whatever the measured gap between a
+    /// token and its task.
+    pub lead_max: Nanos,
+}
+
+impl Default for EarlySettings {
+    fn default() -> Self {
+        Self { lead_max: Nanos::from_micros(500) }
+    }
+}
+
+/// What is known of how long a running task will take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// The service says that this is left.
+    Left(Nanos),
+    /// The task's size in units of its type's, 1 where tasks of a type are all alike. What a unit takes is learned.
+    Units(u32),
 }
 
 /// A registration, as the controller grants it. Within an epoch, generations must grow from one grant of this
@@ -153,6 +179,11 @@ pub struct WorkerStats {
     pub probes: u32,
     /// TOKENs sent again.
     pub repeated_tokens: u32,
+    /// TOKENs sent before the running task ended, beyond the quota.
+    pub early_tokens: u64,
+    /// The measured gap between a TOKEN and its task, which is how early the next may leave; zero until one was measured,
+    /// and without early tokens.
+    pub lead: Nanos,
     /// The smoothed round trip; zero until one was measured.
     pub rtt: Nanos,
 }

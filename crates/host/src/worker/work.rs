@@ -8,6 +8,7 @@ use sluice_wire::{
     TaskType, WorkerId,
 };
 
+use super::early::Early;
 use super::finished::{Finished, Kept};
 use super::types::{Action, WorkerSettings};
 
@@ -73,6 +74,7 @@ pub(super) struct Work {
     slot: u64,
     running: bool,
     pub(super) counts: Counts,
+    pub(super) early: Early,
 }
 
 impl Work {
@@ -84,6 +86,12 @@ impl Work {
     /// The finished tasks.
     pub(super) const fn finished(&self) -> &Finished {
         &self.finished
+    }
+
+    /// The type of the task that runs, if `slot` names that run.
+    pub(super) fn running_type(&self, slot: u64) -> Option<TaskType> {
+        let runs = self.running && slot == self.slot;
+        self.held.front().filter(|_| runs).map(|held| held.task_type)
     }
 
     /// Drops what has been finished for long.
@@ -170,6 +178,7 @@ impl Work {
         let held = self.held.pop_front()?;
         self.running = false;
         self.counts.finished += 1;
+        self.early.ended(held.task_type, now.since(end.started));
         let kept = Kept {
             status: end.status,
             switch_wait_ns: held.switch_wait_ns,

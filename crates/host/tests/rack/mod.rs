@@ -6,7 +6,7 @@ mod switch;
 
 use std::collections::BTreeMap;
 
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings, WorkerStats};
 use sluice_wire::{
     Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
 };
@@ -14,11 +14,12 @@ use sluice_wire::{
 use checks::Checks;
 use switch::Switch;
 
-const RTT: Nanos = Nanos::from_micros(10);
+pub(crate) const RTT: Nanos = Nanos::from_micros(10);
 /// What a fault may add to a packet's way; the worker's idea of a round trip grows with it.
 const DELAY_MAX: Nanos = Nanos::from_micros(200);
 const START: Serial = Serial(u32::MAX - 7);
 const RPC_MAX: Nanos = Nanos::from_micros(400);
+const LEAD_MAX: Nanos = Nanos::from_micros(15);
 
 /// What a run is like; rates in per mille of packets (or, for events, of submissions).
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub(crate) struct Scene {
     pub(crate) between_tasks_max: Nanos,
     pub(crate) replies_max: usize,
     pub(crate) load_goes_on: bool,
+    /// With early tokens: by how many per mille estimates are off at most.
+    pub(crate) early: Option<u64>,
 }
 
 fn settings(scene: &Scene) -> WorkerSettings {
@@ -47,6 +50,7 @@ fn settings(scene: &Scene) -> WorkerSettings {
         replies_max: scene.replies_max,
         held_max: 6,
         counters_start: START,
+        early: scene.early.map(|_| EarlySettings { lead_max: LEAD_MAX }),
         ..WorkerSettings::default()
     }
 }
@@ -129,11 +133,24 @@ impl Rack {
         self.checks.all_handles_came_back(self.worker.stats().table);
     }
 
+    /// How the worker stands.
+    pub(crate) fn stats(&self) -> WorkerStats {
+        self.worker.stats()
+    }
+
     fn until(&mut self, end: Nanos) {
         loop {
             let event = self.agenda.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= end);
-            let tick =
-                self.worker.deadline(&self.settings).map(|at| at.max(self.now)).filter(|at| *at <= end);
+            let due = |at: Option<Nanos>| at.map(|at| at.max(self.now)).filter(|at| *at <= end);
+            let tick = due(self.worker.deadline(&self.settings));
+            if let Some(early) = due(self.worker.early_at(&self.settings))
+                && [event, tick].into_iter().flatten().all(|at| early < at)
+            {
+                self.now = early;
+                self.call(Worker::early);
+                assert_eq!(self.worker.early_at(&self.settings), None, "one early token a task");
+                continue;
+            }
             match (event, tick) {
                 (Some(at), tick) if tick.is_none_or(|tick| at <= tick) => {
                     self.now = at;
@@ -281,6 +298,7 @@ impl Rack {
                     let service = Nanos(self.dice.below(self.scene.service_max.0));
                     let (started, life) = (self.now, self.life);
                     self.after(service, Event::Ran { slot, started, task, life });
+                    self.expect(slot, service);
                 }
                 Action::Renew => {
                     self.switch.register_again();
@@ -291,6 +309,14 @@ impl Rack {
                 Action::Reply { .. } | Action::Report(_) | Action::Release(_) | Action::Forget(_) => {}
             }
         }
+    }
+
+    /// The service says how long it will take, more or less.
+    fn expect(&mut self, slot: u64, service: Nanos) {
+        let Some(error) = self.scene.early else { return };
+        let left = Nanos(service.0 * (1_000 - error + self.dice.below(2 * error + 1)) / 1_000);
+        self.checks.may_be_early_from(self.now + left - LEAD_MAX);
+        self.worker.expect(self.now, slot, Outlook::Left(left));
     }
 
     fn send_to_worker(&mut self, packet: Option<Packet>) {
@@ -344,7 +370,8 @@ impl Rack {
     }
 
     fn fills_the_quota(&self, promised: u32) -> bool {
-        (self.applied.quota.into()..=self.quota_max.into()).contains(&promised)
+        let early = u32::from(self.scene.early.is_some() && self.worker.stats().held > 0);
+        (self.applied.quota.into()..=u32::from(self.quota_max) + early).contains(&promised)
     }
 }
 

@@ -100,7 +100,7 @@ impl Switch {
             return Some(self.dispatch(task));
         }
         if self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(task);
+            self.waiting.push_back(Dispatch { wait_ns: 1, ..task });
         }
         None
     }
