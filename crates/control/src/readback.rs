@@ -62,7 +62,11 @@ impl ReadBack {
             TableAnswer::Slice(state) => self.slices.push(state),
             TableAnswer::Worker(state) => self.workers.push(state),
             TableAnswer::Client(row) => self.clients.push(row),
-            TableAnswer::Done | TableAnswer::OutOfRange | TableAnswer::Shape(_) => return false,
+            TableAnswer::Done
+            | TableAnswer::OutOfRange
+            | TableAnswer::Shape(_)
+            | TableAnswer::Server(_)
+            | TableAnswer::Ring(_) => return false,
         }
         true
     }

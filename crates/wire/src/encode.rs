@@ -6,14 +6,14 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
 use crate::view::has_clean_padding;
 use crate::{
-    Answer, Attempt, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Need, Notice,
-    Packet, Part, Payload, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep, SweepOf, TaskId,
-    Token, WorkerId,
+    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Need,
+    Notice, Packet, Part, Payload, Place, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep,
+    SweepOf, TaskId, Token, WorkerId,
 };
 
 /// How many bytes [`encode`] writes for this packet.
 pub const fn encoded_len(packet: &Packet) -> usize {
-    HEADER_BYTES + body_len(packet)
+    HEADER_BYTES + packet.body_len()
 }
 
 /// Writes a packet to the front of `out` and says how many bytes that took.
@@ -21,11 +21,11 @@ pub const fn encoded_len(packet: &Packet) -> usize {
 /// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle is
 /// not looked at. Nothing is written on an error.
 pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
-    let stated = body_len(packet);
+    let stated = packet.body_len();
     if body.len() != stated {
         return Err(EncodeError::Body { needs: stated, has: body.len() });
     }
-    if stated > MAX_PAYLOAD_BYTES {
+    if stated > MAX_PAYLOAD_BYTES || is_short_elsewhere(packet) {
         return Err(EncodeError::PayloadLength);
     }
     if packet.payload().is_some_and(|payload| !has_clean_padding(payload)) {
@@ -41,11 +41,11 @@ pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, Enc
     Ok(HEADER_BYTES + stated)
 }
 
-const fn body_len(packet: &Packet) -> usize {
-    match packet.payload() {
-        Some(payload) if payload.is_large() => payload.len as usize,
-        _ => 0,
-    }
+/// Whether bytes that are in the header are said to be elsewhere, or more of them than any packet brought.
+fn is_short_elsewhere(packet: &Packet) -> bool {
+    let Packet::Dispatch(Dispatch { place, payload, .. }) = packet else { return false };
+    let is_possible = payload.is_large() && usize::from(payload.len) <= MAX_PAYLOAD_BYTES;
+    *place != Place::Here && !is_possible
 }
 
 fn fill(header: &mut Header, packet: &Packet) {
@@ -85,6 +85,15 @@ fn dispatch(header: &mut Header, p: &Dispatch) {
     set_try(header, p.client, p.task, p.attempt);
     set_endpoint(header, p.client_at);
     set_payload(header, &p.payload);
+    match p.place {
+        Place::Here => {}
+        Place::Ahead { slice, ticket } => {
+            header.code = 1;
+            header.key = ticket.into();
+            header.slice = slice.0.into();
+        }
+        Place::AtClient => header.code = 2,
+    }
     header.words = [p.seen.0, p.sent.0, p.wait_ns, p.occupancy, p.age.0].map(U32::new);
 }
 
@@ -99,6 +108,7 @@ fn reply(header: &mut Header, p: &Reply) {
     header.task_type = p.task_type.0.into();
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
+    set_endpoint(header, p.worker_at);
     set_payload(header, &p.payload);
     header.words = [p.worker_wait_ns, p.service_ns, p.switch_wait_ns, p.load, 0].map(U32::new);
 }
@@ -145,13 +155,15 @@ fn notice(header: &mut Header, p: &Notice) {
 }
 
 fn need(header: &mut Header, p: &Need) {
+    header.code = code_of(p.of);
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
-    set_endpoint(header, p.worker_at);
+    set_endpoint(header, p.asker_at);
     header.words = [p.offset, p.length, 0, 0, 0].map(U32::new);
 }
 
 fn part(header: &mut Header, p: &Part) {
+    header.code = code_of(p.of);
     header.worker = p.worker.0.into();
     set_try(header, p.client, p.task, p.attempt);
     set_payload(header, &p.payload);
@@ -175,6 +187,13 @@ fn sweep(header: &mut Header, p: &Sweep) {
     let (worker, generation) = p.carried.unwrap_or_default();
     set_token(header, worker, generation);
     header.words = [0, 0, 0, u32::from(p.left), 0].map(U32::new);
+}
+
+const fn code_of(of: BytesOf) -> u8 {
+    match of {
+        BytesOf::Task => 0,
+        BytesOf::Reply => 1,
+    }
 }
 
 fn set_token(header: &mut Header, worker: WorkerId, generation: Generation) {

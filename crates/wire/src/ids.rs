@@ -28,6 +28,12 @@ id!(/// Dense index of a worker, from the controller.
     WorkerId(u16));
 id!(/// Dense index of a slice: one queue and the workers that it feeds (Rain §3.2.3).
     SliceId(u16));
+id!(/// Dense index of a server: its workers share registered memory, into which tasks are written ahead.
+    ServerId(u16));
+id!(/// Number of an RDMA queue pair: 24 bits.
+    Qpn(u32));
+id!(/// What lets an RDMA WRITE into a registered region.
+    Rkey(u32));
 id!(/// Grows whenever a worker joins, moves slice, dies or is re-admitted.
     Generation(u32));
 id!(/// 64 random bits per start of a client.
@@ -72,6 +78,35 @@ impl Serial {
 impl fmt::Display for Serial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// The number of an RDMA packet: 24 bits that wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Psn(u32);
+
+impl Psn {
+    const MASK: u32 = (1 << 24) - 1;
+
+    /// The number, cut to 24 bits.
+    pub const fn new(number: u32) -> Self {
+        Self(number & Self::MASK)
+    }
+
+    /// Its 24 bits.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// How many packets this is past `older`, below 2^24: numbers tell no direction.
+    pub const fn past(self, older: Self) -> u32 {
+        self.0.wrapping_sub(older.0) & Self::MASK
+    }
+
+    /// The number `steps` later.
+    #[must_use]
+    pub const fn plus(self, steps: u32) -> Self {
+        Self::new(self.0.wrapping_add(steps))
     }
 }
 
@@ -197,5 +232,18 @@ impl From<Endpoint> for SocketAddr {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&SocketAddr::from(*self), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packet_numbers_wrap_after_24_bits() {
+        let last = Psn::new(u32::MAX);
+        assert_eq!(last.get(), 0xff_ffff);
+        assert_eq!(last.plus(3), Psn::new(2));
+        assert_eq!((Psn::new(2).past(last), last.past(Psn::new(2))), (3, 0xff_fffd));
     }
 }

@@ -14,6 +14,11 @@ pub fn large_descriptor(bytes: &[u8]) -> [u8; INLINE_BYTES] {
     (u64::from(length) << 32 | u64::from(checksum)).to_be_bytes()
 }
 
+/// How many bytes the descriptor was made of.
+pub const fn descriptor_len(descriptor: [u8; INLINE_BYTES]) -> u32 {
+    (u64::from_be_bytes(descriptor) >> 32) as u32
+}
+
 /// Whether these are the bytes that the descriptor was made of.
 pub fn check_large(descriptor: [u8; INLINE_BYTES], bytes: &[u8]) -> bool {
     large_descriptor(bytes) == descriptor

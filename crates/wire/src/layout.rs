@@ -181,14 +181,14 @@ const USES: [Uses; 12] = [
     },
     Uses {
         kind: Kind::Dispatch,
-        fields: "epoch task_type priority constraints client worker generation incarnation sequence attempt \
-                 length inline address port",
+        fields: "code epoch key task_type priority constraints client worker generation incarnation sequence \
+                 attempt length inline address port slice",
         words: ["seen", "sent", "wait, ns", "occupancy", "age, 16,384 ns"],
-        codes: "",
+        codes: "0 the bytes are here, 1 written ahead (key is the ticket), 2 with the client (else key and slice are zero)",
     },
     Uses {
         kind: Kind::Reply,
-        fields: "code epoch task_type client worker incarnation sequence attempt length inline",
+        fields: "code epoch task_type client worker incarnation sequence attempt length inline address port",
         words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "load", ""],
         codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran",
     },
@@ -224,15 +224,15 @@ const USES: [Uses; 12] = [
     },
     Uses {
         kind: Kind::Need,
-        fields: "client worker incarnation sequence attempt address port",
+        fields: "code client worker incarnation sequence attempt address port",
         words: ["offset", "length", "", "", ""],
-        codes: "",
+        codes: "0 a task's bytes, 1 a reply's",
     },
     Uses {
         kind: Kind::Part,
-        fields: "client worker incarnation sequence attempt length inline",
+        fields: "code client worker incarnation sequence attempt length inline",
         words: ["offset", "", "", "", ""],
-        codes: "",
+        codes: "0 a task's bytes, 1 a reply's",
     },
     Uses {
         kind: Kind::Sweep,

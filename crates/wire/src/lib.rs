@@ -30,7 +30,7 @@ mod view;
 pub use encode::{encode, encoded_len};
 pub use error::{EncodeError, ParseError};
 pub use ids::*;
-pub use large::{check_large, large_descriptor};
+pub use large::{check_large, descriptor_len, large_descriptor};
 pub use layout::{HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};
 pub use packet::*;
 pub use view::{View, parse};

@@ -2,7 +2,7 @@
 
 use crate::{
     Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
-    TaskType, WorkerId,
+    TaskType, WorkerId, descriptor_len,
 };
 
 /// How many payload bytes a queue entry in the switch holds (Rain §4).
@@ -11,10 +11,11 @@ pub const INLINE_BYTES: usize = 8;
 /// A task's or a reply's bytes, as the state machines see them.
 ///
 /// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then holds
-/// what the submitter put there (its length and checksum).
+/// what the submitter put there: the length and checksum of all bytes of the task or reply, of which this packet
+/// may carry only the first `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// Length in bytes.
+    /// How many bytes this packet brings.
     pub len: u16,
     /// The bytes themselves, zero-padded, when `len` is at most [`INLINE_BYTES`].
     pub inline: [u8; INLINE_BYTES],
@@ -29,6 +30,16 @@ impl Payload {
     /// Whether the queue entry cannot hold it.
     pub const fn is_large(&self) -> bool {
         self.len as usize > INLINE_BYTES
+    }
+
+    /// How many bytes the whole task or reply has: of a large one, what its descriptor says.
+    pub const fn total(&self) -> u32 {
+        if self.is_large() { descriptor_len(self.inline) } else { self.len as u32 }
+    }
+
+    /// Whether more bytes belong to it than this packet brings.
+    pub const fn has_more(&self) -> bool {
+        self.total() > self.len as u32
     }
 }
 
@@ -61,6 +72,23 @@ pub struct Submit {
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
+}
+
+/// Where the first bytes of a DISPATCH's large payload are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Behind the header, or in it.
+    #[default]
+    Here,
+    /// In a ring in the memory of the worker's server, if the WRITE came and nothing was written over it since.
+    Ahead {
+        /// The slice whose tasks the ring holds.
+        slice: SliceId,
+        /// The task's number in its slice's queue; modulo the ring's length, its slot.
+        ticket: u32,
+    },
+    /// With the client only.
+    AtClient,
 }
 
 /// A task on its way from the switch to the worker whose token it met.
@@ -99,6 +127,8 @@ pub struct Dispatch {
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
+    /// Where they are; a payload that is not large is here.
+    pub place: Place,
 }
 
 /// How a worker's reply ends a task.
@@ -140,6 +170,8 @@ pub struct Reply {
     pub service_ns: u32,
     /// Tasks that the worker still holds.
     pub load: u32,
+    /// Where the rest of a long answer is to be asked for.
+    pub worker_at: Endpoint,
     /// The service's answer.
     pub payload: Payload,
 }
@@ -269,18 +301,30 @@ pub struct Notice {
     pub attempt: Attempt,
 }
 
-/// A worker's request for a task's bytes, straight to the client.
+/// Whose bytes a NEED asks for and a PART brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BytesOf {
+    /// The task's: a worker asks, its client answers.
+    #[default]
+    Task,
+    /// The reply's: the client asks, the worker answers.
+    Reply,
+}
+
+/// A request for bytes, straight from host to host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// Who asks.
+    /// Which bytes.
+    pub of: BytesOf,
+    /// Who runs or ran the task.
     pub worker: WorkerId,
     /// Where the bytes go.
-    pub worker_at: Endpoint,
+    pub asker_at: Endpoint,
     /// Whose task it is.
     pub client: ClientId,
     /// The task.
     pub task: TaskId,
-    /// The try that the worker holds.
+    /// The try that the worker holds or answered.
     pub attempt: Attempt,
     /// The first missing byte.
     pub offset: u32,
@@ -288,18 +332,20 @@ pub struct Need {
     pub length: u32,
 }
 
-/// Bytes of a task that a worker asked for.
+/// Bytes that a NEED asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Who asked.
+    /// Which bytes.
+    pub of: BytesOf,
+    /// Who runs or ran the task.
     pub worker: WorkerId,
     /// Whose task it is.
     pub client: ClientId,
     /// The task.
     pub task: TaskId,
-    /// The try that the worker holds.
+    /// The try that the worker holds or answered.
     pub attempt: Attempt,
-    /// Where in the task these bytes stand.
+    /// Where in the task or reply these bytes stand.
     pub offset: u32,
     /// The bytes.
     pub payload: Payload,
@@ -349,9 +395,9 @@ pub enum Packet {
     Reject(Reject),
     /// Switch to client: another epoch.
     Notice(Notice),
-    /// Worker to client: the bytes, please.
+    /// Worker to client or client to worker: the bytes, please.
     Need(Need),
-    /// Client to worker: the bytes.
+    /// The answer to it: the bytes.
     Part(Part),
     /// Controller to switch, and round in it.
     Sweep(Sweep),
@@ -360,6 +406,17 @@ pub enum Packet {
 }
 
 impl Packet {
+    /// How many bytes of payload stand behind the header.
+    pub const fn body_len(&self) -> usize {
+        match self {
+            Self::Dispatch(Dispatch { place: Place::Ahead { .. } | Place::AtClient, .. }) => 0,
+            _ => match self.payload() {
+                Some(payload) if payload.is_large() => payload.len as usize,
+                _ => 0,
+            },
+        }
+    }
+
     /// The payload, for kinds that have one.
     pub const fn payload(&self) -> Option<&Payload> {
         match self {

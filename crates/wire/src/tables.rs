@@ -4,8 +4,8 @@
 //! switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
 
 use crate::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, TaskType,
-    WorkerId,
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
+    SliceId, Sweep, TaskType, WorkerId,
 };
 
 /// How large a switch is, and which life it leads.
@@ -21,6 +21,8 @@ pub struct Shape {
     pub slices: u16,
     /// Task types are below this.
     pub types: u16,
+    /// Server indices are below this; zero if nothing is written ahead.
+    pub servers: u16,
     /// Tasks that one slice's ring can hold.
     pub tasks_per_slice: u32,
     /// Tokens that one slice's ring can hold.
@@ -88,6 +90,39 @@ pub struct SliceRow {
     pub retry_after: Nanos,
 }
 
+/// A server's row: the queue pair through which tasks are written into its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerRow {
+    /// Where its end of the queue pair is.
+    pub at: Endpoint,
+    /// The queue pair's number there.
+    pub qpn: Qpn,
+    /// Whether it is reliable: then it answers, and a NAK takes the packet number back.
+    pub reliable: bool,
+}
+
+/// The ring that a server keeps for a slice, in registered memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingRow {
+    /// What lets a WRITE in.
+    pub rkey: Rkey,
+    /// Where the first slot lies in the server's memory.
+    pub address: u64,
+    /// How many slots: a power of two.
+    pub slots: u32,
+    /// How long a slot is, the task's id included.
+    pub slot_bytes: u32,
+}
+
+/// What the switch holds of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerState {
+    /// Its row, if it has one.
+    pub row: Option<ServerRow>,
+    /// The number of the next packet to it.
+    pub next: Psn,
+}
+
 /// What the switch holds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerState {
@@ -140,6 +175,16 @@ pub enum TableOp {
     SetClient(ClientId, Option<(ClientRow, Serial)>),
     /// Ask for a client's row.
     ReadClient(ClientId),
+    /// Set or clear a server's row. Setting it starts its packet numbers there.
+    SetServer(ServerId, Option<(ServerRow, Psn)>),
+    /// Ask for a server's state.
+    ReadServer(ServerId),
+    /// Set or clear the ring that a server keeps for a slice: while it is set, the slice's tasks are written there.
+    SetRing(SliceId, ServerId, Option<RingRow>),
+    /// Ask for the ring that a server keeps for a slice.
+    ReadRing(SliceId, ServerId),
+    /// Write each of a slice's tasks to so many of its servers at most; zero: to all.
+    SetCopies(SliceId, u16),
     /// Send a SWEEP round.
     Inject(Sweep),
     /// Ask to be answered once every pass that had begun has ended.
@@ -163,4 +208,8 @@ pub enum TableAnswer {
     Worker(WorkerState),
     /// To [`TableOp::ReadClient`].
     Client(Option<ClientRow>),
+    /// To [`TableOp::ReadServer`].
+    Server(ServerState),
+    /// To [`TableOp::ReadRing`].
+    Ring(Option<RingRow>),
 }

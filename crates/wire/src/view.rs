@@ -9,10 +9,10 @@ use zerocopy::byteorder::network_endian::U32;
 
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
-    Age, Answer, Attempt, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Probe, Reject,
-    RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token,
-    WorkerId,
+    Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
+    INLINE_BYTES, Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Place, Probe,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType,
+    Token, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
@@ -51,7 +51,8 @@ impl<'a> View<'a> {
         if stated > MAX_PAYLOAD_BYTES {
             return Err(ParseError::PayloadLength);
         }
-        let beside = if stated > INLINE_BYTES { stated } else { 0 };
+        let elsewhere = kind == Kind::Dispatch && header.code != 0;
+        let beside = if stated > INLINE_BYTES && !elsewhere { stated } else { 0 };
         match body.len() {
             found if found < beside => Err(ParseError::Short),
             found if found > beside => Err(ParseError::Long),
@@ -87,7 +88,7 @@ impl<'a> View<'a> {
             Kind::Answer => read(header, body, |header| Ok(Packet::Answer(header.answer()?))),
             Kind::Reject => read(header, body, |header| Ok(Packet::Reject(header.reject()?))),
             Kind::Notice => read(header, body, |header| Ok(Packet::Notice(header.notice()))),
-            Kind::Need => read(header, body, |header| Ok(Packet::Need(header.need()))),
+            Kind::Need => read(header, body, |header| Ok(Packet::Need(header.need()?))),
             Kind::Part => read(header, body, |header| Ok(Packet::Part(header.part()?))),
             Kind::Sweep => read(header, body, |header| Ok(Packet::Sweep(header.sweep()?))),
             Kind::Empty => read(header, body, |header| Ok(Packet::Empty(header.idle()))),
@@ -143,6 +144,7 @@ impl Header {
             occupancy,
             age: Age(age),
             payload: self.payload()?,
+            place: self.place()?,
         })
     }
 
@@ -167,6 +169,7 @@ impl Header {
             worker_wait_ns,
             service_ns,
             load,
+            worker_at: self.endpoint(),
             payload: self.payload()?,
         })
     }
@@ -235,23 +238,25 @@ impl Header {
     }
 
     #[inline]
-    fn need(&self) -> Need {
+    fn need(&self) -> Result<Need, ParseError> {
         let [offset, length, ..] = self.words();
-        Need {
+        Ok(Need {
+            of: self.bytes_of()?,
             worker: self.worker(),
-            worker_at: self.endpoint(),
+            asker_at: self.endpoint(),
             client: self.client(),
             task: self.task(),
             attempt: self.attempt(),
             offset,
             length,
-        }
+        })
     }
 
     #[inline]
     fn part(&self) -> Result<Part, ParseError> {
         let [offset, ..] = self.words();
         Ok(Part {
+            of: self.bytes_of()?,
             worker: self.worker(),
             client: self.client(),
             task: self.task(),
@@ -300,6 +305,38 @@ impl Header {
     fn payload(&self) -> Result<Payload, ParseError> {
         let payload = Payload { len: self.length.get(), inline: self.inline, handle: Handle::NONE };
         if has_clean_padding(&payload) { Ok(payload) } else { Err(ParseError::Padding) }
+    }
+
+    /// Where a DISPATCH's bytes are: those of a short payload are here.
+    #[inline]
+    fn place(&self) -> Result<Place, ParseError> {
+        if self.code == 0 {
+            return if self.key.get() == 0 && self.slice.get() == 0 {
+                Ok(Place::Here)
+            } else {
+                Err(ParseError::Unused)
+            };
+        }
+        self.place_elsewhere()
+    }
+
+    fn place_elsewhere(&self) -> Result<Place, ParseError> {
+        let (slice, ticket) = (SliceId(self.slice.get()), self.key.get());
+        match self.code {
+            1 | 2 if usize::from(self.length.get()) <= INLINE_BYTES => Err(ParseError::PayloadLength),
+            1 => Ok(Place::Ahead { slice, ticket }),
+            2 if (slice, ticket) == (SliceId(0), 0) => Ok(Place::AtClient),
+            2 => Err(ParseError::Unused),
+            _ => Err(ParseError::Code),
+        }
+    }
+
+    fn bytes_of(&self) -> Result<BytesOf, ParseError> {
+        match self.code {
+            0 => Ok(BytesOf::Task),
+            1 => Ok(BytesOf::Reply),
+            _ => Err(ParseError::Code),
+        }
     }
 
     fn epoch(&self) -> Epoch {

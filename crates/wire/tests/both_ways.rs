@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_wire::{
     EncodeError, HEADER_BYTES, Handle, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError, Payload, Submit, VERSION,
-    check_large, encode, encoded_len, large_descriptor, parse,
+    check_large, descriptor_len, encode, encoded_len, large_descriptor, parse,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
@@ -84,6 +84,7 @@ proptest! {
     fn a_descriptor_knows_its_bytes(bytes in prop::collection::vec(any::<u8>(), 9..300), at in any::<Index>()) {
         let descriptor = large_descriptor(&bytes);
         prop_assert!(check_large(descriptor, &bytes));
+        prop_assert_eq!(descriptor_len(descriptor) as usize, bytes.len());
         prop_assert!(!check_large(descriptor, &bytes[1..]));
         let mut changed = bytes.clone();
         changed[at.index(bytes.len())] ^= 1;

@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Write;
 
 use common::{Numbers, packet};
-use sluice_wire::{Kind, Packet, ParseError, encode, encoded_len, parse};
+use sluice_wire::{Kind, Packet, ParseError, Place, SliceId, encode, encoded_len, parse};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/packets.hex");
 
@@ -21,12 +21,13 @@ const INLINE: usize = 40;
 const SLICE: usize = 66;
 const WORDS: usize = 68;
 
-/// One packet of each kind, each byte of its fields another number; the last two carry a body.
+/// One packet of each kind, each byte of its fields another number; the last ones are large.
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let numbers: Vec<u8> = (0x11..=0xff).collect();
     let samples = Kind::ALL.map(|kind| (kind.name(), packet(kind, 5, &mut Numbers(&numbers))));
-    let large = [("SUBMIT-LARGE", Kind::Submit), ("PART-LARGE", Kind::Part)]
-        .map(|(name, kind)| (name, packet(kind, 12, &mut Numbers(&numbers))));
+    let large =
+        [("SUBMIT-LARGE", Kind::Submit), ("PART-LARGE", Kind::Part), ("DISPATCH-LARGE", Kind::Dispatch)]
+            .map(|(name, kind)| (name, packet(kind, 12, &mut Numbers(&numbers))));
     samples.into_iter().chain(large).map(|(name, (packet, body))| (name, bytes_of(&packet, &body))).collect()
 }
 
@@ -81,6 +82,11 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
         (with(Kind::Reject, CODE, &[5]), ParseError::Code),
         (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
+        (with(Kind::Need, CODE, &[2]), ParseError::Code),
+        (with(Kind::Part, CODE, &[2]), ParseError::Code),
+        (with(Kind::Dispatch, CODE, &[1]), ParseError::PayloadLength),
+        (with(Kind::Dispatch, CODE, &[2]), ParseError::PayloadLength),
+        (with(Kind::Dispatch, CODE, &[3]), ParseError::Code),
         (with(Kind::Sweep, WORDS + 13, &[1]), ParseError::Range),
     ];
     for (at, (bytes, reason)) in cases.into_iter().enumerate() {
@@ -110,6 +116,24 @@ fn a_closed_answer_holds_no_counters_and_a_sweep_without_a_token_names_none() {
         let mut bytes = with(kind, CODE, &[code]);
         bytes[at + 3] = 1;
         assert_eq!(parse(&bytes).unwrap_err(), ParseError::Unused, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_dispatch_names_a_slot_only_when_its_bytes_were_written_ahead() {
+    let ahead = with(Kind::Dispatch, LENGTH, &[0, 99]);
+    for (code, ticket, expected) in [
+        (1, 7, Ok(Place::Ahead { slice: SliceId(0), ticket: 7 })),
+        (2, 7, Err(ParseError::Unused)),
+        (2, 0, Ok(Place::AtClient)),
+    ] {
+        let mut bytes = ahead.clone();
+        (bytes[CODE], bytes[KEY + 3]) = (code, ticket);
+        let place = parse(&bytes).map(|(packet, _)| match packet {
+            Packet::Dispatch(dispatch) => dispatch.place,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(place, expected, "code {code}");
     }
 }
 

@@ -54,6 +54,7 @@ impl Switch {
             tasks_per_slice: 64,
             tokens_per_slice,
             replay_cells: 16,
+            servers: 0,
             feed: Feed::Tokens,
         };
         let slice = || Slice {
@@ -103,6 +104,11 @@ impl Switch {
                 self.clients[usize::from(c.0)] = row.map(|(row, _)| row);
             }
             TableOp::ReadClient(c) => return TableAnswer::Client(self.clients[usize::from(c.0)]),
+            TableOp::SetServer(..)
+            | TableOp::ReadServer(_)
+            | TableOp::SetRing(..)
+            | TableOp::ReadRing(..)
+            | TableOp::SetCopies(..) => return TableAnswer::OutOfRange,
             TableOp::Inject(sweep) => self.brooms.push(sweep),
             TableOp::Drain => {
                 for worker in &mut self.workers {

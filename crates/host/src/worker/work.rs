@@ -216,6 +216,7 @@ fn reply(
         worker_wait_ns: kept.worker_wait_ns,
         service_ns: kept.service_ns,
         load: load as u32,
+        worker_at: Endpoint::default(),
         payload: kept.payload,
     };
     if sender.reports { Action::Report(packet) } else { Action::Reply { to: asker.at, packet } }

@@ -1,10 +1,12 @@
 //! Table operations and their answers, as messages and back.
 
 use sluice_wire::tables::{
-    ClientRow, Feed, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+    ClientRow, Feed, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp,
+    WorkerRow, WorkerState,
 };
 use sluice_wire::{
-    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId,
+    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId, SliceId, Sweep,
+    SweepOf, TaskType, WorkerId,
 };
 
 use super::fields::{Malformed, endpoint, number, present};
@@ -42,6 +44,23 @@ impl From<TableOp> for v1::TableOp {
                 floor: row.map_or(0, |(_, floor)| floor.0),
             }),
             TableOp::ReadClient(client) => Op::ReadClient(client.0.into()),
+            TableOp::SetServer(server, row) => Op::SetServer(v1::SetServerRow {
+                server: server.0.into(),
+                row: row.map(|(row, _)| row.into()),
+                psn: row.map_or(0, |(_, psn)| psn.get()),
+            }),
+            TableOp::ReadServer(server) => Op::ReadServer(server.0.into()),
+            TableOp::SetRing(slice, server, row) => Op::SetRing(v1::SetRingRow {
+                slice: slice.0.into(),
+                server: server.0.into(),
+                row: row.map(Into::into),
+            }),
+            TableOp::ReadRing(slice, server) => {
+                Op::ReadRing(v1::RingName { slice: slice.0.into(), server: server.0.into() })
+            }
+            TableOp::SetCopies(slice, copies) => {
+                Op::SetCopies(v1::SetSliceCopies { slice: slice.0.into(), copies: copies.into() })
+            }
             TableOp::Inject(sweep) => Op::Inject(sweep.into()),
             TableOp::Drain => Op::Drain(nothing),
         };
@@ -82,6 +101,24 @@ impl TryFrom<v1::TableOp> for TableOp {
                 m.row.map(|row| Ok((row.try_into()?, Serial(m.floor)))).transpose()?,
             ),
             Op::ReadClient(client) => Self::ReadClient(ClientId(number("read_client", client)?)),
+            Op::SetServer(m) => Self::SetServer(
+                ServerId(number("set_server.server", m.server)?),
+                m.row.map(|row| Ok((row.try_into()?, Psn::new(m.psn)))).transpose()?,
+            ),
+            Op::ReadServer(server) => Self::ReadServer(ServerId(number("read_server", server)?)),
+            Op::SetRing(m) => Self::SetRing(
+                SliceId(number("set_ring.slice", m.slice)?),
+                ServerId(number("set_ring.server", m.server)?),
+                m.row.map(Into::into),
+            ),
+            Op::ReadRing(m) => Self::ReadRing(
+                SliceId(number("read_ring.slice", m.slice)?),
+                ServerId(number("read_ring.server", m.server)?),
+            ),
+            Op::SetCopies(m) => Self::SetCopies(
+                SliceId(number("set_copies.slice", m.slice)?),
+                number("set_copies.copies", m.copies)?,
+            ),
             Op::Inject(sweep) => Self::Inject(sweep.try_into()?),
             Op::Drain(_) => Self::Drain,
         })
@@ -107,6 +144,10 @@ impl From<TableAnswer> for v1::TableAnswer {
                 seen: state.seen.0,
                 sent: state.sent.0,
             }),
+            TableAnswer::Server(state) => {
+                Answer::Server(v1::ServerState { row: state.row.map(Into::into), psn: state.next.get() })
+            }
+            TableAnswer::Ring(row) => Answer::Ring(v1::RingState { row: row.map(Into::into) }),
             TableAnswer::Client(row) => Answer::Client(v1::ClientState { row: row.map(Into::into) }),
         };
         Self { answer: Some(answer) }
@@ -136,6 +177,11 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 seen: Serial(state.seen),
                 sent: Serial(state.sent),
             }),
+            Answer::Server(state) => Self::Server(ServerState {
+                row: state.row.map(TryInto::try_into).transpose()?,
+                next: Psn::new(state.psn),
+            }),
+            Answer::Ring(state) => Self::Ring(state.row.map(Into::into)),
             Answer::Client(state) => Self::Client(state.row.map(TryInto::try_into).transpose()?),
         })
     }
@@ -153,6 +199,7 @@ impl From<Shape> for v1::Shape {
             tokens_per_slice: shape.tokens_per_slice,
             replay_cells: shape.replay_cells,
             feed: Some(shape.feed.into()),
+            servers: shape.servers.into(),
         }
     }
 }
@@ -171,6 +218,7 @@ impl TryFrom<v1::Shape> for Shape {
             tokens_per_slice: message.tokens_per_slice,
             replay_cells: message.replay_cells,
             feed: message.feed.map_or_else(Feed::default, Feed::from),
+            servers: number("shape.servers", message.servers)?,
         })
     }
 }
@@ -256,6 +304,33 @@ impl TryFrom<v1::ClientRow> for ClientRow {
     }
 }
 
+impl From<ServerRow> for v1::ServerRow {
+    fn from(row: ServerRow) -> Self {
+        Self { at: row.at.to_string(), qpn: row.qpn.0, reliable: row.reliable }
+    }
+}
+
+impl TryFrom<v1::ServerRow> for ServerRow {
+    type Error = Malformed;
+
+    fn try_from(message: v1::ServerRow) -> Result<Self, Malformed> {
+        Ok(Self { at: endpoint("row.at", &message.at)?, qpn: Qpn(message.qpn), reliable: message.reliable })
+    }
+}
+
+impl From<RingRow> for v1::RingRow {
+    fn from(row: RingRow) -> Self {
+        Self { rkey: row.rkey.0, address: row.address, slots: row.slots, slot_bytes: row.slot_bytes }
+    }
+}
+
+impl From<v1::RingRow> for RingRow {
+    fn from(message: v1::RingRow) -> Self {
+        let v1::RingRow { rkey, address, slots, slot_bytes } = message;
+        Self { rkey: Rkey(rkey), address, slots, slot_bytes }
+    }
+}
+
 impl From<Sweep> for v1::Sweep {
     fn from(sweep: Sweep) -> Self {
         let of = match sweep.of {
@@ -294,6 +369,13 @@ mod tests {
         std::net::SocketAddr::from(([10, 0, 0, 1], 9)).into()
     }
 
+    const RING: RingRow =
+        RingRow { rkey: Rkey(u32::MAX), address: u64::MAX, slots: 4_096, slot_bytes: 2_060 };
+
+    fn server() -> ServerRow {
+        ServerRow { at: at(), qpn: Qpn(0xff_ffff), reliable: true }
+    }
+
     #[test]
     fn every_operation_survives_the_way() {
         let worker = WorkerRow {
@@ -323,6 +405,13 @@ mod tests {
             TableOp::SetClient(ClientId(8), Some((client, Serial(9)))),
             TableOp::SetClient(ClientId(8), None),
             TableOp::ReadClient(ClientId(9)),
+            TableOp::SetServer(ServerId(1), Some((server(), Psn::new(u32::MAX)))),
+            TableOp::SetServer(ServerId(1), None),
+            TableOp::ReadServer(ServerId(2)),
+            TableOp::SetRing(SliceId(1), ServerId(2), Some(RING)),
+            TableOp::SetRing(SliceId(1), ServerId(2), None),
+            TableOp::ReadRing(SliceId(3), ServerId(4)),
+            TableOp::SetCopies(SliceId(5), 6),
             TableOp::Inject(sweep),
             TableOp::Inject(Sweep { of: SweepOf::Tokens, ..sweep }),
             TableOp::Drain,
@@ -343,6 +432,7 @@ mod tests {
             tokens_per_slice: 7,
             replay_cells: 8,
             feed: Feed::Polls { every: Nanos(9) },
+            servers: 10,
         };
         let slice = SliceState {
             balance: -5,
@@ -364,6 +454,10 @@ mod tests {
                 row: Some(WorkerRow { at: at(), ..WorkerRow::default() }),
                 ..worker
             }),
+            TableAnswer::Server(ServerState { row: Some(server()), next: Psn::new(7) }),
+            TableAnswer::Server(ServerState { row: None, next: Psn::new(0) }),
+            TableAnswer::Ring(Some(RING)),
+            TableAnswer::Ring(None),
             TableAnswer::Client(None),
             TableAnswer::Client(Some(ClientRow { at: at(), ..ClientRow::default() })),
         ] {

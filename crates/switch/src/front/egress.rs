@@ -2,8 +2,8 @@
 
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
-    Answer, Counters, Dispatch, Empty, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Reject, RejectReason,
-    Serial, Submit, WorkerId,
+    Answer, Counters, Dispatch, Empty, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
+    RejectReason, Serial, Submit, WorkerId,
 };
 
 use super::{Front, Granted, Queued};
@@ -46,6 +46,7 @@ impl Front {
             occupancy: queued.occupancy,
             age: submit.age.plus(queued.wait),
             payload: Payload { len, inline, handle },
+            place: Place::Here,
         });
         Verdict::Send { to, packet }
     }

@@ -1,8 +1,8 @@
 //! Packets made of arbitrary numbers.
 
 use sluice_wire::{
-    Age, Answer, Attempt, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Probe, Reject,
+    Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
+    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Place, Probe, Reject,
     RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token,
     WorkerId,
 };
@@ -58,7 +58,7 @@ pub(crate) fn packet(kind: Kind, length: usize, numbers: &mut Numbers<'_>) -> (P
         Kind::Sweep => Packet::Sweep(sweep(numbers)),
         Kind::Empty => Packet::Empty(empty(numbers)),
     };
-    let body = if packet.payload().is_some() { body } else { Vec::new() };
+    let body = if packet.body_len() > 0 { body } else { Vec::new() };
     (packet, body)
 }
 
@@ -102,8 +102,22 @@ fn dispatch(payload: Payload, n: &mut Numbers<'_>) -> Dispatch {
         wait_ns: n.u32(),
         occupancy: n.u32(),
         age: Age(n.u32()),
+        place: place(&payload, n),
         payload,
     }
+}
+
+fn place(payload: &Payload, n: &mut Numbers<'_>) -> Place {
+    let (slice, ticket) = (SliceId(n.u16()), n.u32());
+    match n.u8() % 3 {
+        1 if payload.is_large() => Place::Ahead { slice, ticket },
+        2 if payload.is_large() => Place::AtClient,
+        _ => Place::Here,
+    }
+}
+
+fn bytes_of(n: &mut Numbers<'_>) -> BytesOf {
+    [BytesOf::Task, BytesOf::Reply][usize::from(n.u8()) % 2]
 }
 
 fn reply(payload: Payload, n: &mut Numbers<'_>) -> Reply {
@@ -120,6 +134,7 @@ fn reply(payload: Payload, n: &mut Numbers<'_>) -> Reply {
         worker_wait_ns: n.u32(),
         service_ns: n.u32(),
         load: n.u32(),
+        worker_at: n.endpoint(),
         payload,
     }
 }
@@ -174,8 +189,9 @@ fn notice(n: &mut Numbers<'_>) -> Notice {
 
 fn need(n: &mut Numbers<'_>) -> Need {
     Need {
+        of: bytes_of(n),
         worker: WorkerId(n.u16()),
-        worker_at: n.endpoint(),
+        asker_at: n.endpoint(),
         client: ClientId(n.u16()),
         task: n.task(),
         attempt: Attempt(n.u16()),
@@ -186,6 +202,7 @@ fn need(n: &mut Numbers<'_>) -> Need {
 
 fn part(payload: Payload, n: &mut Numbers<'_>) -> Part {
     Part {
+        of: bytes_of(n),
         worker: WorkerId(n.u16()),
         client: ClientId(n.u16()),
         task: n.task(),
