@@ -8,6 +8,7 @@ use rand_core::{Rng, SeedableRng};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType};
 
+use crate::adapt::Adapting;
 use crate::clients::Client;
 use crate::ledger::{Expect, Ledger};
 use crate::message::{Action, Answer, CallId, Event, Refusal, Waiting};
@@ -46,6 +47,7 @@ pub struct Controller {
     pub(crate) gathers_until: Nanos,
     pub(crate) watched_until: Nanos,
     pub(crate) watch_next: Nanos,
+    pub(crate) adapting: Adapting,
     rng: ChaCha8Rng,
     /// No lease ends before this.
     lease_check: Option<Nanos>,
@@ -84,6 +86,7 @@ impl Controller {
             gathers_until: Nanos(0),
             watched_until: Nanos(0),
             watch_next: Nanos(0),
+            adapting: Adapting::default(),
             rng: ChaCha8Rng::from_seed(seed),
             lease_check: None,
             due: None,
@@ -108,6 +111,7 @@ impl Controller {
             }
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
             Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
+            Event::Tallies { tallies } => self.tallied(now, tallies),
             Event::Watch => self.watch(now),
         }
         self.due = self.deadline();
@@ -120,6 +124,7 @@ impl Controller {
             Link::Up => {
                 self.end_leases(now, out);
                 self.tick_slices(now, out);
+                self.tick_adapting(now, out);
             }
             Link::Confused(until) if until <= now => {
                 self.link = Link::Confused(now + CONFUSED_FOR);
@@ -134,7 +139,7 @@ impl Controller {
     /// When [`Controller::tick`] wants to be called next; `None`: not before the next event.
     pub fn deadline(&self) -> Option<Nanos> {
         match self.link {
-            Link::Up => [self.lease_check, self.slices_due()].into_iter().flatten().min(),
+            Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),
             Link::Confused(until) => Some(until),
             Link::Down | Link::Reading(_) | Link::TooSmall => None,
         }

@@ -5,12 +5,13 @@
 //! the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here is kept on disk:
 //! registrations are soft state that hosts renew, and a controller that starts reads the rest back from the switch.
 //!
-//! Left out: the adaptive step of Rain §3.3 (who is moved when), elections between several controllers.
+//! Left out: elections between several controllers.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod adapt;
 mod change;
 mod clients;
 mod controller;
@@ -25,6 +26,7 @@ mod types;
 mod view;
 mod workers;
 
+pub use adapt::{SliceChange, SliceTally, slice_step};
 pub use controller::Controller;
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,

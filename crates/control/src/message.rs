@@ -10,6 +10,7 @@ use sluice_wire::{
 };
 use thiserror::Error;
 
+use crate::adapt::SliceTally;
 use crate::note::Note;
 use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
 
@@ -113,6 +114,11 @@ pub enum Event {
         /// The slice's name.
         slice: Option<String>,
     },
+    /// An agent's interval has ended; the slice step follows once the other agents had time to be heard.
+    Tallies {
+        /// One for each slice of the agent's workers.
+        tallies: Vec<SliceTally>,
+    },
     /// Someone looks at the [`View`](crate::View): keep the slices' balances fresh for the next two seconds.
     Watch,
 }
@@ -128,6 +134,13 @@ pub enum Action {
         call: CallId,
         /// Its answer.
         answer: Answer,
+    },
+    /// A worker's agent is to give it this depth.
+    SetDepth {
+        /// The worker.
+        worker: WorkerId,
+        /// Its depth from now on.
+        depth: u8,
     },
     /// Something that people may want to see.
     Note(Note),
@@ -324,6 +337,19 @@ pub enum Refusal {
         slice: String,
         /// How many tokens it can hold.
         limit: u32,
+    },
+    /// The worker is the last one of a slice that takes tasks.
+    #[error(
+        "worker {worker:?} is the last one of slice {slice:?}, which takes types {types}: let another join it, or map them \
+         to another slice first"
+    )]
+    LastWorker {
+        /// The worker.
+        worker: String,
+        /// Its slice.
+        slice: String,
+        /// The slice's types.
+        types: String,
     },
     /// No worker of that name is registered.
     #[error("no worker {name:?} is registered")]

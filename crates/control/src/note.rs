@@ -44,6 +44,30 @@ pub enum Note {
         /// Its generation.
         generation: Generation,
     },
+    /// The slice step moves a worker.
+    WorkerLent {
+        /// Its name.
+        name: String,
+        /// Its index.
+        worker: WorkerId,
+        /// The slice that gives it.
+        from: String,
+        /// How idle that was, in thousandths of a worker.
+        idle_milli: u32,
+        /// The slice that takes it.
+        to: String,
+        /// How many of its workers were overloaded.
+        overloads: u32,
+        /// The worker's depth from now on.
+        depth: u8,
+    },
+    /// The slice step gave all workers of a slice the same depth, since some were overloaded and some idle.
+    DepthsEvened {
+        /// The slice's name.
+        slice: String,
+        /// The depth.
+        depth: u8,
+    },
     /// A client is registered.
     ClientJoined {
         /// Its name.
@@ -119,6 +143,17 @@ impl fmt::Display for Note {
             Self::WorkerLeft { name, worker } => write!(f, "worker {} left", shown(name, worker.0)),
             Self::WorkerMoved { name, worker, slice, generation } => {
                 write!(f, "worker {name} moved to slice {slice} (index {worker}, generation {generation})")
+            }
+            Self::WorkerLent { name, worker, from, idle_milli, to, overloads, depth } => {
+                let (idle, name) = (f64::from(*idle_milli) / 1_000.0, shown(name, worker.0));
+                write!(
+                    f,
+                    "slice {from} lends worker {name} to slice {to} at depth {depth}: {idle:.1} workers idle there, "
+                )?;
+                write!(f, "{overloads} overloaded here")
+            }
+            Self::DepthsEvened { slice, depth } => {
+                write!(f, "slice {slice} sets all depths to {depth}: some workers are overloaded, some idle")
             }
             Self::ClientJoined { name, client } => write!(f, "client {name} joined (index {client})"),
             Self::ClientLeft { name, client } => write!(f, "client {} left", shown(name, client.0)),

@@ -52,6 +52,8 @@ pub struct Plan {
     pub unmeasured_limit: u32,
     /// Where the counters of a worker start in each generation.
     pub counters_start: Serial,
+    /// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
+    pub idle_floor_milli: u32,
 }
 
 impl Plan {
@@ -70,6 +72,7 @@ impl Plan {
             packet_lifetime: Nanos::from_millis(1_000),
             unmeasured_limit: 4_096,
             counters_start: Serial(0),
+            idle_floor_milli: 1_000,
         }
     }
 

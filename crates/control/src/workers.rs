@@ -33,6 +33,8 @@ pub(crate) struct Worker {
     pub(crate) serves: Option<SliceId>,
     pub(crate) types: Vec<TaskType>,
     pub(crate) quota: u8,
+    /// The depth with which it starts in the slice that it was lent to, until it is heard to have it.
+    pub(crate) start_quota: Option<u8>,
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
     pub(crate) fate: Fate,
@@ -72,6 +74,7 @@ impl Worker {
             serves: None,
             types: hello.types,
             quota: hello.quota,
+            start_quota: None,
             capacity: hello.capacity,
             fate: Fate::Stays,
             step: None,
@@ -91,6 +94,7 @@ impl Worker {
             serves: None,
             types: Vec::new(),
             quota: QUOTA_MAX,
+            start_quota: None,
             capacity: 0,
             fate: Fate::Stays,
             step: None,
@@ -255,8 +259,11 @@ impl Controller {
         worker.registration.renewed = now;
         worker.at = hello.at;
         worker.types.clone_from(&hello.types);
-        let counts = (worker.quota, worker.capacity) != (hello.quota, hello.capacity);
-        (worker.quota, worker.capacity) = (hello.quota, hello.capacity);
+        let has_moved = worker.is_settled() && hello.held.is_some_and(|held| held.2 == worker.row.generation);
+        worker.start_quota = worker.start_quota.filter(|_| !has_moved);
+        let quota = worker.start_quota.unwrap_or(hello.quota);
+        let counts = (worker.quota, worker.capacity) != (quota, hello.capacity);
+        (worker.quota, worker.capacity) = (quota, hello.capacity);
         let (settled, serves) = (worker.is_settled(), worker.serves);
         let unreachable = self.unreachable();
         if settled && !matches!(unreachable, Some(Answer::Wait { why: Waiting::ReadingBack, .. })) {
@@ -348,6 +355,9 @@ impl Controller {
             return Err(Answer::Refused { why: Refusal::UnknownWorker { name: name.to_string() } });
         };
         self.check_served(name, &worker.types, slice).map_err(|why| Answer::Refused { why })?;
+        if worker.slice != slice {
+            self.check_not_last(index).map_err(|why| Answer::Refused { why })?;
+        }
         if !worker.needs_room_in(slice) {
             self.check_room(slice)?;
         }

@@ -5,8 +5,8 @@ mod rack;
 
 use proptest::prelude::*;
 use rack::{LEASE, RENEW, Rack, address, client, worker};
-use sluice_control::{Answer, ClientHello, WorkerGrant, WorkerHello};
-use sluice_wire::{Nanos, SliceId};
+use sluice_control::{Answer, ClientHello, Event, SliceTally, WorkerGrant, WorkerHello};
+use sluice_wire::{Nanos, SliceId, WorkerId};
 
 const NAMES: usize = 5;
 
@@ -17,6 +17,7 @@ enum Step {
     Crash(usize),
     Leave(usize),
     Move(usize, bool),
+    Tallies(bool),
     Readdress(usize),
     Token(usize),
     Submit(bool),
@@ -39,6 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => host.clone().prop_map(Step::Crash),
         1 => host.clone().prop_map(Step::Leave),
         3 => (host.clone(), any::<bool>()).prop_map(|(h, s)| Step::Move(h, s)),
+        3 => any::<bool>().prop_map(Step::Tallies),
         1 => host.clone().prop_map(Step::Readdress),
         12 => host.prop_map(Step::Token),
         4 => any::<bool>().prop_map(Step::Submit),
@@ -52,6 +54,18 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..6_u8).prop_map(Step::RestartController),
         4 => Just(Step::Reconnect),
     ]
+}
+
+/// One slice is overloaded, the other idle; every worker is told of in both, at the depth that its host keeps.
+fn lending(scan_gives: bool) -> Vec<SliceTally> {
+    let depths = || (0..NAMES as u16).map(|index| (WorkerId(index), 2)).collect();
+    let tally = |slice, gives: bool| SliceTally {
+        slice: SliceId(slice),
+        overloads: u32::from(!gives),
+        idle_milli: if gives { 3_000 } else { 0 },
+        depths: depths(),
+    };
+    vec![tally(0, !scan_gives), tally(1, scan_gives)]
 }
 
 struct World {
@@ -82,6 +96,7 @@ impl World {
             Step::Move(h, scan) => {
                 _ = rack.move_to(&self.workers[h].name, if scan { "scan" } else { "get" });
             }
+            Step::Tallies(scan) => rack.feed(Event::Tallies { tallies: lending(scan) }),
             Step::Readdress(h) => {
                 self.workers[h].at = address(rack.new_life() as u16);
                 self.clients[h % 3].at = address(rack.new_life() as u16);
@@ -107,7 +122,7 @@ impl World {
         let mut rows = self.rack.switch.workers.iter().enumerate();
         let mine = rows.find_map(|(i, w)| Some((i, w.row.filter(|row| row.life == life)?)));
         if let Some((i, row)) = mine {
-            self.rack.switch.token(sluice_wire::WorkerId(i as u16), row.generation, 8);
+            self.rack.switch.token(WorkerId(i as u16), row.generation, 8);
         }
     }
 

@@ -28,6 +28,7 @@ pub(crate) struct Rack {
     pub(crate) open: BTreeSet<CallId>,
     pub(crate) answers: BTreeMap<CallId, Answer>,
     pub(crate) notes: Vec<Note>,
+    pub(crate) depths: Vec<(WorkerId, u8)>,
     pub(crate) ops: usize,
     calls: u64,
     lives: u64,
@@ -79,6 +80,7 @@ impl Rack {
             open: BTreeSet::new(),
             answers: BTreeMap::new(),
             notes: Vec::new(),
+            depths: Vec::new(),
             ops: 0,
             calls: 0,
             lives: 0,
@@ -124,6 +126,7 @@ impl Rack {
                     assert!(self.open.remove(&call), "{call:?} is answered twice");
                     self.answers.insert(call, answer);
                 }
+                Action::SetDepth { worker, depth } => self.depths.push((worker, depth)),
                 Action::Note(note) => {
                     assert!(!matches!(note, Note::SwitchConfused), "the answers came in order");
                     self.notes.push(note);

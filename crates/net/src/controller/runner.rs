@@ -178,6 +178,8 @@ impl Runner {
                         let _ = caller.send(with_switch(answer, self.at));
                     }
                 }
+                // No agent is connected that could be told.
+                Action::SetDepth { .. } => {}
                 Action::Note(note) => self.telling.tell(note),
             }
         }

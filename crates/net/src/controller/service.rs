@@ -168,6 +168,8 @@ fn kind(note: &Note) -> &'static str {
         Note::WorkerDied { .. } => "worker-died",
         Note::WorkerLeft { .. } => "worker-left",
         Note::WorkerMoved { .. } => "worker-moved",
+        Note::WorkerLent { .. } => "worker-lent",
+        Note::DepthsEvened { .. } => "depths-evened",
         Note::ClientJoined { .. } => "client-joined",
         Note::ClientLeft { .. } => "client-left",
         Note::ClientDied { .. } => "client-died",

@@ -228,6 +228,8 @@ impl Rack<'_> {
                         self.agenda.add(at + CALL_WAY, Event::CallAnswered { call, answer });
                     }
                 }
+                // The fault runs have no agents.
+                Action::SetDepth { .. } => {}
                 Action::Note(note) => self.say(|| format!("controller notes: {note}")),
             }
         }

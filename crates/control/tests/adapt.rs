@@ -1,0 +1,97 @@
+//! The slice step as the controller takes it: on all agents' tallies, with generations, and never the last worker.
+
+mod rack;
+
+use rack::{Rack, client, worker};
+use sluice_control::{Answer, Event, Note, Refusal, SliceTally};
+use sluice_wire::{Nanos, SliceId, WorkerId};
+
+const GET: SliceId = SliceId(0);
+const SCAN: SliceId = SliceId(1);
+
+/// Two workers for GETs, one for SCANs, and a client.
+fn rack() -> Rack {
+    let mut rack = Rack::up();
+    for (name, life, slice) in [("a", 1, "get"), ("b", 2, "get"), ("c", 3, "scan")] {
+        let mut hello = worker(name, life);
+        hello.slice = slice.to_string();
+        rack.join(&hello);
+    }
+    rack.join_client(&client("x", 9));
+    rack
+}
+
+fn tally(slice: SliceId, overloads: u32, idle_milli: u32, workers: &[(u16, u8)]) -> SliceTally {
+    let depths = workers.iter().map(|(worker, depth)| (WorkerId(*worker), *depth)).collect();
+    SliceTally { slice, overloads, idle_milli, depths }
+}
+
+fn interval(rack: &mut Rack, agents: impl IntoIterator<Item = Vec<SliceTally>>) {
+    for tallies in agents {
+        rack.feed(Event::Tallies { tallies });
+    }
+    rack.run(Nanos::from_millis(10));
+}
+
+#[test]
+fn an_idle_slice_lends_a_worker_which_starts_at_the_takers_depth() {
+    let mut rack = rack();
+    let idle = tally(GET, 0, 1_800, &[(0, 2), (1, 1)]);
+    interval(&mut rack, [vec![idle, tally(SCAN, 1, 0, &[(2, 5)])]]);
+    let lent =
+        |note: &Note| note.to_string().starts_with("slice get lends worker b to slice scan at depth 5: 1.8");
+    assert!(rack.notes.iter().any(lent), "{:?}", rack.notes);
+    let grant = rack.join(&worker("b", 2));
+    assert_eq!((grant.slice, grant.quota), (SCAN, 5));
+}
+
+#[test]
+fn a_lent_worker_keeps_its_depth_until_its_host_has_adopted_it() {
+    let mut rack = rack();
+    interval(&mut rack, [vec![tally(GET, 0, 1_800, &[(0, 2), (1, 1)]), tally(SCAN, 1, 0, &[(2, 5)])]]);
+    let grant = rack.join(&worker("b", 2));
+    let mut hello = worker("b", 2);
+    hello.held = Some((grant.worker, grant.key, grant.generation));
+    hello.quota = 6;
+    assert_eq!(rack.join(&hello).quota, 6);
+}
+
+#[test]
+fn the_tallies_of_all_agents_count_together() {
+    let mut rack = rack();
+    let one = vec![tally(GET, 0, 600, &[(0, 1)])];
+    let other = vec![tally(GET, 0, 600, &[(1, 1)]), tally(SCAN, 1, 0, &[(2, 1)])];
+    interval(&mut rack, [one.clone()]);
+    assert_eq!(rack.join(&worker("a", 1)).slice, GET);
+    interval(&mut rack, [one, other]);
+    assert_eq!(rack.join(&worker("a", 1)).slice, SCAN);
+}
+
+#[test]
+fn a_slice_with_overloaded_and_idle_workers_evens_out_its_depths() {
+    let mut rack = rack();
+    interval(&mut rack, [vec![tally(GET, 1, 1_200, &[(0, 1), (1, 4)])]]);
+    assert_eq!(rack.depths, [(WorkerId(0), 3), (WorkerId(1), 3)]);
+}
+
+#[test]
+fn the_last_worker_of_a_slice_that_takes_tasks_stays() {
+    let mut rack = rack();
+    interval(&mut rack, [vec![tally(GET, 2, 0, &[(0, 1), (1, 1)]), tally(SCAN, 0, 9_000, &[(2, 1)])]]);
+    assert!(!rack.notes.iter().any(|note| matches!(note, Note::WorkerLent { .. })));
+    let call = rack.move_to("c", "get");
+    rack.flush();
+    let Answer::Refused { why: why @ Refusal::LastWorker { .. } } = &rack.answers[&call] else {
+        panic!("{:?}", rack.answers[&call])
+    };
+    assert!(why.to_string().contains("the last one of slice \"scan\", which takes types 2"), "{why}");
+}
+
+#[test]
+fn a_tally_of_a_worker_that_is_gone_moves_nobody() {
+    let mut rack = rack();
+    rack.leave(&worker("b", 2));
+    rack.flush();
+    interval(&mut rack, [vec![tally(GET, 0, 1_800, &[(0, 2), (1, 1)]), tally(SCAN, 1, 0, &[(2, 5)])]]);
+    assert!(!rack.notes.iter().any(|note| matches!(note, Note::WorkerLent { .. })));
+}
