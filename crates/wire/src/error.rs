@@ -95,3 +95,53 @@ pub enum EncodeError {
     #[error("the padding behind the payload is not zero")]
     Padding,
 }
+
+/// Why bytes are no `RoCEv2` packet that we take. The last six are about the headers below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum RoceError {
+    /// Fewer bytes than the headers, or than the opcode's own header.
+    #[error("shorter than its headers")]
+    Short,
+    /// Not a whole number of words.
+    #[error("not whole words")]
+    Words,
+    /// Another version of the transport.
+    #[error("another version of the transport")]
+    Version,
+    /// Another partition than the default one.
+    #[error("another partition")]
+    Partition,
+    /// Neither a reliable nor an unreliable connection.
+    #[error("neither RC nor UC")]
+    Transport,
+    /// More padding than there are bytes.
+    #[error("more padding than bytes")]
+    Padding,
+    /// Nothing that we do, or out of its place.
+    #[error("an opcode that is not taken")]
+    Opcode,
+    /// The length that is stated is not that of the bytes.
+    #[error("another length than stated")]
+    Length,
+    /// An acknowledgement that says nothing.
+    #[error("a syndrome without a meaning")]
+    Syndrome,
+    /// Neither IPv4 nor IPv6.
+    #[error("neither IPv4 nor IPv6")]
+    EtherType,
+    /// An IP header with options, a fragment, or a wrong length.
+    #[error("an IP header that is not taken")]
+    Ip,
+    /// The IPv4 header's checksum is wrong.
+    #[error("a wrong IP checksum")]
+    IpChecksum,
+    /// Not UDP.
+    #[error("not UDP")]
+    Protocol,
+    /// Another UDP port than 4791.
+    #[error("another UDP port")]
+    Port,
+    /// The UDP length is not what the IP packet holds.
+    #[error("a wrong UDP length")]
+    UdpLength,
+}

@@ -1,10 +1,10 @@
 //! What is on the wire.
 //!
 //! [`Packet`] can hold legal packets only; [`View`] reads them from bytes and refuses everything else with a
-//! reason; [`encode`] writes them. [`tables`] is what a controller writes into a switch. No allocation, no I/O,
-//! and no input makes anything here panic.
+//! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait. [`tables`] is
+//! what a controller writes into a switch. No allocation, no I/O, and no input makes anything here panic.
 //!
-//! The layout of the bytes stands in `docs/wire.md`. Left out: `RoCEv2` (the RDMA engine's packets).
+//! The layout of the bytes stands in `docs/wire.md`.
 //!
 //! ```
 //! use sluice_wire::{Packet, Probe, WorkerId, encode, parse};
@@ -24,11 +24,13 @@ mod ids;
 mod large;
 mod layout;
 mod packet;
+pub mod pcap;
+pub mod roce;
 pub mod tables;
 mod view;
 
 pub use encode::{encode, encoded_len};
-pub use error::{EncodeError, ParseError};
+pub use error::{EncodeError, ParseError, RoceError};
 pub use ids::*;
 pub use large::{check_large, descriptor_len, large_descriptor};
 pub use layout::{HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};

@@ -1,0 +1,113 @@
+//! A transport part, written as bytes.
+
+use zerocopy::IntoBytes;
+
+use super::icrc::icrc;
+use super::layout::{
+    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, MIGRATED, RETH_BYTES, Reth,
+    acknowledge, write_only,
+};
+use super::path::Pseudo;
+use super::{Acknowledge, Packet, Path, Psn, Qpn, Write};
+use crate::EncodeError;
+
+/// The largest RDMA MTU, and so the most that one packet writes.
+pub const MAX_WRITE_BYTES: usize = 4_096;
+
+/// How many bytes a write of `payload` bytes takes behind the UDP header.
+pub const fn write_len(payload: usize) -> usize {
+    BTH_BYTES + RETH_BYTES + payload.next_multiple_of(4) + ICRC_BYTES
+}
+
+/// How many bytes [`encode`] writes.
+pub const fn encoded_len(packet: &Packet, payload: usize) -> usize {
+    match packet {
+        Packet::Write(_) => write_len(payload),
+        Packet::Acknowledge(_) => BTH_BYTES + AETH_BYTES + ICRC_BYTES,
+    }
+}
+
+/// Writes either packet; see [`encode_write`] and [`encode_acknowledge`].
+pub fn encode(
+    packet: &Packet,
+    payload: &[u8],
+    path: Option<&Path>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    match packet {
+        Packet::Write(write) => encode_write(write, payload, path, out),
+        Packet::Acknowledge(_) if !payload.is_empty() => {
+            Err(EncodeError::Body { needs: 0, has: payload.len() })
+        }
+        Packet::Acknowledge(acknowledge) => encode_acknowledge(acknowledge, path, out),
+    }
+}
+
+/// Writes a WRITE-Only to the front of `out` and says how many bytes that took: [`write_len`] of the payload's.
+///
+/// The path is what the iCRC is computed for; without one it is zero, for receivers that do not look at it. Nothing is
+/// written on an error.
+#[inline]
+pub fn encode_write(
+    write: &Write,
+    payload: &[u8],
+    path: Option<&Path>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    if payload.len() > MAX_WRITE_BYTES {
+        return Err(EncodeError::PayloadLength);
+    }
+    let needs = write_len(payload.len());
+    let has = out.len();
+    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
+    let padding = payload.len().next_multiple_of(4) - payload.len();
+    let bth = bth(write_only(write.transport), padding, write.to, write.ack_request, write.psn);
+    let reth = Reth {
+        address: write.address.into(),
+        rkey: write.rkey.0.into(),
+        length: (payload.len() as u32).into(),
+    };
+    let (transport, seal) = out.split_at_mut(needs - ICRC_BYTES);
+    transport[..BTH_BYTES].copy_from_slice(bth.as_bytes());
+    transport[BTH_BYTES..BTH_BYTES + RETH_BYTES].copy_from_slice(reth.as_bytes());
+    let (bytes, pad) = transport[BTH_BYTES + RETH_BYTES..].split_at_mut(payload.len());
+    bytes.copy_from_slice(payload);
+    pad.fill(0);
+    seal.copy_from_slice(&sealed(path, transport));
+    Ok(needs)
+}
+
+/// Writes an ACK or NAK to the front of `out` and says how many bytes that took. As for [`encode_write`].
+pub fn encode_acknowledge(
+    answer: &Acknowledge,
+    path: Option<&Path>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let needs = encoded_len(&Packet::Acknowledge(*answer), 0);
+    let has = out.len();
+    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
+    let aeth = Aeth { syndrome: answer.syndrome.code(), messages: answer.messages.bytes() };
+    let (transport, seal) = out.split_at_mut(needs - ICRC_BYTES);
+    transport[..BTH_BYTES].copy_from_slice(bth(acknowledge(), 0, answer.to, false, answer.psn).as_bytes());
+    transport[BTH_BYTES..].copy_from_slice(aeth.as_bytes());
+    seal.copy_from_slice(&sealed(path, transport));
+    Ok(needs)
+}
+
+#[inline]
+fn bth(opcode: u8, padding: usize, to: Qpn, ack_request: bool, psn: Psn) -> Bth {
+    Bth {
+        opcode,
+        flags: MIGRATED | (padding as u8) << 4,
+        partition: DEFAULT_PARTITION.into(),
+        variant: 0,
+        destination: to.bytes(),
+        ack_request: if ack_request { ACK_REQUEST } else { 0 },
+        psn: psn.bytes(),
+    }
+}
+
+#[inline]
+fn sealed(path: Option<&Path>, transport: &[u8]) -> [u8; ICRC_BYTES] {
+    path.map_or([0; ICRC_BYTES], |path| icrc(&Pseudo::assumed(path, transport.len() + ICRC_BYTES), transport))
+}

@@ -1,0 +1,128 @@
+//! Where each field of the transport part stands. All numbers are big endian, but the iCRC.
+
+use core::mem::size_of;
+
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::Transport;
+
+/// Base transport header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Bth {
+    pub(super) opcode: u8,
+    /// Solicited event (1 bit), migration state (1), pad count (2), version (4).
+    pub(super) flags: u8,
+    pub(super) partition: U16,
+    /// Two congestion bits and six reserved ones, which may change on the way.
+    pub(super) variant: u8,
+    pub(super) destination: [u8; 3],
+    /// Acknowledge, please (1 bit); reserved (7).
+    pub(super) ack_request: u8,
+    pub(super) psn: [u8; 3],
+}
+
+/// RDMA extended transport header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Reth {
+    pub(super) address: U64,
+    pub(super) rkey: U32,
+    pub(super) length: U32,
+}
+
+/// Acknowledgement extended transport header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Aeth {
+    pub(super) syndrome: u8,
+    pub(super) messages: [u8; 3],
+}
+
+pub(super) const BTH_BYTES: usize = size_of::<Bth>();
+pub(super) const RETH_BYTES: usize = size_of::<Reth>();
+pub(super) const AETH_BYTES: usize = size_of::<Aeth>();
+pub(super) const ICRC_BYTES: usize = 4;
+
+/// Offset of the one byte of the BTH that may change on the way.
+pub(super) const VARIANT_AT: usize = core::mem::offset_of!(Bth, variant);
+
+/// The partition that everyone is a member of; the upper bit says full membership.
+pub(super) const DEFAULT_PARTITION: u16 = 0xffff;
+/// The migration bit: the path is the one that the connection has moved to, as adapters at rest say.
+pub(super) const MIGRATED: u8 = 0x40;
+pub(super) const ACK_REQUEST: u8 = 0x80;
+
+const WRITE_MIDDLE: u8 = 0x07;
+const WRITE_LAST_WITH_IMMEDIATE: u8 = 0x09;
+const WRITE_ONLY: u8 = 0x0a;
+const ACKNOWLEDGE: u8 = 0x11;
+const SEND_MIDDLE: u8 = 0x01;
+const SEND_LAST_WITH_IMMEDIATE: u8 = 0x03;
+
+/// What a packet asks for, beside its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Opcode {
+    /// A write that is one packet.
+    WriteOnly,
+    /// The middle or end of a message that began earlier.
+    Continued,
+    /// An acknowledgement, positive or negative.
+    Acknowledge,
+    /// Anything else.
+    Other(u8),
+}
+
+impl Opcode {
+    /// The opcode and its transport; `None` for a transport that is neither RC nor UC.
+    pub(super) fn from_code(code: u8) -> Option<(Transport, Self)> {
+        let transport = match code >> 5 {
+            0 => Transport::Rc,
+            1 => Transport::Uc,
+            _ => return None,
+        };
+        let opcode = match code & 0x1f {
+            WRITE_ONLY => Self::WriteOnly,
+            ACKNOWLEDGE if transport == Transport::Rc => Self::Acknowledge,
+            WRITE_MIDDLE..=WRITE_LAST_WITH_IMMEDIATE | SEND_MIDDLE..=SEND_LAST_WITH_IMMEDIATE => {
+                Self::Continued
+            }
+            other => Self::Other(other),
+        };
+        Some((transport, opcode))
+    }
+}
+
+/// The code of a write that is one packet.
+pub(super) const fn write_only(transport: Transport) -> u8 {
+    match transport {
+        Transport::Rc => WRITE_ONLY,
+        Transport::Uc => 0x20 | WRITE_ONLY,
+    }
+}
+
+/// The code of an acknowledgement, which reliable connections alone have.
+pub(super) const fn acknowledge() -> u8 {
+    ACKNOWLEDGE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITE_FIRST: u8 = 0x06;
+
+    #[test]
+    fn the_first_of_many_is_not_understood_and_the_others_are_out_of_place() {
+        let opcode = |code| Opcode::from_code(code).map(|(_, opcode)| opcode);
+        assert_eq!(opcode(WRITE_FIRST), Some(Opcode::Other(WRITE_FIRST)));
+        assert_eq!(opcode(0x20 | WRITE_MIDDLE), Some(Opcode::Continued));
+        assert_eq!(
+            opcode(0x31),
+            Some(Opcode::Other(ACKNOWLEDGE)),
+            "unreliable connections acknowledge nothing"
+        );
+        assert_eq!(opcode(0x64), None, "datagrams are another transport");
+    }
+}

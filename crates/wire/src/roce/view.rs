@@ -1,0 +1,127 @@
+//! Bytes, read as a transport part.
+//!
+//! A receiver looks at the parts in the order in which an adapter does: form, iCRC, queue pair, sequence, opcode,
+//! length. So the form is checked by [`View::parse`], and what the opcode asks for by [`View::packet`].
+
+use zerocopy::FromBytes;
+
+use super::icrc::icrc;
+use super::layout::{
+    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, Opcode, RETH_BYTES, Reth,
+};
+use super::path::Pseudo;
+use super::{Acknowledge, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write};
+use crate::RoceError;
+
+/// Bytes that have the form of a transport part: a base header of the version and partition that we speak, of RC or
+/// UC, in whole words, with as much padding as it states.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    bth: &'a Bth,
+    transport: Transport,
+    opcode: Opcode,
+    /// Without the iCRC.
+    covered: &'a [u8],
+    /// Behind the base header, without padding.
+    body: &'a [u8],
+    icrc: [u8; ICRC_BYTES],
+}
+
+impl<'a> View<'a> {
+    /// Checks the form.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RoceError> {
+        let (covered, icrc) = bytes.split_last_chunk::<ICRC_BYTES>().ok_or(RoceError::Short)?;
+        let (bth, behind) = Bth::ref_from_prefix(covered).map_err(|_| RoceError::Short)?;
+        if !behind.len().is_multiple_of(4) {
+            return Err(RoceError::Words);
+        }
+        if bth.flags & 0x0f != 0 {
+            return Err(RoceError::Version);
+        }
+        if bth.partition.get() | 0x8000 != DEFAULT_PARTITION {
+            return Err(RoceError::Partition);
+        }
+        let (transport, opcode) = Opcode::from_code(bth.opcode).ok_or(RoceError::Transport)?;
+        let padding = usize::from(bth.flags >> 4 & 0x3);
+        let unpadded = behind.len().checked_sub(padding).ok_or(RoceError::Padding)?;
+        Ok(Self { bth, transport, opcode, covered, body: &behind[..unpadded], icrc: *icrc })
+    }
+
+    /// Of which kind of connection.
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What is asked for.
+    pub const fn opcode(&self) -> Opcode {
+        self.opcode
+    }
+
+    /// The receiver's queue pair.
+    pub const fn destination(&self) -> Qpn {
+        Qpn::of_bytes(self.bth.destination)
+    }
+
+    /// Its place in the connection.
+    pub const fn psn(&self) -> Psn {
+        Psn::of_bytes(self.bth.psn)
+    }
+
+    /// Whether an answer is asked for.
+    pub const fn ack_request(&self) -> bool {
+        self.bth.ack_request & ACK_REQUEST != 0
+    }
+
+    /// Whether the iCRC is the one for this path, as a plain socket receives it.
+    #[inline]
+    pub fn icrc_holds(&self, path: &Path) -> bool {
+        self.icrc == icrc(&Pseudo::assumed(path, self.covered.len() + ICRC_BYTES), self.covered)
+    }
+
+    pub(super) fn icrc_holds_under(&self, headers: &Pseudo) -> bool {
+        self.icrc == icrc(headers, self.covered)
+    }
+
+    /// The packet and the bytes that it writes.
+    #[inline]
+    pub fn packet(&self) -> Result<(Packet, &'a [u8]), RoceError> {
+        match self.opcode {
+            Opcode::WriteOnly => self.write(),
+            Opcode::Acknowledge => self.acknowledge(),
+            Opcode::Continued | Opcode::Other(_) => Err(RoceError::Opcode),
+        }
+    }
+
+    #[inline]
+    fn write(&self) -> Result<(Packet, &'a [u8]), RoceError> {
+        const { assert!(BTH_BYTES + RETH_BYTES == 28) };
+        let (reth, payload) = Reth::ref_from_prefix(self.body).map_err(|_| RoceError::Short)?;
+        if usize::try_from(reth.length.get()) != Ok(payload.len()) {
+            return Err(RoceError::Length);
+        }
+        let write = Write {
+            transport: self.transport,
+            to: self.destination(),
+            psn: self.psn(),
+            ack_request: self.ack_request(),
+            address: reth.address.get(),
+            rkey: Rkey(reth.rkey.get()),
+        };
+        Ok((Packet::Write(write), payload))
+    }
+
+    fn acknowledge(&self) -> Result<(Packet, &'a [u8]), RoceError> {
+        let (aeth, behind) = Aeth::ref_from_prefix(self.body).map_err(|_| RoceError::Short)?;
+        if self.covered.len() != BTH_BYTES + AETH_BYTES {
+            return Err(RoceError::Length);
+        }
+        let acknowledge = Acknowledge {
+            to: self.destination(),
+            psn: self.psn(),
+            syndrome: Syndrome::from_code(aeth.syndrome).ok_or(RoceError::Syndrome)?,
+            messages: Psn::of_bytes(aeth.messages),
+        };
+        Ok((Packet::Acknowledge(acknowledge), behind))
+    }
+}
