@@ -8,7 +8,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use super::rack::Rack;
 
 impl Rack<'_> {
-    /// Promise 3, from what the switch holds and what the worker has in hand.
+    /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said to end.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
         let quota = u32::from(self.workers[worker].quota_highest);
         let (Some(machine), Some(grant)) = (&self.workers[worker].machine, self.workers[worker].grant) else {
@@ -17,6 +17,7 @@ impl Rack<'_> {
         let stats = machine.stats();
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
         let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
+        let quota = quota + self.workers[worker].early.beyond_quota(self.now);
         if parked + at_hand > quota {
             return Err(format!(
                 "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"

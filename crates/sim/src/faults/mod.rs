@@ -9,6 +9,7 @@ mod clients;
 mod controller;
 mod dealings;
 mod disasters;
+mod early;
 mod hosts;
 mod inspection;
 mod many;

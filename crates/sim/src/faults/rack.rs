@@ -66,6 +66,10 @@ pub(super) enum Event {
         task: TaskId,
         started: Nanos,
     },
+    Early {
+        worker: usize,
+        life: Life,
+    },
     Submit(usize),
     Disaster(Disaster),
     FaultsEnd,
@@ -89,6 +93,8 @@ pub(super) struct Rack<'t> {
     pub(super) scenario: Scenario,
     pub(super) network: Network,
     pub(super) dice: Dice,
+    /// How far off services are when they say what they will take.
+    pub(super) estimates: Dice,
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
     pub(super) workers: Vec<WorkerNode>,
@@ -106,6 +112,7 @@ impl<'t> Rack<'t> {
             agenda: Agenda::new(),
             network: Network::new(seed, scenario.rates.clone()),
             dice: Dice::new(seed, 3),
+            estimates: Dice::named(seed, "estimates", 0),
             switch: SwitchNode::new(&scenario),
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
@@ -201,6 +208,7 @@ impl<'t> Rack<'t> {
             Event::Finish { worker, life, slot, task, started } => {
                 self.finish(worker, life, slot, task, started)?;
             }
+            Event::Early { worker, life } => self.early(worker, life)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
             Event::FaultsEnd => self.faults_end(),

@@ -2,6 +2,7 @@
 
 use sluice_wire::Nanos;
 
+use super::early::EarlyScenario;
 use super::network::Rates;
 use crate::dice::Dice;
 
@@ -94,6 +95,8 @@ pub(super) struct Scenario {
     pub(super) worker_rows: u16,
     pub(super) client_rows: u16,
     pub(super) token_cells: u32,
+    /// Whether workers send early tokens.
+    pub(super) early: Option<EarlyScenario>,
     pub(super) rates: Vec<Rates>,
     pub(super) disasters: Vec<(Nanos, Disaster)>,
 }
@@ -121,6 +124,7 @@ impl Scenario {
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
+            early: EarlyScenario::of(seed),
             rates: Rates::draw(dice),
             disasters: Vec::new(),
         };

@@ -6,6 +6,7 @@ use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::dealings::Dealings;
+use super::early::EarlyBook;
 use super::hosts::endpoint;
 use super::oracle::{Life, answer, fails};
 use super::rack::{Event, Host, Rack};
@@ -32,6 +33,7 @@ pub(super) struct WorkerNode {
     pub(super) replies: Bytes,
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
+    pub(super) early: EarlyBook,
 }
 
 impl WorkerNode {
@@ -51,6 +53,7 @@ impl WorkerNode {
             tasks: Bytes::default(),
             replies: Bytes::default(),
             late_in_hand: Vec::new(),
+            early: EarlyBook::default(),
         }
     }
 
@@ -82,6 +85,7 @@ fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         transit: TRANSIT,
         held_max: scenario.held_max,
         replies_max: scenario.replies_max,
+        early: scenario.early.map(|early| early.settings),
         ..WorkerSettings::default()
     }
 }
@@ -149,6 +153,7 @@ impl Rack<'_> {
         }
         let node = &mut self.workers[worker];
         node.late_in_hand.retain(|late| *late != task);
+        node.early.ended();
         let reply = node.replies.keep(answer(life, task));
         let status = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
         self.on_worker(worker, |machine, now, settings, out| {
@@ -184,6 +189,8 @@ impl Rack<'_> {
             return Ok(());
         }
         self.arm(Host::Worker(worker), due);
+        let early = self.workers[worker].machine.as_ref().and_then(|machine| machine.early_at(&settings));
+        self.arm_early(worker, early);
         Ok(())
     }
 
@@ -205,6 +212,7 @@ impl Rack<'_> {
                 let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
                 let started = self.now;
                 self.after(span, Event::Finish { worker, life, slot, task, started });
+                self.service_says(worker, slot, span);
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
             worker::Action::Release(handle) => {

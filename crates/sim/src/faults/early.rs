@@ -1,0 +1,89 @@
+//! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their workers may
+//! have N + 1 tasks granted or held within the lead before that.
+
+use sluice_host::worker::{EarlySettings, Outlook, Worker};
+use sluice_wire::Nanos;
+
+use super::oracle::Life;
+use super::rack::{Event, Rack};
+use crate::dice::Dice;
+
+/// What a seed says of early tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarlyScenario {
+    pub(super) settings: EarlySettings,
+    /// By how much the services' words are off at most, in per mille.
+    error_per_mille: u64,
+}
+
+impl EarlyScenario {
+    /// Every third seed has them. The draws are apart, so that the other seeds' runs are what they were.
+    pub(super) fn of(seed: u64) -> Option<Self> {
+        let dice = &mut Dice::named(seed, "early tokens", 0);
+        seed.is_multiple_of(3).then(|| Self {
+            settings: EarlySettings { lead_max: Nanos::from_micros(dice.pick(&[3, 8, 50])) },
+            error_per_mille: dice.pick(&[0, 100, 300, 900]),
+        })
+    }
+}
+
+/// What a worker's process knows of early tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EarlyBook {
+    /// From when on the running task may have an early token.
+    from: Option<Nanos>,
+    /// When the machine is to be called for its next one.
+    armed: Option<Nanos>,
+}
+
+impl EarlyBook {
+    /// How many may be granted or held beyond the quota.
+    pub(super) fn beyond_quota(&self, now: Nanos) -> u32 {
+        u32::from(self.from.is_some_and(|from| from <= now))
+    }
+
+    /// The running task ended.
+    pub(super) const fn ended(&mut self) {
+        self.from = None;
+    }
+}
+
+impl Rack<'_> {
+    /// A service that starts says how long it will take; that may be wrong.
+    pub(super) fn service_says(&mut self, worker: usize, slot: u64, span: Nanos) {
+        let Some(early) = self.scenario.early else { return };
+        let error = early.error_per_mille;
+        let factor = self.estimates.between(1_000 - error, 1_000 + error);
+        let left = Nanos(span.0 * factor / 1_000);
+        let node = &mut self.workers[worker];
+        node.early.from = Some(self.now + left - early.settings.lead_max);
+        if let Some(machine) = &mut node.machine {
+            machine.expect(self.now, slot, Outlook::Left(left));
+        }
+    }
+
+    /// Calls the machine when its early token is due, unless it is to be called sooner anyway.
+    pub(super) fn arm_early(&mut self, worker: usize, due: Option<Nanos>) {
+        let Some(due) = due.map(|due| due.max(self.now + Nanos(1))) else { return };
+        let node = &mut self.workers[worker];
+        if node.early.armed.is_none_or(|armed| due < armed) {
+            node.early.armed = Some(due);
+            self.agenda.add(due, Event::Early { worker, life: node.life });
+        }
+    }
+
+    /// A running service lets the machine send its early token.
+    pub(super) fn early(&mut self, worker: usize, life: Life) -> Result<(), String> {
+        let node = &mut self.workers[worker];
+        if node.life != life || node.early.armed != Some(self.now) {
+            return Ok(());
+        }
+        if self.now < node.stalled_until {
+            node.early.armed = Some(node.stalled_until);
+            self.agenda.add(node.stalled_until, Event::Early { worker, life });
+            return Ok(());
+        }
+        node.early.armed = None;
+        self.on_worker(worker, Worker::early)
+    }
+}
