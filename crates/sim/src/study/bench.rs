@@ -111,12 +111,17 @@ impl Bench {
 
     /// Whether a change makes a difference to a run.
     pub fn touches(&self, change: usize, run: &Run) -> bool {
-        match &self.plan.causes[change].change {
+        self.changes(Some(change)).iter().any(|change| match change {
             Change::Policy { from, .. } => run.policy == *from,
             Change::Slices(slices) => run.slices != *slices,
             Change::Slowdown(_) => false,
             Change::Testbed(_) | Change::Workload(_) | Change::Large(_) | Change::Workers(_) => true,
-        }
+        })
+    }
+
+    /// What a cause changes; nothing if none is tested.
+    pub fn changes(&self, cause: Option<usize>) -> &[Change] {
+        cause.map_or(&[], |cause| &self.plan.causes[cause].changes)
     }
 
     /// The testbed of a case.
@@ -148,15 +153,14 @@ impl Bench {
     /// A point that can be run.
     pub fn point(&self, id: &PointId) -> Point {
         let set = self.of(id.case, id.change);
-        let change = id.change.map(|change| &self.plan.causes[change].change);
-        let policy = match change {
-            Some(Change::Policy { from, to }) if id.run.policy == *from => to,
-            _ => &id.run.policy,
-        };
-        let slices = match change {
-            Some(Change::Slices(slices)) => slices,
-            _ => &id.run.slices,
-        };
+        let (mut policy, mut slices) = (&id.run.policy, &id.run.slices);
+        for change in self.changes(id.change) {
+            match change {
+                Change::Policy { from, to } if id.run.policy == *from => policy = to,
+                Change::Slices(other) => slices = other,
+                _ => {}
+            }
+        }
         let (tasks, warmup) = match self.terms.length {
             Length::Tasks(tasks, warmup) => (tasks, warmup),
             Length::Time { warmup_ns, span_ns } => {
@@ -183,16 +187,17 @@ impl Bench {
 
     fn set(&self, testbed: &Testbed, case: usize, change: Option<usize>) -> Result<Set, StudyError> {
         let case = &self.plan.cases[case];
-        let change = change.map(|change| &self.plan.causes[change].change);
         let mut testbed = testbed.clone();
         testbed.workers = self.plan.workers.unwrap_or(testbed.workers);
         let (mut text, mut large) = (&case.workload, case.large);
-        match change {
-            Some(Change::Testbed(keys)) => testbed = testbed.changed(keys).map_err(point_error)?,
-            Some(Change::Workers(workers)) => testbed.workers = *workers,
-            Some(Change::Workload(other)) => text = other,
-            Some(Change::Large(share)) => large = *share,
-            _ => {}
+        for change in self.changes(change) {
+            match change {
+                Change::Testbed(keys) => testbed = testbed.changed(keys).map_err(point_error)?,
+                Change::Workers(workers) => testbed.workers = *workers,
+                Change::Workload(other) => text = other,
+                Change::Large(share) => large = *share,
+                Change::Policy { .. } | Change::Slices(_) | Change::Slowdown(_) => {}
+            }
         }
         testbed.check().map_err(point_error)?;
         let mut workload = Workload::parse_in(text, &self.terms.folder).map_err(point_error)?;
@@ -204,7 +209,8 @@ impl Bench {
 
     fn read_policies(&mut self) -> Result<(), StudyError> {
         let runs = self.plan.cases.iter().flat_map(|case| &case.runs).map(|run| run.policy.clone());
-        let swapped = self.plan.causes.iter().filter_map(|cause| match &cause.change {
+        let changes = self.plan.causes.iter().flat_map(|cause| &cause.changes);
+        let swapped = changes.filter_map(|change| match change {
             Change::Policy { to, .. } => Some(to.clone()),
             _ => None,
         });

@@ -144,12 +144,12 @@ impl<'k> Desk<'k> {
 
     /// The metric as the change has it.
     fn metric_of(&self, wanted: &Wanted) -> Metric {
-        match self.change.map(|change| &self.bench.plan().causes[change].change) {
-            Some(Change::Slowdown(measure)) if wanted.metric.unit() == Unit::Ratio => {
-                Metric { measure: *measure, ..wanted.metric }
-            }
-            _ => wanted.metric,
-        }
+        let changes = self.bench.changes(self.change);
+        let other = changes.iter().find_map(|change| match change {
+            Change::Slowdown(measure) if wanted.metric.unit() == Unit::Ratio => Some(*measure),
+            _ => None,
+        });
+        Metric { measure: other.unwrap_or(wanted.metric.measure), ..wanted.metric }
     }
 
     fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {

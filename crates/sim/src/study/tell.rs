@@ -206,13 +206,13 @@ fn shows(claim: &Claim, test: &CauseTest, found: &Finding, with: &Finding) -> St
     match paper(claim) {
         Some(paper) => format!(
             "with {}: {} instead of {} (the paper: {}); {}",
-            test.change.told(),
+            test.told(),
             number(with),
             number(found),
             shown(paper, unit(claim)),
             with.verdict
         ),
-        None => format!("with {}: {}; {}", test.change.told(), with.why, with.verdict),
+        None => format!("with {}: {}; {}", test.told(), with.why, with.verdict),
     }
 }
 
@@ -279,9 +279,17 @@ fn searched(bench: &Bench, known: &Known, search: &SearchFor) -> Option<Search> 
     })
 }
 
+impl CauseTest {
+    /// What it changes, as people read it.
+    pub fn told(&self) -> String {
+        let all: Vec<String> = self.changes.iter().map(Change::told).collect();
+        all.join(" and ")
+    }
+}
+
 impl Change {
     /// The change as people read it.
-    pub fn told(&self) -> String {
+    fn told(&self) -> String {
         match self {
             Self::Policy { from, to } => format!("{to} for {from}"),
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),

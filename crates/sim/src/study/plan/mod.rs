@@ -200,8 +200,8 @@ pub struct CauseTest {
     pub of: Vec<String>,
     /// The cause.
     pub says: String,
-    /// What is changed.
-    pub change: Change,
+    /// What is changed: one setting, or several where each alone is not enough.
+    pub changes: Vec<Change>,
 }
 
 /// One setting and its other value.

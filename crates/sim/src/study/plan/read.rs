@@ -372,13 +372,13 @@ fn cause(raw: RawCause, claims: &[Claim]) -> Result<CauseTest, String> {
         slices.map_err(complain)?.map(Change::Slices),
         raw.workers.map(Change::Workers),
     ];
-    let mut changes = changes.into_iter().flatten();
-    match (changes.next(), changes.next()) {
-        (Some(change), None) => Ok(CauseTest { id: raw.id, of: raw.of, says: raw.says, change }),
-        _ => Err(complain(
-            "changes exactly one of policy, testbed, workload, large, slowdown, slices, workers".into(),
-        )),
+    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+    if changes.is_empty() {
+        return Err(complain(
+            "changes at least one of policy, testbed, workload, large, slowdown, slices, workers".into(),
+        ));
     }
+    Ok(CauseTest { id: raw.id, of: raw.of, says: raw.says, changes })
 }
 
 fn slowdown(name: &str) -> Result<Measure, String> {
@@ -397,5 +397,53 @@ impl Quantity {
             Self::At { wanted, .. } => wanted.metric.unit(),
             Self::Keeps(_) | Self::Saturation => Unit::PerS,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"
+        name = "mine"
+        title = "t"
+        source = "s"
+        testbed = "rain"
+        seed = 1
+        tasks = 1000
+        replications = 2
+        tolerance = { value = 0.25, ratio = 0.25, change = 0.1, rate = 0.1, order = 0.25 }
+        policy = [{ run = ["rain:1", "rain:2"] }]
+        case = [{ id = "c", title = "t", workload = "const:10us", rates = "200k" }]
+
+        [[claim]]
+        id = "order"
+        says = "one is lower"
+        place = "here"
+        case = "c"
+        metric = "p99"
+        at = "200k"
+        order = ["rain:1", "rain:2"]
+
+        [[cause]]
+        id = "both"
+        of = ["order"]
+        says = "why"
+    "#;
+
+    fn read(keys: &str) -> Result<Plan, StudyError> {
+        plan("mine", &format!("{PLAN}{keys}"))
+    }
+
+    #[test]
+    fn a_cause_may_change_several_settings_where_each_alone_is_not_enough() {
+        let plan = read("large = 1.0\npolicy = { from = \"rain:1\", to = \"rain:3\" }").expect("legal");
+        assert_eq!(plan.causes[0].told(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
+    }
+
+    #[test]
+    fn a_cause_that_changes_nothing_is_refused() {
+        let why = read("").expect_err("it changes nothing").to_string();
+        assert!(why.contains("changes at least one of policy, testbed"), "{why}");
     }
 }
