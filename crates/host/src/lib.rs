@@ -10,5 +10,6 @@ extern crate alloc;
 
 pub mod agent;
 pub mod client;
+pub mod rdma;
 pub mod rtt;
 pub mod worker;
