@@ -18,7 +18,7 @@ demo:
 	@scripts/demo
 
 test:
-	@scripts/setup
+	@scripts/setup --test
 	@scripts/test
 
 bench:

@@ -4,7 +4,7 @@
 //! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait. [`tables`] is
 //! what a controller writes into a switch. No allocation, no I/O, and no input makes anything here panic.
 //!
-//! The layout of the bytes stands in `docs/wire.md`.
+//! The layout of the bytes stands in `docs/wire.md`, and in `docs/rdma.md` for RDMA.
 //!
 //! ```
 //! use sluice_wire::{Packet, Probe, WorkerId, encode, parse};

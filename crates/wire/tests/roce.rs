@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sluice_wire::roce::{
     Acknowledge, Frame, Link, MAX_WRITE_BYTES, NakCode, Opcode, PORT, Packet, Path, Psn, Qpn, Rkey, Syndrome,
-    Transport, View, Write, encode, encode_headers, encode_write, encoded_len, frame_len, write_len,
+    Transport, View, Write, encode, encode_frame, encode_write, encoded_len, frame_len, write_len,
 };
 use sluice_wire::{EncodeError, RoceError};
 
@@ -72,8 +72,7 @@ fn encoded(packet: &Packet, payload: &[u8], path: Option<&Path>) -> Vec<u8> {
 
 fn framed(path: &Path, transport: &[u8]) -> Vec<u8> {
     let mut out = vec![0xaa; frame_len(path, transport.len())];
-    let behind = encode_headers(&LINK, path, transport.len(), &mut out).expect("there is room");
-    out[behind..].copy_from_slice(transport);
+    assert_eq!(encode_frame(&LINK, path, transport, &mut out), Ok(out.len()));
     out
 }
 

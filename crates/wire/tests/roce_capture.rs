@@ -10,7 +10,7 @@ use sluice_wire::Nanos;
 use sluice_wire::pcap;
 use sluice_wire::roce::{
     Acknowledge, Frame, Link, NakCode, PORT, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, View, Write,
-    encode, encode_headers, encoded_len, frame_len,
+    encode, encode_frame, encoded_len, frame_len,
 };
 
 const LINK: Link = Link { from: [2, 0, 0, 0, 0, 1], to: [2, 0, 0, 0, 0, 2] };
@@ -98,16 +98,16 @@ fn a_capture_holds_every_kind_of_packet_and_reads_back() {
     for (number, (path, (packet, payload))) in
         paths().iter().flat_map(|path| packets().into_iter().map(move |packet| (path, packet))).enumerate()
     {
-        let mut frame = vec![0; frame_len(path, encoded_len(&packet, payload.len()))];
-        let transport = encoded_len(&packet, payload.len());
-        let behind = encode_headers(&LINK, path, transport, &mut frame).expect("there is room");
-        encode(&packet, &payload, Some(path), &mut frame[behind..]).expect("a legal packet");
+        let mut transport = vec![0; encoded_len(&packet, payload.len())];
+        encode(&packet, &payload, Some(path), &mut transport).expect("a legal packet");
+        let mut frame = vec![0; frame_len(path, transport.len())];
+        encode_frame(&LINK, path, &transport, &mut frame).expect("there is room");
         let read = Frame::parse(&frame).expect("well formed");
         let view = View::parse(read.transport).expect("well formed");
         assert!(read.icrc_holds(&view) && view.icrc_holds(path));
         capture.extend(pcap::record_header(Nanos::from_micros(number as u64), frame.len() as u32));
         capture.extend(&frame);
-        writeln!(table, "{}", row(path, &packet, &payload, &frame[behind..])).expect("a string grows");
+        writeln!(table, "{}", row(path, &packet, &payload, &transport)).expect("a string grows");
     }
     fs::write(folder.join("roce.pcap"), capture).expect("the folder is there");
     fs::write(folder.join("roce.tsv"), table).expect("the folder is there");

@@ -1,6 +1,6 @@
 //! The whole Ethernet frame: what a capture shows, and what a data plane writes that has no kernel below it.
 //!
-//! UDP checksums are written as zero and not looked at, as RDMA over Ethernet has it: the iCRC covers more.
+//! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must be one.
 
 use super::path::{
     DONT_FRAGMENT, IPV4_ADDRESSES_AT, IPV4_BYTES, IPV6_ADDRESSES_AT, IPV6_BYTES, PORT, Pseudo, UDP_BYTES,
@@ -33,33 +33,36 @@ pub const fn frame_len(path: &Path, transport: usize) -> usize {
     ETHERNET_BYTES + path.header_bytes() + transport
 }
 
-/// Writes the headers in front of a transport part of `transport` bytes, which goes behind them, and says how many bytes
-/// they took. They are those that a [`Path`]'s iCRC assumes.
-pub fn encode_headers(
+/// Writes a frame around a transport part to the front of `out` and says how many bytes that took: [`frame_len`]. The
+/// headers are those that a [`Path`]'s iCRC assumes.
+pub fn encode_frame(
     link: &Link,
     path: &Path,
-    transport: usize,
+    transport: &[u8],
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    let udp_bytes = u16::try_from(UDP_BYTES + transport).map_err(|_| EncodeError::PayloadLength)?;
+    let udp_bytes = u16::try_from(UDP_BYTES + transport.len()).map_err(|_| EncodeError::PayloadLength)?;
     let total = udp_bytes.checked_add(IPV4_BYTES as u16).ok_or(EncodeError::PayloadLength)?;
-    let needs = frame_len(path, 0);
+    let needs = frame_len(path, transport.len());
     let has = out.len();
     let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
     let (ethernet, behind) = out.split_at_mut(ETHERNET_BYTES);
     ethernet[..6].copy_from_slice(&link.to);
     ethernet[6..12].copy_from_slice(&link.from);
     ethernet[ETHERTYPE_AT..].copy_from_slice(if path.is_v4() { &ETHERTYPE_IPV4 } else { &ETHERTYPE_IPV6 });
-    let (ip, udp) = behind.split_at_mut(path.header_bytes() - UDP_BYTES);
+    let (ip, datagram) = behind.split_at_mut(path.header_bytes() - UDP_BYTES);
+    datagram[..2].copy_from_slice(&path.from().port.to_be_bytes());
+    datagram[2..4].copy_from_slice(&path.to().port.to_be_bytes());
+    datagram[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
+    datagram[6..8].fill(0);
+    datagram[UDP_BYTES..].copy_from_slice(transport);
     if path.is_v4() {
         ipv4(ip, path, total);
     } else {
         ipv6(ip, path, udp_bytes);
+        let checksum = udp_checksum(&ip[IPV6_ADDRESSES_AT..], datagram);
+        datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
     }
-    udp[..2].copy_from_slice(&path.from().port.to_be_bytes());
-    udp[2..4].copy_from_slice(&path.to().port.to_be_bytes());
-    udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
-    udp[6..].fill(0);
     Ok(needs)
 }
 
@@ -86,12 +89,30 @@ fn ipv6(out: &mut [u8], path: &Path, payload: u16) {
     out[24..].copy_from_slice(&path.to().ip);
 }
 
+/// The checksum of a UDP datagram over IPv6, whose own field is zero.
+fn udp_checksum(addresses: &[u8], datagram: &[u8]) -> u16 {
+    let rest = datagram.len() as u64 + u64::from(UDP_PROTOCOL);
+    match !folded(sum_of_words(addresses) + sum_of_words(datagram) + rest) {
+        // Zero would say that there is none.
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
 /// The Internet's sum of 16-bit words; all ones over a header with a right checksum.
 fn ones_sum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    ((folded & 0xffff) + (folded >> 16)) as u16
+    folded(sum_of_words(header))
+}
+
+fn sum_of_words(bytes: &[u8]) -> u64 {
+    bytes.chunks_exact(2).map(|two| u64::from(u16::from_be_bytes([two[0], two[1]]))).sum()
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 /// A frame whose headers are sound, up to the transport part.

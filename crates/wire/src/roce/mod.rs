@@ -43,7 +43,7 @@ mod view;
 
 pub use encode::{MAX_WRITE_BYTES, encode, encode_acknowledge, encode_write, encoded_len, write_len};
 pub use fields::{NakCode, Psn, Qpn, Rkey, Syndrome, Transport};
-pub use frame::{Frame, Link, Mac, encode_headers, frame_len};
+pub use frame::{Frame, Link, Mac, encode_frame, frame_len};
 pub use layout::Opcode;
 pub use packet::{Acknowledge, Packet, Write};
 pub use path::{PORT, Path};
