@@ -74,8 +74,8 @@ impl Point {
         let recorder = Recorder::new(self.recording());
         match &self.policy {
             Policy::Program(choice) => {
-                let (recorder, counts, gauges) = rack::replicate(self, choice, replication, recorder, stop)?;
-                Ok(recorder.finish(counts, gauges))
+                let ran = rack::replicate(self, choice, replication, recorder, stop)?;
+                Ok(Measured { depths: ran.depths, ..ran.observer.finish(ran.counts, ran.gauges) })
             }
             Policy::Reference(reference) => {
                 let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
@@ -102,7 +102,10 @@ impl Point {
     ) -> Result<(O, Counts, Gauges), SimError> {
         self.check()?;
         match &self.policy {
-            Policy::Program(choice) => rack::replicate(self, choice, replication, observer, stop),
+            Policy::Program(choice) => {
+                let ran = rack::replicate(self, choice, replication, observer, stop)?;
+                Ok((ran.observer, ran.counts, ran.gauges))
+            }
             Policy::Reference(reference) => {
                 Err(SimError::Point(format!("{reference} is no program of a switch: replicate it instead")))
             }

@@ -3,6 +3,7 @@
 use core::fmt;
 use std::str::FromStr;
 
+use sluice_host::worker::QUOTA_MAX;
 use sluice_switch::registry::Choice;
 use sluice_wire::tables::Feed;
 
@@ -61,12 +62,18 @@ impl Policy {
         programs.chain(references)
     }
 
-    /// Tokens that each worker may have out; 0 where it has none.
+    /// Tokens that each worker may have out, or come to have; 0 where it has none.
     pub fn quota(&self) -> u8 {
         match self {
+            Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
             Self::Reference(_) => 0,
         }
+    }
+
+    /// Whether depths are found at run time: then what is measured begins when they have settled.
+    pub fn is_adaptive(&self) -> bool {
+        matches!(self, Self::Program(choice) if choice.adaptive().is_some_and(|asked| !asked.advises))
     }
 
     /// Whether a worker fetches a large task's bytes from its client before it runs.

@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod adaptive;
 mod config;
 pub mod draconis;
 mod entry;

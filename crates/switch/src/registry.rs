@@ -12,6 +12,7 @@ use core::str::FromStr;
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
+pub use crate::adaptive::Adaptive;
 use crate::config::Config;
 use crate::program::Program;
 use crate::rain;
@@ -77,6 +78,11 @@ pub(crate) trait Settings: fmt::Display {
         false
     }
 
+    /// How depths are found at run time; `None` if they are fixed.
+    fn adaptive(&self) -> Option<Adaptive> {
+        None
+    }
+
     /// The program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
 }
@@ -123,6 +129,11 @@ impl Choice {
     /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
     pub fn fetches(&self) -> bool {
         self.0.settings().fetches()
+    }
+
+    /// How depths are found at run time, beginning with the quota; `None` if they are fixed.
+    pub fn adaptive(&self) -> Option<Adaptive> {
+        self.0.settings().adaptive()
     }
 
     /// The program with these settings, empty.

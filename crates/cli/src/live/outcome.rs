@@ -146,6 +146,7 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
         classes: classes.collect(),
         gauges: summary.gauges,
         counts: summary.counts,
+        depths: Vec::new(),
     }
 }
 

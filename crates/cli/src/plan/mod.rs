@@ -299,7 +299,7 @@ impl Plan {
     /// The same plan with another scheduler instead of its own.
     pub(crate) fn under(mut self, policy: Option<&str>) -> Outcome<Self> {
         if let Some(policy) = policy {
-            Choice::parse(policy).map_err(Failure::bad_input)?;
+            live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
             policy.clone_into(&mut self.policy);
         }
         Ok(self)
@@ -308,5 +308,14 @@ impl Plan {
     /// The number of the type called `name`.
     pub(crate) fn type_number(&self, name: &str) -> Option<u16> {
         self.types.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+}
+/// A choice that real racks can carry out.
+fn live(choice: Choice) -> Result<Choice, String> {
+    match choice.adaptive() {
+        None => Ok(choice),
+        Some(_) => Err(format!(
+            "`{choice}`: only the simulator has adaptive agents so far; ask for a depth from 1 to 8, such as rain:2"
+        )),
     }
 }

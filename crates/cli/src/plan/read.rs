@@ -63,7 +63,10 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
 }
 
 fn policy(top: &Section<'_>) -> Outcome<String> {
-    let read = |text: &str| Choice::parse(text).map(|_| text.to_owned()).map_err(|why| why.to_string());
+    let read = |text: &str| {
+        let choice = Choice::parse(text).map_err(|why| why.to_string())?;
+        super::live(choice).map(|_| text.to_owned())
+    };
     Ok(top.parsed("policy", read)?.unwrap_or_else(|| Choice::default().name().to_owned()))
 }
 

@@ -36,6 +36,8 @@ use probing::Probing;
 use window::Window;
 use work::{End, Sender, Work};
 
+use crate::agent::Sample;
+
 /// One worker's state: under 200 bytes until its first task, however many tokens are parked.
 #[derive(Debug)]
 pub struct Worker {
@@ -243,6 +245,17 @@ impl Worker {
     pub fn is_done(&self, now: Nanos, settings: &WorkerSettings) -> bool {
         let is_over = self.nothing_comes_after(settings).is_some_and(|end| end <= now);
         self.held() == 0 && (self.phase == Phase::Gone || is_over)
+    }
+
+    /// How many tasks may be granted or held from now on. Fewer bind as tokens are spent; more are sent with the next
+    /// [`Worker::tick`] or end of a task.
+    pub fn set_quota(&mut self, quota: u8) {
+        self.quota = self.feeding.quota(quota.clamp(1, QUOTA_MAX));
+    }
+
+    /// What the running task waited for, for the agent; its service ends now.
+    pub fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
+        self.work.as_ref()?.sample(now, started)
     }
 
     /// The slice that the worker's tokens go to, once it is registered.

@@ -11,6 +11,7 @@ use sluice_wire::{
 use super::early::Early;
 use super::finished::{Finished, Kept};
 use super::types::{Action, WorkerSettings};
+use crate::agent::Sample;
 
 /// Who asks for a task's reply: its newest attempt.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,7 @@ struct Held {
     asker: Asker,
     received: Nanos,
     switch_wait_ns: u32,
+    occupancy: u32,
 }
 
 /// Who answers, and the newest life of the switch that it knows.
@@ -94,6 +96,17 @@ impl Work {
         self.held.front().filter(|_| runs).map(|held| held.task_type)
     }
 
+    /// What the task that runs waited for, and how long its service takes if it ends now.
+    pub(super) fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
+        let held = self.held.front().filter(|_| self.running)?;
+        Some(Sample {
+            switch_wait: Nanos(held.switch_wait_ns.into()),
+            occupancy: held.occupancy,
+            worker_wait: started.since(held.received),
+            service: now.since(started),
+        })
+    }
+
     /// Drops what has been finished for long.
     pub(super) fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         self.finished.evict(now, settings, out);
@@ -146,6 +159,7 @@ impl Work {
             asker: Asker::of(dispatch),
             received,
             switch_wait_ns: dispatch.wait_ns,
+            occupancy: dispatch.occupancy,
         });
     }
 

@@ -100,6 +100,10 @@ pub(super) enum Due {
     WorkerTick(u32),
     /// The client's machine has something to do.
     ClientTick(u32),
+    /// The agent's interval ends.
+    Adapts,
+    /// A worker that moves is let in again.
+    Opens(u32),
     /// A packet arrives over this link, out of order.
     Stray(Source, PacketId),
 }

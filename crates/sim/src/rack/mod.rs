@@ -5,6 +5,7 @@
 //! core. Packets are header fields and never become bytes. What is left out: the controller (everyone is registered
 //! when the run begins; the fault runs are about it), congestion on links, the time that a client takes.
 
+mod adaptation;
 mod books;
 mod clients;
 mod ends;
@@ -29,9 +30,10 @@ use sluice_wire::{Nanos, Packet};
 use crate::dice::Dice;
 use crate::error::SimError;
 use crate::point::Point;
-use crate::stats::{Counts, Gauges, Observer};
+use crate::stats::{Counts, Depths, Gauges, Observer};
 use crate::testbed::Testbed;
 use crate::workload::{Request, Requests};
+use adaptation::Adaptation;
 use books::Books;
 use clients::Clients;
 use fates::Fates;
@@ -46,21 +48,32 @@ use workers::Workers;
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
 /// Runs one replication of a point under a switch's program, until `observer` has seen enough or no request is
-/// left. Returns the observer, and what was counted and averaged beside.
+/// left.
 pub(crate) fn replicate<O: Observer>(
     point: &Point,
     choice: &Choice,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
-) -> Result<(O, Counts, Gauges), SimError> {
+) -> Result<Ran<O>, SimError> {
     let mut rack = Rack::new(point, choice, replication, observer);
     while !rack.run(EVENTS_A_LOOK) {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);
         }
     }
-    Ok(rack.meter.finish(rack.now))
+    let (observer, counts, gauges) = rack.meter.finish(rack.now);
+    let depths = rack.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
+    Ok(Ran { observer, counts, gauges, depths })
+}
+
+/// What a run came to.
+pub(crate) struct Ran<O> {
+    pub(crate) observer: O,
+    pub(crate) counts: Counts,
+    pub(crate) gauges: Gauges,
+    /// What became of depths, where they are found at run time.
+    pub(crate) depths: Vec<Depths>,
 }
 
 /// One run.
@@ -76,6 +89,8 @@ struct Rack<'p, O> {
     clients: Clients,
     meter: Meter<O>,
     books: Books,
+    /// Where depths are found at run time.
+    adaptation: Option<Box<Adaptation>>,
 }
 
 impl<'p, O: Observer> Rack<'p, O> {
@@ -115,6 +130,9 @@ impl<'p, O: Observer> Rack<'p, O> {
             clients: Clients::new(machines, plan.slices(), client_settings, has_faults),
             meter: Meter::new(observer, testbed.workers),
             books: Books::new(has_faults),
+            adaptation: choice
+                .adaptive()
+                .map(|asked| Box::new(Adaptation::new(asked, &plan, testbed.workers))),
             plan,
         };
         rack.begin(seed, replication);
@@ -129,6 +147,9 @@ impl<'p, O: Observer> Rack<'p, O> {
             self.links.at(Nanos(dice.below(longest.0 + 1)), Due::WorkerStarts(worker));
         }
         self.draw_request();
+        if let Some(adaptation) = &self.adaptation {
+            self.links.at(adaptation.deadline(), Due::Adapts);
+        }
     }
 
     /// Lets so many events happen; says whether the run is over.
@@ -186,6 +207,8 @@ impl<'p, O: Observer> Rack<'p, O> {
             Some(Due::WorkerStarts(worker)) => self.start_worker(worker),
             Some(Due::WorkerTick(worker)) => self.tick_worker(worker),
             Some(Due::ClientTick(client)) => self.tick_client(client),
+            Some(Due::Adapts) => self.adapt(),
+            Some(Due::Opens(worker)) => self.opens(worker),
             Some(Due::Stray(link, packet)) => self.arrive(link, packet),
             None => {}
         }

@@ -1,7 +1,7 @@
 //! What a controller would have done before the run: tables, registrations, shares.
 
 use sluice_host::client::{Client, ClientGrant, ClientSettings};
-use sluice_host::worker::{Grant, WorkerSettings};
+use sluice_host::worker::{Grant, QUOTA_MAX, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
@@ -13,9 +13,9 @@ use crate::dice::Dice;
 use crate::point::Point;
 use crate::testbed::Testbed;
 
-const EPOCH: Epoch = Epoch(1);
-const KEY: Key = Key(1);
-const GENERATION: Generation = Generation(1);
+pub(super) const EPOCH: Epoch = Epoch(1);
+pub(super) const KEY: Key = Key(1);
+pub(super) const GENERATION: Generation = Generation(1);
 const START: Serial = Serial(0);
 /// What falls due then never does.
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -32,6 +32,8 @@ pub(super) struct Plan {
     of_class: Vec<usize>,
     types: Vec<(TaskType, SliceId)>,
     queue: u32,
+    /// The largest depth that a worker may come to have.
+    depth_max: u8,
     clients: u16,
     pub(super) feed: Feed,
     retry_for: Nanos,
@@ -48,8 +50,8 @@ struct SlicePlan {
 
 impl SlicePlan {
     /// Tasks that the clients may have outstanding here together: C + ΣN.
-    fn outstanding(&self, queue: u32) -> u32 {
-        queue + self.workers * u32::from(self.quota.max(1))
+    fn outstanding(&self, queue: u32, depth_max: u8) -> u32 {
+        queue + self.workers * u32::from(depth_max.max(self.quota).max(1))
     }
 }
 
@@ -66,8 +68,20 @@ impl Plan {
         let of_class: Vec<usize> = point.workload.classes.iter().map(|class| point.slice_of(class)).collect();
         let classes = point.workload.classes.iter().zip(&of_class);
         let types = classes.map(|(class, slice)| (class.task_type, SliceId(*slice as u16))).collect();
+        let depth_max = if choice.adaptive().is_some() { QUOTA_MAX } else { quota };
         let (seed, retry_for) = (point.seed, retries.deadline);
-        Self { slices, of_class, types, queue, clients, feed: choice.feed(), retry_for, seed, replication }
+        Self {
+            slices,
+            of_class,
+            types,
+            queue,
+            depth_max,
+            clients,
+            feed: choice.feed(),
+            retry_for,
+            seed,
+            replication,
+        }
     }
 
     pub(super) fn slice_of(&self, class: u8) -> usize {
@@ -94,7 +108,7 @@ impl Plan {
 
     /// How large the switch has to be.
     pub(super) fn config(&self) -> Config {
-        let waiting = self.slices.iter().map(|slice| slice.outstanding(self.queue));
+        let waiting = self.slices.iter().map(|slice| slice.outstanding(self.queue, self.depth_max));
         let types = self.types.iter().map(|(kind, _)| kind.0 + 1).max();
         Config {
             epoch: EPOCH,
@@ -103,7 +117,8 @@ impl Plan {
             slices: self.slices.len() as u16,
             types: types.unwrap_or(1),
             tasks_per_slice: waiting.max().unwrap_or(1).next_power_of_two(),
-            tokens_per_slice: (self.workers() * 8).next_power_of_two(),
+            // As many stale ones of workers that moved may lie there until they are swept.
+            tokens_per_slice: (self.workers() * 16).next_power_of_two(),
             replay_cells: self.replay_cells(),
             counters_start: START,
             seed: Dice::named(self.seed, "switch", self.replication).word(),
@@ -118,7 +133,7 @@ impl Plan {
 
     /// What each client may have outstanding in a slice.
     fn share(&self, slice: usize) -> u32 {
-        self.slices[slice].outstanding(self.queue).div_ceil(self.clients.into())
+        self.slices[slice].outstanding(self.queue, self.depth_max).div_ceil(self.clients.into())
     }
 
     /// Fills the switch's tables.
@@ -133,10 +148,10 @@ impl Plan {
         let mut ops = Vec::new();
         for (slice, plan) in self.slices.iter().enumerate() {
             let id = SliceId(slice as u16);
-            let limit = plan.outstanding(self.queue);
+            let limit = plan.outstanding(self.queue, self.depth_max);
             ops.push(TableOp::SetSlice(id, SliceRow { open: true, limit, retry_after: RETRY_AFTER }));
             for worker in plan.first_worker..plan.first_worker + plan.workers {
-                ops.extend(worker_ops(WorkerId(worker as u16), id));
+                ops.extend(worker_ops(WorkerId(worker as u16), id, GENERATION));
             }
         }
         ops.extend(self.types.iter().map(|(kind, slice)| TableOp::SetType(*kind, Some(*slice))));
@@ -194,14 +209,23 @@ impl Plan {
     }
 }
 
-fn worker_ops(worker: WorkerId, slice: SliceId) -> [TableOp; 3] {
-    let (at, generation) = (worker_at(worker), GENERATION);
-    let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1 };
+/// Lets a worker in, with new counters.
+pub(super) fn worker_ops(worker: WorkerId, slice: SliceId, generation: Generation) -> [TableOp; 3] {
+    let row = worker_row(worker, slice, generation, true);
     [
-        TableOp::RaiseGeneration(worker, GENERATION),
+        TableOp::RaiseGeneration(worker, generation),
         TableOp::ResetCounters(worker, START),
         TableOp::SetWorker(worker, Some(row)),
     ]
+}
+
+pub(super) const fn worker_row(
+    worker: WorkerId,
+    slice: SliceId,
+    generation: Generation,
+    open: bool,
+) -> WorkerRow {
+    WorkerRow { key: KEY, at: worker_at(worker), slice, generation, open, life: 1 }
 }
 
 /// Without faults nothing is ever tried again, and no timer is needed.

@@ -1,7 +1,8 @@
 //! The switch: the program's passes, and where what leaves it goes.
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
-use sluice_wire::{Endpoint, Nanos, Packet, WorkerId};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Nanos, Packet, Sweep, WorkerId};
 
 use super::Rack;
 use super::books::Place;
@@ -22,6 +23,11 @@ impl SwitchNode {
     pub(super) fn new(program: Box<dyn Program>, times: SwitchTimes) -> Self {
         let ps_a_byte = times.recirculation_gbps.map_or(0.0, |gbps| 8_000.0 / gbps);
         Self { program, times, port: Port { ps_a_byte, free_ps: 0 } }
+    }
+
+    /// One step of the controller.
+    pub(super) fn table(&mut self, op: TableOp) -> TableAnswer {
+        self.program.table(op)
     }
 
     /// Tasks that wait in the program's memory.
@@ -69,6 +75,11 @@ impl<O: Observer> Rack<'_, O> {
             self.books.goes_round(false);
         }
         self.pass(Arrival::Round(round), is_task);
+    }
+
+    /// A broom that the controller sends round.
+    pub(super) fn sweep(&mut self, sweep: Sweep) {
+        self.pass(Arrival::Control(sweep), false);
     }
 
     #[inline]

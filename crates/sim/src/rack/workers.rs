@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Packet, Payload, Reply, ReplyStatus, WorkerId};
 
 use super::Rack;
@@ -94,6 +94,13 @@ impl Workers {
         if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
     }
 
+    /// Since when the worker has had nothing to do, if it has nothing now.
+    pub(super) fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
+        desk.is_idle(now).then_some(desk.free_at)
+    }
+
     /// Desks of workers that are idle again go to others before there are more of them: a full round over all desks
     /// frees half of them, or they double.
     #[cold]
@@ -122,10 +129,30 @@ impl Workers {
 impl<O: Observer> Rack<'_, O> {
     /// The worker gets its registration; it sends its first tokens.
     pub(super) fn start_worker(&mut self, worker: u32) {
-        let grant = self.plan.worker_grant(worker);
+        self.grant_worker(worker, self.plan.worker_grant(worker));
+    }
+
+    /// The worker learns of a registration; it sends what tokens it may.
+    pub(super) fn grant_worker(&mut self, worker: u32, grant: Grant) {
         let Workers { machines, settings, actions, .. } = &mut self.workers;
         machines[worker as usize].grant(self.now, settings, grant, actions);
-        self.act_worker(worker, self.now);
+        let desk = self.workers.desk(worker, self.now);
+        let busy_until = self.workers.taken[desk].free_at.max(self.now);
+        self.act_worker(worker, busy_until);
+        self.arm_worker(worker);
+    }
+
+    /// The worker may have so many tasks granted or held from now on.
+    pub(super) fn set_quota(&mut self, worker: u32, depth: u8) {
+        self.workers.machines[worker as usize].set_quota(depth);
+        let desk = self.workers.desk(worker, self.now);
+        let desk = &mut self.workers.taken[desk];
+        if desk.running.is_some() {
+            desk.tick_due = true;
+            return;
+        }
+        let from = desk.free_at.max(self.now);
+        self.tick_now(worker, from);
         self.arm_worker(worker);
     }
 
@@ -145,7 +172,10 @@ impl<O: Observer> Rack<'_, O> {
             desk.mail.push_back((self.now, packet));
             return;
         }
-        let from = desk.free_at.max(self.now);
+        let (free_at, from) = (desk.free_at, desk.free_at.max(self.now));
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.wakes(self.now, worker, free_at);
+        }
         self.receive(worker, from, self.now, packet);
         self.arm_worker(worker);
     }
@@ -159,6 +189,11 @@ impl<O: Observer> Rack<'_, O> {
         self.books.moves(Place::Running, Place::ToClient);
         let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
         let Workers { machines, settings, actions, .. } = &mut self.workers;
+        if let Some(adaptation) = &mut self.adaptation
+            && let Some(sample) = machines[worker as usize].sample(self.now, run.started)
+        {
+            adaptation.finished(self.now, worker, sample);
+        }
         let (slot, status) = (run.slot, ReplyStatus::Done);
         machines[worker as usize].finished(self.now, settings, slot, run.started, status, reply, actions);
         self.act_worker(worker, self.now);

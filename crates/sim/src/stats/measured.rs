@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::reading::Readings;
-use crate::study::outcome::{Counts, Gauges};
+use crate::study::outcome::{Counts, Depths, Gauges};
 
 /// Parts of the measured span in which the backlog is told.
 pub const EIGHTHS: usize = 8;
@@ -29,6 +29,9 @@ pub struct Measured {
     pub settled: bool,
     /// Readings of consecutive parts of the run, if they were asked for.
     pub batches: Vec<Readings>,
+    /// Depths over time, where they are found at run time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depths: Vec<Depths>,
 }
 
 /// One class of tasks.

@@ -30,5 +30,5 @@ pub use summary::{ClassSummary, Summary, summarize};
 pub use warmup::Warmup;
 
 pub use crate::study::outcome::{
-    Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+    Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
 };

@@ -73,6 +73,7 @@ mod tests {
             warmup_ns: 0,
             settled: true,
             batches: Vec::new(),
+            depths: Vec::new(),
         }
     }
 

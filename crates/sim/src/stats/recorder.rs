@@ -220,6 +220,7 @@ impl Recorder {
             warmup_ns: self.opened.0,
             settled: self.settled,
             batches: self.batches.ended,
+            depths: Vec::new(),
         }
     }
 

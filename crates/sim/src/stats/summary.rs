@@ -5,7 +5,7 @@ use super::measured::Measured;
 use super::reading::Readings;
 use super::sustained::sustained;
 use crate::study::outcome::{
-    Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+    Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
 };
 
 /// Fewer replications than this give no useful interval of their own.
@@ -30,6 +30,8 @@ pub struct Summary {
     pub gauges: Gauges,
     /// Events, of all replications together.
     pub counts: Counts,
+    /// The first replication's depths over time, where they are found at run time.
+    pub depths: Vec<Depths>,
     /// Whether the load can be kept up.
     pub sustained: Sustained,
     /// All replications' warm-ups were long enough, as far as that was looked for.
@@ -67,6 +69,7 @@ pub fn summarize(measured: &[Measured]) -> Summary {
         throughput_per_s: estimate(merged.throughput_per_s, &throughputs, method),
         gauges: gauges(measured, &counts),
         counts,
+        depths: measured.first().map_or_else(Vec::new, |one| one.depths.clone()),
         sustained: sustained(measured),
         settled: measured.iter().all(|one| one.settled),
     }

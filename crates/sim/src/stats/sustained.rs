@@ -96,6 +96,7 @@ mod tests {
             warmup_ns: 0,
             settled: true,
             batches: Vec::new(),
+            depths: Vec::new(),
         }
     }
 

@@ -16,6 +16,9 @@ use crate::stats::Warmup;
 use crate::testbed::Testbed;
 use crate::workload::Workload;
 
+/// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
+const SETTLES_NS: u64 = 100_000_000;
+
 /// How a run was asked for, beside its plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
@@ -168,8 +171,12 @@ impl Bench {
                 (tasks.max(1), Warmup::TimeNs(warmup_ns))
             }
         };
+        let policy = self.policies[policy].clone();
+        let is_long =
+            self.is_steady(id.case) && policy.is_adaptive() && matches!(self.terms.length, Length::Tasks(..));
+        let warmup = if is_long { Warmup::TimeNs(SETTLES_NS) } else { warmup };
         Point {
-            policy: self.policies[policy].clone(),
+            policy,
             testbed: set.testbed.clone(),
             workload: set.workload.clone(),
             rate_per_s: id.rate as f64,
@@ -179,6 +186,10 @@ impl Bench {
             transient: true,
             slices: (!slices.is_empty()).then(|| slices.clone()),
         }
+    }
+
+    fn is_steady(&self, case: usize) -> bool {
+        self.workload(case).is_steady()
     }
 
     fn of(&self, case: usize, change: Option<usize>) -> &Set {

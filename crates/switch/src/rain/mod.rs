@@ -25,11 +25,14 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::registry;
+use crate::registry::{self, Adaptive};
 use memory::{Memory, ParkedToken};
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
 pub const ROUNDS_MAX: u64 = 16;
+
+/// Tokens of each worker, unless something else is asked for.
+const DEPTH: u8 = 2;
 
 /// Rain's program and memory.
 #[derive(Debug)]
@@ -193,17 +196,22 @@ fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>) -> Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     tokens: u8,
+    adaptive: Option<Adaptive>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tokens: 2 }
+        Self { tokens: DEPTH, adaptive: None }
     }
 }
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.tokens)
+        match self.adaptive {
+            None => write!(f, "{}", self.tokens),
+            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f),
+            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens),
+        }
     }
 }
 
@@ -217,16 +225,24 @@ impl registry::Settings for Settings {
     }
 
     fn arguments(&self) -> &'static str {
-        "N, tokens of each worker: 1 to 8"
+        "N, tokens of each worker: 1 to 8; adaptive or advise (depths follow the load, or are only advised), then \
+         theta=0.3, slowdown=10"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
-        self.tokens = registry::number(argument, 1..=8)?;
+        match registry::number(argument, 1..=8) {
+            Some(tokens) => self.tokens = tokens,
+            None => self.adaptive = Some(Adaptive::take(self.adaptive, argument)?),
+        }
         Some(())
     }
 
     fn quota(&self) -> u8 {
         self.tokens
+    }
+
+    fn adaptive(&self) -> Option<Adaptive> {
+        self.adaptive
     }
 
     fn feed(&self) -> Feed {

@@ -14,6 +14,9 @@ fn a_choice_is_written_as_it_is_read() {
     for text in [
         "rain:1",
         "rain:2",
+        "rain:adaptive",
+        "rain:3,adaptive,theta=0.1,slowdown=20",
+        "rain:1,advise",
         "r2p2:2",
         "r2p2:1,sample=2,step=1",
         "r2p2:2,rise=4",
@@ -29,6 +32,7 @@ fn a_choice_is_written_as_it_is_read() {
     }
     for (short, whole) in [
         ("rain", "rain:2"),
+        ("rain:adaptive,2", "rain:adaptive"),
         ("r2p2", "r2p2:2"),
         ("racksched", "racksched:2"),
         ("racksched:tracked", "racksched:2,tracked"),
@@ -57,6 +61,8 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "rain:0",
         "rain:9",
         "rain:",
+        "rain:theta=0.1",
+        "rain:adaptive,theta=2",
         "rain:two",
         "rain:2,",
         "r2p2:sample=9",

@@ -5,11 +5,13 @@
 //! that a limit allows. Times are nanoseconds, rates tasks per second, slowdowns plain ratios. Nothing here depends on
 //! the machine or the clock: one seed and one commit give the same bytes. Every number is finite.
 
+mod depths;
 mod findings;
 mod numbers;
 
 use serde::{Deserialize, Serialize};
 
+pub use depths::Depths;
 pub use findings::{Cause, Comparison, Expectation, Search, Verdict};
 pub use numbers::{Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Times, Unit};
 
@@ -156,6 +158,9 @@ pub struct Point {
     pub gauges: Gauges,
     /// Events, of all replications together.
     pub counts: Counts,
+    /// The first replication's depths over time, where they are found at run time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depths: Vec<Depths>,
 }
 
 /// Whether a point's load can be kept up.

@@ -1,0 +1,252 @@
+//! Adaptive depths and slices in the rack: the agent as it runs beside workers, and the controller's slice step.
+//!
+//! One agent looks after all workers; its judgements are each about one worker, so that two agents of 16 say the same as
+//! one of 32. Samples come from what each DISPATCH carried and what its worker knew. A move follows the generation
+//! rules: the worker is closed, its generation raised, and after [`OPENS_AFTER`] it is let in again elsewhere, with new
+//! counters; its old tokens are swept. What is left out is the controller's own time for the step.
+
+use sluice_control::{SliceChange, SliceTally, slice_step};
+use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Sample, Verdict};
+use sluice_switch::registry::Adaptive;
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
+
+use super::Rack;
+use super::links::Due;
+use super::setup::{EPOCH, GENERATION, Plan, worker_ops, worker_row};
+use crate::stats::{Depths, Observer};
+
+/// What closing a worker, raising its generation and opening it again takes: four steps of a controller over a link.
+const OPENS_AFTER: Nanos = Nanos::from_micros(100);
+/// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
+const IDLE_FLOOR_MILLI: u32 = 1_000;
+
+/// The agent and the controller of a rack.
+#[derive(Debug)]
+pub(super) struct Adaptation {
+    agent: Agent,
+    carries_out: bool,
+    interval_began: Nanos,
+    seats: Vec<Seat>,
+    decisions: Vec<Decision>,
+    tallies: Vec<agent::SliceTally>,
+    /// Slowdowns of the interval's tasks by slice, in thousandths.
+    ended: Vec<Vec<u32>>,
+    log: Vec<Depths>,
+    moves: u32,
+}
+
+/// Where a worker serves.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    slice: SliceId,
+    depth: u8,
+    generation: Generation,
+    is_open: bool,
+}
+
+impl Adaptation {
+    pub(super) fn new(asked: Adaptive, plan: &Plan, workers: u32) -> Self {
+        let mode = if asked.advises { Mode::Advise } else { Mode::On };
+        let settings = AgentSettings {
+            mode,
+            theta: f64::from(asked.theta_milli) / 1_000.0,
+            slowdown_max: asked.slowdown_max.into(),
+            ..AgentSettings::default()
+        };
+        let mut agent = Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
+        let seat = |worker| {
+            let grant = plan.worker_grant(worker);
+            agent.serves(Nanos(0), grant.worker, grant.slice, grant.quota);
+            Seat { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
+        };
+        let seats = (0..workers).map(seat).collect();
+        Self {
+            agent,
+            carries_out: mode == Mode::On,
+            interval_began: Nanos(0),
+            seats,
+            decisions: Vec::new(),
+            tallies: Vec::new(),
+            ended: Vec::new(),
+            log: Vec::new(),
+            moves: 0,
+        }
+    }
+
+    pub(super) const fn deadline(&self) -> Nanos {
+        self.agent.deadline()
+    }
+
+    /// A worker that was free since `free_at` gets something to do.
+    #[inline]
+    pub(super) fn wakes(&mut self, now: Nanos, worker: u32, free_at: Nanos) {
+        let since = free_at.max(self.interval_began);
+        self.agent.idled(WorkerId(worker as u16), now.since(since));
+    }
+
+    #[inline]
+    pub(super) fn finished(&mut self, now: Nanos, worker: u32, sample: Sample) {
+        let slice = usize::from(self.seats[worker as usize].slice.0);
+        if self.ended.len() <= slice {
+            self.ended.resize(slice + 1, Vec::new());
+        }
+        self.ended[slice].push(slowdown_milli(&sample));
+        self.agent.finished(now, WorkerId(worker as u16), sample);
+    }
+
+    /// What became of depths and slices, interval by interval.
+    pub(super) fn into_log(self) -> Vec<Depths> {
+        self.log
+    }
+
+    fn note(&mut self, now: Nanos) {
+        for tally in &self.tallies {
+            let seats = self.seats.iter().filter(|seat| seat.slice == tally.slice && seat.is_open);
+            let depths: Vec<u8> = seats.map(|seat| seat.depth).collect();
+            let of = |verdict| {
+                let fits = |d: &&Decision| d.slice == tally.slice && d.verdict == verdict;
+                self.decisions.iter().filter(fits).count() as u32
+            };
+            let ended =
+                self.ended.get_mut(usize::from(tally.slice.0)).map(std::mem::take).unwrap_or_default();
+            self.log.push(Depths {
+                at_ns: now.0,
+                slice: tally.slice.0.into(),
+                workers: depths.len() as u32,
+                depth_mean: depths.iter().map(|d| f64::from(*d)).sum::<f64>() / depths.len().max(1) as f64,
+                depth_min: depths.iter().copied().min().unwrap_or(0),
+                depth_max: depths.iter().copied().max().unwrap_or(0),
+                deeper: of(Verdict::Deeper),
+                shallower: of(Verdict::Shallower),
+                overloaded: of(Verdict::Overloaded),
+                tasks: ended.len() as u64,
+                slowdown_p99: p99(ended),
+                idle_workers: f64::from(tally.idle_milli) / 1_000.0,
+                moves: self.moves,
+            });
+        }
+    }
+}
+
+impl<O: Observer> Rack<'_, O> {
+    /// An interval ends: depths change at once, workers that move in a moment.
+    pub(super) fn adapt(&mut self) {
+        let Some(mut adaptation) = self.adaptation.take() else { return };
+        for worker in 0..self.testbed.workers {
+            if let Some(free_at) = self.workers.blocked_since(worker, self.now) {
+                adaptation.wakes(self.now, worker, free_at);
+            }
+        }
+        adaptation.interval_began = self.now;
+        let Adaptation { agent, decisions, tallies, .. } = &mut *adaptation;
+        decisions.clear();
+        tallies.clear();
+        agent.tick(self.now, decisions, tallies);
+        if adaptation.carries_out {
+            for index in 0..adaptation.decisions.len() {
+                let Decision { worker, to, .. } = adaptation.decisions[index];
+                self.set_depth(&mut adaptation, worker, to);
+            }
+            self.slice_step(&mut adaptation);
+        }
+        adaptation.note(self.now);
+        if self.next.is_some() {
+            self.links.at(adaptation.deadline(), Due::Adapts);
+        }
+        self.adaptation = Some(adaptation);
+    }
+
+    /// A worker that moves is let in again.
+    pub(super) fn opens(&mut self, worker: u32) {
+        let Some(mut adaptation) = self.adaptation.take() else { return };
+        let seat = &mut adaptation.seats[worker as usize];
+        seat.is_open = true;
+        let Seat { slice, depth, generation, .. } = *seat;
+        for op in worker_ops(WorkerId(worker as u16), slice, generation) {
+            self.switch.table(op);
+        }
+        adaptation.agent.serves(self.now, WorkerId(worker as u16), slice, depth);
+        let grant =
+            sluice_host::worker::Grant { generation, slice, quota: depth, ..self.plan.worker_grant(worker) };
+        self.adaptation = Some(adaptation);
+        self.grant_worker(worker, grant);
+    }
+
+    fn slice_step(&mut self, adaptation: &mut Adaptation) {
+        let seats = &adaptation.seats;
+        let tallies: Vec<SliceTally> =
+            adaptation.tallies.iter().map(|tally| of_agent(tally, seats)).collect();
+        let changes = slice_step(&tallies, IDLE_FLOOR_MILLI, |_, _| true);
+        for change in changes {
+            match change {
+                SliceChange::Even { slice, depth } => {
+                    for worker in 0..self.testbed.workers {
+                        if adaptation.seats[worker as usize].slice == slice {
+                            self.set_depth(adaptation, WorkerId(worker as u16), depth);
+                        }
+                    }
+                }
+                SliceChange::Move { worker, from, to, depth, .. } => {
+                    self.close(adaptation, worker, from, to, depth);
+                }
+            }
+        }
+    }
+
+    fn set_depth(&mut self, adaptation: &mut Adaptation, worker: WorkerId, depth: u8) {
+        let seat = &mut adaptation.seats[usize::from(worker.0)];
+        if seat.depth == depth || !seat.is_open {
+            return;
+        }
+        seat.depth = depth;
+        adaptation.agent.serves(self.now, worker, seat.slice, depth);
+        self.set_quota(worker.0.into(), depth);
+    }
+
+    /// No new tokens of the worker, and none of its old ones are used any more.
+    fn close(
+        &mut self,
+        adaptation: &mut Adaptation,
+        worker: WorkerId,
+        from: SliceId,
+        to: SliceId,
+        depth: u8,
+    ) {
+        let seat = &mut adaptation.seats[usize::from(worker.0)];
+        let generation = Generation(seat.generation.0 + 1);
+        *seat = Seat { slice: to, depth, generation, is_open: false };
+        adaptation.moves += 1;
+        adaptation.agent.gone(worker);
+        let closed = worker_row(worker, from, Generation(generation.0 - 1), false);
+        self.switch.table(TableOp::SetWorker(worker, Some(closed)));
+        self.switch.table(TableOp::RaiseGeneration(worker, generation));
+        if let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(from)) {
+            let left = state.tokens_in.since(state.tokens_out).clamp(0, u16::MAX.into()) as u16;
+            self.sweep(Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None });
+        }
+        self.links.at(self.now + OPENS_AFTER, Due::Opens(worker.0.into()));
+    }
+}
+
+/// Waits and service over service.
+fn slowdown_milli(sample: &Sample) -> u32 {
+    let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
+    u32::try_from(all * 1_000 / sample.service.0.max(1)).unwrap_or(u32::MAX)
+}
+
+fn p99(mut slowdowns: Vec<u32>) -> f64 {
+    let Some(last) = slowdowns.len().checked_sub(1) else { return 0.0 };
+    let (_, p99, _) = slowdowns.select_nth_unstable(last * 99 / 100);
+    f64::from(*p99) / 1_000.0
+}
+
+fn of_agent(tally: &agent::SliceTally, seats: &[Seat]) -> SliceTally {
+    let depth = |(worker, _): &(WorkerId, u8)| (*worker, seats[usize::from(worker.0)].depth);
+    SliceTally {
+        slice: tally.slice,
+        overloads: tally.overloads,
+        idle_milli: tally.idle_milli,
+        depths: tally.depths.iter().map(depth).collect(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What became of depths and slices where they are found at run time.
+
+use serde::{Deserialize, Serialize};
+
+/// A slice at the end of an interval of the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Depths {
+    /// When the interval ended.
+    pub at_ns: u64,
+    /// The slice's place.
+    pub slice: u32,
+    /// Workers that serve it from then on.
+    pub workers: u32,
+    /// The mean of their depths.
+    pub depth_mean: f64,
+    /// The smallest.
+    pub depth_min: u8,
+    /// The largest.
+    pub depth_max: u8,
+    /// Workers that were judged to need one token more.
+    pub deeper: u32,
+    /// Workers that were judged to need one token less.
+    pub shallower: u32,
+    /// Workers that were judged to be overloaded.
+    pub overloaded: u32,
+    /// Tasks that ended in the interval.
+    pub tasks: u64,
+    /// The p99 of their slowdowns in switch and worker; 0 if there were none.
+    pub slowdown_p99: f64,
+    /// How many workers stood idle, of those without complaint.
+    pub idle_workers: f64,
+    /// Workers that changed their slice since the run began, in the whole rack.
+    pub moves: u32,
+}
