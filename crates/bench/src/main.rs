@@ -48,6 +48,7 @@ fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
+    ratios::rdma(&mut report)?;
     ratios::central(&mut report)?;
     ratios::rack(&mut report)?;
     ratios::others(&mut report)?;

@@ -15,6 +15,9 @@ const DECISION_MAX: f64 = 3.0;
 /// The UDP switch must reach this share of a bare forwarder's tasks per core-second.
 const FORWARDER_MIN: f64 = 0.85;
 
+/// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
+const WRITE_MAX: f64 = 1.5;
+
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is aimed at.
 const CENTRAL_MIN: f64 = 1.0;
 /// A whole simulated rack must run at least a fifth as many tasks as a bare loop in the same time; a third is aimed at.
@@ -47,6 +50,22 @@ struct Forwarded {
     case: String,
     switch_ns_per_task: f64,
     ratio: f64,
+}
+
+/// `crates/host/benches/rdma.rs`.
+#[derive(Deserialize)]
+struct Rdma {
+    cases: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    bytes: u32,
+    bare_ns: f64,
+    build_ns: f64,
+    receive_ns: f64,
+    build_ratio: f64,
+    receive_ratio: f64,
 }
 
 /// `crates/sim/benches/central.rs`.
@@ -98,6 +117,21 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
         report.add(&name, case.ratio, "×", Bound::AtLeast(FORWARDER_MIN));
         let name = format!("  switch, {}", case.case);
         report.add(&name, 1e9 / case.switch_ns_per_task, "tasks/core-s", Bound::None);
+    }
+    Ok(())
+}
+
+/// RDMA writes against headers, a copy and a checksum.
+pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
+    let Rdma { cases } = bench("sluice-host", "rdma")?;
+    for case in &cases {
+        let bytes = case.bytes;
+        let bound = Bound::AtMost(WRITE_MAX);
+        report.add(&format!("build a WRITE ÷ bare, {bytes} B"), case.build_ratio, "×", bound);
+        report.add(&format!("receive a WRITE ÷ bare, {bytes} B"), case.receive_ratio, "×", bound);
+        report.add(&format!("  build a WRITE, {bytes} B"), case.build_ns, "ns", Bound::None);
+        report.add(&format!("  receive a WRITE, {bytes} B"), case.receive_ns, "ns", Bound::None);
+        report.add(&format!("  headers, copy and CRC, {bytes} B"), case.bare_ns, "ns", Bound::None);
     }
     Ok(())
 }

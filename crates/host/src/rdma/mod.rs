@@ -19,7 +19,7 @@ mod region;
 use alloc::vec::Vec;
 
 use sluice_wire::RoceError;
-use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Packet, Path, Psn, Qpn, Transport, View, Write};
+use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Transport, View, Write};
 
 use pair::Pair;
 pub use pair::{Mtu, PairSpec, PairState};
@@ -130,6 +130,7 @@ impl Endpoint {
         received
     }
 
+    #[inline]
     fn check<'a>(&mut self, bytes: &'a [u8], path: &Path) -> Received<'a> {
         let view = match View::parse(bytes) {
             Ok(view) => view,
@@ -172,15 +173,15 @@ const fn refused(why: RoceRefusal) -> Received<'static> {
 }
 
 /// Where the bytes of a packet in order go; `None` when it has none, for which no key is looked at.
+#[inline]
 fn place<'a>(regions: &[Region], mtu: Mtu, view: &View<'a>) -> Result<Option<Placed<'a>>, RoceRefusal> {
     if view.opcode() == Opcode::Continued {
         return Err(RoceRefusal::OpcodeSequence);
     }
-    let (write, bytes) = match view.packet() {
-        Ok((Packet::Write(write), bytes)) => (write, bytes),
-        Ok((Packet::Acknowledge(_), _)) | Err(RoceError::Opcode) => return Err(RoceRefusal::Opcode),
-        Err(_) => return Err(RoceRefusal::Length),
-    };
+    let (write, bytes) = view.write().map_err(|why| match why {
+        RoceError::Opcode => RoceRefusal::Opcode,
+        _ => RoceRefusal::Length,
+    })?;
     if bytes.len() > mtu.bytes() {
         return Err(RoceRefusal::Mtu);
     }

@@ -129,6 +129,7 @@ impl Pair {
     }
 
     /// Whether a reliable connection's packet is the next; else why not, and what to send back.
+    #[inline]
     pub(super) fn in_order(&mut self, psn: Psn) -> Result<(), (RoceRefusal, Option<Acknowledge>)> {
         match psn.since(self.expected) {
             0 => Ok(()),

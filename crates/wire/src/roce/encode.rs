@@ -1,13 +1,11 @@
 //! A transport part, written as bytes.
 
-use zerocopy::IntoBytes;
+use zerocopy::FromBytes;
 
-use super::icrc::icrc;
 use super::layout::{
-    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, MIGRATED, RETH_BYTES, Reth,
-    acknowledge, write_only,
+    ACK_REQUEST, AETH_BYTES, AcknowledgeHeader, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES,
+    MIGRATED, RETH_BYTES, Reth, WriteHeader, acknowledge, write_only,
 };
-use super::path::Pseudo;
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Write};
 use crate::EncodeError;
 
@@ -58,22 +56,19 @@ pub fn encode_write(
         return Err(EncodeError::PayloadLength);
     }
     let needs = write_len(payload.len());
-    let has = out.len();
-    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
-    let padding = payload.len().next_multiple_of(4) - payload.len();
-    let bth = bth(write_only(write.transport), padding, write.to, write.ack_request, write.psn);
-    let reth = Reth {
+    let buffer = EncodeError::Buffer { needs, has: out.len() };
+    let (transport, seal) = out.get_mut(..needs).and_then(<[u8]>::split_last_chunk_mut).ok_or(buffer)?;
+    let (header, behind) = WriteHeader::mut_from_prefix(transport).map_err(|_| buffer)?;
+    let (bytes, pad) = behind.split_at_mut(payload.len());
+    header.bth = bth(write_only(write.transport), pad.len(), write.to, write.ack_request, write.psn);
+    header.reth = Reth {
         address: write.address.into(),
         rkey: write.rkey.0.into(),
         length: (payload.len() as u32).into(),
     };
-    let (transport, seal) = out.split_at_mut(needs - ICRC_BYTES);
-    transport[..BTH_BYTES].copy_from_slice(bth.as_bytes());
-    transport[BTH_BYTES..BTH_BYTES + RETH_BYTES].copy_from_slice(reth.as_bytes());
-    let (bytes, pad) = transport[BTH_BYTES + RETH_BYTES..].split_at_mut(payload.len());
     bytes.copy_from_slice(payload);
     pad.fill(0);
-    seal.copy_from_slice(&sealed(path, transport));
+    *seal = sealed(path, transport);
     Ok(needs)
 }
 
@@ -84,13 +79,12 @@ pub fn encode_acknowledge(
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
     let needs = encoded_len(&Packet::Acknowledge(*answer), 0);
-    let has = out.len();
-    let out = out.get_mut(..needs).ok_or(EncodeError::Buffer { needs, has })?;
-    let aeth = Aeth { syndrome: answer.syndrome.code(), messages: answer.messages.bytes() };
-    let (transport, seal) = out.split_at_mut(needs - ICRC_BYTES);
-    transport[..BTH_BYTES].copy_from_slice(bth(acknowledge(), 0, answer.to, false, answer.psn).as_bytes());
-    transport[BTH_BYTES..].copy_from_slice(aeth.as_bytes());
-    seal.copy_from_slice(&sealed(path, transport));
+    let buffer = EncodeError::Buffer { needs, has: out.len() };
+    let (transport, seal) = out.get_mut(..needs).and_then(<[u8]>::split_last_chunk_mut).ok_or(buffer)?;
+    let (header, _) = AcknowledgeHeader::mut_from_prefix(transport).map_err(|_| buffer)?;
+    header.bth = bth(acknowledge(), 0, answer.to, false, answer.psn);
+    header.aeth = Aeth { syndrome: answer.syndrome.code(), messages: answer.messages.bytes() };
+    *seal = sealed(path, transport);
     Ok(needs)
 }
 
@@ -109,5 +103,5 @@ fn bth(opcode: u8, padding: usize, to: Qpn, ack_request: bool, psn: Psn) -> Bth 
 
 #[inline]
 fn sealed(path: Option<&Path>, transport: &[u8]) -> [u8; ICRC_BYTES] {
-    path.map_or([0; ICRC_BYTES], |path| icrc(&Pseudo::assumed(path, transport.len() + ICRC_BYTES), transport))
+    path.map_or([0; ICRC_BYTES], |path| path.prefix(transport.len() + ICRC_BYTES).icrc(transport))
 }

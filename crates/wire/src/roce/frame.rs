@@ -2,9 +2,10 @@
 //!
 //! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must be one.
 
+use super::icrc::Prefix;
 use super::path::{
-    DONT_FRAGMENT, IPV4_ADDRESSES_AT, IPV4_BYTES, IPV6_ADDRESSES_AT, IPV6_BYTES, PORT, Pseudo, UDP_BYTES,
-    UDP_PROTOCOL,
+    DONT_FRAGMENT, IPV4_ADDRESSES_AT, IPV4_BYTES, IPV6_ADDRESSES_AT, IPV6_BYTES, PORT, UDP_BYTES,
+    UDP_PROTOCOL, found,
 };
 use super::{Path, View};
 use crate::{EncodeError, Endpoint, RoceError};
@@ -124,7 +125,7 @@ pub struct Frame<'a> {
     pub path: Path,
     /// What the UDP datagram holds, to be read by [`View`].
     pub transport: &'a [u8],
-    headers: Pseudo,
+    prefix: Prefix,
 }
 
 impl<'a> Frame<'a> {
@@ -148,13 +149,13 @@ impl<'a> Frame<'a> {
             return Err(RoceError::UdpLength);
         }
         let path = path_of(header, is_v4, word(0), word(2)).ok_or(RoceError::Ip)?;
-        let headers = Pseudo::found(&packet[..header.len() + UDP_BYTES], is_v4);
-        Ok(Self { link: Link { from, to }, path, transport, headers })
+        let prefix = found(&packet[..header.len() + UDP_BYTES], is_v4);
+        Ok(Self { link: Link { from, to }, path, transport, prefix })
     }
 
     /// Whether `view`, of this frame's transport part, has the iCRC for these headers.
     pub fn icrc_holds(&self, view: &View<'_>) -> bool {
-        view.icrc_holds_under(&self.headers)
+        view.icrc_holds_behind(self.prefix)
     }
 }
 

@@ -40,6 +40,22 @@ pub(super) struct Aeth {
     pub(super) messages: [u8; 3],
 }
 
+/// What stands in front of a WRITE's bytes.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct WriteHeader {
+    pub(super) bth: Bth,
+    pub(super) reth: Reth,
+}
+
+/// What an acknowledgement is.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct AcknowledgeHeader {
+    pub(super) bth: Bth,
+    pub(super) aeth: Aeth,
+}
+
 pub(super) const BTH_BYTES: usize = size_of::<Bth>();
 pub(super) const RETH_BYTES: usize = size_of::<Reth>();
 pub(super) const AETH_BYTES: usize = size_of::<Aeth>();
@@ -76,6 +92,7 @@ pub enum Opcode {
 
 impl Opcode {
     /// The opcode and its transport; `None` for a transport that is neither RC nor UC.
+    #[inline]
     pub(super) fn from_code(code: u8) -> Option<(Transport, Self)> {
         let transport = match code >> 5 {
             0 => Transport::Rc,

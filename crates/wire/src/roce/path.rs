@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 
+use super::icrc::Prefix;
 use crate::Endpoint;
 
 /// The UDP port that `RoCEv2` is received at.
@@ -19,12 +20,14 @@ pub(super) const DONT_FRAGMENT: [u8; 2] = [0x40, 0];
 
 const V4_MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
-/// The two ends of a datagram, of one address family.
+/// The two ends of a datagram, of one address family, and what the iCRC begins with between them: make one per peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     from: Endpoint,
     to: Endpoint,
     is_v4: bool,
+    /// With lengths of zero.
+    prefix: Prefix,
 }
 
 impl Path {
@@ -38,7 +41,7 @@ impl Path {
     /// As [`Path::new`], of addresses as the wire carries them.
     pub fn between(from: Endpoint, to: Endpoint) -> Option<Self> {
         let is_v4 = is_v4(from);
-        (is_v4 == self::is_v4(to)).then_some(Self { from, to, is_v4 })
+        (is_v4 == self::is_v4(to)).then(|| Self { from, to, is_v4, prefix: assumed(from, to, is_v4) })
     }
 
     /// Where it comes from.
@@ -58,8 +61,17 @@ impl Path {
 
     /// The way back.
     #[must_use]
-    pub const fn back(&self) -> Self {
-        Self { from: self.to, to: self.from, is_v4: self.is_v4 }
+    pub fn back(&self) -> Self {
+        let prefix = assumed(self.to, self.from, self.is_v4);
+        Self { from: self.to, to: self.from, is_v4: self.is_v4, prefix }
+    }
+
+    /// The iCRC behind the headers of a datagram with so many bytes in its transport part.
+    #[inline]
+    pub(super) fn prefix(&self, transport_bytes: usize) -> Prefix {
+        let udp = (UDP_BYTES + transport_bytes) as u16;
+        let ip = if self.is_v4 { udp.wrapping_add(IPV4_BYTES as u16) } else { udp };
+        self.prefix.with_lengths(self.is_v4, ip, udp)
     }
 
     /// Bytes of the IP and UDP headers.
@@ -72,65 +84,45 @@ fn is_v4(at: Endpoint) -> bool {
     at.ip[..12] == V4_MAPPED
 }
 
-/// IP and UDP headers with all bits set that may change on the way, as the iCRC takes them.
-#[derive(Clone, Copy)]
-pub(super) struct Pseudo {
-    bytes: [u8; IPV6_BYTES + UDP_BYTES],
-    len: usize,
+/// The headers that a plain socket's kernel writes: no options, DF, identification 0. Lengths are zero.
+fn assumed(from: Endpoint, to: Endpoint, is_v4: bool) -> Prefix {
+    let mut bytes = [0; IPV6_BYTES + UDP_BYTES];
+    let ip_bytes = if is_v4 {
+        bytes[0] = 0x45;
+        bytes[6..8].copy_from_slice(&DONT_FRAGMENT);
+        bytes[9] = UDP_PROTOCOL;
+        bytes[IPV4_ADDRESSES_AT..16].copy_from_slice(&from.ip[12..]);
+        bytes[16..20].copy_from_slice(&to.ip[12..]);
+        IPV4_BYTES
+    } else {
+        bytes[0] = 0x60;
+        bytes[6] = UDP_PROTOCOL;
+        bytes[IPV6_ADDRESSES_AT..24].copy_from_slice(&from.ip);
+        bytes[24..40].copy_from_slice(&to.ip);
+        IPV6_BYTES
+    };
+    bytes[ip_bytes..ip_bytes + 2].copy_from_slice(&from.port.to_be_bytes());
+    bytes[ip_bytes + 2..ip_bytes + 4].copy_from_slice(&to.port.to_be_bytes());
+    found(&bytes[..ip_bytes + UDP_BYTES], is_v4)
 }
 
-impl Pseudo {
-    /// The headers that a plain socket's kernel writes: no options, DF, identification 0.
-    #[inline]
-    pub(super) fn assumed(path: &Path, transport_bytes: usize) -> Self {
-        let mut bytes = [0xff; IPV6_BYTES + UDP_BYTES];
-        let udp_bytes = (UDP_BYTES + transport_bytes) as u16;
-        let ip_bytes = if path.is_v4 {
-            let total = (IPV4_BYTES as u16).wrapping_add(udp_bytes).to_be_bytes();
-            bytes[0] = 0x45;
-            bytes[2..4].copy_from_slice(&total);
-            bytes[4..6].fill(0);
-            bytes[6..8].copy_from_slice(&DONT_FRAGMENT);
-            bytes[9] = UDP_PROTOCOL;
-            bytes[12..16].copy_from_slice(&path.from.ip[12..]);
-            bytes[16..20].copy_from_slice(&path.to.ip[12..]);
-            IPV4_BYTES
-        } else {
-            bytes[0] = 0x6f;
-            bytes[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
-            bytes[6] = UDP_PROTOCOL;
-            bytes[8..24].copy_from_slice(&path.from.ip);
-            bytes[24..40].copy_from_slice(&path.to.ip);
-            IPV6_BYTES
-        };
-        let udp = &mut bytes[ip_bytes..ip_bytes + UDP_BYTES];
-        udp[..2].copy_from_slice(&path.from.port.to_be_bytes());
-        udp[2..4].copy_from_slice(&path.to.port.to_be_bytes());
-        udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
-        Self { bytes, len: ip_bytes + UDP_BYTES }
-    }
-
-    /// Headers as they came: IPv4 without options or IPv6 without extensions, then UDP. Longer ones are cut off.
-    pub(super) fn found(headers: &[u8], is_v4: bool) -> Self {
-        let mut bytes = [0; IPV6_BYTES + UDP_BYTES];
-        let len = headers.len().min(bytes.len());
-        bytes[..len].copy_from_slice(&headers[..len]);
-        if is_v4 {
-            bytes[1] = 0xff;
-            bytes[8] = 0xff;
-            bytes[10..12].fill(0xff);
-            bytes[IPV4_BYTES + 6..IPV4_BYTES + 8].fill(0xff);
-        } else {
-            bytes[0] |= 0x0f;
-            bytes[1..4].fill(0xff);
-            bytes[7] = 0xff;
-            bytes[IPV6_BYTES + 6..].fill(0xff);
-        }
-        Self { bytes, len }
-    }
-
-    #[inline]
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
+/// Headers as they came: IPv4 without options or IPv6 without extensions, then UDP. Shorter ones count as filled up with
+/// zeros, longer ones are cut off.
+pub(super) fn found(headers: &[u8], is_v4: bool) -> Prefix {
+    let mut bytes = [0; IPV6_BYTES + UDP_BYTES];
+    let given = headers.len().min(bytes.len());
+    bytes[..given].copy_from_slice(&headers[..given]);
+    let ip_bytes = if is_v4 {
+        bytes[1] = 0xff;
+        bytes[8] = 0xff;
+        bytes[10..12].fill(0xff);
+        IPV4_BYTES
+    } else {
+        bytes[0] |= 0x0f;
+        bytes[1..4].fill(0xff);
+        bytes[7] = 0xff;
+        IPV6_BYTES
+    };
+    bytes[ip_bytes + 6..ip_bytes + UDP_BYTES].fill(0xff);
+    Prefix::of(&bytes[..ip_bytes + UDP_BYTES])
 }

@@ -5,11 +5,10 @@
 
 use zerocopy::FromBytes;
 
-use super::icrc::icrc;
+use super::icrc::Prefix;
 use super::layout::{
-    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, Opcode, RETH_BYTES, Reth,
+    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, Opcode, Reth,
 };
-use super::path::Pseudo;
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write};
 use crate::RoceError;
 
@@ -76,26 +75,30 @@ impl<'a> View<'a> {
     /// Whether the iCRC is the one for this path, as a plain socket receives it.
     #[inline]
     pub fn icrc_holds(&self, path: &Path) -> bool {
-        self.icrc == icrc(&Pseudo::assumed(path, self.covered.len() + ICRC_BYTES), self.covered)
+        self.icrc_holds_behind(path.prefix(self.covered.len() + ICRC_BYTES))
     }
 
-    pub(super) fn icrc_holds_under(&self, headers: &Pseudo) -> bool {
-        self.icrc == icrc(headers, self.covered)
+    #[inline]
+    pub(super) fn icrc_holds_behind(&self, headers: Prefix) -> bool {
+        self.icrc == headers.icrc(self.covered)
     }
 
     /// The packet and the bytes that it writes.
     #[inline]
     pub fn packet(&self) -> Result<(Packet, &'a [u8]), RoceError> {
         match self.opcode {
-            Opcode::WriteOnly => self.write(),
+            Opcode::WriteOnly => self.write().map(|(write, bytes)| (Packet::Write(write), bytes)),
             Opcode::Acknowledge => self.acknowledge(),
             Opcode::Continued | Opcode::Other(_) => Err(RoceError::Opcode),
         }
     }
 
+    /// The write and its bytes; [`RoceError::Opcode`] if it is none.
     #[inline]
-    fn write(&self) -> Result<(Packet, &'a [u8]), RoceError> {
-        const { assert!(BTH_BYTES + RETH_BYTES == 28) };
+    pub fn write(&self) -> Result<(Write, &'a [u8]), RoceError> {
+        if self.opcode != Opcode::WriteOnly {
+            return Err(RoceError::Opcode);
+        }
         let (reth, payload) = Reth::ref_from_prefix(self.body).map_err(|_| RoceError::Short)?;
         if usize::try_from(reth.length.get()) != Ok(payload.len()) {
             return Err(RoceError::Length);
@@ -108,7 +111,7 @@ impl<'a> View<'a> {
             address: reth.address.get(),
             rkey: Rkey(reth.rkey.get()),
         };
-        Ok((Packet::Write(write), payload))
+        Ok((write, payload))
     }
 
     fn acknowledge(&self) -> Result<(Packet, &'a [u8]), RoceError> {
