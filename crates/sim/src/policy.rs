@@ -89,9 +89,10 @@ impl Policy {
             Self::Program(choice) if matches!(choice.feed(), Feed::Pushed { .. }) => {
                 (reply_only.0 as f64, reply_only.0 as f64)
             }
-            Self::Program(_) => {
+            Self::Program(choice) => {
                 let with_token = reply_only + testbed.worker.send;
-                (with_token.0 as f64, testbed.refill().0 as f64)
+                let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
+                (with_token.0 as f64, refill.0 as f64)
             }
             Self::Reference(_) => (0.0, 0.0),
         }
@@ -121,7 +122,16 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again() {
-        for text in ["rain:1", "rain:8", "central", "jbsq:3", "po2"] {
+        for text in [
+            "rain:1",
+            "rain:8",
+            "rain:1,early",
+            "rain:2,early=10%",
+            "rain:1,early=learned",
+            "central",
+            "jbsq:3",
+            "po2",
+        ] {
             assert_eq!(Policy::parse(text).unwrap().to_string(), text);
         }
         for about in Policy::all() {
@@ -138,6 +148,8 @@ mod tests {
             ("centrl", "did you mean `central`?"),
             ("rain:9", "`9` means nothing to rain"),
             ("jbsq:x", "bound"),
+            ("rain:1,early=10", "`early=10` means nothing to rain"),
+            ("rain:1,early=900%", "`early=900%` means nothing to rain"),
         ] {
             let said = Policy::parse(text).unwrap_err().to_string();
             assert!(said.contains(why) && !said.contains('\n'), "{text}: {said}");

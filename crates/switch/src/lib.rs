@@ -14,6 +14,7 @@ extern crate alloc;
 mod adaptive;
 mod config;
 pub mod draconis;
+pub mod early;
 mod entry;
 mod front;
 pub mod pallas;

@@ -14,6 +14,7 @@ use sluice_wire::tables::Feed;
 
 pub use crate::adaptive::Adaptive;
 use crate::config::Config;
+use crate::early::Early;
 use crate::program::Program;
 use crate::rain;
 
@@ -83,6 +84,11 @@ pub(crate) trait Settings: fmt::Display {
         None
     }
 
+    /// Whether workers send tokens before their tasks end.
+    fn early(&self) -> Option<Early> {
+        None
+    }
+
     /// The program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
 }
@@ -134,6 +140,11 @@ impl Choice {
     /// How depths are found at run time, beginning with the quota; `None` if they are fixed.
     pub fn adaptive(&self) -> Option<Adaptive> {
         self.0.settings().adaptive()
+    }
+
+    /// Whether workers send tokens before their tasks end, and how they know when.
+    pub fn early(&self) -> Option<Early> {
+        self.0.settings().early()
     }
 
     /// The program with these settings, empty.

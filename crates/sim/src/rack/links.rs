@@ -98,6 +98,8 @@ pub(super) enum Due {
     WorkerStarts(u32),
     /// The worker's machine has something to do.
     WorkerTick(u32),
+    /// The worker's running task may be near its end.
+    WorkerEarly(u32),
     /// The client's machine has something to do.
     ClientTick(u32),
     /// The agent's interval ends.

@@ -8,6 +8,7 @@
 mod adaptation;
 mod books;
 mod clients;
+mod early;
 mod ends;
 mod fates;
 mod lane;
@@ -36,6 +37,7 @@ use crate::workload::{Request, Requests};
 use adaptation::Adaptation;
 use books::Books;
 use clients::Clients;
+use early::Estimates;
 use fates::Fates;
 use links::{Due, Links, PacketId, Source};
 use meter::Meter;
@@ -122,10 +124,11 @@ impl<'p, O: Observer> Rack<'p, O> {
             switch: SwitchNode::new(program, testbed.switch),
             workers: Workers::new(
                 testbed,
-                setup::worker_settings(testbed),
+                setup::worker_settings(testbed, choice),
                 Cores::new(testbed, seed, replication),
                 if choice.fetches() { testbed.fetch() } else { Nanos(0) },
                 has_faults || waits_between_polls(plan.feed),
+                choice.early().map(|early| Estimates::new(early, seed, replication)),
             ),
             clients: Clients::new(machines, plan.slices(), client_settings, has_faults),
             meter: Meter::new(observer, testbed.workers),
@@ -206,6 +209,7 @@ impl<'p, O: Observer> Rack<'p, O> {
         match self.links.take_due() {
             Some(Due::WorkerStarts(worker)) => self.start_worker(worker),
             Some(Due::WorkerTick(worker)) => self.tick_worker(worker),
+            Some(Due::WorkerEarly(worker)) => self.early_token(worker),
             Some(Due::ClientTick(client)) => self.tick_client(client),
             Some(Due::Adapts) => self.adapt(),
             Some(Due::Opens(worker)) => self.opens(worker),

@@ -1,7 +1,7 @@
 //! What a controller would have done before the run: tables, registrations, shares.
 
 use sluice_host::client::{Client, ClientGrant, ClientSettings};
-use sluice_host::worker::{Grant, QUOTA_MAX, WorkerSettings};
+use sluice_host::worker::{EarlySettings, Grant, QUOTA_MAX, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
@@ -243,8 +243,9 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
 }
 
 /// Without faults a worker never has to ask how its counters stand, and no task comes twice.
-pub(super) fn worker_settings(testbed: &Testbed) -> WorkerSettings {
-    let plain = WorkerSettings { transit: TRANSIT, ..WorkerSettings::default() };
+pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice) -> WorkerSettings {
+    let early = choice.early().map(|_| EarlySettings::default());
+    let plain = WorkerSettings { transit: TRANSIT, early, ..WorkerSettings::default() };
     if !testbed.has_faults() {
         return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
     }

@@ -11,6 +11,7 @@ use sluice_wire::{Nanos, Packet, Payload, Reply, ReplyStatus, WorkerId};
 
 use super::Rack;
 use super::books::Place;
+use super::early::Estimates;
 use super::links::{Due, PacketId, Source};
 use super::stalls::Cores;
 use crate::stats::Observer;
@@ -27,7 +28,9 @@ pub(super) struct Workers {
     pub(super) cores: Cores,
     /// When each machine's next tick is in the agenda; empty if no machine ever needs one.
     armed: Vec<Nanos>,
-    actions: Vec<Action>,
+    pub(super) actions: Vec<Action>,
+    /// What services say of their ends, if workers send early tokens.
+    pub(super) estimates: Option<Estimates>,
     /// How long a large task's bytes are fetched before it runs; zero if they are there.
     fetch: Nanos,
 }
@@ -53,9 +56,9 @@ struct Desk {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    slot: u64,
-    started: Nanos,
+pub(super) struct Run {
+    pub(super) slot: u64,
+    pub(super) started: Nanos,
     service: [u8; 8],
 }
 
@@ -73,6 +76,7 @@ impl Workers {
         cores: Cores,
         fetch: Nanos,
         needs_ticks: bool,
+        estimates: Option<Estimates>,
     ) -> Self {
         let count = testbed.workers as usize;
         Self {
@@ -83,8 +87,22 @@ impl Workers {
             cores,
             armed: if needs_ticks { vec![Nanos(u64::MAX); count] } else { Vec::new() },
             actions: Vec::new(),
+            estimates,
             fetch,
         }
+    }
+
+    /// A worker's machine, and its settings.
+    pub(super) fn machine(&mut self, worker: u32) -> (&mut Worker, &WorkerSettings) {
+        (&mut self.machines[worker as usize], &self.settings)
+    }
+
+    /// What runs takes so much longer; says until when.
+    pub(super) fn goes_on_for(&mut self, worker: u32, now: Nanos, span: Nanos) -> Nanos {
+        let desk = self.desk(worker, now);
+        let desk = &mut self.taken[desk];
+        desk.free_at = desk.free_at + span;
+        desk.free_at
     }
 
     /// The worker's desk; it gets one if it has none.
@@ -300,12 +318,14 @@ impl<O: Observer> Rack<'_, O> {
         let service = Nanos(u64::from_le_bytes(payload.inline));
         let ends = self.workers.cores.spend(worker, started, service);
         let desk = &mut self.workers.taken[desk];
-        desk.running = Some(Run { slot, started, service: payload.inline });
+        let run = Run { slot, started, service: payload.inline };
+        desk.running = Some(run);
         desk.free_at = ends;
         self.meter.at_workers.leave(started);
         self.meter.serving.enter(started);
         self.books.moves(Place::AtWorker, Place::Running);
         self.links.ends_at(ends, worker);
+        self.expect(worker, run, service, ends);
     }
 
     /// A reply leaves a worker: it passes the switch, where only some programs look at it. Those see what waits in the NIC

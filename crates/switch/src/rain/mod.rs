@@ -20,6 +20,7 @@ use sluice_wire::tables::{Feed, SliceRow, SliceState};
 use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, WorkerId};
 
 use crate::config::Config;
+use crate::early::Early;
 use crate::entry::{WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
@@ -197,21 +198,23 @@ fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>) -> Verdict {
 pub(crate) struct Settings {
     tokens: u8,
     adaptive: Option<Adaptive>,
+    early: Option<Early>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tokens: DEPTH, adaptive: None }
+        Self { tokens: DEPTH, adaptive: None, early: None }
     }
 }
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.adaptive {
-            None => write!(f, "{}", self.tokens),
-            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f),
-            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens),
+            None => write!(f, "{}", self.tokens)?,
+            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f)?,
+            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens)?,
         }
+        self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
     }
 }
 
@@ -226,10 +229,15 @@ impl registry::Settings for Settings {
 
     fn arguments(&self) -> &'static str {
         "N, tokens of each worker: 1 to 8; adaptive or advise (depths follow the load, or are only advised), then \
-         theta=0.3, slowdown=10"
+         theta=0.3, slowdown=10; early, early=10% or early=learned (tokens leave before tasks end: known perfectly, with \
+         this error, or from tasks of the same type)"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
+        if let Some(early) = Early::take(argument) {
+            self.early = Some(early);
+            return Some(());
+        }
         match registry::number(argument, 1..=8) {
             Some(tokens) => self.tokens = tokens,
             None => self.adaptive = Some(Adaptive::take(self.adaptive, argument)?),
@@ -247,6 +255,10 @@ impl registry::Settings for Settings {
 
     fn feed(&self) -> Feed {
         Feed::Tokens
+    }
+
+    fn early(&self) -> Option<Early> {
+        self.early
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

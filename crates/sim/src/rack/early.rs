@@ -1,0 +1,71 @@
+//! Early tokens in a simulated rack: what services say of the time that they will take, and the token that leaves while
+//! one runs.
+//!
+//! No worker is ever handed a drawn service time, only an estimate of it with the stated error: a factor for each task,
+//! normal around 1, that holds until the task ends. (Services that count what is left do better: their word gets better
+//! as the end comes near.) A token that leaves early takes the core its time from the service.
+
+use sluice_host::worker::{Action, Outlook};
+use sluice_switch::early::Early;
+use sluice_wire::Nanos;
+
+use super::Rack;
+use super::links::{Due, Source};
+use super::workers::Run;
+use crate::dice::Dice;
+use crate::stats::Observer;
+
+/// What services say of themselves.
+#[derive(Debug)]
+pub(super) struct Estimates {
+    early: Early,
+    dice: Dice,
+}
+
+impl Estimates {
+    pub(super) fn new(early: Early, seed: u64, replication: u32) -> Self {
+        Self { early, dice: Dice::named(seed, "estimates", replication) }
+    }
+
+    fn outlook(&mut self, service: Nanos) -> Outlook {
+        match self.early {
+            Early::Told { error_percent } => {
+                let factor = 1.0 + f64::from(error_percent) / 100.0 * self.dice.normal();
+                Outlook::Left(Nanos((service.0 as f64 * factor.max(0.0)) as u64))
+            }
+            Early::Learned => Outlook::Units(1),
+        }
+    }
+}
+
+impl<O: Observer> Rack<'_, O> {
+    /// A service that starts says what it will take; the worker may want its early token sent before it ends.
+    #[inline]
+    pub(super) fn expect(&mut self, worker: u32, run: Run, service: Nanos, ends: Nanos) {
+        let Some(estimates) = &mut self.workers.estimates else { return };
+        let outlook = estimates.outlook(service);
+        let (machine, settings) = self.workers.machine(worker);
+        machine.expect(run.started, run.slot, outlook);
+        let due = machine.early_at(settings).map(|at| at.max(run.started));
+        if let Some(at) = due.filter(|at| *at < ends) {
+            self.links.at(at, Due::WorkerEarly(worker));
+        }
+    }
+
+    /// The early token leaves; the service goes on afterwards.
+    pub(super) fn early_token(&mut self, worker: u32) {
+        let mut actions = std::mem::take(&mut self.workers.actions);
+        let (machine, settings) = self.workers.machine(worker);
+        machine.early(self.now, settings, &mut actions);
+        for action in actions.drain(..) {
+            if let Action::ToSwitch(packet) = action {
+                let send = self.testbed.worker.send;
+                let leaves = self.workers.cores.spend(worker, self.now, send);
+                self.send(Source::Tokens, leaves + self.testbed.links.worker, &packet);
+                let ends = self.workers.goes_on_for(worker, self.now, send);
+                self.links.ends_at(ends, worker);
+            }
+        }
+        self.workers.actions = actions;
+    }
+}

@@ -1,0 +1,67 @@
+//! Early tokens in a simulated rack: what they gain, and where they change nothing.
+
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::{Measured, Warmup, summarize};
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::Workload;
+
+const BIMODAL: &str = "bimodal:10us:100us:0.5";
+const TYPED: &str = "short=0.5@const:10us+long=0.5@const:100us";
+
+fn run(policy: &str, workload: &str, load: f64) -> Measured {
+    let mut point = Point {
+        policy: Policy::parse(policy).unwrap(),
+        testbed: Testbed::rain(),
+        workload: Workload::parse(workload).unwrap(),
+        rate_per_s: 1.0,
+        tasks: 60_000,
+        warmup: Warmup::Tasks(6_000),
+        seed: 1,
+        transient: true,
+        slices: None,
+    };
+    point.rate_per_s = load * point.capacity_per_s();
+    point.replicate(0, &AtomicBool::new(false)).unwrap()
+}
+
+fn p99_us(policy: &str, workload: &str, load: f64) -> f64 {
+    summarize(&[run(policy, workload, load)]).overall.latency_ns.p99.value / 1e3
+}
+
+#[test]
+fn with_early_tokens_one_token_has_the_tail_of_one_and_the_throughput_of_two() {
+    for load in [0.7, 0.9] {
+        let [early, one, two] =
+            ["rain:1,early", "rain:1", "rain:2"].map(|policy| p99_us(policy, BIMODAL, load));
+        assert!(early < one && early < two, "at {load}: {early} us early, {one} with one, {two} with two");
+    }
+    let [early, one] = ["rain:1,early", "rain:1"].map(|policy| p99_us(policy, "exp:10us", 0.8));
+    assert!(early * 2.0 < one, "one token alone has collapsed: {early} us early, {one}");
+}
+
+#[test]
+fn estimates_that_are_off_cost_some_of_it_and_not_all() {
+    let [perfect, ten, thirty, one] = ["rain:1,early", "rain:1,early=10%", "rain:1,early=30%", "rain:1"]
+        .map(|policy| p99_us(policy, BIMODAL, 0.9));
+    assert!(perfect < ten && ten < thirty && thirty < one, "{perfect}, {ten}, {thirty}, {one} us");
+}
+
+#[test]
+fn estimates_by_type_are_as_good_as_perfect_ones_where_types_tell_services() {
+    let [learned, perfect] =
+        ["rain:1,early=learned", "rain:1,early"].map(|policy| p99_us(policy, TYPED, 0.8));
+    assert!((learned / perfect - 1.0).abs() < 0.03, "{learned} us learned, {perfect} perfect");
+}
+
+#[test]
+fn without_an_estimate_one_token_stays_one_token() {
+    assert_eq!(run("rain:1,early=learned", BIMODAL, 0.7), run("rain:1", BIMODAL, 0.7));
+}
+
+#[test]
+fn one_seed_repeats_one_run() {
+    assert_eq!(run("rain:1,early=30%", BIMODAL, 0.8), run("rain:1,early=30%", BIMODAL, 0.8));
+}
