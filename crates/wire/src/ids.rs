@@ -30,7 +30,7 @@ id!(/// Dense index of a slice: one queue and the workers that it feeds (Rain §
     SliceId(u16));
 id!(/// Dense index of a server: its workers share registered memory, into which tasks are written ahead.
     ServerId(u16));
-id!(/// Number of an RDMA queue pair: 24 bits.
+id!(/// Number of an RDMA queue pair: 24 bits; what is above them does not reach the wire.
     Qpn(u32));
 id!(/// What lets an RDMA WRITE into a registered region.
     Rkey(u32));
@@ -46,6 +46,18 @@ id!(/// Names a question, so that its answer can be told from an older one.
     Nonce(u32));
 id!(/// Where the bytes of a payload lie. Only the driver that made it knows what it means.
     Handle(u32));
+
+impl Qpn {
+    /// The queue pair of this number; `None` beyond 24 bits.
+    pub const fn new(number: u32) -> Option<Self> {
+        if number >> 24 == 0 { Some(Self(number)) } else { None }
+    }
+
+    /// Its 24 bits.
+    pub const fn get(self) -> u32 {
+        self.0 & BITS_24
+    }
+}
 
 impl Handle {
     /// No bytes beside the inline ones.
@@ -81,16 +93,17 @@ impl fmt::Display for Serial {
     }
 }
 
+/// What RDMA numbers things with.
+const BITS_24: u32 = (1 << 24) - 1;
+
 /// The number of an RDMA packet: 24 bits that wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Psn(u32);
 
 impl Psn {
-    const MASK: u32 = (1 << 24) - 1;
-
     /// The number, cut to 24 bits.
     pub const fn new(number: u32) -> Self {
-        Self(number & Self::MASK)
+        Self(number & BITS_24)
     }
 
     /// Its 24 bits.
@@ -98,15 +111,26 @@ impl Psn {
         self.0
     }
 
+    /// How far this is past `older` if they are near each other, −2^23 … 2^23 − 1; negative when it is behind.
+    pub const fn since(self, older: Self) -> i32 {
+        (self.0.wrapping_sub(older.0) << 8) as i32 >> 8
+    }
+
     /// How many packets this is past `older`, below 2^24: numbers tell no direction.
     pub const fn past(self, older: Self) -> u32 {
-        self.0.wrapping_sub(older.0) & Self::MASK
+        self.0.wrapping_sub(older.0) & BITS_24
     }
 
     /// The number `steps` later.
     #[must_use]
     pub const fn plus(self, steps: u32) -> Self {
         Self::new(self.0.wrapping_add(steps))
+    }
+}
+
+impl fmt::Display for Psn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

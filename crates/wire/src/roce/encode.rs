@@ -4,7 +4,7 @@ use zerocopy::FromBytes;
 
 use super::layout::{
     ACK_REQUEST, AETH_BYTES, AcknowledgeHeader, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES,
-    MIGRATED, RETH_BYTES, Reth, WriteHeader, acknowledge, write_only,
+    MIGRATED, RETH_BYTES, Reth, WriteHeader, acknowledge, to_3, write_only,
 };
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Write};
 use crate::EncodeError;
@@ -83,7 +83,7 @@ pub fn encode_acknowledge(
     let (transport, seal) = out.get_mut(..needs).and_then(<[u8]>::split_last_chunk_mut).ok_or(buffer)?;
     let (header, _) = AcknowledgeHeader::mut_from_prefix(transport).map_err(|_| buffer)?;
     header.bth = bth(acknowledge(), 0, answer.to, false, answer.psn);
-    header.aeth = Aeth { syndrome: answer.syndrome.code(), messages: answer.messages.bytes() };
+    header.aeth = Aeth { syndrome: answer.syndrome.code(), messages: to_3(answer.messages.get()) };
     *seal = sealed(path, transport);
     Ok(needs)
 }
@@ -95,9 +95,9 @@ fn bth(opcode: u8, padding: usize, to: Qpn, ack_request: bool, psn: Psn) -> Bth 
         flags: MIGRATED | (padding as u8) << 4,
         partition: DEFAULT_PARTITION.into(),
         variant: 0,
-        destination: to.bytes(),
+        destination: to_3(to.0),
         ack_request: if ack_request { ACK_REQUEST } else { 0 },
-        psn: psn.bytes(),
+        psn: to_3(psn.get()),
     }
 }
 

@@ -1,83 +1,4 @@
-//! The names and codes of RDMA, each a type of its own.
-
-use core::fmt;
-
-const BITS_24: u32 = 0x00ff_ffff;
-
-/// A queue pair's number: 24 bits, chosen by the end that it belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Qpn(u32);
-
-impl Qpn {
-    /// The queue pair of this number; `None` beyond 24 bits.
-    pub const fn new(number: u32) -> Option<Self> {
-        if number > BITS_24 { None } else { Some(Self(number)) }
-    }
-
-    /// The number.
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
-    pub(super) const fn of_bytes(bytes: [u8; 3]) -> Self {
-        Self(from_3(bytes))
-    }
-
-    pub(super) const fn bytes(self) -> [u8; 3] {
-        to_3(self.0)
-    }
-}
-
-impl fmt::Display for Qpn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// A packet's sequence number within a queue pair: 24 bits that wrap. Compare with [`Psn::since`] only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Psn(u32);
-
-impl Psn {
-    /// The number modulo 2²⁴.
-    pub const fn new(number: u32) -> Self {
-        Self(number & BITS_24)
-    }
-
-    /// The number.
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
-    /// The number `steps` later.
-    #[must_use]
-    pub const fn plus(self, steps: u32) -> Self {
-        Self::new(self.0.wrapping_add(steps))
-    }
-
-    /// How far this is past `older`, −2²³ … 2²³ − 1; negative when it is behind.
-    pub const fn since(self, older: Self) -> i32 {
-        (self.0.wrapping_sub(older.0) << 8) as i32 >> 8
-    }
-
-    pub(super) const fn of_bytes(bytes: [u8; 3]) -> Self {
-        Self(from_3(bytes))
-    }
-
-    pub(super) const fn bytes(self) -> [u8; 3] {
-        to_3(self.0)
-    }
-}
-
-impl fmt::Display for Psn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// What a writer shows to be let into a region of memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Rkey(pub u32);
+//! The codes of RDMA, each a type of its own.
 
 /// How a queue pair treats loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -156,13 +77,4 @@ impl NakCode {
         Self::RemoteOperation,
         Self::InvalidDatagram,
     ];
-}
-
-pub(super) const fn from_3([high, middle, low]: [u8; 3]) -> u32 {
-    u32::from_be_bytes([0, high, middle, low])
-}
-
-pub(super) const fn to_3(number: u32) -> [u8; 3] {
-    let [_, high, middle, low] = number.to_be_bytes();
-    [high, middle, low]
 }

@@ -70,6 +70,17 @@ pub(super) const DEFAULT_PARTITION: u16 = 0xffff;
 pub(super) const MIGRATED: u8 = 0x40;
 pub(super) const ACK_REQUEST: u8 = 0x80;
 
+/// A number of 24 bits, as its bytes lie on the wire.
+pub(super) const fn to_3(number: u32) -> [u8; 3] {
+    let [_, high, middle, low] = number.to_be_bytes();
+    [high, middle, low]
+}
+
+/// The number that they say.
+pub(super) const fn from_3([high, middle, low]: [u8; 3]) -> u32 {
+    u32::from_be_bytes([0, high, middle, low])
+}
+
 const WRITE_MIDDLE: u8 = 0x07;
 const WRITE_LAST_WITH_IMMEDIATE: u8 = 0x09;
 const WRITE_ONLY: u8 = 0x0a;

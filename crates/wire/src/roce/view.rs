@@ -7,7 +7,7 @@ use zerocopy::FromBytes;
 
 use super::icrc::Prefix;
 use super::layout::{
-    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, Opcode, Reth,
+    ACK_REQUEST, AETH_BYTES, Aeth, BTH_BYTES, Bth, DEFAULT_PARTITION, ICRC_BYTES, Opcode, Reth, from_3,
 };
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write};
 use crate::RoceError;
@@ -59,12 +59,12 @@ impl<'a> View<'a> {
 
     /// The receiver's queue pair.
     pub const fn destination(&self) -> Qpn {
-        Qpn::of_bytes(self.bth.destination)
+        Qpn(from_3(self.bth.destination))
     }
 
     /// Its place in the connection.
     pub const fn psn(&self) -> Psn {
-        Psn::of_bytes(self.bth.psn)
+        Psn::new(from_3(self.bth.psn))
     }
 
     /// Whether an answer is asked for.
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
             to: self.destination(),
             psn: self.psn(),
             syndrome: Syndrome::from_code(aeth.syndrome).ok_or(RoceError::Syndrome)?,
-            messages: Psn::of_bytes(aeth.messages),
+            messages: Psn::new(from_3(aeth.messages)),
         };
         Ok((Packet::Acknowledge(acknowledge), behind))
     }
