@@ -32,6 +32,7 @@ fn size() -> Config {
         tasks_per_slice: 64,
         tokens_per_slice: 64,
         replay_cells: 64,
+        servers: 0,
         counters_start: Serial(0),
         seed: 0,
     }

@@ -21,6 +21,9 @@ pub struct Config {
     pub tokens_per_slice: u32,
     /// Tasks that each client may have outstanding.
     pub replay_cells: u32,
+    /// Servers whose memory tasks can be written into ahead. With none, whoever drives the switch keeps the bytes of
+    /// the tasks that wait; with some, nobody does, and tasks that were not written ahead are asked for.
+    pub servers: u16,
     /// Where all counters start.
     pub counters_start: Serial,
     /// What the chip's random unit starts from.
@@ -39,6 +42,7 @@ impl Config {
             tasks_per_slice: 8 * 1024,
             tokens_per_slice: 4 * 1024,
             replay_cells: 4 * 1024,
+            servers: 0,
             counters_start: Serial(0),
             seed: 0,
         }

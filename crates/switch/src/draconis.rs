@@ -24,7 +24,7 @@ use sluice_wire::tables::{Feed, SliceRow, SliceState};
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
 use crate::config::Config;
-use crate::entry::{WaitingTask, cell};
+use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Column, Pass, Register, Ring};
 use crate::program::{Cargo, Circulating, Program, Verdict};
@@ -113,7 +113,7 @@ impl Draconis {
     }
 
     /// Takes the next task of a slice, if there is one, and says how many are left behind it.
-    fn take(&mut self, pass: &mut Pass, slice: SliceId) -> Option<(WaitingTask, u32)> {
+    fn take(&mut self, pass: &mut Pass, slice: SliceId) -> Option<(Entry, u32)> {
         let s = slice.0 as usize;
         let ticket = self.retrieve.update(pass, s, |ticket| ticket.wrapping_add(1));
         let added = self.add.read(pass, s);
@@ -122,7 +122,7 @@ impl Draconis {
         }
         let entry = self.entries.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
         let left = ahead(added, ticket).max(1) as u32 - 1;
-        (entry.ticket == ticket).then_some((entry.task, left))
+        (entry.ticket == ticket).then_some((entry, left))
     }
 
     fn add(&mut self, pass: &mut Pass, slice: SliceId, limit: u32, task: Entering<'_>) -> Verdict {
@@ -148,7 +148,8 @@ impl Draconis {
             return self.front.reject(submit, RejectReason::QueueFull);
         }
         let index = cell(slice, ticket, self.front.config.tasks_per_slice);
-        self.entries.write(pass, index, Entry { ticket, task: WaitingTask::of(submit, arrived) });
+        let kept = if self.front.config.servers > 0 { Kept::Client } else { Kept::Driver };
+        self.entries.write(pass, index, Entry { ticket, task: WaitingTask::of(submit, arrived, kept) });
         if starts(fixing) {
             let memo = Fix { slice, ticket }.memo();
             return Verdict::Again(Circulating { cargo: Cargo::Note, arrived, memo });
@@ -177,11 +178,11 @@ impl Scheduler for Draconis {
 
     /// A worker polls: retrieves.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict {
-        let Some((task, left)) = self.take(pass, slice) else {
+        let Some((Entry { ticket, task }, left)) = self.take(pass, slice) else {
             return self.front.send_empty(pass, granted);
         };
         let queued = Queued { wait: task.waited(now), occupancy: left };
-        self.front.dispatch(pass, &task.submit(), granted, queued)
+        self.front.dispatch_from(pass, &task.submit(), task.place(slice, ticket), granted, queued)
     }
 
     /// A task adds itself, or comes round with a fix of the add pointer and is rejected.
@@ -216,7 +217,7 @@ impl Scheduler for Draconis {
             return Verdict::Drop(Refusal::SweepDone);
         }
         match self.take(pass, sweep.slice) {
-            Some((task, _)) => {
+            Some((Entry { task, .. }, _)) => {
                 let submit: Submit = task.submit();
                 self.front.sweep_out(&submit)
             }

@@ -1,7 +1,8 @@
 //! A task that waits in the switch's memory.
 
 use sluice_wire::{
-    Age, Attempt, ClientId, Handle, Incarnation, Nanos, Payload, Serial, SliceId, Submit, TaskId, TaskType,
+    Age, Attempt, ClientId, Handle, INLINE_BYTES, Incarnation, Nanos, Payload, Place, Serial, SliceId,
+    Submit, TaskId, TaskType,
 };
 
 /// A ticket's cell in its slice's part of a ring of `len` a slice.
@@ -21,21 +22,33 @@ pub(crate) struct WaitingTask {
     task_type: TaskType,
     len: u16,
     inline: [u8; 8],
-    /// The driver's, beside the chip's columns: with the RDMA engine the slot follows from the ring's ticket.
+    /// The driver's, beside the chip's columns.
     handle: Handle,
     priority: u8,
     constraints: u8,
+    kept: Kept,
+}
+
+/// Who keeps a large task's bytes while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Whoever drives the switch, under the payload's handle.
+    Driver,
+    /// The servers of its slice.
+    Ahead,
+    /// The client only.
+    Client,
 }
 
 impl Default for WaitingTask {
     fn default() -> Self {
-        Self::of(&Submit::default(), Nanos::default())
+        Self::of(&Submit::default(), Nanos::default(), Kept::Driver)
     }
 }
 
 impl WaitingTask {
     #[inline]
-    pub(crate) const fn of(submit: &Submit, arrived: Nanos) -> Self {
+    pub(crate) const fn of(submit: &Submit, arrived: Nanos, kept: Kept) -> Self {
         Self {
             incarnation: submit.task.incarnation,
             sequence: submit.task.sequence,
@@ -45,9 +58,21 @@ impl WaitingTask {
             task_type: submit.task_type,
             len: submit.payload.len,
             inline: submit.payload.inline,
-            handle: submit.payload.handle,
+            handle: if matches!(kept, Kept::Driver) { submit.payload.handle } else { Handle::NONE },
             priority: submit.priority,
             constraints: submit.constraints,
+            kept,
+        }
+    }
+
+    /// Where its bytes are, if it waits in this slice under this ticket.
+    #[inline]
+    pub(crate) const fn place(&self, slice: SliceId, ticket: u32) -> Place {
+        match self.kept {
+            _ if self.len as usize <= INLINE_BYTES => Place::Here,
+            Kept::Driver => Place::Here,
+            Kept::Ahead => Place::Ahead { slice, ticket },
+            Kept::Client => Place::AtClient,
         }
     }
 

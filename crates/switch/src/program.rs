@@ -3,7 +3,9 @@
 use core::fmt::Debug;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Handle, Nanos, Packet, Submit, Sweep};
+use sluice_wire::{
+    Endpoint, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep, TaskId,
+};
 
 use crate::pipeline::Layout;
 use crate::refusal::{Refusal, Refusals};
@@ -12,6 +14,10 @@ use crate::refusal::{Refusal, Refusals};
 pub trait Program: Debug + Send {
     /// One packet's pass.
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
+
+    /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are counted
+    /// from zero, and each passes once.
+    fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica>;
 
     /// One step of the controller. Whoever drives the switch gives an injected SWEEP its first pass, as
     /// [`Arrival::Control`].
@@ -41,6 +47,15 @@ pub enum Arrival {
         packet: Packet,
         /// Whether the driver could keep its payload if it had to wait.
         room: bool,
+    },
+    /// A server's NAK of a WRITE: the packet number that it expects.
+    Nak {
+        /// Its source.
+        from: Endpoint,
+        /// Whose queue pair it names.
+        server: ServerId,
+        /// What it expects next.
+        expected: Psn,
     },
     /// What [`Verdict::Again`] sent round.
     Round(Circulating),
@@ -81,6 +96,40 @@ impl Circulating {
     }
 }
 
+/// A WRITE that carries a task's id and bytes to the servers of its slice: one packet, multicast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteAhead {
+    /// The slice.
+    pub slice: SliceId,
+    /// The task's number in the slice's queue, from which its slot follows.
+    pub ticket: u32,
+    /// The task.
+    pub task: TaskId,
+    /// Its bytes.
+    pub payload: Payload,
+    /// How many copies.
+    pub copies: u16,
+}
+
+/// What one copy of a WRITE carries for its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Which server.
+    pub server: ServerId,
+    /// Where to.
+    pub to: Endpoint,
+    /// The server's queue pair.
+    pub qpn: Qpn,
+    /// The packet's number.
+    pub psn: Psn,
+    /// What lets it in.
+    pub rkey: Rkey,
+    /// Where the slot lies in the server's memory.
+    pub address: u64,
+    /// Whether the queue pair is reliable.
+    pub reliable: bool,
+}
+
 /// What leaves the switch for one arrival: at most one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -102,6 +151,8 @@ pub enum Verdict {
     },
     /// This goes round: to be given back as [`Arrival::Round`].
     Again(Circulating),
+    /// A large task waits, and its bytes leave for the servers of its slice.
+    Ahead(WriteAhead),
     /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its DISPATCH.
     Parked,
     /// Nothing, and nothing was kept.

@@ -29,11 +29,13 @@ pub enum Refusal {
     SweepDone,
     /// A note that the program sent to itself has done its work.
     FixDone,
+    /// A server's NAK names a packet before its last NAK's, or one that was not sent.
+    OldNak,
 }
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -47,6 +49,7 @@ impl Refusal {
         Self::TokenRingFull,
         Self::SweepDone,
         Self::FixDone,
+        Self::OldNak,
     ];
 
     /// The reason as counters and status pages write it.
@@ -65,6 +68,7 @@ impl Refusal {
             Self::TokenRingFull => "token_ring_full",
             Self::SweepDone => "sweep_done",
             Self::FixDone => "fix_done",
+            Self::OldNak => "old_nak",
         }
     }
 }

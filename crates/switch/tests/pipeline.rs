@@ -55,7 +55,8 @@ fn a_branch_writes_one_of_two_words_and_returns_the_old_one() {
 
 #[test]
 fn rain_at_the_papers_size_fits_the_chip() {
-    let totals = Rain::new(Config::full(Epoch(1))).layout().totals();
+    let config = Config { servers: 64, ..Config::full(Epoch(1)) };
+    let totals = Rain::new(config).layout().totals();
     assert_eq!(totals.stages, 12);
     assert!(totals.sram < 0.5, "{totals:?}");
     assert!(totals.units <= 48, "{totals:?}");

@@ -3,7 +3,13 @@
 //! The submitter computes them and the switch only copies them, so that a worker can tell the task's bytes from
 //! another's that lay in the same slot.
 
-use crate::INLINE_BYTES;
+use crate::{INLINE_BYTES, Incarnation, Serial, TaskId};
+
+/// A slot of a ring that tasks are written into starts with the task's id; its bytes follow.
+pub const SLOT_HEAD_BYTES: usize = 12;
+
+/// The most bytes that a task or a reply may have.
+pub const TASK_BYTES_MAX: u32 = 64 * 1024;
 
 /// The length and the CRC-32 (IEEE 802.3) of a large payload's bytes, four bytes each, big endian.
 ///
@@ -12,6 +18,23 @@ pub fn large_descriptor(bytes: &[u8]) -> [u8; INLINE_BYTES] {
     let length = bytes.len() as u32;
     let checksum = crc32fast::hash(bytes);
     (u64::from(length) << 32 | u64::from(checksum)).to_be_bytes()
+}
+
+/// What a slot that holds this task starts with: incarnation (8 bytes) and sequence (4 bytes), big endian.
+pub fn slot_head(task: TaskId) -> [u8; SLOT_HEAD_BYTES] {
+    let mut head = [0; SLOT_HEAD_BYTES];
+    let (incarnation, sequence) = head.split_at_mut(8);
+    incarnation.copy_from_slice(&task.incarnation.0.to_be_bytes());
+    sequence.copy_from_slice(&task.sequence.0.to_be_bytes());
+    head
+}
+
+/// The task that a slot's first bytes name, and the bytes behind them.
+pub fn read_slot(slot: &[u8]) -> Option<(TaskId, &[u8])> {
+    let (incarnation, rest) = slot.split_first_chunk()?;
+    let (sequence, bytes) = rest.split_first_chunk()?;
+    let incarnation = Incarnation(u64::from_be_bytes(*incarnation));
+    Some((TaskId { incarnation, sequence: Serial(u32::from_be_bytes(*sequence)) }, bytes))
 }
 
 /// How many bytes the descriptor was made of.

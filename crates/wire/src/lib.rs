@@ -32,7 +32,9 @@ mod view;
 pub use encode::{encode, encoded_len};
 pub use error::{EncodeError, ParseError, RoceError};
 pub use ids::*;
-pub use large::{check_large, descriptor_len, large_descriptor};
+pub use large::{
+    SLOT_HEAD_BYTES, TASK_BYTES_MAX, check_large, descriptor_len, large_descriptor, read_slot, slot_head,
+};
 pub use layout::{HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};
 pub use packet::*;
 pub use view::{View, parse};

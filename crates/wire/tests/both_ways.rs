@@ -6,8 +6,9 @@ use common::{Numbers, packet};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_wire::{
-    EncodeError, HEADER_BYTES, Handle, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError, Payload, Submit, VERSION,
-    check_large, descriptor_len, encode, encoded_len, large_descriptor, parse,
+    EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError, Payload,
+    SLOT_HEAD_BYTES, Serial, Submit, TaskId, VERSION, check_large, descriptor_len, encode, encoded_len,
+    large_descriptor, parse, read_slot, slot_head,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
@@ -135,6 +136,14 @@ fn bytes_behind_a_short_payloads_end_are_not_written() {
     let payload = Payload { len: 7, inline: [1; 8], handle: Handle::NONE };
     let packet = Packet::Submit(Submit { payload, ..Submit::default() });
     assert_eq!(encode(&packet, &[], &mut [0; 200]), Err(EncodeError::Padding));
+}
+
+#[test]
+fn a_slot_names_its_task() {
+    let task = TaskId { incarnation: Incarnation(u64::MAX - 1), sequence: Serial(7) };
+    let slot = [&slot_head(task)[..], b"bytes"].concat();
+    assert_eq!(read_slot(&slot), Some((task, &b"bytes"[..])));
+    assert_eq!(read_slot(&slot[..SLOT_HEAD_BYTES - 1]), None);
 }
 
 #[test]

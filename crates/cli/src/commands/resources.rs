@@ -15,6 +15,9 @@ const BLOCKS: u32 = 960;
 /// Stateful units in all stages.
 const UNITS: u32 = 48;
 
+/// Servers whose rings the RDMA engine's tables hold.
+const SERVERS: u16 = 64;
+
 /// What a paper says of its program.
 struct Paper {
     stages: u32,
@@ -28,7 +31,7 @@ const RAIN: Paper = Paper { stages: 11, sram: 0.241, entries: 128 * 1024 };
 /// Prints the accounting of one program.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
     let choice = Choice::parse(&args.program).map_err(|why| Failure::bad_input(why.to_string()))?;
-    let program = choice.build(Config::full(Epoch(1)));
+    let program = choice.build(Config { servers: SERVERS, ..Config::full(Epoch(1)) });
     let paper = (choice.name() == Choice::default().name()).then_some(RAIN);
     if args.json {
         println!("{}", to_json(&*program, paper.as_ref()));

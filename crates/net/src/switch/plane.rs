@@ -146,7 +146,7 @@ impl Plane {
                 self.keep(long);
                 self.again(now, circulating);
             }
-            Verdict::Drop(_) => self.give_back(long),
+            Verdict::Ahead(_) | Verdict::Drop(_) => self.give_back(long),
         }
     }
 

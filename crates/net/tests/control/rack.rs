@@ -40,6 +40,7 @@ impl Switch {
             tasks_per_slice: 64,
             tokens_per_slice: 256,
             replay_cells: 16,
+            servers: 0,
             counters_start: Serial(0),
             seed: 0,
         };

@@ -58,6 +58,7 @@ fn config(scenario: &Scenario) -> Config {
         tasks_per_slice: 32,
         tokens_per_slice: scenario.token_cells,
         replay_cells: scenario.replay_cells,
+        servers: 0,
         counters_start: START,
         seed: 0,
     }
@@ -142,6 +143,7 @@ impl Rack<'_> {
                 self.after(ROUND, Event::Round { switch, circulating });
             }
             Verdict::Parked => {}
+            Verdict::Ahead(_) => done_with = brought,
             Verdict::Drop(refusal) => {
                 done_with = brought;
                 self.say(|| format!("switch drops: {}", refusal.name()));

@@ -120,6 +120,7 @@ impl Plan {
             // As many stale ones of workers that moved may lie there until they are swept.
             tokens_per_slice: (self.workers() * 16).next_power_of_two(),
             replay_cells: self.replay_cells(),
+            servers: 0,
             counters_start: START,
             seed: Dice::named(self.seed, "switch", self.replication).word(),
         }

@@ -93,7 +93,7 @@ impl<O: Observer> Rack<'_, O> {
                 self.meter.in_switch.leave(self.now);
                 self.books.moves(Place::InSwitch, Place::Lost);
             }
-            Verdict::Parked | Verdict::Drop(_) | Verdict::Swept { .. } => {}
+            Verdict::Parked | Verdict::Ahead(_) | Verdict::Drop(_) | Verdict::Swept { .. } => {}
         }
     }
 

@@ -35,12 +35,11 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
             program.grants_ended(worker);
         }
         TableOp::SetClient(client, row) => front.set_client(client, row)?,
-        // Nothing is written ahead here.
         TableOp::SetServer(..)
         | TableOp::ReadServer(_)
         | TableOp::SetRing(..)
         | TableOp::ReadRing(..)
-        | TableOp::SetCopies(..) => return None,
+        | TableOp::SetCopies(..) => return program.rings(op),
         TableOp::ReadClient(client) => {
             return Some(TableAnswer::Client(*front.tables.clients.get(client.0 as usize)?));
         }

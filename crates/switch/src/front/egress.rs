@@ -15,12 +15,25 @@ use crate::refusal::Refusal;
 static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
 
 impl Front {
-    /// The task goes to the worker, with its counters and what the queue was like (INT).
+    /// The task goes to the worker whole, as its client submitted it.
     #[inline(always)]
     pub(crate) fn dispatch(
         &mut self,
         pass: &mut Pass,
         submit: &Submit,
+        granted: Granted,
+        queued: Queued,
+    ) -> Verdict {
+        self.dispatch_from(pass, submit, Place::Here, granted, queued)
+    }
+
+    /// The task goes to the worker, with its counters and what the queue was like (INT); its bytes are there.
+    #[inline(always)]
+    pub(crate) fn dispatch_from(
+        &mut self,
+        pass: &mut Pass,
+        submit: &Submit,
+        place: Place,
         granted: Granted,
         queued: Queued,
     ) -> Verdict {
@@ -46,7 +59,7 @@ impl Front {
             occupancy: queued.occupancy,
             age: submit.age.plus(queued.wait),
             payload: Payload { len, inline, handle },
-            place: Place::Here,
+            place,
         });
         Verdict::Send { to, packet }
     }

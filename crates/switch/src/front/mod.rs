@@ -83,7 +83,7 @@ impl Front {
             tasks_per_slice: self.config.tasks_per_slice,
             tokens_per_slice: self.config.tokens_per_slice,
             replay_cells: self.config.replay_cells,
-            servers: 0,
+            servers: self.config.servers,
             feed: self.feed,
         }
     }

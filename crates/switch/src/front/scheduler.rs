@@ -3,11 +3,11 @@
 use core::fmt::Debug;
 
 use sluice_wire::tables::{Shape, SliceState, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Packet, Reply, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::{Endpoint, Nanos, Packet, Psn, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
 
 use super::{Front, Granted};
 use crate::pipeline::{Layout, Pass};
-use crate::program::{Arrival, Cargo, Circulating, Program, Verdict};
+use crate::program::{Arrival, Cargo, Circulating, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::{Refusal, Refusals};
 
 /// A task at the queue: new, or round once more.
@@ -59,6 +59,21 @@ pub(crate) trait Scheduler: Debug + Send {
     /// Nothing that was granted to a worker until now counts any more.
     fn grants_ended(&mut self, _worker: WorkerId) {}
 
+    /// The controller's steps about servers and their rings; `None` where nothing is written ahead.
+    fn rings(&mut self, _op: TableOp) -> Option<TableAnswer> {
+        None
+    }
+
+    /// One copy of a WRITE at egress.
+    fn replica(&mut self, _pass: &mut Pass, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
+        None
+    }
+
+    /// A server's NAK.
+    fn nak(&mut self, _pass: &mut Pass, _from: Endpoint, _server: ServerId, _expected: Psn) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
     /// See [`Program::waiting`].
     fn waiting(&self) -> u32 {
         0
@@ -73,6 +88,10 @@ impl<S: Scheduler> Program for S {
             self.front_mut().refusals.add(refusal);
         }
         verdict
+    }
+
+    fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica> {
+        Scheduler::replica(self, &mut Pass::begin(S::NAME), write, copy)
     }
 
     fn table(&mut self, op: TableOp) -> TableAnswer {
@@ -127,6 +146,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
             }
             program.sweep(pass, now, sweep)
         }
+        Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
         Arrival::Wire { .. } => Verdict::Drop(Refusal::Unexpected),
     }
 }

@@ -34,7 +34,7 @@ const TASK_COLUMNS: [Column; 14] = [
     Column { name: "payload 4", stage: 8, bits: 8 },
     Column { name: "sequence", stage: 8, bits: 32 },
     Column { name: "payload 5", stage: 9, bits: 8 },
-    Column { name: "priority, constraints", stage: 9, bits: 16 },
+    Column { name: "priority, constraints, ahead", stage: 9, bits: 16 + 1 },
     Column { name: "payload 6", stage: 10, bits: 8 },
     Column { name: "payload 7", stage: 11, bits: 8 },
 ];

@@ -5,28 +5,34 @@
 //! is granted once and each try of a task enters once, whatever the network repeats, reorders or loses. A token of a
 //! worker that died or moved is never used; a task that cannot wait is refused aloud.
 //!
-//! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out` (5), `sent`
-//! and `seen_out` (6).
+//! The bytes of a large task that waits are written ahead ([`engine`]), unless the switch is made without servers: then
+//! they stay with the driver, under their handle.
 //!
-//! Left out: the RDMA engine (§3.2.2); a task's bytes beyond eight stay with the driver, under their handle.
+//! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out` (5), `sent`
+//! and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
+mod engine;
 mod memory;
 
 use alloc::boxed::Box;
 use core::fmt;
 
-use sluice_wire::tables::{Feed, SliceRow, SliceState};
-use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf, WorkerId};
+use sluice_wire::tables::{Feed, SliceRow, SliceState, TableAnswer, TableOp};
+use sluice_wire::{
+    Endpoint, Generation, Nanos, Psn, RejectReason, Serial, ServerId, SliceId, Submit, Sweep, SweepOf,
+    WorkerId,
+};
 
 use crate::config::Config;
 use crate::early::Early;
-use crate::entry::{WaitingTask, cell};
+use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
-use crate::program::{Cargo, Circulating, Program, Verdict};
+use crate::program::{Cargo, Circulating, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use crate::registry::{self, Adaptive};
+use engine::Engine;
 use memory::{Memory, ParkedToken};
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
@@ -40,6 +46,8 @@ const DEPTH: u8 = 2;
 pub struct Rain {
     front: Front,
     memory: Memory,
+    /// There if there is room for servers.
+    engine: Option<Engine>,
 }
 
 impl Rain {
@@ -50,7 +58,8 @@ impl Rain {
     pub fn new(config: Config) -> Self {
         let mut front = Front::new(Self::NAME, Feed::Tokens, config, BackStages { gen_out: 5, sent: 6 });
         let memory = Memory::new(&mut front.layout, &config);
-        Self { front, memory }
+        let engine = (config.servers > 0).then(|| Engine::new(&mut front.layout, &config));
+        Self { front, memory, engine }
     }
 }
 
@@ -87,7 +96,7 @@ impl Scheduler for Rain {
         let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
         let task = self.memory.tasks.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch(pass, &task.submit(), granted, queued)
+        self.front.dispatch_from(pass, &task.submit(), task.place(slice, ticket), granted, queued)
     }
 
     /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round as a
@@ -112,8 +121,13 @@ impl Scheduler for Rain {
         if balance <= 0 {
             let ticket = self.memory.task_tail.update(pass, s, |tail| tail.wrapping_add(1));
             let index = cell(slice, ticket, self.front.config.tasks_per_slice);
-            self.memory.tasks.write(pass, index, WaitingTask::of(submit, arrived));
-            return Verdict::Parked;
+            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, ticket, submit));
+            self.memory.tasks.write(
+                pass,
+                index,
+                WaitingTask::of(submit, arrived, self.kept(write.is_some())),
+            );
+            return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
         let ParkedToken { worker, generation } = self.pop_token(pass, slice);
         if !self.front.is_live(pass, worker, generation) {
@@ -141,6 +155,30 @@ impl Scheduler for Rain {
         }
     }
 
+    fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
+        let engine = self.engine.as_mut()?;
+        match op {
+            TableOp::SetServer(server, row) => engine.set_server(server, row)?,
+            TableOp::ReadServer(server) => return engine.read_server(server).map(TableAnswer::Server),
+            TableOp::SetRing(slice, server, row) => engine.set_ring(slice, server, row)?,
+            TableOp::ReadRing(slice, server) => {
+                return engine.read_ring(slice, server);
+            }
+            TableOp::SetCopies(slice, copies) => engine.set_copies(slice, copies)?,
+            _ => return None,
+        }
+        Some(TableAnswer::Done)
+    }
+
+    fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
+        self.engine.as_mut()?.replica(pass, write, copy)
+    }
+
+    fn nak(&mut self, pass: &mut Pass, from: Endpoint, server: ServerId, expected: Psn) -> Verdict {
+        let Some(engine) = self.engine.as_mut() else { return Verdict::Drop(Refusal::Unexpected) };
+        engine.nak(pass, from, server, expected).map_or_else(Verdict::Drop, |()| Verdict::Parked)
+    }
+
     fn slice_state(&self, slice: usize) -> SliceState {
         SliceState {
             row: SliceRow::default(),
@@ -157,6 +195,15 @@ impl Scheduler for Rain {
 }
 
 impl Rain {
+    /// Who keeps the bytes of a task that waits.
+    const fn kept(&self, ahead: bool) -> Kept {
+        match (ahead, &self.engine) {
+            (true, _) => Kept::Ahead,
+            (false, Some(_)) => Kept::Client,
+            (false, None) => Kept::Driver,
+        }
+    }
+
     fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let s = sweep.slice.0 as usize;
         if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {

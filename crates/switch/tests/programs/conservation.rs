@@ -111,7 +111,11 @@ impl Model {
             | Verdict::Swept { packet: Packet::Reject(reject), .. } => self.left(reject.task.sequence),
             Verdict::Again(circulating) => self.going.push_back(circulating),
             Verdict::Drop(Refusal::Replayed) => panic!("a new task is no replay"),
-            Verdict::Send { .. } | Verdict::Swept { .. } | Verdict::Parked | Verdict::Drop(_) => {}
+            Verdict::Send { .. }
+            | Verdict::Swept { .. }
+            | Verdict::Parked
+            | Verdict::Ahead(_)
+            | Verdict::Drop(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 mod choices;
 mod conservation;
 mod draconis;
+mod engine;
 mod front;
 mod pallas;
 mod r2p2;

@@ -32,8 +32,17 @@ impl Rack {
         Self::of("rain", workers, limit)
     }
 
+    /// As [`Rack::new`], with room for four servers to write tasks ahead to.
+    pub(crate) fn with_servers(program: &str, workers: u16) -> Self {
+        Self::made(program, workers, 16, 4)
+    }
+
     /// As [`Rack::new`], with another program.
     pub(crate) fn of(program: &str, workers: u16, limit: u32) -> Self {
+        Self::made(program, workers, limit, 0)
+    }
+
+    fn made(program: &str, workers: u16, limit: u32, servers: u16) -> Self {
         let mut program = Choice::parse(program).unwrap().build(Config {
             workers: 8,
             clients: 4,
@@ -42,6 +51,7 @@ impl Rack {
             tasks_per_slice: 16,
             tokens_per_slice: 64,
             replay_cells: 64,
+            servers,
             counters_start: START,
             ..Config::full(EPOCH)
         });
@@ -118,6 +128,14 @@ impl Rack {
     /// The client's next task.
     pub(crate) fn task(&mut self) -> Verdict {
         let submit = submit(self.next);
+        self.next = self.next.plus(1);
+        self.wire(at(200), Packet::Submit(submit))
+    }
+
+    /// The client's next task, with so many bytes that the driver does not keep.
+    pub(crate) fn large_task(&mut self, len: u16) -> Verdict {
+        let payload = Payload { len, inline: [9; 8], ..Payload::EMPTY };
+        let submit = Submit { payload, ..submit(self.next) };
         self.next = self.next.plus(1);
         self.wire(at(200), Packet::Submit(submit))
     }
