@@ -16,8 +16,10 @@ pub trait Program: Debug + Send {
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
 
     /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are counted
-    /// from zero, and each passes once.
-    fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica>;
+    /// from zero, and each passes once. A program that writes nothing ahead has none.
+    fn replica(&mut self, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
+        None
+    }
 
     /// One step of the controller. Whoever drives the switch gives an injected SWEEP its first pass, as
     /// [`Arrival::Control`].

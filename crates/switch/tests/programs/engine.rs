@@ -115,7 +115,9 @@ fn fewer_copies_go_to_each_server_in_turn() {
         let replicas = replicas(&mut rack, &write);
         assert_eq!(replicas.len(), 2);
         assert_ne!(replicas[0].server, replicas[1].server);
-        replicas.iter().for_each(|replica| copies[usize::from(replica.server.0)] += 1);
+        for replica in replicas {
+            copies[usize::from(replica.server.0)] += 1;
+        }
     }
     let in_turn = [0, 1, 3].map(|server| (5..=7).contains(&copies[server]));
     assert_eq!((in_turn, copies[2]), ([true; 3], 0), "tickets wrap among them: {copies:?}");
