@@ -89,6 +89,27 @@ pub enum NetError {
         /// What is wrong with it.
         why: String,
     },
+    /// Memory that workers share cannot be had: give a folder with room, on a file system in memory.
+    #[error("shared memory {}: cannot {doing}: {why}; give a folder with room for it, in memory if there is one", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// What failed.
+        doing: &'static str,
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// A region cannot be registered: do as it says.
+    #[error("cannot register memory: {0}")]
+    Region(#[from] sluice_host::rdma::RdmaError),
+    /// The capture cannot be written: give another file.
+    #[error("cannot write the capture {}: {why}; give another file", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        why: io::Error,
+    },
     /// The plan cannot be run: correct it.
     #[error("{0}")]
     Plan(#[from] sluice_control::PlanError),

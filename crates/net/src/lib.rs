@@ -16,6 +16,7 @@ mod identity;
 mod payloads;
 pub mod pin;
 pub mod program;
+pub mod rdma;
 pub mod registrar;
 pub mod rpc;
 pub mod service;

@@ -29,6 +29,9 @@ pub(crate) use lateness::PublishedLateness;
 pub use outbox::Outbox;
 pub(crate) use ready::ReadySet;
 pub use ring::BATCH;
+#[cfg(test)]
+pub(crate) use sys::packet_socket;
+pub(crate) use sys::realtime;
 pub use waker::Waker;
 
 use crate::NetError;

@@ -1,4 +1,4 @@
-//! The system calls of this crate, and its only unsafe code.
+//! The system calls of this crate's sockets and threads.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -182,6 +182,17 @@ pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
 pub(super) fn raw_icmp() -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointers.
     let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP) })?;
+    // SAFETY: `fd` was just opened and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A socket that is given a copy of every IP packet that this machine receives; only the privileged get one. It does
+/// not wait.
+#[cfg(test)]
+pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
+    let all = libc::c_int::from((libc::ETH_P_ALL as u16).to_be());
+    // SAFETY: socket takes no pointers.
+    let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, all) })?;
     // SAFETY: `fd` was just opened and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -1,0 +1,194 @@
+//! A server's end of RDMA: takes writes from a socket, checks them, and puts them into memory that its workers share
+//! (Rain §3.2.2).
+//!
+//! The socket is a plain one: unconnected and with DF set, so that the kernel writes the identification 0 that
+//! [`Path`] takes for granted. An answer goes back to the port that its write came from.
+
+mod capture;
+#[allow(unsafe_code, reason = "memory that several processes map")]
+mod memory;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sluice_host::rdma::{Counts, Endpoint, PairSpec, Placed, RegionId, RegionSpec};
+use sluice_wire::Nanos;
+use sluice_wire::roce::{Acknowledge, MAX_WRITE_BYTES, Path, Qpn, Rkey, encode_acknowledge, write_len};
+
+pub use capture::Capture;
+pub use memory::SharedMemory;
+
+use crate::NetError;
+use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker, realtime};
+
+/// One server: its socket, its queue pairs, and the memory that may be written.
+pub struct Receiver {
+    socket: Socket,
+    endpoint: Endpoint,
+    regions: Vec<(RegionId, Arc<SharedMemory>)>,
+    /// The last datagram's: most come from one switch.
+    path: Option<Path>,
+    capture: Option<Capture>,
+}
+
+impl Receiver {
+    /// Listens at an address that the switch can send to.
+    ///
+    /// # Errors
+    /// [`NetError::Unreachable`] for the unspecified address, whose iCRC nobody could know; else as [`Socket::bind`].
+    pub fn bind(at: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
+        if at.ip().is_unspecified() {
+            return Err(NetError::Unreachable { at });
+        }
+        let datagram_max = write_len(MAX_WRITE_BYTES);
+        let options = SocketOptions { datagram_max, refusals: false, ..options.clone() };
+        let socket = Socket::bind(at, &options)?;
+        Ok(Self { socket, endpoint: Endpoint::new(), regions: Vec::new(), path: None, capture: None })
+    }
+
+    /// Where it listens.
+    pub fn local(&self) -> SocketAddr {
+        self.socket.local()
+    }
+
+    /// Ends its wait from another thread.
+    pub fn waker(&self) -> Waker {
+        self.socket.waker()
+    }
+
+    /// Lets writers that show the key into all of `memory`, whose first byte they call `address`.
+    ///
+    /// # Errors
+    /// [`NetError::Region`] if the key is taken or the addresses run out.
+    pub fn register(
+        &mut self,
+        rkey: Rkey,
+        address: u64,
+        memory: Arc<SharedMemory>,
+    ) -> Result<RegionId, NetError> {
+        let region = self.endpoint.register(RegionSpec { rkey, address, bytes: memory.bytes() })?;
+        self.regions.push((region, memory));
+        Ok(region)
+    }
+
+    /// Lets nobody into the region any more.
+    pub fn deregister(&mut self, region: RegionId) {
+        self.endpoint.deregister(region);
+        self.regions.retain(|(known, _)| *known != region);
+    }
+
+    /// Opens a queue pair, or opens it anew.
+    pub fn connect(&mut self, pair: PairSpec) {
+        self.endpoint.connect(pair);
+    }
+
+    /// Forgets a queue pair.
+    pub fn disconnect(&mut self, number: Qpn) {
+        self.endpoint.disconnect(number);
+    }
+
+    /// Writes what comes and what goes into a capture from now on.
+    pub fn capture(&mut self, capture: Option<Capture>) {
+        self.capture = capture;
+    }
+
+    /// What has come so far, and what was refused.
+    pub fn counts(&self) -> &Counts {
+        self.endpoint.counts()
+    }
+
+    /// Takes a batch, and says how many datagrams it had. Their bytes lie in the memory on return.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel refuses to receive, [`NetError::Capture`] when the capture cannot grow.
+    pub fn step(&mut self, wait: Wait) -> Result<usize, NetError> {
+        let taken = self.socket.receive(wait)?;
+        let local = self.socket.local().into();
+        let (inbox, outbox) = self.socket.split();
+        for index in 0..taken {
+            let Datagram { from, bytes, .. } = inbox.datagram(index);
+            let known = self.path.filter(|path| path.from() == from);
+            let Some(path) = known.or_else(|| Path::between(from, local)) else { continue };
+            self.path = Some(path);
+            if let Some(capture) = &mut self.capture {
+                capture.record(Nanos(realtime()), &path, bytes)?;
+            }
+            let received = self.endpoint.receive(bytes, &path);
+            if let Ok(placed) = received.outcome {
+                put(&self.regions, &placed);
+            }
+            if let Some(answer) = received.answer {
+                send(&answer, &path.back(), outbox, self.capture.as_mut())?;
+            }
+        }
+        self.socket.flush();
+        Ok(taken)
+    }
+}
+
+fn put(regions: &[(RegionId, Arc<SharedMemory>)], placed: &Placed<'_>) {
+    if let Some((_, memory)) = regions.iter().find(|(region, _)| *region == placed.region) {
+        memory.write(placed.offset, placed.bytes);
+    }
+}
+
+fn send(
+    answer: &Acknowledge,
+    path: &Path,
+    outbox: &mut Outbox,
+    capture: Option<&mut Capture>,
+) -> Result<(), NetError> {
+    let mut bytes = [0; 32];
+    let Ok(length) = encode_acknowledge(answer, Some(path), &mut bytes) else { return Ok(()) };
+    outbox.send(path.to(), &bytes[..length]);
+    capture.map_or(Ok(()), |capture| capture.record(Nanos(realtime()), path, &bytes[..length]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    use sluice_wire::roce::{Frame, PORT, Transport, View, Write, encode_write};
+
+    use super::*;
+    use crate::udp::packet_socket;
+
+    /// Sends one write over plain sockets, and finds it in what the kernel put on the link.
+    fn check_link(ip: IpAddr) {
+        let Ok(mut tap) = packet_socket().map(File::from) else {
+            eprintln!("not run: looking at the link takes a privilege");
+            return;
+        };
+        let at = SocketAddr::new(ip, PORT);
+        let Ok(receiver) = Receiver::bind(at, &SocketOptions::default()) else {
+            eprintln!("not run: {at} cannot be had");
+            return;
+        };
+        let mut sender =
+            Socket::bind(SocketAddr::new(ip, 0), &SocketOptions::default()).expect("a free port");
+        let path = Path::new(sender.local(), receiver.local()).expect("one family");
+        for length in [1_usize, 64, 1_000] {
+            let write = Write { transport: Transport::Uc, ..Write::default() };
+            sender.outbox().send_with(at.into(), |out| {
+                encode_write(&write, &vec![7; length], Some(&path), out).expect("there is room")
+            });
+            sender.flush();
+            let mut frame = [0; 2_048];
+            let found = (0..10_000).find_map(|_| {
+                let length = tap.read(&mut frame).ok()?;
+                let frame = Frame::parse(&frame[..length]).ok().filter(|frame| frame.path == path)?;
+                let view = View::parse(frame.transport).expect("as it was sent");
+                Some((frame.icrc_holds(&view), view.icrc_holds(&path)))
+            });
+            assert_eq!(found, Some((true, true)), "the headers are those that the sender assumed");
+        }
+    }
+
+    #[test]
+    fn the_kernel_writes_the_headers_that_the_checksum_was_made_for() {
+        check_link(Ipv4Addr::new(127, 71, 3, 9).into());
+        check_link(Ipv6Addr::LOCALHOST.into());
+    }
+}
