@@ -7,6 +7,8 @@
 mod capture;
 #[allow(unsafe_code, reason = "memory that several processes map")]
 mod memory;
+#[cfg(test)]
+mod on_link;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -142,53 +144,4 @@ fn send(
     let Ok(length) = encode_acknowledge(answer, Some(path), &mut bytes) else { return Ok(()) };
     outbox.send(path.to(), &bytes[..length]);
     capture.map_or(Ok(()), |capture| capture.record(Nanos(realtime()), path, &bytes[..length]))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::io::Read;
-    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-    use sluice_wire::roce::{Frame, PORT, Transport, View, Write, encode_write};
-
-    use super::*;
-    use crate::udp::packet_socket;
-
-    /// Sends one write over plain sockets, and finds it in what the kernel put on the link.
-    fn check_link(ip: IpAddr) {
-        let Ok(mut tap) = packet_socket().map(File::from) else {
-            eprintln!("not run: looking at the link takes a privilege");
-            return;
-        };
-        let at = SocketAddr::new(ip, PORT);
-        let Ok(receiver) = Receiver::bind(at, &SocketOptions::default()) else {
-            eprintln!("not run: {at} cannot be had");
-            return;
-        };
-        let mut sender =
-            Socket::bind(SocketAddr::new(ip, 0), &SocketOptions::default()).expect("a free port");
-        let path = Path::new(sender.local(), receiver.local()).expect("one family");
-        for length in [1_usize, 64, 1_000] {
-            let write = Write { transport: Transport::Uc, ..Write::default() };
-            sender.outbox().send_with(at.into(), |out| {
-                encode_write(&write, &vec![7; length], Some(&path), out).expect("there is room")
-            });
-            sender.flush();
-            let mut frame = [0; 2_048];
-            let found = (0..10_000).find_map(|_| {
-                let length = tap.read(&mut frame).ok()?;
-                let frame = Frame::parse(&frame[..length]).ok().filter(|frame| frame.path == path)?;
-                let view = View::parse(frame.transport).expect("as it was sent");
-                Some((frame.icrc_holds(&view), view.icrc_holds(&path)))
-            });
-            assert_eq!(found, Some((true, true)), "the headers are those that the sender assumed");
-        }
-    }
-
-    #[test]
-    fn the_kernel_writes_the_headers_that_the_checksum_was_made_for() {
-        check_link(Ipv4Addr::new(127, 71, 3, 9).into());
-        check_link(Ipv6Addr::LOCALHOST.into());
-    }
 }

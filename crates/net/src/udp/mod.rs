@@ -29,9 +29,9 @@ pub(crate) use lateness::PublishedLateness;
 pub use outbox::Outbox;
 pub(crate) use ready::ReadySet;
 pub use ring::BATCH;
-#[cfg(test)]
-pub(crate) use sys::packet_socket;
 pub(crate) use sys::realtime;
+#[cfg(test)]
+pub(crate) use sys::{enter_network, leave_network, packet_socket};
 pub use waker::Waker;
 
 use crate::NetError;

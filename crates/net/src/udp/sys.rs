@@ -196,3 +196,17 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     // SAFETY: `fd` was just opened and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
+
+/// Puts the calling thread into a network of its own, with no way out; only the privileged may.
+#[cfg(test)]
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: unshare takes no pointers, and this flag concerns the calling thread alone.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Puts the calling thread into this network.
+#[cfg(test)]
+pub(crate) fn enter_network(network: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: setns takes no pointers, and this flag concerns the calling thread alone.
+    check(unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}

@@ -1,0 +1,122 @@
+//! What kernels put on a link, held to what the iCRC takes for granted: over the loopback, and between two networks
+//! that a veth joins.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+
+use sluice_host::rdma::{Mtu, PairSpec};
+use sluice_wire::Nanos;
+use sluice_wire::roce::{Frame, PORT, Path, Psn, Qpn, Rkey, Transport, View, Write, encode_write};
+
+use super::{Receiver, SharedMemory};
+use crate::NetError;
+use crate::clock::Clock;
+use crate::udp::{Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
+
+const PATIENCE: Nanos = Nanos::from_millis(5_000);
+const BYTES: usize = 1_024;
+
+#[test]
+fn the_loopback_has_the_headers_that_the_checksum_was_made_for() {
+    for ip in [IpAddr::from(Ipv4Addr::new(127, 71, 3, 9)), Ipv6Addr::LOCALHOST.into()] {
+        let Ok(tap) = packet_socket() else {
+            eprintln!("not run: looking at the link takes a privilege");
+            return;
+        };
+        let Ok(receiver) = receiver(ip) else {
+            eprintln!("not run: {ip} cannot be had");
+            continue;
+        };
+        check(File::from(tap), receiver, ip);
+    }
+}
+
+#[test]
+fn a_veth_has_the_headers_that_the_checksum_was_made_for() {
+    // Threads of their own, since each leaves this machine's network for good.
+    let veth = thread::spawn(|| {
+        let Ok((switch, server)) = two_networks() else {
+            eprintln!("not run: making networks takes a privilege, and `ip`");
+            return;
+        };
+        for (from, to) in [("10.71.0.1", "10.71.0.2"), ("fd71::1", "fd71::2")] {
+            let [from, to]: [IpAddr; 2] = [from, to].map(|ip| ip.parse().expect("an address"));
+            enter_network(server.as_fd()).expect("it worked before");
+            let tap = packet_socket().expect("who makes networks may look at them");
+            let receiver = receiver(to).expect("a new network's addresses are free");
+            enter_network(switch.as_fd()).expect("it worked before");
+            check(File::from(tap), receiver, from);
+        }
+    });
+    veth.join().expect("the headers are those");
+}
+
+/// A server that takes everything, without regard to keys.
+fn receiver(ip: IpAddr) -> Result<Receiver, NetError> {
+    let at = SocketAddr::new(ip, PORT);
+    let mut receiver = Receiver::bind(at, &SocketOptions::default())?;
+    let folder = tempfile::tempdir().expect("there is room");
+    let memory = SharedMemory::create(&folder.path().join("memory"), BYTES).expect("there is room");
+    receiver.register(Rkey(0), 0, Arc::new(memory)).expect("the key is free");
+    receiver.connect(PairSpec {
+        number: Qpn(0),
+        peer_number: Qpn(0),
+        peer: None,
+        transport: Transport::Uc,
+        first: Psn::new(0),
+        mtu: Mtu::B1024,
+        icrc: true,
+    });
+    Ok(receiver)
+}
+
+/// Sends writes from a plain socket at `ip`; looks at them on the link, and whether the server takes them.
+fn check(mut tap: File, mut receiver: Receiver, ip: IpAddr) {
+    let mut sender =
+        Socket::bind(SocketAddr::new(ip, 0), &SocketOptions::default()).expect("the address is there");
+    let path = Path::new(sender.local(), receiver.local()).expect("one family");
+    let clock = Clock::start();
+    for length in [1_usize, 64, BYTES] {
+        sender.outbox().send_with(path.to(), |out| {
+            encode_write(&Write::default(), &vec![7; length], Some(&path), out).expect("there is room")
+        });
+        sender.flush();
+        let end = clock.now() + PATIENCE;
+        let (mut frame, mut found) = ([0; 2_048], None);
+        while found.is_none() && clock.now() < end {
+            let Ok(bytes) = tap.read(&mut frame) else { continue };
+            let read = Frame::parse(&frame[..bytes]).ok().filter(|frame| frame.path == path);
+            found = read.map(|frame| View::parse(frame.transport).map(|view| frame.icrc_holds(&view)));
+        }
+        assert_eq!(found, Some(Ok(true)), "{length} bytes from {ip}");
+        assert_eq!(receiver.step(Wait::Until(end)).expect("the socket works"), 1);
+    }
+    assert_eq!(receiver.counts().placed, 3, "what the kernel says of the sender is what the link showed");
+}
+
+/// The networks of a switch (10.71.0.1, `fd71::1`) and of a server (…2), and a veth between them.
+fn two_networks() -> io::Result<(File, File)> {
+    let here = || File::open("/proc/thread-self/ns/net");
+    leave_network()?;
+    let server = here()?;
+    leave_network()?;
+    let switch = here()?;
+    let server_at = format!("/proc/{}/fd/{}", std::process::id(), server.as_raw_fd());
+    let up = |end: &str, last: u8| {
+        format!(
+            "ip addr add 10.71.0.{last}/24 dev {end}; ip addr add fd71::{last}/64 dev {end} nodad; ip link set {end} up"
+        )
+    };
+    let script = format!(
+        "set -e; ip link add veth-a type veth peer name veth-b netns {server_at}; {}; nsenter --net={server_at} sh -ec '{}'",
+        up("veth-a", 1),
+        up("veth-b", 2)
+    );
+    let made = Command::new("sh").args(["-c", &script]).output()?;
+    if made.status.success() { Ok((switch, server)) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
