@@ -64,6 +64,7 @@ pub(crate) fn study(ask: &Ask, cells: &[Cell], notes: Vec<String>, commands: Vec
         commands,
         complete,
         panels: vec![panel(ask, cells)],
+        heats: Vec::new(),
         expectations: Vec::new(),
         comparisons: cells.iter().flat_map(|cell| comparisons(ask, cell)).collect(),
         searches: Vec::new(),

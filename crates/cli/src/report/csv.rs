@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use sluice_sim::study::outcome::{
-    Counts, Estimate, Gauges, Measure, Method, Part, Point, Series, Source, StudyOutcome, Times,
+    Counts, Estimate, Gauges, HeatMap, Measure, Method, Part, Point, Series, Source, StudyOutcome, Times,
 };
 
 const HEADINGS: &str = "study,panel,workload,policy,series,slices,source,dilation,seed,offered_per_s,load,\
@@ -15,6 +15,7 @@ const ALL: &str = "all";
 /// The whole file.
 pub(crate) fn csv(study: &StudyOutcome) -> String {
     let mut out = String::from(HEADINGS);
+    study.heats.iter().for_each(|map| heat(&mut out, study, map));
     for panel in &study.panels {
         for series in &panel.series {
             for point in &series.points {
@@ -24,6 +25,18 @@ pub(crate) fn csv(study: &StudyOutcome) -> String {
         }
     }
     out
+}
+
+/// A map's numbers: the settings stand for the class.
+fn heat(out: &mut String, study: &StudyOutcome, map: &HeatMap) {
+    let nothing = String::new;
+    let fields = [field(&study.name), field(&map.id), nothing(), nothing(), nothing(), nothing(), nothing()];
+    let offered = [nothing(), study.settings.seed.to_string(), nothing(), nothing(), nothing()];
+    let rows = Rows { head: [&fields[..], &offered[..]].concat().join(",") };
+    for (across, down, number) in map.numbers() {
+        let class = format!("{}={across} {}={down}", map.across.name, map.down.name);
+        rows.row(out, &class, "mean", number);
+    }
 }
 
 /// What all rows of a point begin with.

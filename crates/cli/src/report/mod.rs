@@ -3,6 +3,7 @@
 
 mod chart;
 mod csv;
+mod heat;
 mod html;
 mod look;
 mod page;

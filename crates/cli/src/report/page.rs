@@ -4,7 +4,7 @@ use sluice_sim::study::outcome::{Settings, StudyOutcome, Verdict};
 
 use super::html::{Html, tag};
 use super::look::Looks;
-use super::{panel, show, tables};
+use super::{heat, panel, show, tables};
 
 /// The page of a study.
 pub(crate) fn page(study: &StudyOutcome) -> String {
@@ -83,6 +83,7 @@ fn body(html: &mut Html, study: &StudyOutcome) {
             tables::verdicts(html, study);
         });
     }
+    study.heats.iter().for_each(|map| heat::heat(html, map));
     let looks = Looks::of(study);
     for (number, of) in study.panels.iter().enumerate() {
         panel::panel(html, of, &looks, number);
@@ -95,9 +96,11 @@ fn body(html: &mut Html, study: &StudyOutcome) {
     }
     section(html, "reading", "How to read this", |html| html.verbatim(include_str!("reading.html")));
     section(html, "settings", "Settings", |html| settings(html, study));
-    section(html, "numbers", "All numbers", |html| {
-        study.panels.iter().for_each(|panel| tables::numbers(html, panel));
-    });
+    if !study.panels.is_empty() {
+        section(html, "numbers", "All numbers", |html| {
+            study.panels.iter().for_each(|panel| tables::numbers(html, panel));
+        });
+    }
 }
 
 /// Where on the page what is.
@@ -107,16 +110,22 @@ fn contents(html: &mut Html, study: &StudyOutcome) {
         .iter()
         .enumerate()
         .map(|(number, panel)| (format!("panel-{number}"), panel.title.as_str()));
+    let of_heats = study.heats.iter().map(|map| (format!("heat-{}", map.id), map.title.as_str()));
     let before = (!study.expectations.is_empty()).then_some(("verdicts", "Beside the paper"));
     let behind = [
         (!study.searches.is_empty()).then_some(("searches", "Limits")),
         (!study.comparisons.is_empty()).then_some(("comparisons", "Pairs")),
         Some(("reading", "How to read this")),
         Some(("settings", "Settings")),
-        Some(("numbers", "All numbers")),
+        (!study.panels.is_empty()).then_some(("numbers", "All numbers")),
     ];
     let ours = |(id, title): (&str, &'static str)| (id.to_owned(), title);
-    let links = before.map(ours).into_iter().chain(of_panels).chain(behind.into_iter().flatten().map(ours));
+    let links = before
+        .map(ours)
+        .into_iter()
+        .chain(of_heats)
+        .chain(of_panels)
+        .chain(behind.into_iter().flatten().map(ours));
     html.element(tag("nav").with("aria-label", "On this page"), |html| {
         for (id, title) in links {
             html.leaf(tag("a").with("href", format_args!("#{id}")), title);

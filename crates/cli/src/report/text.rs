@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use sluice_sim::study::outcome::{
-    Cause, Comparison, Expectation, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
+    Cause, Comparison, Expectation, HeatMap, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
 };
 
 use super::show;
@@ -13,6 +13,10 @@ use crate::results::table::Table;
 pub(crate) fn summary(study: &StudyOutcome) -> String {
     let mut out = String::new();
     heading(&mut out, study);
+    for map in &study.heats {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n{}, by {} and {}\n{}", map.title, map.down.name, map.across.name, heat(map));
+    }
     for panel in &study.panels {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{} [{}]\n{}", panel.title, panel.workload, points(panel));
@@ -115,6 +119,16 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         interval(Measure::Slowdown),
         kept,
     ])
+}
+
+fn heat(map: &HeatMap) -> Table {
+    let headings = map.across.values.iter().map(|value| show::whole(*value));
+    let mut table = Table::new(std::iter::once(map.down.name.clone()).chain(headings));
+    for (value, row) in map.down.values.iter().zip(&map.cells) {
+        let numbers = row.iter().map(|number| show::estimate(number, map.unit));
+        table.row(std::iter::once(show::whole(*value)).chain(numbers));
+    }
+    table
 }
 
 /// What the paper says, each with its verdict: sentences, which no column is wide enough for.

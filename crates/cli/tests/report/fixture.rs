@@ -1,9 +1,9 @@
 //! Studies with curves as real ones have them, from closed forms.
 
 use sluice_sim::study::outcome::{
-    Cause, Class, ClassTimes, Comparison, Counts, Estimate, Expectation, Gauges, Measure, Method, Metric,
-    Panel, PaperCurve, PaperPoint, Part, Point, Schema, Search, Series, Settings, Source, Spread,
-    StudyOutcome, Sustained, Times, Unit, Verdict,
+    Axis, Cause, Class, ClassTimes, Comparison, Counts, Estimate, Expectation, Gauges, HeatMap, Measure,
+    Method, Metric, Panel, PaperCurve, PaperPoint, Part, Point, Schema, Search, Series, Settings, Source,
+    Spread, StudyOutcome, Sustained, Times, Unit, Verdict,
 };
 
 /// How a policy of the fixture behaves.
@@ -52,6 +52,7 @@ pub(crate) fn one_class() -> StudyOutcome {
         paper: paper.map(|(label, series, value)| paper_curve(label, series, Metric::P99, value)).to_vec(),
     };
     StudyOutcome {
+        heats: heats(),
         expectations: expectations(),
         comparisons: vec![comparison(None)],
         searches: vec![search("rain:2", Some(2_912e3)), search("pallas", None)],
@@ -136,6 +137,7 @@ fn study(name: &str, title: &str, panels: Vec<Panel>) -> StudyOutcome {
         commands: vec![format!("sluice reproduce {name} --seed 1")],
         complete: true,
         panels,
+        heats: Vec::new(),
         expectations: Vec::new(),
         comparisons: Vec::new(),
         searches: Vec::new(),
@@ -308,4 +310,18 @@ fn search(policy: &str, rate: Option<f64>) -> Search {
         rate_per_s: rate.map(|value| Estimate { method: Method::Bracket, ..estimate(value, 0.01) }),
         note: if rate.is_some() { String::new() } else { "exceeds it at every rate tried".to_owned() },
     }
+}
+
+fn heats() -> Vec<HeatMap> {
+    let axis = |name: &str, values: &[u64]| Axis { name: name.to_owned(), values: values.to_vec() };
+    let number =
+        |value: f64| Estimate { value, low: 0.97 * value, high: 1.03 * value, method: Method::Replications };
+    vec![HeatMap {
+        id: "scan".to_owned(),
+        title: "Mean of a SCAN".to_owned(),
+        unit: Unit::Ns,
+        across: axis("keys", &[50, 500, 5_000]),
+        down: axis("bytes", &[64, 1_024]),
+        cells: vec![[9e3, 81e3, 800e3].map(number).to_vec(), [14e3, 130e3, 1.3e6].map(number).to_vec()],
+    }]
 }

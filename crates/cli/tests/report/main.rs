@@ -75,6 +75,7 @@ fn a_page_says_who_ran_what_and_what_came_of_it() {
         "the paper’s R2P2-SW",
         "not sustained from 2,400 kRPS",
         "exceeds it at every rate tried",
+        "<td style=\"--heat:4%\"><b>9.00 µs</b> <small>8.73–9.27</small></td>",
     ] {
         assert!(page.contains(says), "{says}");
     }
@@ -142,6 +143,8 @@ fn the_terminal_shows_points_verdicts_and_causes() {
         "paper 35.0 us, here 92.1 us (91.2..93.0); its p99",
         "      sluice sim draconis --workload exp:10us",
         "p99 slowdown at most 10.0",
+        "Mean of a SCAN, by bytes and keys",
+        "1,024  14.0 us (13.6..14.4)",
     ] {
         assert!(text.contains(says), "{says} in\n{text}");
     }

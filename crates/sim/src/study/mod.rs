@@ -25,3 +25,4 @@ mod verdict;
 pub use error::StudyError;
 pub use finding::shown;
 pub use known::{Known, PointId};
+pub use verdict::growth;

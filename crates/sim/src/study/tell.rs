@@ -38,6 +38,7 @@ pub fn tell(bench: &Bench, known: &Known, about: &About) -> StudyOutcome {
         commands: about.commands.clone(),
         complete: wanted(bench, known).is_empty(),
         panels: (0..plan.cases.len()).map(|case| panel(bench, known, case)).collect(),
+        heats: Vec::new(),
         expectations: plan.claims.iter().map(|claim| expectation(bench, known, claim)).collect(),
         comparisons: plan.comparisons.iter().flat_map(|pair| comparisons(bench, known, pair)).collect(),
         searches: plan.searches.iter().filter_map(|search| searched(bench, known, search)).collect(),

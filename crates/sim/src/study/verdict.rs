@@ -1,6 +1,6 @@
 //! How the paper's statement and ours stand to each other: rules by kind of statement, never by point.
 
-use super::outcome::{Estimate, Verdict};
+use super::outcome::{Estimate, HeatMap, Verdict};
 
 /// A number against the paper's: it agrees if its interval meets the tolerance around the paper's number; if it does
 /// not, the shape decides, where there is one.
@@ -21,6 +21,24 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
         (all, wrong) if f64::from(wrong) <= wrong_max * f64::from(all) => Verdict::AgreesInShape,
         _ => Verdict::Differs,
     }
+}
+
+/// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other: neighbours
+/// are held against each other as [`of_order`] does. What it rests on is told.
+pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) {
+    let mut pairs = Pairs::default();
+    let rows = map.cells.len();
+    let columns = map.across.values.len();
+    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        let next = if across { (row, column + 1) } else { (row + 1, column) };
+        if let Some(more) = map.cells.get(next.0).and_then(|row| row.get(next.1)) {
+            pairs.add(&map.cells[row][column], more);
+        }
+    }
+    let Pairs { right, tied, wrong } = pairs;
+    let why =
+        format!("of {} neighbours {right} grow, {tied} cannot be told apart, {wrong} shrink", pairs.all());
+    (of_order(pairs, wrong_max), why)
 }
 
 /// What the paper's set-up leaves unknown excuses a difference, and only a difference.

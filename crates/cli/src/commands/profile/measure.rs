@@ -14,7 +14,7 @@ use sluice_sim::workload::ProfileOperation;
 use sluice_wire::{HEADER_BYTES, Nanos, TaskType};
 
 use super::points::points;
-use crate::args::{ClockArg, Profile as Args};
+use crate::args::ClockArg;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::GET_KEYS_MAX;
 use crate::stop::Stop;
@@ -28,48 +28,60 @@ const CLOCK_READS: usize = 10_001;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Operation {
-    pub(super) verb: Verb,
-    pub(super) keys: u32,
+pub(in crate::commands) struct Operation {
+    pub(in crate::commands) verb: Verb,
+    pub(in crate::commands) keys: u32,
     /// Whether `keys` is the mean of an exponential number.
-    pub(super) exponential: bool,
+    pub(in crate::commands) exponential: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(in crate::commands) enum Verb {
     Get,
     Scan,
 }
 
 /// RocksDB and a clock.
-pub(super) struct Bench {
+pub(in crate::commands) struct Bench {
     rocks: Rocks,
-    clock: ClockArg,
+    terms: Terms,
     clock_cost: Nanos,
-    database_keys: u64,
-    samples: u64,
-    seed: u64,
+}
+
+/// How it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Terms {
+    pub(in crate::commands) clock: ClockArg,
+    /// Keys in the database.
+    pub(in crate::commands) keys: u64,
+    /// Measured operations of each type.
+    pub(in crate::commands) samples: u64,
+    /// Seeds which keys are read.
+    pub(in crate::commands) seed: u64,
 }
 
 impl Bench {
-    pub(super) fn new(rocks: Rocks, args: &Args) -> Self {
-        let clock_cost = cost(args.clock);
-        let (database_keys, samples) = (args.own.rocks.keys, args.samples);
-        Self { rocks, clock: args.clock, clock_cost, database_keys, samples, seed: args.seed }
+    pub(in crate::commands) fn new(rocks: Rocks, terms: Terms) -> Self {
+        Self { rocks, terms, clock_cost: cost(terms.clock) }
     }
 
-    pub(super) const fn clock_cost_ns(&self) -> u64 {
+    /// Reads other keys from now on.
+    pub(in crate::commands) const fn reseed(&mut self, seed: u64) {
+        self.terms.seed = seed;
+    }
+
+    pub(in crate::commands) const fn clock_cost_ns(&self) -> u64 {
         self.clock_cost.0
     }
 
     /// Measures each operation, one after the other.
-    pub(super) fn measure(
+    pub(in crate::commands) fn measure(
         &mut self,
         operations: &[Operation],
         progress: &mut dyn Progress,
         stop: &Stop,
     ) -> Outcome<Vec<ProfileOperation>> {
-        let each = self.samples + self.samples / WARM_UP_PART;
+        let each = self.terms.samples + self.terms.samples / WARM_UP_PART;
         let total = each * operations.len() as u64;
         progress.step(Step::Measured { done: 0, total });
         let mut measured = Vec::new();
@@ -87,12 +99,12 @@ impl Bench {
         tell: &mut dyn FnMut(u64),
         stop: &Stop,
     ) -> Outcome<ProfileOperation> {
-        let warm_up = self.samples / WARM_UP_PART;
-        let mut dice = Dice::named(self.seed, &operation.name(), 0);
-        let mut samples = Vec::with_capacity(self.samples as usize);
+        let warm_up = self.terms.samples / WARM_UP_PART;
+        let mut dice = Dice::named(self.terms.seed, &operation.name(), 0);
+        let mut samples = Vec::with_capacity(self.terms.samples as usize);
         let (mut request, mut reply) = (Vec::new(), Vec::new());
         let mut preempted_before = 0;
-        for i in 0..warm_up + self.samples {
+        for i in 0..warm_up + self.terms.samples {
             if i == warm_up {
                 preempted_before = preemptions();
             }
@@ -105,7 +117,7 @@ impl Bench {
                     ));
                 }
             }
-            operation.encode(self.database_keys, &mut dice, &mut request);
+            operation.encode(self.terms.keys, &mut dice, &mut request);
             let took = self.time(operation.verb.task_type(), &request, &mut reply)?;
             if i >= warm_up {
                 samples.push(took);
@@ -119,7 +131,7 @@ impl Bench {
         let held = Cell::new(Nanos(0));
         let task = Task::new(request, task_type, DATAGRAM_BYTES - HEADER_BYTES, &held);
         reply.clear();
-        let (served, took) = timed(self.clock, || self.rocks.serve(task, reply));
+        let (served, took) = timed(self.terms.clock, || self.rocks.serve(task, reply));
         served.map_err(Failure::broken)?;
         Ok(took.since(self.clock_cost).max(Nanos(1)))
     }

@@ -3,7 +3,7 @@
 //! The operations are those of the RocksDB service, with decoding and encoding, one after the other in one thread. Left
 //! out is what sockets and other workers of the machine add.
 
-mod measure;
+pub(super) mod measure;
 mod points;
 
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ use crate::hint;
 use crate::load::GET_KEYS_MAX;
 use crate::results::table::{Table, time};
 use crate::stop::Stop;
-use measure::{Bench, Operation, Verb};
+use measure::{Bench, Operation, Terms, Verb};
 
 /// What can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];
@@ -41,7 +41,8 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     let mut quiet = progress::Quiet;
     let progress: &mut dyn Progress = if args.output.quiet { &mut quiet } else { &mut shown };
     let rocks = Rocks::open(&args.own.rocks, progress).map_err(Failure::bad_input)?;
-    let mut bench = Bench::new(rocks, args);
+    let (keys, samples, seed) = (args.own.rocks.keys, args.samples, args.seed);
+    let mut bench = Bench::new(rocks, Terms { clock: args.clock, keys, samples, seed });
     let measured = bench.measure(&operations, progress, &stop)?;
     let profile = profile(args, bench.clock_cost_ns(), measured);
     target.write(&profile)?;

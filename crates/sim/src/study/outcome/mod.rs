@@ -7,12 +7,14 @@
 
 mod depths;
 mod findings;
+mod heat;
 mod numbers;
 
 use serde::{Deserialize, Serialize};
 
 pub use depths::Depths;
 pub use findings::{Cause, Comparison, Expectation, Search, Verdict};
+pub use heat::{Axis, HeatMap};
 pub use numbers::{Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Times, Unit};
 
 /// The result of a study.
@@ -37,6 +39,9 @@ pub struct StudyOutcome {
     pub complete: bool,
     /// One for each workload.
     pub panels: Vec<Panel>,
+    /// Numbers over two settings, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heats: Vec<HeatMap>,
     /// What the paper says, and what came out.
     pub expectations: Vec<Expectation>,
     /// Pairs that were compared on the same tasks.

@@ -1,7 +1,10 @@
 //! `sluice reproduce`: the paper's figures, its numbers beside ours, with a verdict each.
 
+mod measured;
+
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::json;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
@@ -9,6 +12,7 @@ use sluice_sim::study::outcome::{StudyOutcome, Verdict};
 use sluice_sim::study::plan::Plan;
 
 use crate::fail::{Failure, Kind, Outcome};
+use crate::results::files;
 use crate::results::table::Table;
 use crate::stop::Stop;
 use crate::study::args::Reproduce;
@@ -16,26 +20,43 @@ use crate::study::{Job, Ran, run as run_study, show};
 use crate::{hint, report};
 
 /// The plans that come with this program.
-const PLANS: [(&str, &str); 8] = [
-    ("rain-1", include_str!("../../../../experiments/rain-1.toml")),
-    ("rain-6a", include_str!("../../../../experiments/rain-6a.toml")),
-    ("rain-6b", include_str!("../../../../experiments/rain-6b.toml")),
-    ("rain-6c", include_str!("../../../../experiments/rain-6c.toml")),
-    ("rain-7", include_str!("../../../../experiments/rain-7.toml")),
-    ("rain-8", include_str!("../../../../experiments/rain-8.toml")),
-    ("pallas-bimodal", include_str!("../../../../experiments/pallas-bimodal.toml")),
-    ("pallas-trimodal", include_str!("../../../../experiments/pallas-trimodal.toml")),
+const PLANS: [(&str, &str); 9] = [
+    ("rain-1", include_str!("../../../../../experiments/rain-1.toml")),
+    ("rain-2", include_str!("../../../../../experiments/rain-2.toml")),
+    ("rain-6a", include_str!("../../../../../experiments/rain-6a.toml")),
+    ("rain-6b", include_str!("../../../../../experiments/rain-6b.toml")),
+    ("rain-6c", include_str!("../../../../../experiments/rain-6c.toml")),
+    ("rain-7", include_str!("../../../../../experiments/rain-7.toml")),
+    ("rain-8", include_str!("../../../../../experiments/rain-8.toml")),
+    ("pallas-bimodal", include_str!("../../../../../experiments/pallas-bimodal.toml")),
+    ("pallas-trimodal", include_str!("../../../../../experiments/pallas-trimodal.toml")),
 ];
 
+/// A mean of fewer operations says nothing.
+const SAMPLES_MIN: u64 = 20;
 /// As long as the paper's points: 1 s and 10 s, a fifth of it in each of five replications.
 const PAPER_REPLICATIONS: u32 = 5;
 const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
 
 /// A plan and where it was found.
 struct Found {
-    plan: Plan,
+    plan: Figure,
     file: String,
     folder: PathBuf,
+}
+
+/// A figure's plan.
+enum Figure {
+    /// It is simulated.
+    Simulated(Box<Plan>),
+    /// It is measured on this machine.
+    Measured(measured::Plan),
+}
+
+/// A figure that can be run.
+enum Ready {
+    Simulated(Box<Bench>),
+    Measured(measured::Plan),
 }
 
 /// Runs the plans, one after the other.
@@ -46,72 +67,128 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
     let all = args.plans.len() == 1 && args.plans[0] == "all";
     let names = if all { PLANS.map(|(name, _)| name.to_owned()).to_vec() } else { args.plans.clone() };
     let found = names.iter().map(|name| find(name)).collect::<Outcome<Vec<_>>>()?;
-    let benches = found.iter().map(|found| bench(args, found)).collect::<Outcome<Vec<_>>>()?;
+    let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
     let stop = Stop::on_signals()?;
-    if let ([found], [bench]) = (&found[..], &benches[..]) {
-        let out = folder(args, &found.plan.name, false);
-        let ran = run_study(&job(args, found, bench, out.clone()), &stop)?;
-        show(&ran, &args.how, Some(&out))?;
-        return verdict(&[ran.outcome]);
-    }
+    let several = found.len() > 1;
     let mut ran = Vec::new();
-    for (found, bench) in found.iter().zip(&benches) {
-        let out = folder(args, &found.plan.name, true);
-        let one = run_study(&job(args, found, bench, out), &stop)?;
+    for (found, ready) in found.iter().zip(&ready) {
+        let out = folder(args, found.plan.name(), several);
+        let one = run_one(args, found, ready, out.clone(), &stop)?;
+        if !several {
+            show(&one, &args.how, Some(&out))?;
+        }
         let stopped = one.stopped;
         ran.push(one);
         if stopped {
             break;
         }
     }
-    show_all(args, &ran)?;
+    if several {
+        show_all(args, &ran)?;
+    }
     let outcomes: Vec<StudyOutcome> = ran.into_iter().map(|ran| ran.outcome).collect();
     verdict(&outcomes)
 }
 
+fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &Stop) -> Outcome<Ran> {
+    match ready {
+        Ready::Simulated(bench) => run_study(&job(args, found, bench, out), stop),
+        Ready::Measured(plan) => {
+            files::make(&out)?;
+            let quiet = args.how.output.quiet || args.how.output.json;
+            let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.called())])?;
+            report::write(&out, &outcome)?;
+            Ok(Ran { outcome, stopped: false })
+        }
+    }
+}
+
 fn list(json: bool) -> Outcome<()> {
     let plans = PLANS.iter().map(|(name, _)| find(name)).collect::<Outcome<Vec<_>>>()?;
-    let points =
-        |plan: &Plan| plan.cases.iter().map(|case| case.rates.len() * case.runs.len()).sum::<usize>();
+    let rows: Vec<Listed> = plans.iter().map(|found| found.plan.listed()).collect();
     if json {
-        let plans: Vec<_> = plans
-            .iter()
-            .map(|Found { plan, .. }| {
-                json!({
-                    "name": plan.name,
-                    "title": plan.title,
-                    "source": plan.source,
-                    "points": points(plan),
-                    "tasks": plan.tasks,
-                    "replications": plan.replications,
-                    "claims": plan.claims.len(),
-                })
-            })
-            .collect();
-        println!("{}", json!({ "schema": "sluice.plans.v1", "plans": plans }));
+        println!("{}", json!({ "schema": "sluice.plans.v1", "plans": rows }));
         return Ok(());
     }
     let mut table =
         Table::new(["plan", "points", "tasks a point", "statements", "what it is about", "source"]);
-    for Found { plan, .. } in &plans {
+    for row in rows {
         table.row([
-            plan.name.clone(),
-            points(plan).to_string(),
-            plan.tasks.to_string(),
-            plan.claims.len().to_string(),
-            plan.title.clone(),
-            plan.source.clone(),
+            row.name,
+            row.points.to_string(),
+            row.tasks.to_string(),
+            row.claims.to_string(),
+            row.title,
+            row.source,
         ]);
     }
     print!("{table}");
     Ok(())
 }
 
+/// A plan in the list.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    source: String,
+    points: usize,
+    tasks: u64,
+    replications: u32,
+    claims: usize,
+}
+
+impl Figure {
+    fn parse(file: &str, text: &str) -> Outcome<Self> {
+        if text.lines().any(|line| line.starts_with("measure =")) {
+            return measured::Plan::parse(file, text).map(Self::Measured);
+        }
+        Ok(Self::Simulated(Box::new(Plan::parse(file, text)?)))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Simulated(plan) => &plan.name,
+            Self::Measured(plan) => &plan.name,
+        }
+    }
+
+    fn listed(&self) -> Listed {
+        match self {
+            Self::Simulated(plan) => Listed {
+                name: plan.name.clone(),
+                title: plan.title.clone(),
+                source: plan.source.clone(),
+                points: plan.cases.iter().map(|case| case.rates.len() * case.runs.len()).sum(),
+                tasks: plan.tasks,
+                replications: plan.replications,
+                claims: plan.claims.len(),
+            },
+            Self::Measured(plan) => Listed {
+                name: plan.name.clone(),
+                title: plan.title.clone(),
+                source: plan.source.clone(),
+                points: plan.points(),
+                tasks: plan.samples * u64::from(plan.replications),
+                replications: plan.replications,
+                claims: plan.claims(),
+            },
+        }
+    }
+}
+
+impl Found {
+    /// What `sluice reproduce` finds it by.
+    fn called(&self) -> &str {
+        if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
+    }
+}
+
 /// A plan by its name, or in a file.
 fn find(name: &str) -> Outcome<Found> {
     if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
         let file = format!("experiments/{name}.toml");
-        return Ok(Found { plan: Plan::parse(&file, text)?, file, folder: PathBuf::new() });
+        return Ok(Found { plan: Figure::parse(&file, text)?, file, folder: PathBuf::new() });
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {
@@ -124,12 +201,31 @@ fn find(name: &str) -> Outcome<Found> {
         Failure::bad_input(format!("plan {name} cannot be read: {why}; give the path of a plan"))
     })?;
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    Ok(Found { plan: Plan::parse(name, &text)?, file: name.to_owned(), folder })
+    Ok(Found { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
 }
 
 /// The plan with what the flags say instead.
-fn bench(args: &Reproduce, found: &Found) -> Outcome<Bench> {
-    let mut plan = found.plan.clone();
+fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
+    match &found.plan {
+        Figure::Simulated(plan) => bench(args, found, plan).map(|bench| Ready::Simulated(Box::new(bench))),
+        Figure::Measured(_) if args.cause.is_some() || args.paper_length => {
+            let name = found.called();
+            Err(Failure::bad_input(format!(
+                "{name} is measured, not simulated: leave --cause and --paper-length out, or name another plan"
+            )))
+        }
+        Figure::Measured(plan) => {
+            let mut plan = plan.clone();
+            plan.samples = args.tasks.unwrap_or(plan.samples).max(SAMPLES_MIN);
+            plan.seed = args.seed.unwrap_or(plan.seed);
+            plan.replications = args.replications.unwrap_or(plan.replications);
+            Ok(Ready::Measured(plan))
+        }
+    }
+}
+
+fn bench(args: &Reproduce, found: &Found, plan: &Plan) -> Outcome<Bench> {
+    let mut plan = plan.clone();
     if let Some(cause) = &args.cause {
         plan = plan.only_cause(cause)?;
     }
@@ -146,7 +242,7 @@ fn bench(args: &Reproduce, found: &Found) -> Outcome<Bench> {
 }
 
 fn job<'a>(args: &'a Reproduce, found: &Found, bench: &'a Bench, out: PathBuf) -> Job<'a> {
-    let name = if found.folder.as_os_str().is_empty() { &found.plan.name } else { &found.file };
+    let name = found.called();
     let mut commands = vec![format!("sluice reproduce {name}{}", flags(args))];
     commands.extend(
         bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),

@@ -1,0 +1,195 @@
+//! Figures that are measured on this machine, not simulated: how long real operations take, over two settings.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sluice_apps::progress::{self, Progress, Step};
+use sluice_apps::rocks::{Rocks, RocksArgs};
+use sluice_sim::stats::estimate;
+use sluice_sim::study::growth;
+use sluice_sim::study::outcome::{
+    Axis, Estimate, Expectation, HeatMap, Method, Schema, Settings, StudyOutcome, Unit,
+};
+
+use crate::args::ClockArg;
+use crate::commands::profile::measure::{Bench, Operation, Terms, Verb};
+use crate::fail::{Failure, Outcome};
+use crate::stop::Stop;
+
+/// Where the databases lie: one for each size of items.
+const DATABASES: &str = "out/rocksdb-by-size";
+/// The only map.
+const MAP: &str = "scan";
+
+/// A plan of such a figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) source: String,
+    notes: Vec<String>,
+    measure: Service,
+    pub(super) seed: u64,
+    pub(super) replications: u32,
+    pub(super) samples: u64,
+    database_keys: u64,
+    cache_mib: u32,
+    scan: Vec<u32>,
+    item_bytes: Vec<u32>,
+    tolerance: Tolerance,
+    #[serde(rename = "claim")]
+    claims: Vec<Claim>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Service {
+    RocksDb,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tolerance {
+    order: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    id: String,
+    says: String,
+    place: String,
+    grows_with: Setting,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Setting {
+    Keys,
+    ItemBytes,
+}
+
+impl Plan {
+    /// Reads a plan that comes with this program.
+    pub(super) fn parse(file: &str, text: &str) -> Outcome<Self> {
+        toml::from_str(text).map_err(|why| Failure::bad_input(format!("{file}: {}", why.message())))
+    }
+
+    /// How many numbers it measures.
+    pub(super) fn points(&self) -> usize {
+        self.scan.len() * self.item_bytes.len()
+    }
+
+    /// How many statements it holds against them.
+    pub(super) fn claims(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// Measures everything; about a minute.
+    pub(super) fn run(&self, quiet: bool, stop: &Stop, commands: Vec<String>) -> Outcome<StudyOutcome> {
+        let (mut shown, mut silent) = (progress::Shown::new(), progress::Quiet);
+        let progress: &mut dyn Progress = if quiet { &mut silent } else { &mut shown };
+        let total = self.operations() * self.item_bytes.len() as u64;
+        let mut rows = Vec::new();
+        for (number, bytes) in (0..).zip(&self.item_bytes) {
+            progress.step(Step::Measured { done: number * self.operations(), total });
+            rows.push(self.row(*bytes, progress, stop)?);
+        }
+        progress.step(Step::Measured { done: total, total });
+        let map = HeatMap {
+            id: MAP.into(),
+            title: "Mean time on the processor of a SCAN".into(),
+            unit: Unit::Ns,
+            across: axis("keys", &self.scan),
+            down: axis("item bytes", &self.item_bytes),
+            cells: rows,
+        };
+        Ok(StudyOutcome {
+            schema: Schema::V1,
+            name: self.name.clone(),
+            title: self.title.clone(),
+            sluice: env!("CARGO_PKG_VERSION").into(),
+            commit: env!("SLUICE_COMMIT").into(),
+            settings: self.settings(),
+            commands,
+            complete: true,
+            panels: Vec::new(),
+            expectations: self.claims.iter().map(|claim| self.expectation(claim, &map)).collect(),
+            heats: vec![map],
+            comparisons: Vec::new(),
+            searches: Vec::new(),
+        })
+    }
+
+    /// Measured SCANs over items of one size.
+    fn operations(&self) -> u64 {
+        self.samples * u64::from(self.replications) * self.scan.len() as u64
+    }
+
+    /// All SCANs over items of one size.
+    fn row(&self, item_bytes: u32, progress: &mut dyn Progress, stop: &Stop) -> Outcome<Vec<Estimate>> {
+        let args = RocksArgs {
+            db: database(item_bytes, self.database_keys),
+            keys: self.database_keys,
+            item_bytes,
+            cache_mib: self.cache_mib,
+        };
+        let Service::RocksDb = self.measure;
+        let rocks = Rocks::open(&args, progress).map_err(Failure::bad_input)?;
+        let (clock, keys, samples, seed) = (ClockArg::Cpu, self.database_keys, self.samples, self.seed);
+        let mut bench = Bench::new(rocks, Terms { clock, keys, samples, seed });
+        let operations: Vec<Operation> = self.scan.iter().map(|keys| scan(*keys)).collect();
+        let mut means = vec![Vec::new(); operations.len()];
+        for replication in 0..self.replications {
+            bench.reseed(self.seed + u64::from(replication));
+            let measured = bench.measure(&operations, &mut progress::Quiet, stop)?;
+            means.iter_mut().zip(measured).for_each(|(means, found)| means.push(found.mean_ns));
+        }
+        let mean = |of: &Vec<f64>| of.iter().sum::<f64>() / of.len() as f64;
+        Ok(means.iter().map(|of| estimate(mean(of), of, Method::Replications)).collect())
+    }
+
+    fn expectation(&self, claim: &Claim, map: &HeatMap) -> Expectation {
+        let (verdict, why) = growth(map, claim.grows_with == Setting::Keys, self.tolerance.order);
+        Expectation {
+            id: claim.id.clone(),
+            claim: claim.says.clone(),
+            place: claim.place.clone(),
+            panel: None,
+            unit: map.unit,
+            paper: None,
+            measured: None,
+            verdict,
+            why,
+            cause: None,
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            plan: Some(format!("experiments/{}.toml", self.name)),
+            testbed: "none: RocksDB on this machine".into(),
+            testbed_toml: String::new(),
+            workers: 1,
+            seed: self.seed,
+            replications: self.replications,
+            tasks: self.samples,
+            warm_up: "a fifth as many".into(),
+            dilation: None,
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+const fn scan(keys: u32) -> Operation {
+    Operation { verb: Verb::Scan, keys, exponential: false }
+}
+
+fn axis(name: &str, values: &[u32]) -> Axis {
+    Axis { name: name.into(), values: values.iter().map(|value| u64::from(*value)).collect() }
+}
+
+fn database(item_bytes: u32, keys: u64) -> PathBuf {
+    Path::new(DATABASES).join(format!("{keys}-of-{item_bytes}"))
+}

@@ -1,0 +1,63 @@
+//! A number over two settings as a table whose cells are coloured: the darker, the more, by orders of magnitude.
+
+use sluice_sim::study::outcome::HeatMap;
+
+use super::html::{Html, tag};
+use super::show;
+
+/// The weakest and the strongest colour, in per cent.
+const COLOUR: (f64, f64) = (4.0, 62.0);
+
+/// The map.
+pub(super) fn heat(html: &mut Html, map: &HeatMap) {
+    let strength = strengths(map);
+    html.element(tag("section").with("id", format_args!("heat-{}", map.id)), |html| {
+        html.leaf("h2", &map.title);
+        html.element(tag("div").with("class", "wide"), |html| {
+            html.element(tag("table").with("class", "heat"), |html| {
+                html.leaf("caption", format_args!("{} → by {} ↓", map.across.name, map.down.name));
+                html.element("thead", |html| head(html, map));
+                html.element("tbody", |html| rows(html, map, &strength));
+            });
+        });
+    });
+    html.line();
+}
+
+fn head(html: &mut Html, map: &HeatMap) {
+    html.element("tr", |html| {
+        html.leaf(tag("th").with("scope", "col"), "");
+        for value in &map.across.values {
+            html.leaf(tag("th").with("scope", "col"), show::whole(*value));
+        }
+    });
+}
+
+fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> f64) {
+    for (value, row) in map.down.values.iter().zip(&map.cells) {
+        html.element("tr", |html| {
+            html.leaf(tag("th").with("scope", "row"), show::whole(*value));
+            for number in row {
+                let style = format!("--heat:{:.0}%", strength(number.value));
+                html.element(tag("td").with("style", style), |html| {
+                    html.leaf("b", show::quantity(number.value, map.unit));
+                    if let Some(interval) = show::interval(number, map.unit) {
+                        html.verbatim(" ");
+                        html.leaf("small", interval);
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// How strong a number's colour is: as far between the map's extremes as its logarithm is.
+fn strengths(map: &HeatMap) -> impl Fn(f64) -> f64 {
+    let magnitude = |value: f64| value.max(f64::MIN_POSITIVE).ln();
+    let extremes = map.numbers().map(|(_, _, number)| magnitude(number.value));
+    let (low, high) = extremes.fold((f64::MAX, f64::MIN), |(low, high), m| (low.min(m), high.max(m)));
+    move |value| {
+        let part = if high > low { (magnitude(value) - low) / (high - low) } else { 0.0 };
+        COLOUR.0 + (COLOUR.1 - COLOUR.0) * part
+    }
+}
