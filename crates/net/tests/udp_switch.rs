@@ -1,18 +1,26 @@
 //! The switch's thread with real packets: hosts are plain sockets, tables are written directly.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use sluice_host::rdma::{Mtu, PairSpec, RoceRefusal};
 use sluice_net::NetError;
 use sluice_net::faults::FaultPlan;
+use sluice_net::rdma::{Receiver, SharedMemory};
 use sluice_net::switch::{Count, Delays, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::udp::{SocketOptions, Wait};
 use sluice_switch::{Config, Refusal};
-use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::roce::{Psn, Qpn, Rkey, Transport};
+use sluice_wire::tables::{
+    ClientRow, RingRow, ServerRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow,
+};
 use sluice_wire::{
     Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos,
-    Nonce, Packet, ParseError, Payload, Reject, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf,
-    TaskId, TaskType, Token, WorkerId, encode, large_descriptor, parse,
+    Nonce, Packet, ParseError, Payload, Place, Reject, RejectReason, SLOT_HEAD_BYTES, Serial, ServerId,
+    SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId, check_large, encode,
+    large_descriptor, parse, read_slot,
 };
 
 const EPOCH: Epoch = Epoch(77);
@@ -524,4 +532,83 @@ fn a_stopped_switch_says_so_to_its_controller() {
     let tables = rack.switch.tables();
     drop(rack);
     assert!(matches!(tables.call(vec![TableOp::ReadShape]), Err(NetError::SwitchStopped)));
+}
+
+/// A server with one ring of eight slots for the slice, and its memory as a worker sees it.
+fn with_a_server(rack: &Rack, folder: &std::path::Path, transport: Transport) -> (Receiver, SharedMemory) {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut server = Receiver::bind(at, &SocketOptions::default()).expect("free ports");
+    let file = folder.join("ring");
+    let memory = SharedMemory::create(&file, 8 * SLOT_BYTES).expect("there is room");
+    server.register(Rkey(5), 1 << 32, Arc::new(memory)).expect("the key is free");
+    server.connect(PairSpec {
+        number: Qpn(17),
+        peer_number: Qpn(0),
+        peer: Some(Ipv4Addr::LOCALHOST.into()),
+        transport,
+        first: Psn::new(9),
+        mtu: Mtu::B1024,
+        icrc: true,
+    });
+    let row = ServerRow { at: server.local().into(), qpn: Qpn(17), reliable: transport == Transport::Rc };
+    let ring = RingRow { rkey: Rkey(5), address: 1 << 32, slots: 8, slot_bytes: SLOT_BYTES as u32 };
+    let answers = rack.ops(vec![
+        TableOp::SetServer(ServerId(0), Some((row, Psn::new(9)))),
+        TableOp::SetRing(SLICE, ServerId(0), Some(ring)),
+    ]);
+    assert!(answers.iter().all(|answer| *answer == TableAnswer::Done), "{answers:?}");
+    (server, SharedMemory::open(&file).expect("it was just made"))
+}
+
+const SLOT_BYTES: usize = 512;
+
+#[test]
+fn a_task_that_waits_is_written_ahead_and_its_dispatch_says_where() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let rack = Rack::with(&SwitchConfig::new(Config { servers: 1, ..size() }));
+    let (mut server, memory) = with_a_server(&rack, folder.path(), Transport::Uc);
+    for sequence in 0..10 {
+        let bytes = large(sequence as u8, 300);
+        rack.submit(sequence, &bytes);
+        assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
+        rack.token(sequence + 1);
+        let (dispatch, body) = dispatched(&rack.worker);
+        assert!(body.is_empty(), "its bytes went ahead");
+        let Place::Ahead { slice, ticket } = dispatch.place else { panic!("{dispatch:?}") };
+        assert_eq!(slice, SLICE);
+        let mut slot = vec![0; SLOT_HEAD_BYTES + 300];
+        memory.read((ticket % 8) as usize * SLOT_BYTES, &mut slot);
+        assert_eq!(read_slot(&slot), Some((dispatch.task, &bytes[..])));
+        assert!(check_large(dispatch.payload.inline, &bytes));
+    }
+    assert_eq!((server.counts().placed, rack.count(Count::WrittenAhead)), (10, 10));
+    assert_eq!(rack.count(Count::PayloadsWaiting), 0, "the switch keeps none");
+}
+
+#[test]
+fn a_reliable_server_that_missed_a_write_takes_the_number_back() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let rack = Rack::with(&SwitchConfig::new(Config { servers: 1, ..size() }));
+    let (mut server, _) = with_a_server(&rack, folder.path(), Transport::Rc);
+    let pair = |first| PairSpec {
+        number: Qpn(17),
+        peer_number: Qpn(0),
+        peer: None,
+        transport: Transport::Rc,
+        first,
+        mtu: Mtu::B1024,
+        icrc: true,
+    };
+    rack.submit(0, &large(0, 100));
+    assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
+    // As if the next had been lost: the server expects 10, the switch sends 11 after it.
+    rack.submit(1, &large(1, 100));
+    assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
+    server.connect(pair(Psn::new(10)));
+    rack.submit(2, &large(2, 100));
+    assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
+    rack.settle(4);
+    rack.submit(3, &large(3, 100));
+    assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
+    assert_eq!((server.counts().placed, server.counts().refused(RoceRefusal::Gap)), (3, 1));
 }

@@ -25,6 +25,8 @@ pub enum Count {
     Dispatched,
     /// Tasks refused with a REJECT.
     Rejected,
+    /// Copies of waiting tasks written to servers.
+    WrittenAhead,
     /// Passes that ended in another pass.
     Recirculated,
     /// Batches taken.
@@ -49,13 +51,14 @@ pub enum Count {
 
 impl Count {
     /// All of them, in their order.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Received,
         Self::Sent,
         Self::Submits,
         Self::Tokens,
         Self::Dispatched,
         Self::Rejected,
+        Self::WrittenAhead,
         Self::Recirculated,
         Self::Batches,
         Self::PayloadsWaiting,
@@ -77,6 +80,7 @@ impl Count {
             Self::Tokens => "tokens",
             Self::Dispatched => "dispatched",
             Self::Rejected => "rejected",
+            Self::WrittenAhead => "written_ahead",
             Self::Recirculated => "recirculated",
             Self::Batches => "batches",
             Self::PayloadsWaiting => "payloads_waiting",

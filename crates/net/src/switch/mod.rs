@@ -14,6 +14,7 @@ mod delays;
 mod mailbox;
 mod plane;
 mod slab;
+mod writes;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl SwitchDriver {
             waker: socket.waker(),
             local: socket.local(),
         };
-        let plane = Plane::new(config);
+        let plane = Plane::new(config, socket.local());
         Ok(Self { socket, plane, mailbox, handle, core: config.core, drops_asked: Nanos(0) })
     }
 

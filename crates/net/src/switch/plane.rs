@@ -1,15 +1,17 @@
 //! Packets through the program: bytes to header fields, one pass each, and back to bytes.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
-use sluice_switch::{Arrival, Circulating, Program, Verdict};
+use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, encode, parse};
+use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
 
 use super::SwitchConfig;
 use super::counters::{Count, Tally};
 use super::delays::Delays;
 use super::slab::Slab;
+use super::writes::Writes;
 use crate::hold::Hold;
 use crate::udp::{BATCH, Inbox, Outbox};
 
@@ -21,6 +23,7 @@ pub(super) struct Plane {
     pub(super) program: Box<dyn Program>,
     pub(super) tally: Tally,
     slab: Slab,
+    writes: Writes,
     delays: Delays,
     again: VecDeque<Circulating>,
     held: Hold<Held>,
@@ -41,11 +44,12 @@ struct Long<'a> {
 }
 
 impl Plane {
-    pub(super) fn new(config: &SwitchConfig) -> Self {
+    pub(super) fn new(config: &SwitchConfig, local: SocketAddr) -> Self {
         Self {
             program: config.program.build(config.size),
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
+            writes: Writes::new(local, config.size.servers),
             delays: config.delays,
             again: VecDeque::with_capacity(4 * BATCH),
             held: Hold::new(HELD_MAX),
@@ -64,7 +68,13 @@ impl Plane {
         for index in 0..inbox.len() {
             let datagram = inbox.datagram(index);
             match parse(datagram.bytes) {
-                Err(reason) => self.tally.malformed(reason),
+                Err(reason) => match self.writes.nak(datagram.from, datagram.bytes) {
+                    Some(nak) => {
+                        let verdict = self.program.pass(now, nak);
+                        self.settle(now, verdict, None, outbox);
+                    }
+                    None => self.tally.malformed(reason),
+                },
                 Ok((packet, body)) if self.delays.is_none() => {
                     let late = now.since(datagram.received);
                     self.arrive(now, late, datagram.from, packet, body, outbox);
@@ -146,7 +156,8 @@ impl Plane {
                 self.keep(long);
                 self.again(now, circulating);
             }
-            Verdict::Ahead(_) | Verdict::Drop(_) => self.give_back(long),
+            Verdict::Ahead(write) => self.write_ahead(now, &write, long, outbox),
+            Verdict::Drop(_) => self.give_back(long),
         }
     }
 
@@ -165,7 +176,7 @@ impl Plane {
             Packet::Dispatch(dispatch) => {
                 self.tally.add(Count::Dispatched);
                 let payload = &dispatch.payload;
-                if payload.is_large() {
+                if payload.is_large() && dispatch.place == Place::Here {
                     spent = Some(payload.handle);
                     let outside = long.and_then(|long| long.outside);
                     outside.unwrap_or_else(|| self.slab.bytes(payload.handle, payload.len))
@@ -190,6 +201,21 @@ impl Plane {
         if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
             self.slab.release(cell);
         }
+    }
+
+    /// Sends a task's bytes to its servers, each copy as its server wants to see it.
+    fn write_ahead(&mut self, now: Nanos, write: &WriteAhead, long: Option<Long<'_>>, outbox: &mut Outbox) {
+        if let Some(Long { cell, outside }) = long {
+            let bytes = outside.unwrap_or_else(|| self.slab.bytes(cell, write.payload.len));
+            for copy in 0..write.copies {
+                let Some(replica) = self.program.replica(write, copy) else { continue };
+                self.tally.add(Count::WrittenAhead);
+                let due = now + self.delays.pass + self.delays.worker;
+                let due = (!self.delays.is_none()).then_some(due);
+                self.writes.send(&replica, [&slot_head(write.task), bytes], due, outbox);
+            }
+        }
+        self.give_back(long);
     }
 
     fn again(&mut self, now: Nanos, again: Circulating) {

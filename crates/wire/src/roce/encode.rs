@@ -52,21 +52,32 @@ pub fn encode_write(
     path: Option<&Path>,
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    if payload.len() > MAX_WRITE_BYTES {
+    encode_write_of(write, [&[], payload], path, out)
+}
+
+/// As [`encode_write`], of a payload that lies in two pieces.
+#[inline]
+pub fn encode_write_of(
+    write: &Write,
+    [first, second]: [&[u8]; 2],
+    path: Option<&Path>,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let length = first.len().saturating_add(second.len());
+    if length > MAX_WRITE_BYTES {
         return Err(EncodeError::PayloadLength);
     }
-    let needs = write_len(payload.len());
+    let needs = write_len(length);
     let buffer = EncodeError::Buffer { needs, has: out.len() };
     let (transport, seal) = out.get_mut(..needs).and_then(<[u8]>::split_last_chunk_mut).ok_or(buffer)?;
     let (header, behind) = WriteHeader::mut_from_prefix(transport).map_err(|_| buffer)?;
-    let (bytes, pad) = behind.split_at_mut(payload.len());
+    let (bytes, pad) = behind.split_at_mut(length);
     header.bth = bth(write_only(write.transport), pad.len(), write.to, write.ack_request, write.psn);
-    header.reth = Reth {
-        address: write.address.into(),
-        rkey: write.rkey.0.into(),
-        length: (payload.len() as u32).into(),
-    };
-    bytes.copy_from_slice(payload);
+    header.reth =
+        Reth { address: write.address.into(), rkey: write.rkey.0.into(), length: (length as u32).into() };
+    let (place, rest) = bytes.split_at_mut(first.len());
+    place.copy_from_slice(first);
+    rest.copy_from_slice(second);
     pad.fill(0);
     *seal = sealed(path, transport);
     Ok(needs)

@@ -42,7 +42,9 @@ mod path;
 mod view;
 
 pub use crate::{Psn, Qpn, Rkey};
-pub use encode::{MAX_WRITE_BYTES, encode, encode_acknowledge, encode_write, encoded_len, write_len};
+pub use encode::{
+    MAX_WRITE_BYTES, encode, encode_acknowledge, encode_write, encode_write_of, encoded_len, write_len,
+};
 pub use fields::{NakCode, Syndrome, Transport};
 pub use frame::{Frame, Link, Mac, encode_frame, frame_len};
 pub use layout::Opcode;
