@@ -42,6 +42,7 @@ impl Service for Hold {
 
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let span = span::decode(task.bytes)?;
+        task.left(span);
         task.hold(span);
         reply.extend(span::encode(span));
         Ok(())

@@ -35,6 +35,7 @@ impl Service for Spin {
             if spent >= span {
                 break spent;
             }
+            task.left(Nanos(span.saturating_sub(spent).as_nanos() as u64));
             hint::spin_loop();
         };
         reply.extend(span::encode(Nanos(spent.as_nanos() as u64)));

@@ -57,6 +57,9 @@ pub struct WorkerArgs {
     /// Stretch service times, and times of the network, by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dilate: u32,
+    /// Ask for the next task before the running one ends, where the service or tasks of the same type tell when that is.
+    #[arg(long)]
+    pub early: bool,
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub pin: Option<usize>,
@@ -114,6 +117,7 @@ impl WorkerArgs {
             quota: self.quota,
             capacity: self.capacity.unwrap_or(0),
             dilation: self.dilate,
+            early: self.early,
             waiting: self.waiting.into(),
             pin: self.pin,
             name,

@@ -5,6 +5,7 @@
 //! client then gets a reply that says so, and the worker serves on.
 
 use std::cell::Cell;
+use std::fmt;
 
 use sluice_wire::{Nanos, TaskId, TaskType};
 
@@ -68,13 +69,24 @@ pub struct Task<'a> {
     /// The longest answer that fits one packet, in bytes.
     pub reply_max: usize,
     held: &'a Cell<Nanos>,
+    listener: Listener<'a>,
+}
+
+/// Who hears what a service says of its end.
+#[derive(Clone, Copy)]
+struct Listener<'a>(Option<&'a dyn Fn(Nanos)>);
+
+impl fmt::Debug for Listener<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "listens" } else { "nobody listens" })
+    }
 }
 
 impl<'a> Task<'a> {
     /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
     pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
         let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
-        Self { bytes, task_type, id, reply_max, held }
+        Self { bytes, task_type, id, reply_max, held, listener: Listener(None) }
     }
 
     /// The same task under its own name.
@@ -82,6 +94,24 @@ impl<'a> Task<'a> {
     pub const fn called(mut self, id: TaskId) -> Self {
         self.id = id;
         self
+    }
+
+    /// The same task for a service whose words of [`Task::left`] go to `listener`.
+    #[must_use]
+    pub const fn heard_by(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
+        self.listener = Listener(Some(listener));
+        self
+    }
+
+    /// Says that about this much is left of the task, before dilation: the hook for early tokens. A worker that has them
+    /// (`--early`) asks for its next task about a token's round trip before this one ends, so that it comes in time.
+    ///
+    /// Say it when the work begins and as it goes on, every few microseconds: it costs a look at the clock. A service that
+    /// never says it is expected to take what tasks of the same type took, if those were alike.
+    pub fn left(&self, left: Nanos) {
+        if let Listener(Some(hear)) = self.listener {
+            hear(left);
+        }
     }
 
     /// Keeps the worker busy for `span` after `serve` returns, while it still takes packets.
@@ -107,6 +137,15 @@ impl ServiceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_service_says_is_left_goes_to_its_listener_if_there_is_one() {
+        let (held, heard) = (Cell::new(Nanos(0)), Cell::new(Nanos(0)));
+        let task = Task::new(b"", TaskType(1), 100, &held);
+        task.left(Nanos(5));
+        task.heard_by(&|left| heard.set(left)).left(Nanos(7));
+        assert_eq!((heard.get(), held.get()), (Nanos(7), Nanos(0)));
+    }
 
     #[test]
     fn spans_that_a_service_holds_add_up() {

@@ -48,7 +48,7 @@ pub fn encode_get(numbers: impl IntoIterator<Item = u64>, request: &mut Vec<u8>)
 }
 
 /// Reads a GET request: the keys, at least one.
-pub fn decode_get(request: &[u8]) -> Result<impl Iterator<Item = &[u8]>, ServiceError> {
+pub fn decode_get(request: &[u8]) -> Result<impl ExactSizeIterator<Item = &[u8]>, ServiceError> {
     if request.is_empty() || !request.len().is_multiple_of(KEY_BYTES) {
         return Err(ServiceError::new(format!(
             "a GET carries keys of {KEY_BYTES} bytes each, at least one; this one has {} bytes",

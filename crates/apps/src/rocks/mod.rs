@@ -5,6 +5,7 @@
 
 pub mod codec;
 pub mod load;
+mod pace;
 mod warm;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::AppError;
 use crate::progress::Progress;
 use codec::{Digest, GetReplyWriter, ScanReply};
 use load::Data;
+use pace::Pace;
 
 /// The type number of a GET.
 pub const GET: TaskType = TaskType(1);
@@ -71,6 +73,8 @@ impl RocksArgs {
 #[derive(Debug)]
 pub struct Rocks {
     db: DB,
+    gets: Pace,
+    scans: Pace,
 }
 
 impl Rocks {
@@ -80,24 +84,28 @@ impl Rocks {
         let cache_bytes = args.cache_mib as usize * 1024 * 1024;
         let db = open_warm(&args.db, cache_bytes)
             .map_err(|source| AppError::Database { path: args.db.clone(), source })?;
-        Ok(Self { db })
+        Ok(Self { db, gets: Pace::default(), scans: Pace::default() })
     }
 
-    fn get(&self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+    fn get(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let keys = codec::decode_get(task.bytes)?;
         let mut writer = GetReplyWriter::new(reply, task.reply_max);
+        let mut walk = self.gets.begin(task, keys.len() as u32);
         for key in keys {
             let value = self.db.get_pinned(key).map_err(|error| failed(&error))?;
             writer.add(value.as_deref());
+            walk.step();
         }
+        walk.end();
         writer.finish();
         Ok(())
     }
 
-    fn scan(&self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+    fn scan(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let scan = codec::decode_scan(task.bytes)?;
         let mut answer = ScanReply::default();
         let mut digest = Digest::default();
+        let mut walk = self.scans.begin(task, scan.rows);
         let mut rows = self.db.raw_iterator_opt(ReadOptions::default());
         rows.seek(scan.start);
         while answer.rows < scan.rows {
@@ -107,7 +115,9 @@ impl Rocks {
             answer.rows += 1;
             answer.bytes += (key.len() + value.len()) as u64;
             rows.next();
+            walk.step();
         }
+        walk.end();
         rows.status().map_err(|error| failed(&error))?;
         answer.digest = digest.value();
         answer.encode(reply);

@@ -165,7 +165,8 @@ impl Ask {
 fn who(listed: &str) -> Outcome<Vec<Who>> {
     let is_name = |name: &str| Choice::all().any(|known| known.name == name);
     let who = |text: String| {
-        let choice = Choice::parse(&text).map_err(Failure::bad_input)?;
+        let choice = crate::plan::live(Choice::parse(&text).map_err(Failure::bad_input)?)
+            .map_err(Failure::bad_input)?;
         let policy = Policy::parse(&text).map_err(Failure::bad_input)?;
         Ok(Who { name: policy.to_string(), choice, policy })
     };

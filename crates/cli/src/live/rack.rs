@@ -261,6 +261,7 @@ fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcom
         capacity: capacity.max(1),
         dilation: ask.dilation,
         costs: Some(ask.costs()),
+        early: who.choice.early().is_some(),
         ..WorkerOptions::new(controller)?
     })
 }

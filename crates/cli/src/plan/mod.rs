@@ -311,7 +311,12 @@ impl Plan {
     }
 }
 /// A choice that real racks can carry out.
-fn live(choice: Choice) -> Result<Choice, String> {
+pub(crate) fn live(choice: Choice) -> Result<Choice, String> {
+    if choice.early().is_some_and(|early| !early.is_perfect()) {
+        return Err(format!(
+            "`{choice}`: only the simulator makes estimates worse; ask for `early`, and services say what they know"
+        ));
+    }
     match choice.adaptive() {
         None => Ok(choice),
         Some(_) => Err(format!(

@@ -221,6 +221,9 @@ impl<'p> Processes<'p> {
         .into_iter()
         .flat_map(|(flag, value)| [flag.to_owned(), value])
         .collect();
+        if self.plan.program().early().is_some() {
+            common.push("--early".to_owned());
+        }
         if let Some(core) = worker.pin {
             common.extend(["--pin".to_owned(), core.to_string()]);
         }

@@ -1,13 +1,14 @@
 //! The worker's thread: socket, state machine, service and registration.
 
 use sluice_control::{WorkerGrant, WorkerHello};
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, TaskId, TaskType, WorkerId, encode,
     parse,
 };
 
+use super::early::Listener;
 use super::pace::Pace;
 use super::run::{Ended, Runner};
 use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
@@ -87,7 +88,7 @@ impl<S: Service> Engine<S> {
         service: S,
         stopper: Stopper,
     ) -> Self {
-        let settings = settings(options.dilation);
+        let settings = settings(options.dilation, options.early);
         let clock = Clock::start();
         let began = clock.now();
         let measure = (options.capacity == 0).then(|| Measure { since: began, before: Served::default() });
@@ -158,6 +159,7 @@ impl<S: Service> Engine<S> {
         }
         let now = self.clock.now();
         self.catch_up(now);
+        self.early(now);
         self.free(now);
         self.machine.tick(now, &self.settings, &mut self.actions);
         self.perform(now);
@@ -178,7 +180,8 @@ impl<S: Service> Engine<S> {
         let busy = self.busy.as_ref().map(|busy| busy.until);
         let received = self.effects.pace.as_ref().filter(|_| busy.is_none()).and_then(Pace::next_received);
         let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
-        [self.machine.deadline(&self.settings), busy, received, leaving].into_iter().flatten().min()
+        let early = busy.and_then(|_| self.machine.early_at(&self.settings));
+        [self.machine.deadline(&self.settings), busy, early, received, leaving].into_iter().flatten().min()
     }
 
     fn take_packets(&mut self) {
@@ -211,6 +214,9 @@ impl<S: Service> Engine<S> {
     fn catch_up(&mut self, now: Nanos) {
         while self.effects.pace.is_some() {
             if let Some(until) = self.busy.as_ref().map(|busy| busy.until) {
+                self.early(now.min(until));
+                // A token that left meanwhile took its time.
+                let until = self.busy.as_ref().map_or(until, |busy| busy.until);
                 if until > now {
                     return;
                 }
@@ -289,7 +295,21 @@ impl<S: Service> Engine<S> {
         self.socket.flush();
         let bytes = self.effects.tasks.bytes(&run.payload);
         let paced = self.effects.pace.as_ref().map(Pace::free);
-        let ran = self.runner.run(&self.clock, paced, run.task, run.task_type, bytes);
+        let at_once = self.settings.early.is_some() && paced.is_none() && self.dilation == 1;
+        let words = Listener::new(
+            &self.clock,
+            (&mut self.machine, &self.settings),
+            (self.socket.outbox(), self.switches.first().copied()),
+            run.slot,
+            at_once,
+        );
+        let left = |left| words.left(left);
+        let ran = self.runner.run(&self.clock, paced, run.task, run.task_type, bytes, &left);
+        let outlook =
+            words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
+        if self.settings.early.is_some() {
+            self.machine.expect(ran.started, run.slot, outlook);
+        }
         let (ended, reply) = match self.effects.replies.keep(self.runner.reply()) {
             Some(reply) => (ran.ended, reply),
             None => (Ended::Failed, Payload::EMPTY),
@@ -299,6 +319,19 @@ impl<S: Service> Engine<S> {
         // A worker that reports its load first looks what came meanwhile.
         if paced.is_none() && !self.reports {
             self.free(self.clock.now());
+        }
+    }
+
+    /// Sends the early token of a worker that is taken, if it is time. It takes a paced processor its time.
+    fn early(&mut self, now: Nanos) {
+        let Some(started) = self.busy.as_ref().map(|busy| busy.started) else { return };
+        let due = self.machine.early_at(&self.settings).map(|at| at.max(started));
+        let Some(at) = due.filter(|at| *at <= now) else { return };
+        let at = if self.effects.pace.is_some() { at } else { now };
+        self.machine.early(at, &self.settings, &mut self.actions);
+        self.perform(at);
+        if let (Some(pace), Some(busy)) = (&self.effects.pace, &mut self.busy) {
+            busy.until = busy.until + pace.free().since(at);
         }
     }
 
@@ -477,7 +510,7 @@ impl Effects {
 }
 
 /// The state machine's settings under dilation. The retry horizon comes with each grant.
-fn settings(dilation: u32) -> WorkerSettings {
+fn settings(dilation: u32, early: bool) -> WorkerSettings {
     let plain = WorkerSettings::default();
     let factor = u64::from(dilation.max(1));
     WorkerSettings {
@@ -485,6 +518,7 @@ fn settings(dilation: u32) -> WorkerSettings {
         probe_max_busy: plain.probe_max_busy.times(factor),
         probe_longest: plain.probe_longest.times(factor),
         retry_horizon: plain.retry_horizon.times(factor),
+        early: early.then(|| EarlySettings { lead_max: EarlySettings::default().lead_max.times(factor) }),
         ..plain
     }
 }

@@ -4,8 +4,9 @@
 //! packets wait in the socket's buffer, and the kernel's stamps count that wait. Under dilation the service's real
 //! time passes first; then the worker stays taken for (factor − 1) times as long, but takes packets.
 //!
-//! Left out: early tokens; tasks and replies of more than one packet.
+//! Left out: tasks and replies of more than one packet.
 
+mod early;
 mod engine;
 mod pace;
 mod run;
@@ -47,6 +48,8 @@ pub struct WorkerOptions {
     pub capacity: u32,
     /// Service times and times of the network, multiplied.
     pub dilation: u32,
+    /// Whether tokens leave before their tasks end, where that can be told ([`crate::service::Task::left`]).
+    pub early: bool,
     /// What a testbed's processor takes for packets, if this machine stands for one.
     pub costs: Option<HostCosts>,
     /// The longest packet, in bytes of UDP payload.
@@ -73,6 +76,7 @@ impl WorkerOptions {
             quota: 2,
             capacity: 0,
             dilation: 1,
+            early: false,
             costs: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
@@ -237,6 +241,8 @@ pub struct WorkerReport {
     pub written_off: u64,
     /// Tokens sent again.
     pub repeated_tokens: u64,
+    /// Tokens sent before the running task ended.
+    pub early_tokens: u64,
     /// Questions to the switch.
     pub probes: u64,
     /// Packets that were not for this worker, could not be read, or found no room.
@@ -340,6 +346,7 @@ fn report(
         late: stats.late,
         written_off: stats.written_off.into(),
         repeated_tokens: stats.repeated_tokens.into(),
+        early_tokens: stats.early_tokens,
         probes: stats.probes.into(),
         dropped: Dropped { duplicate: stats.duplicates, unwanted: stats.dropped.into(), ..dropped },
         packets,

@@ -56,9 +56,10 @@ impl<S: Service> Runner<S> {
         task: TaskId,
         task_type: TaskType,
         bytes: &[u8],
+        left: &dyn Fn(Nanos),
     ) -> Ran {
         let held = Cell::new(Nanos(0));
-        let offered = Task::new(bytes, task_type, self.reply_max, &held).called(task);
+        let offered = Task::new(bytes, task_type, self.reply_max, &held).called(task).heard_by(left);
         self.reply.clear();
         let started = clock.now();
         // A service that panicked may be in any state; it is still the only one there is.
@@ -133,7 +134,7 @@ mod tests {
 
     fn run(dilation: u32, bytes: &[u8]) -> (Ran, String) {
         let mut runner = Runner::new(Moody, dilation, 100);
-        let ran = runner.run(&Clock::start(), None, TaskId::default(), TaskType(1), bytes);
+        let ran = runner.run(&Clock::start(), None, TaskId::default(), TaskType(1), bytes, &|_| ());
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())
     }
 

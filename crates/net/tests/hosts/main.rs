@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
 use sluice_net::faults::Rates;
-use sluice_net::{Client, ClientOptions, NetError, service_fn};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::{Client, ClientOptions, NetError, TaskType, service_fn};
 use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};
@@ -261,4 +262,46 @@ fn a_task_whose_deadline_passes_in_the_client_was_never_sent() {
     let late = client.submit(ECHO, b"x", Duration::from_millis(100)).expect("it fits").wait();
     assert_eq!(late.outcome, Outcome::Refused(RefusedWhy::NeverSent));
     drop(held);
+}
+
+/// Says what is left as it goes, in steps, and holds its worker where it is asked to.
+struct Teller {
+    holds: bool,
+}
+
+impl Service for Teller {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        let (all, began) = (Duration::from_millis(3), Instant::now());
+        let left = |since: Duration| Nanos(all.saturating_sub(since).as_nanos() as u64);
+        task.left(left(Duration::ZERO));
+        if self.holds {
+            task.hold(left(Duration::ZERO));
+        }
+        while !self.holds && began.elapsed() < all {
+            task.left(left(began.elapsed()));
+        }
+        reply.extend(task.bytes);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_worker_whose_service_says_what_is_left_asks_for_the_next_task_before_it_ends() {
+    for (holds, early) in [(false, true), (true, true), (false, false)] {
+        let rack = Rack::start();
+        let worker =
+            rack.worker_with("w", Teller { holds }, |options| (options.quota, options.early) = (1, early));
+        let client = rack.client("c");
+        let submit = |_| client.submit(ECHO, b"x", DEADLINE).expect("it fits");
+        let pending: Vec<Pending> = (0..40).map(submit).collect();
+        for task in pending {
+            assert!(matches!(task.wait().outcome, Outcome::Reply(_)), "every task is answered");
+        }
+        let report = worker.drain();
+        assert_eq!((report.finished, report.early_tokens > 0), (40, early), "holds: {holds}; {report:?}");
+    }
 }
