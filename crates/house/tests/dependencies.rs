@@ -19,8 +19,17 @@ const FLOORS: [&[&str]; 5] = [
 const WITHOUT_IO: [&str; 4] = ["sluice-wire", "sluice-switch", "sluice-host", "sluice-control"];
 
 /// What those may be built on. Each does without std, and none can do I/O.
-const WITHOUT_STD: [&str; 8] =
-    ["cfg-if", "crc32fast", "hashbrown", "ppv-lite86", "rand_chacha", "rand_core", "thiserror", "zerocopy"];
+const WITHOUT_STD: [&str; 9] = [
+    "cfg-if",
+    "crc32fast",
+    "hashbrown",
+    "libm",
+    "ppv-lite86",
+    "rand_chacha",
+    "rand_core",
+    "thiserror",
+    "zerocopy",
+];
 
 const LICENCES: [&str; 14] = [
     "0BSD",

@@ -75,7 +75,8 @@ impl Point {
         match &self.policy {
             Policy::Program(choice) => {
                 let ran = rack::replicate(self, choice, replication, recorder, stop)?;
-                Ok(Measured { depths: ran.depths, ..ran.observer.finish(ran.counts, ran.gauges) })
+                let measured = ran.observer.finish(ran.counts, ran.gauges);
+                Ok(measured.with_depths(ran.depths))
             }
             Policy::Reference(reference) => {
                 let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());

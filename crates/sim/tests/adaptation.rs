@@ -1,10 +1,13 @@
 //! Depths and slices that follow the load, in the rack of the simulator.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Depths, Measured, Warmup};
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::plan::Plan;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::Workload;
 
@@ -65,4 +68,33 @@ fn an_overloaded_slice_borrows_from_an_idle_one_and_no_task_is_lost() {
 fn one_seed_gives_one_run() {
     let once = || run("rain:adaptive", "exp:10us", 2_000e3, None);
     assert_eq!(once(), once());
+}
+
+#[test]
+fn our_rule_finds_depth_one_and_stays_there() {
+    let measured = run("rain:adaptive,replay", "bimodal:10us:100us:0.9", 800e3, None);
+    let settled = measured.depths.iter().skip(3);
+    assert!(settled.clone().count() > 3 && settled.clone().all(|depths| depths.depth_max == 1));
+}
+
+#[test]
+fn our_rule_finds_depth_two_where_one_cannot_carry_the_load() {
+    let measured = run("rain:1,adaptive,replay", "exp:10us", 2_700e3, None);
+    assert_eq!((last(&measured).depth_min, last(&measured).depth_max), (2, 2));
+}
+
+#[test]
+fn the_plans_about_adaptation_can_be_run() {
+    for text in [
+        include_str!("../../../experiments/rain-9.toml"),
+        include_str!("../../../experiments/rain-10.toml"),
+        include_str!("../../../experiments/rain-6a.toml"),
+        include_str!("../../../experiments/rain-6b.toml"),
+        include_str!("../../../experiments/rain-6c.toml"),
+    ] {
+        let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
+        let length = Length::Tasks(1_000, Warmup::Detect);
+        let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
+        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    }
 }

@@ -17,11 +17,23 @@ pub struct Adaptive {
     pub theta_milli: u16,
     /// The p99 slowdown that is wished for (S_max).
     pub slowdown_max: u8,
+    /// By which rule.
+    pub rule: Rule,
+}
+
+/// How a depth follows from samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// One up or down an interval, by where the wait is (Rain §3.3).
+    #[default]
+    Steps,
+    /// Ours: the depth under which what was measured would have gone best.
+    Replay,
 }
 
 impl Default for Adaptive {
     fn default() -> Self {
-        Self { advises: false, theta_milli: 300, slowdown_max: 10 }
+        Self { advises: false, theta_milli: 300, slowdown_max: 10, rule: Rule::Steps }
     }
 }
 
@@ -32,6 +44,7 @@ impl Adaptive {
         match argument.split_once('=') {
             None if argument == "adaptive" => Some(so_far),
             None if argument == "advise" => Some(Self { advises: true, ..so_far }),
+            None if argument == "replay" => before.map(|_| Self { rule: Rule::Replay, ..so_far }),
             Some(("theta", share)) => {
                 before.and_then(|_| Some(Self { theta_milli: milli(share)?, ..so_far }))
             }
@@ -53,7 +66,7 @@ impl fmt::Display for Adaptive {
         if self.slowdown_max != plain.slowdown_max {
             write!(f, ",slowdown={}", self.slowdown_max)?;
         }
-        Ok(())
+        if self.rule == Rule::Replay { f.write_str(",replay") } else { Ok(()) }
     }
 }
 

@@ -12,7 +12,7 @@ use core::str::FromStr;
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
-pub use crate::adaptive::Adaptive;
+pub use crate::adaptive::{Adaptive, Rule};
 use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;

@@ -109,7 +109,7 @@ fn field(text: impl Display) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 8] {
+const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 9] {
     [
         ("switch_queue_mean", of.switch_queue_mean),
         ("switch_queue_max", of.switch_queue_max),
@@ -119,6 +119,7 @@ const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 8] {
         ("recirculation_utilization", of.recirculation_utilization),
         ("packets_per_task", of.packets_per_task),
         ("empty_polls_per_task", of.empty_polls_per_task),
+        ("depth_mean", of.depth_mean),
     ]
 }
 

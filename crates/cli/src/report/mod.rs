@@ -11,6 +11,7 @@ mod panel;
 mod show;
 mod tables;
 mod text;
+mod timeline;
 
 use std::fs;
 use std::path::Path;

@@ -46,7 +46,7 @@ struct Pictures<'p> {
 type NamedGauge = (&'static str, Unit, fn(&Gauges) -> Option<f64>);
 
 /// The gauges that have a picture.
-const GAUGES: [NamedGauge; 7] = [
+const GAUGES: [NamedGauge; 8] = [
     ("tasks waiting in the switch, mean", Unit::Count, |gauges| gauges.switch_queue_mean),
     ("tasks waiting at a worker, mean", Unit::Count, |gauges| gauges.worker_queue_mean),
     ("workers' idle share", Unit::Share, |gauges| gauges.idle_share),
@@ -54,6 +54,7 @@ const GAUGES: [NamedGauge; 7] = [
     ("recirculation bandwidth in use", Unit::Share, |gauges| gauges.recirculation_utilization),
     ("packets a task", Unit::Count, |gauges| gauges.packets_per_task),
     ("empty polls a task", Unit::Count, |gauges| gauges.empty_polls_per_task),
+    ("workers' depth, mean", Unit::Count, |gauges| gauges.depth_mean),
 ];
 
 impl Pictures<'_> {
@@ -79,6 +80,7 @@ impl Pictures<'_> {
         row(html, "All tasks", self.others(main));
         let gauges = GAUGES.iter().map(|gauge| self.gauge(gauge));
         row(html, "Behind the times", gauges.collect());
+        super::timeline::timelines(html, self.panel);
     }
 
     /// What the paper has most to say of; else the 99th percentile of the latency.

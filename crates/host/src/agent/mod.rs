@@ -12,6 +12,7 @@
 //! Left out: moving workers and evening out depths, which only the controller does with the tallies of all agents.
 
 mod gauge;
+mod replay;
 mod settings;
 mod verdict;
 
@@ -20,17 +21,20 @@ use alloc::vec::Vec;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 pub use gauge::{Numbers, Sample};
-pub use settings::{AgentError, AgentSettings, Mode};
+pub use replay::Way;
+pub use settings::{AgentError, AgentSettings, Mode, Rule};
 pub use verdict::{Decision, SliceTally, Verdict};
 
 use crate::worker::QUOTA_MAX;
 use gauge::Gauge;
+use replay::Replay;
 
 /// The agent of one server.
 #[derive(Debug)]
 pub struct Agent {
     settings: AgentSettings,
     members: Vec<Member>,
+    slices: Vec<(SliceId, Replay)>,
     interval_ends: Nanos,
 }
 
@@ -49,7 +53,7 @@ impl Agent {
     /// [`AgentError`] if a setting is out of its range.
     pub fn new(now: Nanos, settings: AgentSettings) -> Result<Self, AgentError> {
         settings.check()?;
-        Ok(Self { settings, members: Vec::new(), interval_ends: now + settings.interval })
+        Ok(Self { settings, members: Vec::new(), slices: Vec::new(), interval_ends: now + settings.interval })
     }
 
     /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is forgotten.
@@ -71,8 +75,13 @@ impl Agent {
     #[inline]
     pub fn finished(&mut self, now: Nanos, worker: WorkerId, sample: Sample) {
         let every = self.settings.sample_every;
-        if let Some(member) = self.member(worker) {
-            member.gauge.finished(now, every, sample);
+        let Some(member) = self.member(worker) else { return };
+        member.gauge.finished(now, every, sample);
+        if let Rule::Replay(_) = self.settings.rule {
+            let slice = self.members.iter().find(|member| member.worker == worker).map(|member| member.slice);
+            if let Some(slice) = slice {
+                self.replay(slice).finished(sample.service);
+            }
         }
     }
 
@@ -97,10 +106,17 @@ impl Agent {
         }
         let settings = self.settings;
         let began = self.interval_ends - settings.interval;
+        let wishes = self.wishes(now.since(began));
         for member in &mut self.members {
             let numbers = member.gauge.close(now, settings.sample_every, now.since(began));
-            let verdict = Verdict::of(&settings, member.depth, &numbers);
-            let to = verdict.depth(member.depth);
+            let wish = wishes.iter().find(|wish| wish.0 == member.slice).and_then(|wish| wish.1);
+            let (verdict, to) = match (settings.rule, wish) {
+                (Rule::Steps, _) => {
+                    let verdict = Verdict::of(&settings, member.depth, &numbers);
+                    (verdict, verdict.depth(member.depth))
+                }
+                (Rule::Replay(_), wish) => Verdict::of_wish(&settings, member.depth, wish, &numbers),
+            };
             if verdict != Verdict::Calm {
                 let Member { worker, slice, depth, .. } = *member;
                 decisions.push(Decision { at: now, worker, slice, from: depth, to, verdict, numbers });
@@ -112,6 +128,28 @@ impl Agent {
             tally.count(member.worker, member.depth, verdict, &numbers);
         }
         self.interval_ends = now + settings.interval;
+    }
+
+    /// The depths that slices should have, where that is found for all of a slice's workers together.
+    fn wishes(&mut self, interval: Nanos) -> Vec<(SliceId, Option<u8>)> {
+        let Rule::Replay(way) = self.settings.rule else { return Vec::new() };
+        let members = &self.members;
+        let of = |(slice, replay): &mut (SliceId, Replay)| {
+            let mut depths =
+                members.iter().filter(|member| member.slice == *slice).map(|member| member.depth);
+            let depth = depths.next()?;
+            let workers = 1 + depths.count() as u32;
+            Some((*slice, replay.close(interval, workers, depth, way)))
+        };
+        self.slices.iter_mut().filter_map(of).collect()
+    }
+
+    fn replay(&mut self, slice: SliceId) -> &mut Replay {
+        let place = self.slices.iter().position(|(known, _)| *known == slice).unwrap_or_else(|| {
+            self.slices.push((slice, Replay::new()));
+            self.slices.len() - 1
+        });
+        &mut self.slices[place].1
     }
 
     /// The depth that a worker has, as far as this agent knows.

@@ -3,6 +3,7 @@
 use sluice_wire::Nanos;
 use thiserror::Error;
 
+use super::replay::Way;
 use crate::worker::QUOTA_MAX;
 
 /// Whether an agent's judgements are carried out.
@@ -15,11 +16,23 @@ pub enum Mode {
     Advise,
 }
 
+/// How a depth follows from what was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// One up or down an interval, by where the wait is (Rain §3.3).
+    #[default]
+    Steps,
+    /// Ours: the depth under which what was measured would have gone best.
+    Replay(Way),
+}
+
 /// The settings of an agent. All times scale with dilation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgentSettings {
     /// Whether its judgements are carried out.
     pub mode: Mode,
+    /// By which rule depths are found.
+    pub rule: Rule,
     /// The p99 slowdown that is wished for (S_max).
     pub slowdown_max: f64,
     /// The share of the wait that may be spent at the worker (θ).
@@ -36,6 +49,7 @@ impl Default for AgentSettings {
     fn default() -> Self {
         Self {
             mode: Mode::On,
+            rule: Rule::Steps,
             slowdown_max: 10.0,
             theta: 0.3,
             depth_max: QUOTA_MAX,

@@ -37,6 +37,22 @@ impl Verdict {
         }
     }
 
+    /// Our rule: `wish` is the depth of all workers of the slice, if it is to change. Where no depth helps, what is wrong
+    /// is the load.
+    pub(super) fn of_wish(
+        settings: &AgentSettings,
+        depth: u8,
+        wish: Option<u8>,
+        numbers: &Numbers,
+    ) -> (Self, u8) {
+        match wish {
+            Some(wish) if wish > depth => (Self::Deeper, wish.min(settings.depth_max)),
+            Some(wish) if wish < depth => (Self::Shallower, wish),
+            _ if numbers.tasks == 0 || numbers.slowdown_p99 <= settings.slowdown_max => (Self::Calm, depth),
+            _ => (Self::Overloaded, depth),
+        }
+    }
+
     /// The depth that follows.
     pub(super) const fn depth(self, depth: u8) -> u8 {
         match self {

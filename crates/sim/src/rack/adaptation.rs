@@ -6,8 +6,8 @@
 //! counters; its old tokens are swept. What is left out is the controller's own time for the step.
 
 use sluice_control::{SliceChange, SliceTally, slice_step};
-use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Sample, Verdict};
-use sluice_switch::registry::Adaptive;
+use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Sample, Verdict, Way};
+use sluice_switch::registry::{Adaptive, Rule};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
 
@@ -15,6 +15,7 @@ use super::Rack;
 use super::links::Due;
 use super::setup::{EPOCH, GENERATION, Plan, worker_ops, worker_row};
 use crate::stats::{Depths, Observer};
+use crate::testbed::Testbed;
 
 /// What closing a worker, raising its generation and opening it again takes: four steps of a controller over a link.
 const OPENS_AFTER: Nanos = Nanos::from_micros(100);
@@ -46,12 +47,17 @@ struct Seat {
 }
 
 impl Adaptation {
-    pub(super) fn new(asked: Adaptive, plan: &Plan, workers: u32) -> Self {
+    pub(super) fn new(asked: Adaptive, plan: &Plan, testbed: &Testbed) -> Self {
+        let workers = testbed.workers;
         let mode = if asked.advises { Mode::Advise } else { Mode::On };
         let settings = AgentSettings {
             mode,
             theta: f64::from(asked.theta_milli) / 1_000.0,
             slowdown_max: asked.slowdown_max.into(),
+            rule: match asked.rule {
+                Rule::Steps => agent::Rule::Steps,
+                Rule::Replay => agent::Rule::Replay(way(testbed)),
+            },
             ..AgentSettings::default()
         };
         let mut agent = Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
@@ -227,6 +233,12 @@ impl<O: Observer> Rack<'_, O> {
         }
         self.links.at(self.now + OPENS_AFTER, Due::Opens(worker.0.into()));
     }
+}
+
+/// What lies between two services of a worker with one token: what the core spends, and the rest.
+fn way(testbed: &Testbed) -> Way {
+    let busy = testbed.worker.receive + testbed.worker.send.times(2);
+    Way { round_trip: testbed.refill() - busy, busy }
 }
 
 /// Waits and service over service.

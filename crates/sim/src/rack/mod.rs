@@ -133,9 +133,7 @@ impl<'p, O: Observer> Rack<'p, O> {
             clients: Clients::new(machines, plan.slices(), client_settings, has_faults),
             meter: Meter::new(observer, testbed.workers),
             books: Books::new(has_faults),
-            adaptation: choice
-                .adaptive()
-                .map(|asked| Box::new(Adaptation::new(asked, &plan, testbed.workers))),
+            adaptation: choice.adaptive().map(|asked| Box::new(Adaptation::new(asked, &plan, testbed))),
             plan,
         };
         rack.begin(seed, replication);

@@ -34,6 +34,19 @@ pub struct Measured {
     pub depths: Vec<Depths>,
 }
 
+impl Measured {
+    /// The same with depths over time, and their mean over the intervals of the measured span.
+    pub(crate) fn with_depths(mut self, depths: Vec<Depths>) -> Self {
+        let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
+        let within: Vec<_> = depths.iter().filter(|depths| measured.contains(&depths.at_ns)).collect();
+        let workers: f64 = within.iter().map(|depths| f64::from(depths.workers)).sum();
+        let sum: f64 = within.iter().map(|depths| f64::from(depths.workers) * depths.depth_mean).sum();
+        self.gauges.depth_mean = (workers > 0.0).then(|| sum / workers);
+        self.depths = depths;
+        self
+    }
+}
+
 /// One class of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

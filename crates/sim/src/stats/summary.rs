@@ -142,6 +142,7 @@ fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
         recirculation_utilization: mean(|of| of.recirculation_utilization),
         packets_per_task: a_task(counts.packets, counts.packets),
         empty_polls_per_task: a_task(counts.empty_polls, counts.polls),
+        depth_mean: mean(|of| of.depth_mean),
     }
 }
 

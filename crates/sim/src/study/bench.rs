@@ -172,9 +172,12 @@ impl Bench {
             }
         };
         let policy = self.policies[policy].clone();
-        let is_long =
-            self.is_steady(id.case) && policy.is_adaptive() && matches!(self.terms.length, Length::Tasks(..));
-        let warmup = if is_long { Warmup::TimeNs(SETTLES_NS) } else { warmup };
+        let warmup = match self.terms.length {
+            // What changes with time is looked at from its beginning.
+            Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
+            Length::Tasks(..) if policy.is_adaptive() => Warmup::TimeNs(SETTLES_NS),
+            _ => warmup,
+        };
         Point {
             policy,
             testbed: set.testbed.clone(),

@@ -102,8 +102,27 @@ impl WorkloadForm {
     }
 }
 
+impl WorkloadForm {
+    /// As [`Workload::parse_in`] reads it: the short form, or the table as TOML.
+    pub fn written(&self) -> String {
+        match self {
+            Self::Short(text) => text.clone(),
+            Self::Table(table) => toml::to_string(table).unwrap_or_default(),
+        }
+    }
+}
+
 impl WorkloadTable {
-    fn resolve(&self, folder: &Path) -> Result<Workload, WorkloadError> {
+    /// Reads what [`WorkloadForm::written`] wrote of a table; `None` if it is a short form.
+    pub(super) fn read(text: &str) -> Option<Result<Self, WorkloadError>> {
+        let wrong = |why: toml::de::Error| WorkloadError::Workload {
+            text: "table".to_owned(),
+            why: why.message().to_owned(),
+        };
+        text.contains("[[class]]").then(|| toml::from_str(text).map_err(wrong))
+    }
+
+    pub(super) fn resolve(&self, folder: &Path) -> Result<Workload, WorkloadError> {
         let classes = self.class.iter().enumerate().map(|(i, class)| class.resolve(i, folder));
         let classes = classes.collect::<Result<Vec<_>, _>>()?;
         let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();

@@ -77,6 +77,9 @@ impl Workload {
 
     /// The same, with files looked for from `folder`.
     pub fn parse_in(text: &str, folder: &Path) -> Result<Self, WorkloadError> {
+        if let Some(table) = WorkloadTable::read(text) {
+            return table?.resolve(folder);
+        }
         if let Some(file) = text.strip_prefix("trace:") {
             return Self::of_trace(file, folder);
         }

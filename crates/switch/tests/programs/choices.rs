@@ -15,7 +15,7 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:1",
         "rain:2",
         "rain:adaptive",
-        "rain:3,adaptive,theta=0.1,slowdown=20",
+        "rain:3,adaptive,theta=0.1,slowdown=20,replay",
         "rain:1,advise",
         "r2p2:2",
         "r2p2:1,sample=2,step=1",

@@ -20,7 +20,7 @@ use crate::study::{Job, Ran, run as run_study, show};
 use crate::{hint, report};
 
 /// The plans that come with this program.
-const PLANS: [(&str, &str); 10] = [
+const PLANS: [(&str, &str); 12] = [
     ("rain-1", include_str!("../../../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../../../experiments/rain-6a.toml")),
@@ -28,6 +28,8 @@ const PLANS: [(&str, &str); 10] = [
     ("rain-6c", include_str!("../../../../../experiments/rain-6c.toml")),
     ("rain-7", include_str!("../../../../../experiments/rain-7.toml")),
     ("rain-8", include_str!("../../../../../experiments/rain-8.toml")),
+    ("rain-9", include_str!("../../../../../experiments/rain-9.toml")),
+    ("rain-10", include_str!("../../../../../experiments/rain-10.toml")),
     ("rain-early", include_str!("../../../../../experiments/rain-early.toml")),
     ("pallas-bimodal", include_str!("../../../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../../../experiments/pallas-trimodal.toml")),

@@ -84,6 +84,9 @@ pub struct Gauges {
     pub packets_per_task: Option<f64>,
     /// Polls that came back empty, a task.
     pub empty_polls_per_task: Option<f64>,
+    /// Workers' depths, where they are found at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_mean: Option<f64>,
 }
 
 /// Events in the measured span.

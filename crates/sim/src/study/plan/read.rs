@@ -8,6 +8,7 @@ use crate::study::hint;
 use crate::study::limit::{Limit, Wanted, value_of};
 use crate::study::numbers;
 use crate::study::outcome::{Measure, Unit};
+use crate::workload::WorkloadForm;
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;
@@ -51,7 +52,7 @@ struct RawTolerance {
 struct RawCase {
     id: String,
     title: String,
-    workload: String,
+    workload: WorkloadForm,
     #[serde(default)]
     large: f64,
     rates: String,
@@ -234,7 +235,7 @@ impl Book {
         Ok(Case {
             id: raw.id.clone(),
             title: raw.title.clone(),
-            workload: raw.workload.clone(),
+            workload: raw.workload.written(),
             large: raw.large,
             rates,
             runs,

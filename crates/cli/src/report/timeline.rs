@@ -1,0 +1,206 @@
+//! Depths over time: what the agent and the slice step did in one run, with each decision marked.
+//!
+//! Three strips under each other: the workers' depths (mean, with the span from the smallest to the largest), how many
+//! workers each slice has, and the p99 slowdown of the tasks that ended. Marks stand on the first: up for one token
+//! more, down for one less, a ring for overload, a square where a worker changed its slice; their titles say how many.
+
+use std::fmt::Write;
+
+use sluice_sim::study::outcome::{Depths, Panel};
+
+use super::html::{Html, tag};
+use super::show;
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 46.0;
+const RIGHT: f64 = 712.0;
+const STRIP: f64 = 92.0;
+const GAP: f64 = 26.0;
+const TOP: f64 = 16.0;
+/// Pictures of one panel; the rest would say the same.
+const PICTURES_MAX: usize = 12;
+/// Intervals that a picture shows.
+const INTERVALS_MAX: usize = 400;
+
+/// The pictures of a panel's series; nothing where depths were fixed.
+pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
+    let points =
+        panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let adaptive: Vec<_> = points.filter(|(_, point)| point.depths.len() > 1).collect();
+    if adaptive.is_empty() {
+        return;
+    }
+    html.leaf("h3", "Depths over time, first replication");
+    for (series, point) in adaptive.iter().rev().take(PICTURES_MAX).rev() {
+        html.element("figure", |html| {
+            let rate = show::rate(point.offered_per_s);
+            html.leaf("figcaption", format_args!("{} at {rate}: {}", series.label, totals(&point.depths)));
+            let slices = 1 + point.depths.iter().map(|depths| depths.slice).max().unwrap_or(0) as usize;
+            Timeline::new(&point.depths[..point.depths.len().min(INTERVALS_MAX * slices)]).draw(html);
+        });
+    }
+}
+
+/// All decisions in a few words.
+fn totals(depths: &[Depths]) -> String {
+    let sum = |of: fn(&Depths) -> u32| depths.iter().map(of).sum::<u32>();
+    let moves = depths.iter().map(|depths| depths.moves).max().unwrap_or(0);
+    format!(
+        "{} judgements deeper, {} shallower, {} overloaded; {moves} moves between slices",
+        sum(|d| d.deeper),
+        sum(|d| d.shallower),
+        sum(|d| d.overloaded)
+    )
+}
+
+struct Timeline<'d> {
+    depths: &'d [Depths],
+    slices: u32,
+    ends_ns: f64,
+}
+
+/// One of the pictures under each other.
+struct Strip {
+    top: f64,
+    title: &'static str,
+    most: f64,
+    of: fn(&Depths) -> f64,
+}
+
+impl Strip {
+    fn y(&self, value: f64) -> f64 {
+        self.top + STRIP * (1.0 - (value / self.most).min(1.0))
+    }
+}
+
+impl<'d> Timeline<'d> {
+    fn new(depths: &'d [Depths]) -> Self {
+        let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0);
+        let ends_ns = depths.iter().map(|depths| depths.at_ns).max().unwrap_or(1) as f64;
+        Self { depths, slices, ends_ns }
+    }
+
+    fn draw(&self, html: &mut Html) {
+        let most = |of: fn(&Depths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
+        let slowdown: fn(&Depths) -> f64 = |depths| depths.slowdown_p99;
+        let workers: fn(&Depths) -> f64 = |depths| depths.workers.into();
+        let top = |place: f64| TOP + place * (STRIP + GAP);
+        let strips = [
+            Strip {
+                top: top(0.0),
+                title: "depth",
+                most: most(|d| d.depth_max.into()) + 1.0,
+                of: |d| d.depth_mean,
+            },
+            Strip { top: top(1.0), title: "workers", most: most(workers) + 1.0, of: workers },
+            Strip {
+                top: top(2.0),
+                title: "p99 slowdown (up to 40)",
+                most: most(slowdown).min(40.0),
+                of: slowdown,
+            },
+        ];
+        let height = top(3.0) - GAP + 18.0;
+        let svg = tag("svg").with("class", "chart").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
+        let name = format!("depth, workers and p99 slowdown over time. {}", totals(self.depths));
+        html.element(svg.with("role", "img").with("aria-label", name), |html| {
+            for strip in &strips {
+                frame(html, strip);
+                for slice in 0..self.slices {
+                    self.curve(html, strip, slice);
+                }
+            }
+            self.marks(html, &strips[0]);
+            self.times(html, height);
+        });
+        html.line();
+    }
+
+    fn x(&self, at_ns: u64) -> f64 {
+        LEFT + (RIGHT - LEFT) * at_ns as f64 / self.ends_ns
+    }
+
+    fn of(&self, slice: u32) -> impl Iterator<Item = &Depths> {
+        self.depths.iter().filter(move |depths| depths.slice == slice)
+    }
+
+    fn curve(&self, html: &mut Html, strip: &Strip, slice: u32) {
+        let mut line = String::new();
+        for depths in self.of(slice) {
+            let (x, y) = (self.x(depths.at_ns), strip.y((strip.of)(depths)));
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { "M" } else { "L" });
+        }
+        let colour = if slice == 0 { "c0" } else { "c1" };
+        html.element(tag("g").with("class", colour), |html| {
+            if strip.title == "depth" {
+                self.span(html, strip, slice);
+            }
+            html.lone(tag("path").with("class", "line").with("d", line));
+        });
+    }
+
+    /// From the smallest to the largest depth.
+    fn span(&self, html: &mut Html, strip: &Strip, slice: u32) {
+        for depths in self.of(slice).filter(|depths| depths.depth_min < depths.depth_max) {
+            let (low, high) = (strip.y(depths.depth_min.into()), strip.y(depths.depth_max.into()));
+            let path = format!("M{:.1} {low:.1}V{high:.1}", self.x(depths.at_ns));
+            html.lone(tag("path").with("class", "bar faint").with("d", path));
+        }
+    }
+
+    fn marks(&self, html: &mut Html, strip: &Strip) {
+        let mut moved = 0;
+        for depths in self.depths {
+            let (x, y) = (self.x(depths.at_ns), strip.y(depths.depth_mean));
+            let mut mark = |count: u32, path: String, class: &'static str, says: &str| {
+                if count > 0 {
+                    html.element(tag("path").with("class", class).with("d", path), |html| {
+                        html.leaf(
+                            "title",
+                            format_args!("{count} {says} at {:.0} ms", depths.at_ns as f64 / 1e6),
+                        );
+                    });
+                }
+            };
+            let colour = if depths.slice == 0 { "mark c0" } else { "mark c1" };
+            let ring = format!("M{:.1} {:.1}a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z", x - 3.0, y);
+            mark(
+                depths.overloaded,
+                ring,
+                if depths.slice == 0 { "hollow c0" } else { "hollow c1" },
+                "overloaded",
+            );
+            mark(depths.deeper, format!("M{x:.1} {:.1}l4 7h-8Z", y - 11.0), colour, "one token more");
+            mark(depths.shallower, format!("M{x:.1} {:.1}l4-7h-8Z", y + 11.0), colour, "one token less");
+            if depths.moves > moved {
+                let square = format!("M{:.1} {:.1}h7v7h-7Z", x - 3.5, strip.top + 2.0);
+                mark(depths.moves - moved, square, "mark c3", "workers moved between slices");
+                moved = depths.moves;
+            }
+        }
+    }
+
+    fn times(&self, html: &mut Html, height: f64) {
+        for part in 0..=4 {
+            let at_ns = self.ends_ns * f64::from(part) / 4.0;
+            let text =
+                tag("text").with("x", LEFT + (RIGHT - LEFT) * f64::from(part) / 4.0).with("y", height - 3.0);
+            let anchor = if part == 4 { "end" } else { "middle" };
+            html.leaf(text.with("text-anchor", anchor), format_args!("{:.0} ms", at_ns / 1e6));
+        }
+    }
+}
+
+/// A strip's edge, title and largest value.
+fn frame(html: &mut Html, strip: &Strip) {
+    let bottom = strip.top + STRIP;
+    html.lone(tag("path").with("class", "grid").with("d", format_args!("M{LEFT} {}H{RIGHT}", strip.top)));
+    html.lone(
+        tag("path").with("class", "edge").with("d", format_args!("M{LEFT} {}V{bottom}H{RIGHT}", strip.top)),
+    );
+    html.leaf(tag("text").with("x", LEFT).with("y", strip.top - 4.0), strip.title);
+    let number = |y: f64| tag("text").with("x", LEFT - 5.0).with("y", y + 3.0).with("text-anchor", "end");
+    html.leaf(number(strip.top), show::quantity(strip.most, sluice_sim::study::outcome::Unit::Count));
+    html.leaf(number(bottom), "0");
+}
