@@ -10,6 +10,9 @@ extern crate alloc;
 
 pub mod agent;
 pub mod client;
+mod parts;
 pub mod rdma;
 pub mod rtt;
 pub mod worker;
+
+pub use parts::PART_BYTES;

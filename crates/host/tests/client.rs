@@ -4,8 +4,8 @@ use sluice_host::client::{
     Action, Busy, Client, ClientGrant, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
 };
 use sluice_wire::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Notice, Packet, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
+    Age, Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Payload,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId, TaskType,
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
@@ -607,4 +607,34 @@ fn no_attempt_leaves_later_than_workers_remember_the_task() {
     bench.run(1_001);
     assert!(bench.sent().is_empty());
     assert_eq!(bench.outcomes(), [Outcome::Unknown(UnknownWhy::Deadline)]);
+}
+
+#[test]
+fn a_worker_that_lacks_bytes_gets_them_while_the_task_has_no_outcome() {
+    let mut bench = Bench::registered();
+    let task = bench.submit().task;
+    let need = Need { task, attempt: Attempt(1), offset: 0, length: 9, ..Need::default() };
+    let hear = |bench: &mut Bench, need| {
+        bench.client.packet(bench.now, &bench.settings, &Packet::Need(need), &mut bench.out);
+        std::mem::take(&mut bench.out)
+    };
+    assert!(matches!(hear(&mut bench, need)[..], [Action::Parts { need: asked, .. }] if asked == need));
+    let never_sent = Need { attempt: Attempt(2), ..need };
+    assert_eq!(hear(&mut bench, never_sent), []);
+    let unknown = TaskId { sequence: task.sequence.plus(5), ..task };
+    assert_eq!(hear(&mut bench, Need { task: unknown, ..need }), []);
+    let of_another = TaskId { incarnation: Incarnation(1), ..task };
+    assert_eq!(hear(&mut bench, Need { task: of_another, ..need }), []);
+}
+
+#[test]
+fn a_task_longer_than_any_may_be_is_refused_before_anything_is_sent() {
+    let mut bench = Bench::registered();
+    let inline = (u64::from(TASK_BYTES_MAX + 1) << 32).to_be_bytes();
+    let payload = Payload { len: 1_400, inline, handle: Handle(7) };
+    let deadline = bench.now + Nanos::from_millis(SECOND);
+    let submission = Submission { task_type: GET, payload, deadline, retry: true, tag: 1 };
+    bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it ends at once");
+    assert_eq!(bench.outcomes(), [Outcome::Refused(RefusedWhy::TooLong)]);
+    assert_eq!((bench.out.pop(), bench.sent()), (Some(Action::Release(Handle(7))), vec![]));
 }

@@ -171,7 +171,9 @@ impl World {
     fn offer(&mut self, kind: u16, patience_ms: u64, retry: bool, large: bool) {
         let tag = self.tasks.len() as u64;
         let handle = if large { Handle(tag as u32) } else { Handle::NONE };
-        let payload = Payload { len: 8 + u16::from(large), inline: [kind as u8; 8], handle };
+        // Of a large one, a descriptor.
+        let inline = [[kind as u8; 8], [0, 0, 0, 9, 1, 2, 3, kind as u8]][usize::from(large)];
+        let payload = Payload { len: 8 + u16::from(large), inline, handle };
         let deadline = self.now + Nanos::from_millis(patience_ms);
         let submission = Submission { task_type: TaskType(kind), payload, deadline, retry, tag };
         let mut out = Vec::new();
@@ -302,6 +304,7 @@ impl World {
                     to_release = Some(self.check_end(*tag, *task, *attempts, outcome));
                 }
                 Action::Release(handle) => panic!("{handle} was released without an end"),
+                Action::Parts { need, .. } => panic!("nobody asked: {need:?}"),
                 Action::Renew => {
                     let gap = self.renewed.map(|renewed| self.now - renewed);
                     assert!(gap.is_none_or(|gap| gap >= self.settings.renew_gap));
@@ -353,6 +356,7 @@ impl World {
                 assert_eq!(*reason, RejectReason::QueueFull);
                 assert!(told.every_attempt_was_rejected());
             }
+            Outcome::Refused(RefusedWhy::TooLong) => panic!("no task is so long"),
             Outcome::Refused(RefusedWhy::NeverSent) => {
                 assert!(told.attempts.is_empty() && told.submission.deadline <= self.now);
             }

@@ -44,7 +44,12 @@ impl Payloads {
 
     /// A payload made of `bytes`, which are kept here if they are too many to be inline. `None` when it is full.
     pub(crate) fn keep(&mut self, bytes: &[u8]) -> Option<Payload> {
-        let len = u16::try_from(bytes.len()).ok()?;
+        self.keep_first(bytes, u16::MAX.into()).filter(|payload| !payload.has_more())
+    }
+
+    /// As [`Self::keep`], of which one packet brings at most `most`.
+    pub(crate) fn keep_first(&mut self, bytes: &[u8], most: usize) -> Option<Payload> {
+        let len = u16::try_from(bytes.len().min(most)).ok()?;
         let mut inline = [0; INLINE_BYTES];
         if let Some(place) = inline.get_mut(..bytes.len()) {
             place.copy_from_slice(bytes);
@@ -71,6 +76,28 @@ impl Payloads {
         if payload.is_large() { self.get(payload.handle) } else { &[] }
     }
 
+    /// The bytes that one packet brings, as far as they lie behind its header.
+    pub(crate) fn first(&self, payload: &Payload) -> &[u8] {
+        self.body(payload).get(..usize::from(payload.len)).unwrap_or_default()
+    }
+
+    /// Room for all bytes of a task, of which these are the first.
+    pub(crate) fn begin(&mut self, first: &[u8], total: usize) -> Option<Handle> {
+        let handle = self.insert(first)?;
+        self.cells[handle.0 as usize].bytes.resize(total, 0);
+        Some(handle)
+    }
+
+    /// Copies a part's bytes to their place among a task's.
+    pub(crate) fn place(&mut self, at: Handle, offset: u32, part: &Payload) {
+        let bytes = self.bytes(part).to_vec();
+        let whole = self.cells.get_mut(at.0 as usize).filter(|cell| cell.taken);
+        let start = offset as usize;
+        if let Some(room) = whole.and_then(|cell| cell.bytes.get_mut(start..start + bytes.len())) {
+            room.copy_from_slice(&bytes);
+        }
+    }
+
     /// Forgets the bytes behind a handle.
     pub(crate) fn release(&mut self, handle: Handle) {
         if let Some(cell) = self.cells.get_mut(handle.0 as usize).filter(|cell| cell.taken) {
@@ -92,6 +119,19 @@ pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [
         check_large(payload.inline, body).then_some(body)
     } else {
         payload.inline.get(..usize::from(payload.len))
+    }
+}
+
+/// The payload of a packet that brings these bytes of a whole with this descriptor, and what stands behind its header.
+pub(crate) fn described(bytes: &[u8], descriptor: [u8; INLINE_BYTES]) -> (Payload, &[u8]) {
+    let len = bytes.len() as u16;
+    let mut inline = [0; INLINE_BYTES];
+    match inline.get_mut(..bytes.len()) {
+        Some(place) => {
+            place.copy_from_slice(bytes);
+            (Payload { len, inline, handle: Handle::NONE }, &[])
+        }
+        None => (Payload { len, inline: descriptor, handle: Handle::NONE }, bytes),
     }
 }
 

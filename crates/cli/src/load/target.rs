@@ -76,6 +76,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
             (Some(answer.worker.0), ending)
         }
         TaskOutcome::Refused(RefusedWhy::NeverSent) => (None, Ending::Refused("never_sent")),
+        TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
         TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
         TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),
         TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),

@@ -7,7 +7,9 @@
 //! was backed off, which its doubling bounds. No attempt leaves later than workers remember the task
 //! ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed, nothing is sent.
 //!
-//! Left out: NEED and PART (tasks over one packet).
+//! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has no outcome.
+//!
+//! Left out: replies over one packet.
 
 mod budget;
 mod renewal;
@@ -19,8 +21,8 @@ mod types;
 use alloc::vec::Vec;
 
 use sluice_wire::{
-    Age, Attempt, Endpoint, Epoch, Handle, Incarnation, Nanos, Notice, Packet, Reject, Reply, ReplyStatus,
-    Serial, Submit, TaskId,
+    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Reject, Reply,
+    ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
 pub use types::{
@@ -132,6 +134,7 @@ impl Client {
             Packet::Notice(Notice { epoch, task, .. }) => {
                 self.hear(now, settings, *task, *epoch, out);
             }
+            Packet::Need(need) if need.of == BytesOf::Task => self.on_need(need, out),
             _ => self.stats.foreign += 1,
         }
         self.send_kept_back(now, settings, out);
@@ -200,7 +203,11 @@ impl Client {
             return Err(Busy::WindowSpent);
         }
         if submission.deadline <= now {
-            return Ok(self.end_unsent(submission, out));
+            return Ok(self.end_unsent(submission, RefusedWhy::NeverSent, out));
+        }
+        let payload = &submission.payload;
+        if payload.handle != Handle::NONE && payload.total() > TASK_BYTES_MAX {
+            return Ok(self.end_unsent(submission, RefusedWhy::TooLong, out));
         }
         let retry_for = self.living().ok_or(Busy::NotRegistered)?.retry_for;
         let share = self.shares.of(submission.task_type);
@@ -224,12 +231,12 @@ impl Client {
         self.next.since(self.oldest) < WINDOW
     }
 
-    /// Ends a task that came too late to be sent. Its number is used up, its residue is not touched.
-    fn end_unsent(&mut self, submission: &Submission, out: &mut Vec<Action>) -> TaskId {
+    /// Ends a task that cannot be sent. Its number is used up, its residue is not touched.
+    fn end_unsent(&mut self, submission: &Submission, why: RefusedWhy, out: &mut Vec<Action>) -> TaskId {
         let task = self.name(self.next);
         self.next = self.next.plus(1);
         self.stats.refused += 1;
-        let outcome = Outcome::Refused(RefusedWhy::NeverSent);
+        let outcome = Outcome::Refused(why);
         out.push(Action::Done { tag: submission.tag, task, attempts: 0, outcome });
         release(submission.payload.handle, out);
         task
@@ -248,6 +255,26 @@ impl Client {
             ReplyStatus::Done | ReplyStatus::Failed => Outcome::Reply(*reply),
         };
         self.end(id, outcome, out);
+    }
+
+    /// A worker that holds a task lacks bytes of it.
+    fn on_need(&mut self, need: &Need, out: &mut Vec<Action>) {
+        if need.task.incarnation != self.incarnation {
+            self.stats.foreign += 1;
+            return;
+        }
+        let Some(id) = self.slots.find(need.task.sequence) else {
+            self.stats.late += 1;
+            return;
+        };
+        self.silent = 0;
+        let slot = self.slots.get(id);
+        if (1..=slot.attempts).contains(&need.attempt.0) {
+            self.stats.needs += 1;
+            out.push(Action::Parts { need: *need, payload: slot.payload });
+        } else {
+            self.stats.foreign += 1;
+        }
     }
 
     /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent in.

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Handle, Key, Nanos, Payload, RejectReason, Reply, SliceId, Submit, TaskId,
-    TaskType,
+    ClientId, Endpoint, Epoch, Handle, Key, Nanos, Need, Payload, RejectReason, Reply, SliceId, Submit,
+    TaskId, TaskType,
 };
 
 /// What all clients of a driver share; handed to each call.
@@ -146,6 +146,8 @@ pub enum RefusedWhy {
     Rejected(RejectReason),
     /// Its deadline had passed when it was submitted.
     NeverSent,
+    /// It has more bytes than any task may have.
+    TooLong,
 }
 
 /// Why it is not known whether a task ran.
@@ -164,6 +166,13 @@ pub enum UnknownWhy {
 pub enum Action {
     /// Send this to the switch.
     ToSwitch(Submit),
+    /// Send these bytes of a task, in PARTs, to the worker that asks.
+    Parts {
+        /// What it asks for.
+        need: Need,
+        /// All of the task's bytes.
+        payload: Payload,
+    },
     /// Tell the submitter; the only time for this task.
     Done {
         /// The submitter's name for it.
@@ -200,6 +209,8 @@ pub struct ClientStats {
     pub timeouts: u64,
     /// REJECTs that counted.
     pub rejects: u64,
+    /// NEEDs that were answered.
+    pub needs: u64,
     /// Packets that came for an ended task, or said again what was known.
     pub late: u64,
     /// Packets that cannot be for this client.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use sluice_wire::{Answer, Counters, Dispatch, Empty, Epoch, Generation, Nanos, Nonce, Serial, WorkerId};
 
+use super::fetching::missing;
 use super::types::{Action, WorkerSettings};
 use super::window::Arrival;
 use super::work::Work;
@@ -34,6 +35,7 @@ impl Worker {
             }
         };
         if arrival.is_some_and(|arrival| self.take_task(received, settings, dispatch, arrival, out)) {
+            self.fetch(now, settings, dispatch.task, out);
             self.run_next(out);
         } else {
             self.dropped += u32::from(arrival.is_none());
@@ -93,8 +95,12 @@ impl Worker {
             self.dropped += 1;
             return false;
         }
+        let Ok(fetch) = missing(dispatch) else {
+            self.dropped += 1;
+            return false;
+        };
         work.counts.late += u64::from(late);
-        work.hold(received, dispatch);
+        work.hold(received, dispatch, fetch);
         true
     }
 

@@ -10,11 +10,12 @@
 //! EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or comes
 //! twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's load.
 //!
-//! Left out: NEED and PART (tasks over one packet), the RDMA engine's replicas (§3.2.2).
+//! Left out: replies over one packet.
 
 mod arrivals;
 mod early;
 mod feeding;
+mod fetching;
 mod finished;
 mod probing;
 mod types;
@@ -144,7 +145,9 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly once.
+    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly once. In a
+    /// DISPATCH whose bytes were written ahead, the driver says what it copied: `Here` if the slot held the task (and, for
+    /// a task of one packet, the bytes that it describes), else `AtClient`.
     pub fn packet(
         &mut self,
         now: Nanos,
@@ -157,6 +160,7 @@ impl Worker {
             Packet::Dispatch(dispatch) => self.dispatch(now, received, settings, dispatch, out),
             Packet::Answer(answer) => self.answer(now, received, settings, answer, out),
             Packet::Empty(empty) => self.empty(now, received, settings, empty, out),
+            Packet::Part(part) => self.part(part, out),
             other => release(other.payload().map_or(Handle::NONE, |payload| payload.handle), out),
         }
     }
@@ -196,6 +200,7 @@ impl Worker {
         let patience = self.reorder_time(settings);
         self.written_off += self.window.write_off(now, patience);
         self.evict(now, settings, out);
+        self.fetch_due(now, settings, out);
         self.send_tokens(now, settings, out);
         if self.is_watching() && self.probing.deadline() <= now {
             self.probe(now, settings, out);
@@ -210,8 +215,9 @@ impl Worker {
         let probe = self.is_watching().then(|| self.probing.deadline());
         let evict = self.work.as_ref().and_then(|work| work.finished().deadline(settings));
         let poll = if self.wants_token(settings) { self.feeding.not_before() } else { None };
+        let fetch = self.work.as_ref().and_then(|work| work.fetch_deadline());
         let end = self.nothing_comes_after(settings);
-        [probe, poll, self.window.gap_due(), evict, end].into_iter().flatten().min()
+        [probe, poll, self.window.gap_due(), evict, fetch, end].into_iter().flatten().min()
     }
 
     /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new registration.
@@ -280,6 +286,8 @@ impl Worker {
             replies_gone: counts.replies_gone,
             too_old: counts.too_old,
             late: counts.late,
+            fetches: counts.fetches,
+            fetches_failed: counts.fetches_failed,
             dropped: self.dropped,
             written_off: self.written_off,
             probes: self.probes,

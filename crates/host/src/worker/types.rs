@@ -2,7 +2,7 @@
 
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Endpoint, Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Reply, Serial, SliceId, TaskId,
+    Endpoint, Epoch, Generation, Handle, Key, Nanos, Need, Packet, Payload, Reply, Serial, SliceId, TaskId,
     TaskType, WorkerId,
 };
 
@@ -31,6 +31,8 @@ pub struct WorkerSettings {
     pub transit: Nanos,
     /// How many finished tasks are kept; no tokens are sent while that would be exceeded.
     pub finished_max: usize,
+    /// How often a task's missing bytes are asked for before its place is given up.
+    pub need_tries: u8,
     /// How many tasks may be held; a late DISPATCH beyond it is dropped, and one that was pushed.
     pub held_max: usize,
     /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as Unknown, so
@@ -56,6 +58,7 @@ impl Default for WorkerSettings {
             retry_horizon: Nanos::from_millis(7_020),
             transit: Nanos::from_millis(2_000),
             finished_max: 1 << 20,
+            need_tries: 6,
             held_max: 64,
             replies_max: 1 << 18,
             reply_bytes_max: 64 << 20,
@@ -138,6 +141,29 @@ pub enum Action {
         /// Its bytes.
         payload: Payload,
     },
+    /// Ask a client for bytes. The driver fills in where they go.
+    Need {
+        /// Where to.
+        to: Endpoint,
+        /// The question.
+        packet: Need,
+    },
+    /// Copy the PART that was handed in to this offset of a task's bytes.
+    Place {
+        /// The task's handle.
+        at: Handle,
+        /// Where in its bytes.
+        offset: u32,
+        /// The part's own.
+        part: Payload,
+    },
+    /// Compare a task's bytes with its descriptor, and call `checked`.
+    Check {
+        /// The task.
+        task: TaskId,
+        /// Its bytes.
+        payload: Payload,
+    },
     /// A task's bytes are no longer needed. Comes exactly once for each handle of a packet.
     Release(Handle),
     /// A reply's bytes are no longer kept. Comes exactly once for each handle that `finished` was given.
@@ -169,6 +195,10 @@ pub struct WorkerStats {
     pub replies_gone: u64,
     /// DISPATCHes of tasks so old that they may have been run and forgotten; they were not run.
     pub too_old: u64,
+    /// Tasks whose bytes had to be asked for.
+    pub fetches: u64,
+    /// … that were given up.
+    pub fetches_failed: u64,
     /// Written-off and older generations' DISPATCHes that came after all and were run.
     pub late: u64,
     /// DISPATCHes that could not be taken: no room for late or pushed ones, or not this worker's.

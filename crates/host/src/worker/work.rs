@@ -12,13 +12,14 @@ use super::early::Early;
 use super::finished::{Finished, Kept};
 use super::types::{Action, WorkerSettings};
 use crate::agent::Sample;
+use crate::parts::Parts;
 
 /// Who asks for a task's reply: its newest attempt.
 #[derive(Clone, Copy, Debug)]
-struct Asker {
-    client: ClientId,
-    at: Endpoint,
-    attempt: Attempt,
+pub(super) struct Asker {
+    pub(super) client: ClientId,
+    pub(super) at: Endpoint,
+    pub(super) attempt: Attempt,
 }
 
 impl Asker {
@@ -29,11 +30,13 @@ impl Asker {
 
 /// A task that waits for its turn, or runs.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    task: TaskId,
+pub(super) struct Held {
+    pub(super) task: TaskId,
     task_type: TaskType,
-    payload: Payload,
-    asker: Asker,
+    pub(super) payload: Payload,
+    /// What is missing of its bytes; until nothing is, it does not run.
+    pub(super) fetch: Option<Parts>,
+    pub(super) asker: Asker,
     received: Nanos,
     switch_wait_ns: u32,
     occupancy: u32,
@@ -65,12 +68,14 @@ pub(super) struct Counts {
     pub(super) replies_gone: u64,
     pub(super) too_old: u64,
     pub(super) late: u64,
+    pub(super) fetches: u64,
+    pub(super) fetches_failed: u64,
 }
 
 /// The tasks; the first in `held` runs.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    held: VecDeque<Held>,
+    pub(super) held: VecDeque<Held>,
     finished: Finished,
     /// The run that the driver was told to start last.
     slot: u64,
@@ -151,11 +156,13 @@ impl Work {
     }
 
     /// Holds a task that never was here.
-    pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch) {
+    pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch, fetch: Option<Parts>) {
+        self.counts.fetches += u64::from(fetch.is_some());
         self.held.push_back(Held {
             task: dispatch.task,
             task_type: dispatch.task_type,
             payload: dispatch.payload,
+            fetch,
             asker: Asker::of(dispatch),
             received,
             switch_wait_ns: dispatch.wait_ns,
@@ -163,10 +170,16 @@ impl Work {
         });
     }
 
-    /// Starts the first task, if none runs.
+    /// Starts the first task that is whole, if none runs.
     pub(super) fn run_next(&mut self, out: &mut Vec<Action>) {
         if self.running {
             return;
+        }
+        let Some(index) = self.held.iter().position(|held| held.fetch.is_none()) else { return };
+        if index > 0
+            && let Some(whole) = self.held.remove(index)
+        {
+            self.held.push_front(whole);
         }
         let Some(next) = self.held.front() else { return };
         self.running = true;

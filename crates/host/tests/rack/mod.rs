@@ -306,7 +306,13 @@ impl Rack {
                         self.grant_later();
                     }
                 }
-                Action::Reply { .. } | Action::Report(_) | Action::Release(_) | Action::Forget(_) => {}
+                Action::Need { .. }
+                | Action::Place { .. }
+                | Action::Check { .. }
+                | Action::Reply { .. }
+                | Action::Report(_)
+                | Action::Release(_)
+                | Action::Forget(_) => {}
             }
         }
     }

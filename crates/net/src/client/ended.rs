@@ -93,6 +93,7 @@ impl fmt::Display for Outcome {
             }
             Self::Reply(answer) => write!(f, "{} bytes", answer.bytes.len()),
             Self::Refused(RefusedWhy::Rejected(reason)) => write!(f, "refused: {reason:?}"),
+            Self::Refused(RefusedWhy::TooLong) => f.write_str("refused: longer than any task may be"),
             Self::Refused(RefusedWhy::NeverSent) => f.write_str("refused: never sent"),
             Self::Unknown(UnknownWhy::Deadline) => f.write_str("unknown: the deadline passed"),
             Self::Unknown(UnknownWhy::ReplyGone) => f.write_str("unknown: it ran, but its reply is gone"),

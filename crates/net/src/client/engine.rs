@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
+use sluice_host::PART_BYTES;
 use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{Endpoint, Nanos, Packet, TaskType, encode, parse};
+use sluice_wire::{Endpoint, Nanos, Need, Packet, Part, Payload, TaskType, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
 use super::{ClientReport, Shared};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::payloads::{Payloads, received};
+use crate::payloads::{Payloads, described, received};
 use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::udp::{Outbox, Socket, Wait};
 
@@ -83,6 +84,8 @@ struct Lane {
 pub(super) struct Parts {
     pub(super) socket: Socket,
     pub(super) settings: ClientSettings,
+    /// As many bytes of a task as go in one packet.
+    pub(super) first_max: usize,
     pub(super) registrar: ClientRegistrar,
     pub(super) hello: ClientHello,
     pub(super) shared: Arc<Shared>,
@@ -102,7 +105,7 @@ impl Engine {
             waiting: 0,
             expire_at: Nanos(0),
             actions: Vec::new(),
-            effects: Effects::new(parts.settings.outstanding_max as usize),
+            effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max),
             closing: false,
             aborted: false,
             socket: parts.socket,
@@ -267,7 +270,9 @@ impl Engine {
 
     /// Gives a task to the state machine, or back.
     fn submit(&mut self, now: Nanos, mut task: Task) -> Option<Task> {
-        let Some(payload) = self.effects.payloads.keep(&task.bytes) else { return Some(task) };
+        let Some(payload) = self.effects.payloads.keep_first(&task.bytes, self.effects.first_max) else {
+            return Some(task);
+        };
         let tag = self.effects.tellers.next_tag();
         let submission =
             Submission { task_type: task.of, payload, deadline: task.deadline, retry: task.retry, tag };
@@ -341,6 +346,8 @@ impl Lane {
 /// What the state machine's actions do to the world.
 struct Effects {
     payloads: Payloads,
+    /// As many bytes of a task as go in one packet.
+    first_max: usize,
     tellers: Tellers,
     unreadable: u64,
     renew: bool,
@@ -348,8 +355,9 @@ struct Effects {
 }
 
 impl Effects {
-    fn new(outstanding_max: usize) -> Self {
+    fn new(outstanding_max: usize, first_max: usize) -> Self {
         Self {
+            first_max,
             payloads: Payloads::new(outstanding_max),
             tellers: Tellers::default(),
             unreadable: 0,
@@ -371,20 +379,40 @@ impl Effects {
             match action {
                 Action::ToSwitch(submit) => {
                     let Some(switch) = switch else { continue };
-                    let body = self.payloads.body(&submit.payload);
+                    let body = self.payloads.first(&submit.payload);
                     outbox.send_with(switch, |out| encode(&Packet::Submit(submit), body, out).unwrap_or(0));
                 }
                 Action::Done { tag, task, attempts, outcome } => {
                     self.ended = true;
-                    let sent = !matches!(outcome, HostOutcome::Refused(RefusedWhy::NeverSent));
+                    let sent =
+                        !matches!(outcome, HostOutcome::Refused(RefusedWhy::NeverSent | RefusedWhy::TooLong));
                     let outcome = Outcome::new(&outcome, bytes);
                     if let Some(teller) = self.tellers.take(tag) {
                         teller.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
+                Action::Parts { need, payload } => self.send_parts(&need, &payload, outbox),
                 Action::Release(handle) => self.payloads.release(handle),
                 Action::Renew => self.renew = true,
             }
+        }
+    }
+}
+
+impl Effects {
+    /// What a NEED asks for, as many parts in a packet as it takes.
+    fn send_parts(&self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
+        let all = self.payloads.bytes(payload);
+        let end = all.len().min(need.offset.saturating_add(need.length) as usize);
+        let step = (self.first_max / PART_BYTES as usize).max(1) * PART_BYTES as usize;
+        let mut start = need.offset as usize;
+        while start < end {
+            let bytes = &all[start..end.min(start + step)];
+            let (payload, body) = described(bytes, payload.inline);
+            let Need { of, worker, client, task, attempt, .. } = *need;
+            let part = Part { of, worker, client, task, attempt, offset: start as u32, payload };
+            outbox.send_with(need.asker_at, |out| encode(&Packet::Part(part), body, out).unwrap_or(0));
+            start += step;
         }
     }
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use sluice_control::ClientHello;
 use sluice_host::client::{ClientSettings, ClientStats};
-use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TaskType};
+use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType};
 
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
 
@@ -111,7 +111,7 @@ pub enum SubmitError {
     /// The share or the switch is full: hold back, and try again later or wait in a blocking submit.
     #[error("no room for another task of this type now; try again after an outcome")]
     Busy,
-    /// It does not fit one packet: send less.
+    /// No task may be so long: send less.
     #[error("{bytes} bytes do not fit a task of at most {most}")]
     TooLong {
         /// Its length.
@@ -185,7 +185,9 @@ impl Client {
         });
         let (joining, joined) = mpsc::channel();
         let settings = ClientSettings::dilated(options.dilation.into());
-        let parts = Parts { socket, settings, registrar, hello, shared: Arc::clone(&shared), joining };
+        let first_max = options.datagram_max.saturating_sub(HEADER_BYTES);
+        let parts =
+            Parts { socket, settings, first_max, registrar, hello, shared: Arc::clone(&shared), joining };
         let thread = start(options.pin, parts)?;
         let client = Self {
             shared,
@@ -193,7 +195,7 @@ impl Client {
             clock: Clock::start(),
             settings,
             retry: options.retry,
-            payload_max: options.datagram_max.saturating_sub(HEADER_BYTES),
+            payload_max: TASK_BYTES_MAX as usize,
         };
         wait_for_grant(options, &joined).map(|()| client)
     }

@@ -345,7 +345,8 @@ fn perform(
                     stage.ended(tag, at, attempts, outcome);
                 }
             }
-            Action::Release(_) => {}
+            // All that was replayed fits one packet.
+            Action::Parts { .. } | Action::Release(_) => {}
             Action::Renew => renew = true,
         }
     }

@@ -4,8 +4,8 @@ use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, TaskId, TaskType, WorkerId, encode,
-    parse,
+    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, Place, TASK_BYTES_MAX,
+    TaskId, TaskType, WorkerId, check_large, encode, parse,
 };
 
 use super::early::Listener;
@@ -95,7 +95,7 @@ impl<S: Service> Engine<S> {
         let reply_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
-            effects: Effects::new(&settings, options.costs.map(Pace::new)),
+            effects: Effects::new(&settings, options.costs.map(Pace::new), hello.at),
             runner: Runner::new(service, options.dilation, reply_max),
             actions: Vec::new(),
             busy: None,
@@ -189,11 +189,14 @@ impl<S: Service> Engine<S> {
         for index in 0..self.socket.len() {
             let (inbox, outbox) = self.socket.split();
             let datagram = inbox.datagram(index);
-            if !self.switches.contains(&datagram.from) {
+            let is_switch = self.switches.contains(&datagram.from);
+            let parsed = parse(datagram.bytes);
+            // A PART comes from a client: its task's id is the proof.
+            if !is_switch && !matches!(parsed, Ok((Packet::Part(_), _))) {
                 self.dropped.foreign += 1;
                 continue;
             }
-            let Ok((mut packet, body)) = parse(datagram.bytes) else {
+            let Ok((mut packet, body)) = parsed else {
                 self.dropped.unreadable += 1;
                 continue;
             };
@@ -343,6 +346,12 @@ impl<S: Service> Engine<S> {
     }
 
     fn after_effects(&mut self) {
+        while let Some((task, is_right)) = self.effects.checked.pop() {
+            let now = self.clock.now();
+            self.machine.checked(now, &self.settings, task, is_right, &mut self.actions);
+            let switch = self.switches.first().copied();
+            self.effects.perform(now, &mut self.actions, switch, self.socket.outbox());
+        }
         if std::mem::take(&mut self.effects.renew) {
             self.registrar.renew_now();
         }
@@ -431,11 +440,17 @@ struct Effects {
     run: Option<Run>,
     renew: bool,
     pace: Option<Pace>,
+    /// Where this worker is, for those who send it bytes.
+    at: Endpoint,
+    /// Tasks whose bytes have all come, and whether they are right.
+    checked: Vec<(TaskId, bool)>,
 }
 
 impl Effects {
-    fn new(settings: &WorkerSettings, pace: Option<Pace>) -> Self {
+    fn new(settings: &WorkerSettings, pace: Option<Pace>, at: Endpoint) -> Self {
         Self {
+            at,
+            checked: Vec::new(),
             tasks: Payloads::new(2 * settings.held_max),
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
@@ -446,12 +461,16 @@ impl Effects {
 
     /// Keeps a packet's payload; says `false`, and counts it, if the packet cannot be taken.
     fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
+        let is_dispatch = matches!(packet, Packet::Dispatch(_));
+        let brings_all = matches!(packet, Packet::Dispatch(Dispatch { place: Place::Here, .. }));
         let Some(payload) = packet.payload_mut().filter(|payload| payload.is_large()) else { return true };
-        let Some(bytes) = received(payload, body) else {
+        let is_all = brings_all && !payload.has_more();
+        if is_all && received(payload, body).is_none() || payload.total() > TASK_BYTES_MAX {
             dropped.unreadable += 1;
             return false;
-        };
-        let Some(handle) = self.tasks.insert(bytes) else {
+        }
+        let total = if is_dispatch { payload.total() as usize } else { body.len() };
+        let Some(handle) = self.tasks.begin(body, total.max(body.len())) else {
             dropped.no_room += 1;
             return false;
         };
@@ -500,6 +519,15 @@ impl Effects {
                 }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(Run { slot, task, task_type, payload });
+                }
+                Action::Need { to, mut packet } => {
+                    packet.asker_at = self.at;
+                    outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));
+                }
+                Action::Place { at, offset, part } => self.tasks.place(at, offset, &part),
+                Action::Check { task, payload } => {
+                    let is_right = check_large(payload.inline, self.tasks.get(payload.handle));
+                    self.checked.push((task, is_right));
                 }
                 Action::Release(handle) => self.tasks.release(handle),
                 Action::Forget(handle) => self.replies.release(handle),

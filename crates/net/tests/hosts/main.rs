@@ -13,9 +13,9 @@ use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
 use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, service_fn};
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, large_descriptor};
 
-use rack::{ECHO, Echo, OTHER, Rack, until};
+use rack::{ECHO, Echo, LONG, OTHER, Rack, until};
 
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -24,12 +24,17 @@ fn tasks_of_every_size_come_back_as_the_service_answered() {
     let rack = Rack::start();
     let _worker = rack.worker("w", Echo::default());
     let client = rack.client("c");
-    for bytes in [0, 1, 8, 9, 100, client.payload_max()] {
+    for bytes in [0, 1, 8, 9, 100, LONG] {
         let task: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
         let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
         assert_eq!(ended.outcome.done(), Some(&task[..]), "{}", ended.outcome);
     }
     let most = client.payload_max();
+    for bytes in [LONG + 1, 2 * LONG, 10_000, most] {
+        let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
+        let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&large_descriptor(&task)[..]), "{}", ended.outcome);
+    }
     let too_long = client.submit(ECHO, &vec![0; most + 1], DEADLINE).expect_err("one too many");
     assert_eq!(too_long, SubmitError::TooLong { bytes: most + 1, most });
 }

@@ -157,6 +157,10 @@ impl Rack<'_> {
                 };
                 self.oracle.ended(self.now, task, ending)?;
             }
+            client::Action::Parts { need, payload } => {
+                self.clients[client].tasks.find(payload.handle)?;
+                self.send_parts(client, &need);
+            }
             client::Action::Release(handle) => {
                 self.clients[client].tasks.give_back(handle)?;
             }

@@ -84,6 +84,7 @@ impl Rack<'_> {
     pub(super) fn switch_back(&mut self) {
         if self.switch.rain.is_none() {
             self.switch.start();
+            self.set_rings();
             self.say(|| "switch is back".to_owned());
             self.connect_brain();
         }

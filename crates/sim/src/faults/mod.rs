@@ -12,6 +12,7 @@ mod disasters;
 mod early;
 mod hosts;
 mod inspection;
+mod large;
 mod many;
 mod network;
 mod oracle;

@@ -5,10 +5,12 @@ use sluice_wire::{Nanos, Packet};
 use super::scenario::{FAULTS_END, PACKET_LIFETIME};
 use crate::dice::Dice;
 
-/// Kinds of traffic with rates of their own: the eleven packets, then calls to the controller.
-pub(super) const KINDS: usize = 12;
+/// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
+pub(super) const KINDS: usize = 13;
 /// Calls between hosts and controller.
 pub(super) const CALLS: usize = 11;
+/// What the switch writes into servers' memory.
+pub(super) const WRITES: usize = 12;
 
 /// How often something happens to a packet, of a thousand.
 #[derive(Clone, Copy, Debug, Default)]

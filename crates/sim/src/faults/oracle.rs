@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use sluice_host::client::UnknownWhy;
-use sluice_wire::{Incarnation, Nanos, Payload, ReplyStatus, TaskId};
+use sluice_wire::{Handle, Incarnation, Nanos, Payload, ReplyStatus, TaskId};
 
+use super::large::{FIRST_BYTES, content};
 use super::scenario::{DEADLINE, SETTLED};
 
 /// One start of a worker process.
@@ -188,24 +189,22 @@ impl Oracle {
     }
 }
 
-/// What a task asks: bytes that no other task has. Odd tasks are too long for a queue entry.
+/// What a task asks: bytes that no other task has. Half of the tasks fit a queue entry, a quarter one packet.
 pub(super) fn request(task: TaskId) -> Payload {
     let word = mix(task.incarnation.0, u64::from(task.sequence.0));
-    if word & 1 == 0 {
-        Payload { len: 8, inline: word.to_be_bytes(), handle: sluice_wire::Handle::NONE }
-    } else {
-        Payload {
-            len: 640,
-            inline: word.to_be_bytes(),
-            handle: sluice_wire::Handle(task.sequence.0 & 0xff_ffff),
-        }
-    }
+    let total = match word % 4 {
+        0 | 1 => return Payload { len: 8, inline: word.to_be_bytes(), handle: Handle::NONE },
+        2 => 640,
+        _ => 1_500 + (word >> 8) as u32 % 20_000,
+    };
+    let inline = (u64::from(total) << 32 | u64::from(word as u32)).to_be_bytes();
+    Payload { len: total.min(FIRST_BYTES.into()) as u16, inline, handle: content(inline) }
 }
 
 /// What a worker's life answers to it.
 pub(super) fn answer(life: Life, task: TaskId) -> Payload {
     let word = mix(life, mix(task.incarnation.0, u64::from(task.sequence.0)));
-    Payload { len: 8, inline: word.to_be_bytes(), handle: sluice_wire::Handle::NONE }
+    Payload { len: 8, inline: word.to_be_bytes(), handle: Handle::NONE }
 }
 
 /// The life of a worker that will fail this task: a service may.

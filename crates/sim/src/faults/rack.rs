@@ -3,11 +3,12 @@
 use sluice_control::{Answer, CallId};
 use sluice_switch::Circulating;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, TaskId};
+use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId};
 
 use super::Broken;
 use super::clients::ClientNode;
 use super::controller::Brain;
+use super::large::{Servers, Slot};
 use super::network::{Network, kind};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
@@ -70,6 +71,13 @@ pub(super) enum Event {
         worker: usize,
         life: Life,
     },
+    /// A WRITE comes to a server.
+    Write {
+        server: ServerId,
+        psn: Psn,
+        address: u64,
+        slot: Slot,
+    },
     Submit(usize),
     Disaster(Disaster),
     FaultsEnd,
@@ -99,6 +107,7 @@ pub(super) struct Rack<'t> {
     pub(super) brain: Brain,
     pub(super) workers: Vec<WorkerNode>,
     pub(super) clients: Vec<ClientNode>,
+    pub(super) servers: Servers,
     pub(super) oracle: Oracle,
     trace: Trace<'t>,
 }
@@ -117,6 +126,7 @@ impl<'t> Rack<'t> {
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
             clients: (0..scenario.clients).map(ClientNode::new).collect(),
+            servers: Servers::new(&scenario),
             oracle: Oracle::default(),
             scenario,
             trace,
@@ -169,6 +179,7 @@ impl<'t> Rack<'t> {
             self.start_client(client);
             self.after(Nanos(50_000), Event::Submit(client));
         }
+        self.set_rings();
         self.connect_brain();
         for (at, disaster) in self.scenario.disasters.clone() {
             self.agenda.add(at, Event::Disaster(disaster));
@@ -209,6 +220,7 @@ impl<'t> Rack<'t> {
                 self.finish(worker, life, slot, task, started)?;
             }
             Event::Early { worker, life } => self.early(worker, life)?,
+            Event::Write { server, psn, address, slot } => self.written(server, psn, address, slot)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
             Event::FaultsEnd => self.faults_end(),

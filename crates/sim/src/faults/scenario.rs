@@ -97,13 +97,23 @@ pub(super) struct Scenario {
     pub(super) token_cells: u32,
     /// Whether workers send early tokens.
     pub(super) early: Option<EarlyScenario>,
+    /// Whether tasks that wait are written ahead, or the switch's driver keeps their bytes.
+    pub(super) writes_ahead: bool,
+    /// Slots of each ring: with few, tasks that wait are written over.
+    pub(super) ring_slots: u32,
+    /// Servers that a task is written to at most; zero: all.
+    pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
     pub(super) disasters: Vec<(Nanos, Disaster)>,
 }
 
+/// The stream from which the rings are drawn, so that they change nothing else of a seed.
+const RINGS: u64 = 5;
+
 impl Scenario {
     pub(super) fn of(seed: u64) -> Self {
         let dice = &mut Dice::new(seed, 1);
+        let rings = &mut Dice::new(seed, RINGS);
         let workers = dice.between(1, 6) as usize;
         let slices = dice.between(1, 2.min(workers as u64)) as usize;
         let clients = dice.between(1, 2) as usize;
@@ -125,6 +135,9 @@ impl Scenario {
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
             early: EarlyScenario::of(seed),
+            writes_ahead: rings.chance(700),
+            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32,
+            copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             disasters: Vec::new(),
         };

@@ -6,13 +6,14 @@ use sluice_wire::tables::TableOp;
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
 use super::bytes::Bytes;
+use super::large::Servers;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
 /// How long a packet takes to go round.
-const ROUND: Nanos = Nanos(500);
+pub(super) const ROUND: Nanos = Nanos(500);
 
 /// A switch that may be down.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ fn config(scenario: &Scenario) -> Config {
         tasks_per_slice: 32,
         tokens_per_slice: scenario.token_cells,
         replay_cells: scenario.replay_cells,
-        servers: 0,
+        servers: Servers::new(scenario).count(),
         counters_start: START,
         seed: 0,
     }
@@ -74,6 +75,14 @@ impl Rack<'_> {
             self.refused_by_switch(from);
             return Ok(());
         }
+        if self.scenario.writes_ahead {
+            let brought = handle_of(&packet);
+            if let Packet::Submit(submit) = &mut packet {
+                submit.payload.handle = Handle::NONE;
+            }
+            self.pass_through(Arrival::Wire { from, packet, room: true }, brought);
+            return Ok(());
+        }
         let room = self.reserve(&mut packet);
         self.pass(Arrival::Wire { from, packet, room }, handle_of(&packet))
     }
@@ -81,6 +90,9 @@ impl Rack<'_> {
     pub(super) fn round(&mut self, switch: u32, circulating: Circulating) -> Result<(), String> {
         if switch != self.switch.life {
             return Ok(());
+        }
+        if self.scenario.writes_ahead {
+            return self.round_through(circulating);
         }
         self.pass(Arrival::Round(circulating), circulating.payload())
     }
@@ -93,7 +105,11 @@ impl Rack<'_> {
         let answer = rain.table(op);
         self.say(|| format!("table {op:?} => {answer:?}"));
         if let TableOp::Inject(sweep) = op {
-            self.pass(Arrival::Control(sweep), Handle::NONE)?;
+            if self.scenario.writes_ahead {
+                self.pass_through(Arrival::Control(sweep), Handle::NONE);
+            } else {
+                self.pass(Arrival::Control(sweep), Handle::NONE)?;
+            }
         }
         self.answer_brain(brain, answer);
         Ok(())

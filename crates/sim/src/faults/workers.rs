@@ -1,13 +1,14 @@
 //! The workers' processes: the real machine, and the work it does.
 
 use sluice_host::worker::{self, Worker, WorkerSettings};
-use sluice_wire::{Endpoint, Nanos, Packet, ReplyStatus, TaskId};
+use sluice_wire::{Endpoint, Handle, Nanos, Packet, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::dealings::Dealings;
 use super::early::EarlyBook;
 use super::hosts::endpoint;
+use super::large::{Pieces, content, content_of};
 use super::oracle::{Life, answer, fails};
 use super::rack::{Event, Host, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
@@ -31,6 +32,8 @@ pub(super) struct WorkerNode {
     /// The bytes of the tasks that it holds, and of the replies that it keeps.
     pub(super) tasks: Bytes,
     pub(super) replies: Bytes,
+    /// What each task's bytes consist of.
+    pub(super) pieces: Pieces,
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) early: EarlyBook,
@@ -52,6 +55,7 @@ impl WorkerNode {
             armed: None,
             tasks: Bytes::default(),
             replies: Bytes::default(),
+            pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             early: EarlyBook::default(),
         }
@@ -119,8 +123,15 @@ impl Rack<'_> {
             return Ok(());
         }
         let late = node.late();
-        if let Packet::Dispatch(dispatch) = &mut packet {
-            dispatch.payload = node.tasks.keep(dispatch.payload);
+        match &mut packet {
+            Packet::Dispatch(dispatch) => {
+                let pieces = self.copy(worker, received, dispatch)?;
+                let node = &mut self.workers[worker];
+                dispatch.payload = node.tasks.keep(dispatch.payload);
+                node.pieces.insert(dispatch.payload.handle, pieces);
+            }
+            Packet::Part(part) => part.payload = node.tasks.keep(part.payload),
+            _ => {}
         }
         self.on_worker(worker, |machine, now, settings, out| {
             machine.packet(now, received, settings, &packet, out);
@@ -206,7 +217,13 @@ impl Rack<'_> {
             }
             worker::Action::Report(_) => return Err("a worker of Rain reports its load".to_owned()),
             worker::Action::Run { slot, task, payload, .. } => {
-                let payload = self.workers[worker].tasks.find(payload.handle)?;
+                let node = &self.workers[worker];
+                let mut asked = node.tasks.find(payload.handle)?;
+                if asked.is_large() {
+                    asked.handle =
+                        node.pieces.get(&payload.handle).map_or(Handle::NONE, |all| content_of(all));
+                }
+                let payload = asked;
                 self.oracle.started(life, task, &payload)?;
                 self.say(|| format!("worker {worker} runs {task}"));
                 let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
@@ -215,7 +232,20 @@ impl Rack<'_> {
                 self.service_says(worker, slot, span);
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
+            worker::Action::Need { to, mut packet } => {
+                packet.asker_at = at;
+                self.send(at, to, Packet::Need(packet));
+            }
+            worker::Action::Place { at, offset, part } => self.place(worker, at, offset, &part)?,
+            worker::Action::Check { task, payload } => {
+                let pieces = self.workers[worker].pieces.get(&payload.handle);
+                let is_right = pieces.is_some_and(|all| content_of(all) == content(payload.inline));
+                self.on_worker(worker, |machine, now, settings, out| {
+                    machine.checked(now, settings, task, is_right, out);
+                })?;
+            }
             worker::Action::Release(handle) => {
+                self.workers[worker].pieces.remove(&handle);
                 self.workers[worker].tasks.give_back(handle)?;
             }
             worker::Action::Forget(handle) => {

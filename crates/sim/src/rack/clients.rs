@@ -140,7 +140,7 @@ impl<O: Observer> Rack<'_, O> {
                 }
                 Action::Done { tag, outcome, .. } => self.ended(Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
-                Action::Release(_) | Action::Renew => {}
+                Action::Parts { .. } | Action::Release(_) | Action::Renew => {}
             }
         }
         actions.clear();

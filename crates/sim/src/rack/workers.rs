@@ -293,7 +293,12 @@ impl<O: Observer> Rack<'_, O> {
                 }
                 Action::Run { slot, payload, .. } => run = Some((*slot, *payload)),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
-                Action::Release(_) | Action::Forget(_) | Action::Renew => {}
+                Action::Need { .. }
+                | Action::Place { .. }
+                | Action::Check { .. }
+                | Action::Release(_)
+                | Action::Forget(_)
+                | Action::Renew => {}
             }
         }
         actions.clear();

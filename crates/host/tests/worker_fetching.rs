@@ -1,0 +1,190 @@
+//! Tasks whose bytes a DISPATCH did not bring, or not all of them.
+
+use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_wire::{
+    Attempt, BytesOf, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Nanos, Need,
+    Packet, Part, Payload, Place, Serial, TASK_BYTES_MAX, TaskId, WorkerId,
+};
+
+const LONG: u32 = 5_000;
+
+struct Bench {
+    worker: Worker,
+    settings: WorkerSettings,
+    now: Nanos,
+    sent: u32,
+    out: Vec<Action>,
+}
+
+fn task(sequence: u32) -> TaskId {
+    TaskId { incarnation: Incarnation(7), sequence: Serial(sequence) }
+}
+
+fn long(total: u32, len: u16, handle: u32) -> Payload {
+    Payload { len, inline: (u64::from(total) << 32 | 99).to_be_bytes(), handle: Handle(handle) }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let settings = WorkerSettings { first_rtt: Nanos(10_000), ..WorkerSettings::default() };
+        let (mut worker, mut out) = (Worker::new(), Vec::new());
+        let (epoch, generation) = (Epoch(1), Generation(1));
+        let grant = Grant { worker: WorkerId(3), epoch, generation, quota: 2, ..Grant::default() };
+        worker.grant(Nanos(1), &settings, grant, &mut out);
+        Self { worker, settings, now: Nanos(1_000), sent: 0, out: Vec::new() }
+    }
+
+    /// The next DISPATCH: the task of its number.
+    fn dispatch(&mut self, payload: Payload, place: Place) {
+        self.sent += 1;
+        let (sent, seen) = (Serial(self.sent), Serial(self.sent));
+        let dispatch = Dispatch {
+            epoch: Epoch(1),
+            worker: WorkerId(3),
+            generation: Generation(1),
+            sent,
+            seen,
+            client: ClientId(4),
+            client_at: Endpoint { port: 5, ..Endpoint::default() },
+            task: task(self.sent),
+            attempt: Attempt(1),
+            payload,
+            place,
+            ..Dispatch::default()
+        };
+        self.hear(Packet::Dispatch(dispatch));
+    }
+
+    fn part(&mut self, sequence: u32, offset: u32, len: u16) {
+        let payload = long(LONG, len, 50);
+        self.hear(Packet::Part(Part { task: task(sequence), offset, payload, ..Part::default() }));
+    }
+
+    fn hear(&mut self, packet: Packet) {
+        self.worker.packet(self.now, self.now, &self.settings, &packet, &mut self.out);
+    }
+
+    fn checked(&mut self, sequence: u32, is_right: bool) {
+        self.worker.checked(self.now, &self.settings, task(sequence), is_right, &mut self.out);
+    }
+
+    fn actions(&mut self) -> Vec<Action> {
+        self.out.drain(..).filter(|action| !matches!(action, Action::ToSwitch(_))).collect()
+    }
+
+    /// The runs of bytes that were asked for; nothing else was wanted.
+    fn asked(&mut self) -> Vec<(u32, u32)> {
+        let run = |action| match action {
+            Action::Need { to, packet: Need { of, worker, client, attempt, offset, length, .. } } => {
+                assert_eq!((to.port, of, worker), (5, BytesOf::Task, WorkerId(3)));
+                assert_eq!((client, attempt), (ClientId(4), Attempt(1)));
+                (offset, length)
+            }
+            other => panic!("not a NEED: {other:?}"),
+        };
+        self.actions().into_iter().map(run).collect()
+    }
+}
+
+#[test]
+fn a_task_that_was_not_where_it_should_be_is_asked_for_checked_and_run() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(640, 640, 1), Place::AtClient);
+    assert_eq!(bench.asked(), [(0, 640)]);
+    bench.hear(Packet::Part(Part { task: task(1), payload: long(640, 640, 50), ..Part::default() }));
+    let payload = long(640, 640, 1);
+    let place = Action::Place { at: Handle(1), offset: 0, part: long(640, 640, 50) };
+    let check = Action::Check { task: task(1), payload };
+    assert_eq!(bench.actions(), [place, check, Action::Release(Handle(50))]);
+    bench.checked(1, true);
+    assert!(matches!(bench.actions()[..], [Action::Run { task: ran, .. }] if ran == task(1)));
+    assert_eq!(bench.worker.stats().fetches, 1);
+}
+
+#[test]
+fn a_slot_that_its_driver_did_not_look_at_counts_as_empty() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(640, 640, 1), Place::Ahead { slice: sluice_wire::SliceId(0), ticket: 4 });
+    assert_eq!(bench.asked(), [(0, 640)]);
+}
+
+#[test]
+fn only_what_the_first_packet_did_not_bring_is_asked_for_and_a_lost_part_again() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    assert_eq!(bench.asked(), [(1_024, LONG - 1_024)]);
+    bench.part(1, 4_096, 904);
+    bench.part(1, 1_024, 1_024);
+    bench.part(1, 1_024, 1_024);
+    let placed = bench.actions();
+    assert_eq!(placed.iter().filter(|action| matches!(action, Action::Place { .. })).count(), 2);
+    let due = bench.worker.deadline(&bench.settings).expect("it asks again");
+    bench.now = due;
+    bench.worker.tick(due, &bench.settings, &mut bench.out);
+    assert_eq!(bench.asked(), [(2_048, 2_048)]);
+}
+
+#[test]
+fn a_whole_task_runs_before_one_that_waits_for_its_bytes() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    bench.actions();
+    bench.dispatch(long(640, 640, 2), Place::Here);
+    assert!(matches!(bench.actions()[..], [Action::Run { task: ran, .. }] if ran == task(2)));
+    assert_eq!(bench.worker.stats().held, 2, "both keep their places");
+}
+
+#[test]
+fn wrong_bytes_are_asked_for_again_from_the_first() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    bench.part(1, 1_024, (LONG - 1_024) as u16);
+    bench.actions();
+    bench.checked(1, false);
+    assert_eq!(bench.asked(), [(0, LONG)]);
+}
+
+#[test]
+fn a_client_that_never_answers_costs_a_place_for_a_bounded_time() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    let mut asked = 1;
+    let began = bench.now;
+    while bench.worker.stats().held > 0 {
+        bench.actions();
+        bench.now = bench.worker.deadline(&bench.settings).expect("it does not wait for ever");
+        bench.worker.tick(bench.now, &bench.settings, &mut bench.out);
+        asked += u32::from(bench.out.iter().any(|action| matches!(action, Action::Need { .. })));
+    }
+    assert_eq!(asked, u32::from(bench.settings.need_tries));
+    assert!(bench.now - began < Nanos::from_millis(100));
+    assert!(bench.actions().contains(&Action::Release(Handle(1))));
+    assert_eq!(bench.worker.stats().fetches_failed, 1);
+}
+
+#[test]
+fn parts_that_nobody_asked_for_change_nothing() {
+    let mut bench = Bench::new();
+    bench.part(1, 0, 1_024);
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    bench.actions();
+    bench.part(2, 1_024, 1_024);
+    bench.part(1, 1_000, 1_024);
+    let payload = long(LONG, 1_024, 50);
+    bench.hear(Packet::Part(Part {
+        of: BytesOf::Reply,
+        task: task(1),
+        offset: 1_024,
+        payload,
+        ..Part::default()
+    }));
+    assert_eq!(bench.actions(), [Action::Release(Handle(50)); 3]);
+}
+
+#[test]
+fn a_task_longer_than_any_may_be_is_not_held() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(TASK_BYTES_MAX + 1, 1_400, 1), Place::Here);
+    assert_eq!(bench.actions(), [Action::Release(Handle(1))]);
+    assert_eq!((bench.worker.stats().held, bench.worker.stats().dropped), (0, 1));
+}
