@@ -21,7 +21,7 @@ fn task(sequence: u32) -> TaskId {
 }
 
 fn long(total: u32, len: u16, handle: u32) -> Payload {
-    Payload { len, inline: (u64::from(total) << 32 | 99).to_be_bytes(), handle: Handle(handle) }
+    Payload { len, inline: (u64::from(total) << 32 | 0x63).to_be_bytes(), handle: Handle(handle) }
 }
 
 impl Bench {

@@ -213,7 +213,7 @@ mod tests {
 
     /// One long task in ten.
     fn bimodal(task: u64) -> u64 {
-        if task % 10 == 0 { 100_000 } else { 10_000 }
+        if task.is_multiple_of(10) { 100_000 } else { 10_000 }
     }
 
     #[test]
