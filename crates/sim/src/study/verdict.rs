@@ -24,7 +24,7 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
 }
 
 /// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other: neighbours
-/// are held against each other as [`of_order`] does. What it rests on is told.
+/// are held against each other, as for an order that a paper states. What it rests on is told.
 pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) {
     let mut pairs = Pairs::default();
     let rows = map.cells.len();
