@@ -5,7 +5,7 @@
 //! is granted once and each try of a task enters once, whatever the network repeats, reorders or loses. A token of a
 //! worker that died or moved is never used; a task that cannot wait is refused aloud.
 //!
-//! The bytes of a large task that waits are written ahead ([`engine`]), unless the switch is made without servers: then
+//! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made without servers: then
 //! they stay with the driver, under their handle.
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out` (5), `sent`
