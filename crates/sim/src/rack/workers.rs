@@ -163,15 +163,7 @@ impl<O: Observer> Rack<'_, O> {
     /// The worker may have so many tasks granted or held from now on.
     pub(super) fn set_quota(&mut self, worker: u32, depth: u8) {
         self.workers.machines[worker as usize].set_quota(depth);
-        let desk = self.workers.desk(worker, self.now);
-        let desk = &mut self.workers.taken[desk];
-        if desk.running.is_some() {
-            desk.tick_due = true;
-            return;
-        }
-        let from = desk.free_at.max(self.now);
-        self.tick_now(worker, from);
-        self.arm_worker(worker);
+        self.tick_soon(worker);
     }
 
     /// A packet comes to a worker's NIC.
@@ -225,6 +217,10 @@ impl<O: Observer> Rack<'_, O> {
     /// The machine has something to do: at once, or when the service has ended.
     pub(super) fn tick_worker(&mut self, worker: u32) {
         self.workers.armed[worker as usize] = Nanos(u64::MAX);
+        self.tick_soon(worker);
+    }
+
+    fn tick_soon(&mut self, worker: u32) {
         let desk = self.workers.desk(worker, self.now);
         let desk = &mut self.workers.taken[desk];
         if desk.running.is_some() {
