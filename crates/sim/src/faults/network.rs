@@ -7,10 +7,15 @@ use crate::dice::Dice;
 
 /// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
 pub(super) const KINDS: usize = 13;
+/// Workers' replies.
+pub(super) const REPLIES: usize = 2;
 /// Calls between hosts and controller.
 pub(super) const CALLS: usize = 11;
 /// What the switch writes into servers' memory.
 pub(super) const WRITES: usize = 12;
+
+/// What is lost of the kind that a seed is brutal to, of a thousand.
+const BRUTAL_LOSS: u64 = 400;
 
 /// How often something happens to a packet, of a thousand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,9 +38,14 @@ impl Rates {
         let mut rates = vec![common; KINDS];
         if dice.chance(500) {
             let kind = dice.below(KINDS as u64) as usize;
-            rates[kind] = Self { loss: 400, repeat: 200, overtake: 300, delay: 50 };
+            rates[kind] = Self { loss: BRUTAL_LOSS, repeat: 200, overtake: 300, delay: 50 };
         }
         rates
+    }
+
+    /// As much as brutal rates lose.
+    pub(super) const fn lose_many(&mut self) {
+        self.loss = BRUTAL_LOSS;
     }
 }
 
@@ -77,7 +87,7 @@ pub(super) const fn kind(packet: &Packet) -> usize {
     match packet {
         Packet::Submit(_) => 0,
         Packet::Dispatch(_) | Packet::Empty(_) => 1,
-        Packet::Reply(_) => 2,
+        Packet::Reply(_) => REPLIES,
         Packet::Token(_) => 3,
         Packet::Probe(_) => 4,
         Packet::Answer(_) => 5,

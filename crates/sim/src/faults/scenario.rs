@@ -3,7 +3,7 @@
 use sluice_wire::Nanos;
 
 use super::early::EarlyScenario;
-use super::network::Rates;
+use super::network::{REPLIES, Rates};
 use crate::dice::Dice;
 
 /// When faults end.
@@ -109,6 +109,8 @@ pub(super) struct Scenario {
 
 /// The stream from which the rings are drawn, so that they change nothing else of a seed.
 const RINGS: u64 = 5;
+/// The stream that says in which seeds workers forget, so that the others stay what they are.
+const FORGETTING: u64 = 6;
 
 impl Scenario {
     pub(super) fn of(seed: u64) -> Self {
@@ -142,7 +144,24 @@ impl Scenario {
             disasters: Vec::new(),
         };
         scenario.disasters = scenario.draw_disasters(dice);
+        let forgetting = &mut Dice::new(seed, FORGETTING);
+        if forgetting.chance(6) {
+            scenario.forget(forgetting);
+        }
         scenario
+    }
+
+    /// Many replies are lost, and twice the only worker stands still for longer than it remembers a task: a try that
+    /// waited in the switch meanwhile comes to the worker that ran the task and has forgotten it.
+    fn forget(&mut self, dice: &mut Dice) {
+        (self.workers, self.slices) = (1, 1);
+        self.quotas.truncate(1);
+        self.retry_for = Nanos::from_millis(3);
+        self.rates[REPLIES].lose_many();
+        let outage = |dice: &mut Dice| Disaster::Outage {
+            lasts: dice.span(Nanos::from_millis(9), Nanos::from_millis(11)),
+        };
+        self.disasters = vec![(Nanos::from_millis(3), outage(dice)), (Nanos::from_millis(16), outage(dice))];
     }
 
     /// What a worker says it can bear: tasks per second.
