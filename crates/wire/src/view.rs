@@ -1,6 +1,6 @@
 //! Bytes, read as a packet.
 //!
-//! Each kind has one reader, a function of its own, and what makes a packet is inlined into it. Written in pieces and
+//! Each kind has one reader, a function of its own (a DISPATCH one for each place of its bytes), and what makes a packet is inlined into it. Written in pieces and
 //! then copied whole, a packet would wait for its own stores; and read by one function for all kinds, each would write
 //! through the fields of all. Either takes twice as long.
 
@@ -81,7 +81,12 @@ impl<'a> View<'a> {
         let (header, body) = (self.header, self.body);
         match self.kind {
             Kind::Submit => read(header, body, |header| Ok(Packet::Submit(header.submit()?))),
-            Kind::Dispatch => read(header, body, |header| Ok(Packet::Dispatch(header.dispatch()?))),
+            Kind::Dispatch if header.code == 0 => {
+                read(header, body, |header| Ok(Packet::Dispatch(header.dispatch(header.here()?)?)))
+            }
+            Kind::Dispatch => {
+                read(header, body, |header| Ok(Packet::Dispatch(header.dispatch(header.elsewhere()?)?)))
+            }
             Kind::Reply => read(header, body, |header| Ok(Packet::Reply(header.reply()?))),
             Kind::Token => read(header, body, |header| Ok(Packet::Token(header.token()))),
             Kind::Probe => read(header, body, |header| Ok(Packet::Probe(header.probe()))),
@@ -125,7 +130,7 @@ impl Header {
     }
 
     #[inline]
-    fn dispatch(&self) -> Result<Dispatch, ParseError> {
+    fn dispatch(&self, place: Place) -> Result<Dispatch, ParseError> {
         let [seen, sent, wait_ns, occupancy, age] = self.words();
         Ok(Dispatch {
             epoch: self.epoch(),
@@ -144,7 +149,7 @@ impl Header {
             occupancy,
             age: Age(age),
             payload: self.payload()?,
-            place: self.place()?,
+            place,
         })
     }
 
@@ -307,20 +312,14 @@ impl Header {
         if has_clean_padding(&payload) { Ok(payload) } else { Err(ParseError::Padding) }
     }
 
-    /// Where a DISPATCH's bytes are: those of a short payload are here.
+    /// A DISPATCH's bytes are in it: nothing is said of other places.
     #[inline]
-    fn place(&self) -> Result<Place, ParseError> {
-        if self.code == 0 {
-            return if self.key.get() == 0 && self.slice.get() == 0 {
-                Ok(Place::Here)
-            } else {
-                Err(ParseError::Unused)
-            };
-        }
-        self.place_elsewhere()
+    fn here(&self) -> Result<Place, ParseError> {
+        if (self.key.get(), self.slice.get()) == (0, 0) { Ok(Place::Here) } else { Err(ParseError::Unused) }
     }
 
-    fn place_elsewhere(&self) -> Result<Place, ParseError> {
+    /// Where a DISPATCH's bytes are, which never are few.
+    fn elsewhere(&self) -> Result<Place, ParseError> {
         let (slice, ticket) = (SliceId(self.slice.get()), self.key.get());
         match self.code {
             1 | 2 if usize::from(self.length.get()) <= INLINE_BYTES => Err(ParseError::PayloadLength),

@@ -35,7 +35,7 @@ impl Worker {
             }
         };
         if arrival.is_some_and(|arrival| self.take_task(received, settings, dispatch, arrival, out)) {
-            self.fetch(now, settings, dispatch.task, out);
+            self.fetch_newest(now, settings, out);
             self.run_next(out);
         } else {
             self.dropped += u32::from(arrival.is_none());

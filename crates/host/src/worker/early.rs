@@ -111,12 +111,16 @@ impl Early {
     }
 
     /// The running task ended after so long.
+    #[inline]
     pub(super) fn ended(&mut self, task_type: TaskType, service: Nanos) {
         self.ends_at = None;
         let units = core::mem::take(&mut self.units);
-        if units == 0 {
-            return;
+        if units > 0 {
+            self.learn(task_type, service, units);
         }
+    }
+
+    fn learn(&mut self, task_type: TaskType, service: Nanos, units: u32) {
         let per_unit = (service.0 << FRACTION_BITS) / u64::from(units);
         if let Some((_, estimate)) = self.learned.iter_mut().find(|(known, _)| *known == task_type) {
             estimate.learn(per_unit);

@@ -69,6 +69,7 @@ impl Finished {
     }
 
     /// What to answer to a repeat of this task, if it has ended.
+    #[inline]
     pub(super) fn find(&self, task: TaskId) -> Option<Kept> {
         let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
         let age = self.first.wrapping_add(self.tasks.len() as u32).wrapping_sub(ticket) as usize;
@@ -77,6 +78,7 @@ impl Finished {
     }
 
     /// Keeps a task that has ended now, and its reply while there is room for replies.
+    #[inline]
     pub(super) fn add(
         &mut self,
         now: Nanos,

@@ -319,6 +319,8 @@ impl Worker {
         }
     }
 
+    /// Apart from the loop, which mostly ends before it.
+    #[inline(never)]
     fn issue_token(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         self.issued = self.issued.plus(1);
         self.token(now, settings, true, out);

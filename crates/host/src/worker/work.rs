@@ -9,6 +9,7 @@ use sluice_wire::{
 };
 
 use super::early::Early;
+use super::fetching::Fetch;
 use super::finished::{Finished, Kept};
 use super::types::{Action, WorkerSettings};
 use crate::agent::Sample;
@@ -34,8 +35,8 @@ pub(super) struct Held {
     pub(super) task: TaskId,
     task_type: TaskType,
     pub(super) payload: Payload,
-    /// What is missing of its bytes; until nothing is, it does not run.
-    pub(super) fetch: Option<Parts>,
+    /// Whether all of its bytes are here; until they are, it does not run.
+    pub(super) is_whole: bool,
     pub(super) asker: Asker,
     received: Nanos,
     switch_wait_ns: u32,
@@ -76,6 +77,8 @@ pub(super) struct Counts {
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) held: VecDeque<Held>,
+    /// What is missing of the held tasks that are not whole.
+    pub(super) fetches: Vec<Fetch>,
     finished: Finished,
     /// The run that the driver was told to start last.
     slot: u64,
@@ -127,7 +130,7 @@ impl Work {
         } else if let Some(kept) = self.finished.find(dispatch.task) {
             self.counts.replies_gone += u64::from(kept.status == ReplyStatus::Gone);
             let load = self.held.len();
-            out.push(reply(sender, load, dispatch.task, dispatch.task_type, asker, &kept));
+            reply(sender, load, dispatch.task, dispatch.task_type, asker, &kept, out);
         } else {
             return false;
         }
@@ -151,18 +154,21 @@ impl Work {
         self.counts.too_old += 1;
         let old = Kept { status: ReplyStatus::Old, ..Kept::GONE };
         let asker = Asker::of(dispatch);
-        out.push(reply(sender, self.held.len(), dispatch.task, dispatch.task_type, asker, &old));
+        reply(sender, self.held.len(), dispatch.task, dispatch.task_type, asker, &old, out);
         true
     }
 
-    /// Holds a task that never was here.
-    pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch, fetch: Option<Parts>) {
-        self.counts.fetches += u64::from(fetch.is_some());
+    /// Holds a task that never was here, and notes what is missing of it.
+    pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch, missing: Option<Parts>) {
+        if let Some(parts) = missing {
+            self.counts.fetches += 1;
+            self.fetches.push(Fetch { task: dispatch.task, parts });
+        }
         self.held.push_back(Held {
             task: dispatch.task,
             task_type: dispatch.task_type,
             payload: dispatch.payload,
-            fetch,
+            is_whole: missing.is_none(),
             asker: Asker::of(dispatch),
             received,
             switch_wait_ns: dispatch.wait_ns,
@@ -175,17 +181,24 @@ impl Work {
         if self.running {
             return;
         }
-        let Some(index) = self.held.iter().position(|held| held.fetch.is_none()) else { return };
+        if !self.fetches.is_empty() {
+            self.bring_whole_forward();
+        }
+        let Some(next) = self.held.front().filter(|next| next.is_whole) else { return };
+        self.running = true;
+        self.slot += 1;
+        let Held { task, task_type, payload, .. } = *next;
+        out.push(Action::Run { slot: self.slot, task, task_type, payload });
+    }
+
+    #[cold]
+    fn bring_whole_forward(&mut self) {
+        let Some(index) = self.held.iter().position(|held| held.is_whole) else { return };
         if index > 0
             && let Some(whole) = self.held.remove(index)
         {
             self.held.push_front(whole);
         }
-        let Some(next) = self.held.front() else { return };
-        self.running = true;
-        self.slot += 1;
-        let Held { task, task_type, payload, .. } = *next;
-        out.push(Action::Run { slot: self.slot, task, task_type, payload });
     }
 
     /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run is
@@ -213,7 +226,7 @@ impl Work {
             service_ns: now.since(end.started).saturated(),
             payload: end.payload,
         };
-        out.push(reply(sender, self.held.len(), held.task, held.task_type, held.asker, &kept));
+        reply(sender, self.held.len(), held.task, held.task_type, held.asker, &kept, out);
         if settings.repeats {
             self.finished.add(now, settings, held.task, kept, out);
         } else if kept.payload.handle != Handle::NONE {
@@ -223,6 +236,7 @@ impl Work {
     }
 }
 
+/// Made in either place and not moved there: it is the worker's largest action.
 fn reply(
     sender: Sender,
     load: usize,
@@ -230,8 +244,9 @@ fn reply(
     task_type: TaskType,
     asker: Asker,
     kept: &Kept,
-) -> Action {
-    let packet = Reply {
+    out: &mut Vec<Action>,
+) {
+    let packet = || Reply {
         epoch: sender.epoch,
         worker: sender.worker,
         client: asker.client,
@@ -246,5 +261,9 @@ fn reply(
         worker_at: Endpoint::default(),
         payload: kept.payload,
     };
-    if sender.reports { Action::Report(packet) } else { Action::Reply { to: asker.at, packet } }
+    if sender.reports {
+        out.push(Action::Report(packet()));
+    } else {
+        out.push(Action::Reply { to: asker.at, packet: packet() });
+    }
 }
