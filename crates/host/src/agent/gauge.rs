@@ -39,28 +39,33 @@ pub struct Numbers {
     pub idle_share: f64,
 }
 
-/// The samples of one worker: each distinct one once, with how often it was seen.
+/// The samples of one worker. Nothing is allocated after its start, and most samples cost a comparison or two: only
+/// those of the tail are kept.
 #[derive(Debug)]
 pub(super) struct Gauge {
     last: Option<Sample>,
-    /// Samples are taken up to here.
-    taken_to: Nanos,
+    /// Samples up to this number, counted from time 0, are taken.
+    taken_to: u64,
+    samples: u64,
     tasks: u64,
-    slowdowns: Vec<(u32, u32)>,
-    occupancies: Vec<(u32, u32)>,
+    slowdowns: Tail,
+    occupancies: Tail,
     share_sum: f64,
     waited: u64,
     blocked: Nanos,
 }
 
 impl Gauge {
-    pub(super) const fn new(now: Nanos) -> Self {
+    /// Begins now; about so many samples will be taken in an interval.
+    pub(super) fn new(now: Nanos, every: Nanos, interval: Nanos) -> Self {
+        let expected = interval.0 / every.0;
         Self {
             last: None,
-            taken_to: now,
+            taken_to: now.0 / every.0,
+            samples: 0,
             tasks: 0,
-            slowdowns: Vec::new(),
-            occupancies: Vec::new(),
+            slowdowns: Tail::new(expected),
+            occupancies: Tail::new(expected),
             share_sum: 0.0,
             waited: 0,
             blocked: Nanos(0),
@@ -82,34 +87,34 @@ impl Gauge {
     /// The interval ends: its numbers; the next one begins.
     pub(super) fn close(&mut self, now: Nanos, every: Nanos, interval: Nanos) -> Numbers {
         self.take(now, every);
-        let samples = self.slowdowns.iter().map(|(_, times)| u64::from(*times)).sum();
         let numbers = Numbers {
-            samples,
+            samples: self.samples,
             tasks: self.tasks,
-            slowdown_p99: f64::from(p99(&mut self.slowdowns, samples)) / MILLI as f64,
+            slowdown_p99: f64::from(self.slowdowns.p99(self.samples)) / MILLI as f64,
             worker_share: if self.waited == 0 { 0.0 } else { self.share_sum / self.waited as f64 },
-            occupancy_p99: p99(&mut self.occupancies, samples),
+            occupancy_p99: self.occupancies.p99(self.samples),
             idle_share: (self.blocked.0 as f64 / interval.0.max(1) as f64).min(1.0),
         };
-        let (last, slowdowns) = (self.last, core::mem::take(&mut self.slowdowns));
-        let occupancies = core::mem::take(&mut self.occupancies);
-        *self = Self { last, slowdowns, occupancies, ..Self::new(now) };
         self.slowdowns.clear();
         self.occupancies.clear();
+        (self.samples, self.tasks, self.share_sum, self.waited) = (0, 0, 0.0, 0);
+        self.blocked = Nanos(0);
         numbers
     }
 
     /// The last task is what every sample since then has shown.
     #[inline]
     fn take(&mut self, now: Nanos, every: Nanos) {
-        let times = now.0 / every.0 - self.taken_to.0 / every.0;
-        self.taken_to = now;
+        let until = now.0 / every.0;
+        let times = until.saturating_sub(self.taken_to);
+        self.taken_to = until;
         let Some(sample) = self.last.filter(|_| times > 0) else { return };
+        self.samples += times;
         let weight = u32::try_from(times).unwrap_or(u32::MAX);
         let wait = sample.switch_wait.0 + sample.worker_wait.0;
         let slowdown = (wait + sample.service.0) * MILLI / sample.service.0.max(1);
-        self.slowdowns.push((u32::try_from(slowdown).unwrap_or(u32::MAX), weight));
-        self.occupancies.push((sample.occupancy, weight));
+        self.slowdowns.add(u32::try_from(slowdown).unwrap_or(u32::MAX), weight);
+        self.occupancies.add(sample.occupancy, weight);
         if wait > 0 {
             self.share_sum += times as f64 * sample.worker_wait.0 as f64 / wait as f64;
             self.waited += times;
@@ -117,24 +122,62 @@ impl Gauge {
     }
 }
 
-/// The least value that at most a hundredth of the samples exceed; 0 if there are none. Only the values above it are
-/// sorted.
-fn p99(values: &mut [(u32, u32)], samples: u64) -> u32 {
-    let mut left = samples / TAIL;
-    let tail = values.len().min(left as usize + 1);
-    if tail == 0 {
-        return 0;
+/// The largest values of an interval, as many as its p99 can depend on.
+#[derive(Debug)]
+struct Tail {
+    /// Values and how often each was seen, the largest first.
+    values: Vec<(u32, u64)>,
+    /// How often all of them together.
+    seen: u64,
+    /// How many have to be kept.
+    kept: u64,
+}
+
+impl Tail {
+    /// For intervals of about so many samples. One may last twice as long before its p99 is taken too high.
+    fn new(expected: u64) -> Self {
+        let kept = 2 * expected / TAIL + 1;
+        Self { values: Vec::with_capacity(kept as usize + 1), seen: 0, kept }
     }
-    let (_, _, _) = values.select_nth_unstable_by(tail - 1, |a, b| b.cmp(a));
-    let tail = &mut values[..tail];
-    tail.sort_unstable_by(|a, b| b.cmp(a));
-    for (value, times) in tail.iter() {
-        if u64::from(*times) > left {
-            return *value;
+
+    #[inline]
+    fn add(&mut self, value: u32, times: u32) {
+        let is_full = self.seen >= self.kept;
+        if is_full && self.values.last().is_some_and(|(least, _)| value <= *least) {
+            return;
         }
-        left -= u64::from(*times);
+        self.insert(value, times);
     }
-    tail.last().map_or(0, |(value, _)| *value)
+
+    fn insert(&mut self, value: u32, times: u32) {
+        let times = u64::from(times);
+        self.seen += times;
+        match self.values.binary_search_by(|(known, _)| value.cmp(known)) {
+            Ok(place) => self.values[place].1 += times,
+            Err(place) => self.values.insert(place, (value, times)),
+        }
+        while let Some((_, least)) = self.values.last().filter(|(_, least)| self.seen - least >= self.kept) {
+            self.seen -= least;
+            self.values.pop();
+        }
+    }
+
+    /// The least value that at most a hundredth of the samples exceed; 0 if there are none.
+    fn p99(&self, samples: u64) -> u32 {
+        let mut left = samples / TAIL;
+        for (value, times) in &self.values {
+            if *times > left {
+                return *value;
+            }
+            left -= times;
+        }
+        self.values.last().map_or(0, |(value, _)| *value)
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.seen = 0;
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_task_is_seen_until_the_next_one_ends() {
-        let mut gauge = Gauge::new(Nanos(0));
+        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos::from_micros(100), EVERY, sample(0, 10, 10));
         gauge.finished(Nanos::from_micros(400), EVERY, sample(30, 10, 10));
         let numbers = gauge.close(Nanos::from_micros(1_000), EVERY, Nanos::from_millis(1));
@@ -165,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_task_that_no_sample_saw_does_not_count() {
-        let mut gauge = Gauge::new(Nanos(0));
+        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(11_000), EVERY, sample(0, 0, 1));
         gauge.finished(Nanos(12_000), EVERY, sample(900, 0, 1));
         gauge.finished(Nanos(13_000), EVERY, sample(0, 0, 1));
@@ -175,19 +218,34 @@ mod tests {
 
     #[test]
     fn samples_without_a_wait_say_nothing_of_where_it_was() {
-        let mut gauge = Gauge::new(Nanos(0));
+        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(1), EVERY, sample(0, 0, 10));
         gauge.finished(Nanos::from_micros(500), EVERY, sample(0, 5, 10));
         let numbers = gauge.close(Nanos::from_millis(1), EVERY, Nanos::from_millis(1));
         assert!((numbers.worker_share - 1.0).abs() < 1e-9, "{numbers:?}");
     }
 
+    fn p99(values: impl IntoIterator<Item = (u32, u32)>, expected: u64) -> u32 {
+        let (mut tail, mut samples) = (Tail::new(expected), 0);
+        for (value, times) in values {
+            tail.add(value, times);
+            samples += u64::from(times);
+            assert!(tail.values.len() <= tail.kept as usize, "no more is kept than there is room for");
+        }
+        tail.p99(samples)
+    }
+
     #[test]
     fn the_p99_leaves_a_hundredth_above_itself() {
-        let mut values: Vec<_> = (1..=1_000).map(|value| (value, 1)).collect();
-        assert_eq!(p99(&mut values, 1_000), 990);
-        assert_eq!(p99(&mut [(7, 99), (9, 1)], 100), 7);
-        assert_eq!(p99(&mut [(9, 2), (7, 98)], 100), 9);
-        assert_eq!(p99(&mut [], 0), 0);
+        assert_eq!(p99((1..=1_000).map(|value| (value, 1)), 1_000), 990);
+        assert_eq!(p99((1..=1_000).rev().map(|value| (value, 1)), 1_000), 990);
+        assert_eq!(p99([(7, 99), (9, 1)], 100), 7);
+        assert_eq!(p99([(9, 2), (7, 98)], 100), 9);
+        assert_eq!(p99([], 100), 0);
+    }
+
+    #[test]
+    fn an_interval_may_last_twice_as_long_as_it_should() {
+        assert_eq!(p99((1..=2_000).map(|value| (value, 1)), 1_000), 1_980);
     }
 }

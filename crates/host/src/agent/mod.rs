@@ -59,10 +59,12 @@ impl Agent {
     /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is forgotten.
     pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
         let depth = depth.clamp(1, QUOTA_MAX);
+        let AgentSettings { sample_every, interval, .. } = self.settings;
+        let gauge = || Gauge::new(now, sample_every, interval);
         match self.members.iter_mut().find(|member| member.worker == worker) {
             Some(member) if member.slice == slice => member.depth = depth,
-            Some(member) => *member = Member { worker, slice, depth, gauge: Gauge::new(now) },
-            None => self.members.push(Member { worker, slice, depth, gauge: Gauge::new(now) }),
+            Some(member) => *member = Member { worker, slice, depth, gauge: gauge() },
+            None => self.members.push(Member { worker, slice, depth, gauge: gauge() }),
         }
     }
 
