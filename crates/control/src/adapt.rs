@@ -23,9 +23,6 @@ use crate::workers::Fate;
 /// A whole worker, in the tallies' unit.
 const WORKER_MILLI: u32 = 1_000;
 
-/// How long after the first tally of an interval the others are waited for.
-const GATHER: Nanos = Nanos::from_millis(1);
-
 /// What agents say of a slice's workers in one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceTally {
@@ -120,12 +117,18 @@ pub(crate) struct Adapting {
 }
 
 impl Controller {
-    /// An agent's tallies join those of the others.
-    pub(crate) fn tallied(&mut self, now: Nanos, tallies: Vec<SliceTally>) {
+    /// Whether a slice step is about to be taken, with the tallies of the present interval.
+    pub fn is_gathering(&self) -> bool {
+        self.adapting.due.is_some()
+    }
+
+    /// An agent's tallies join those of the others; its depths are those that its workers have from now on.
+    pub(crate) fn tallied(&mut self, now: Nanos, tallies: Vec<SliceTally>, out: &mut Vec<Action>) {
         for tally in tallies {
             if !self.slice_exists(tally.slice) {
                 continue;
             }
+            self.take_depths(now, &tally, out);
             match self.adapting.tallies.iter_mut().find(|known| known.slice == tally.slice) {
                 Some(known) => {
                     known.overloads = known.overloads.saturating_add(tally.overloads);
@@ -135,7 +138,7 @@ impl Controller {
                 None => self.adapting.tallies.push(tally),
             }
         }
-        self.adapting.due.get_or_insert(now + GATHER);
+        self.adapting.due.get_or_insert(now + self.plan.gather_agents);
     }
 
     /// Takes the step once the agents had time to be heard.
@@ -151,6 +154,22 @@ impl Controller {
         let may_move = |worker: WorkerId, slice| self.admit_lending(worker, slice).is_ok();
         for change in slice_step(&tallies, self.plan.idle_floor_milli, may_move) {
             self.carry_out(now, change, out);
+        }
+    }
+
+    /// The queue has room for what workers may hold.
+    fn take_depths(&mut self, now: Nanos, tally: &SliceTally, out: &mut Vec<Action>) {
+        let mut changed = false;
+        for (worker, depth) in &tally.depths {
+            if !(1..=QUOTA_MAX).contains(depth) || !self.serves_in(*worker, tally.slice) {
+                continue;
+            }
+            let Some(worker) = self.workers.get_mut(worker.0) else { continue };
+            changed |= worker.quota != *depth;
+            worker.quota = *depth;
+        }
+        if changed {
+            self.refresh_slice(now, tally.slice, out);
         }
     }
 

@@ -111,7 +111,7 @@ impl Controller {
             }
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
             Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
-            Event::Tallies { tallies } => self.tallied(now, tallies),
+            Event::Tallies { tallies } => self.tallied(now, tallies, out),
             Event::Watch => self.watch(now),
         }
         self.due = self.deadline();

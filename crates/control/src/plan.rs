@@ -54,6 +54,8 @@ pub struct Plan {
     pub counters_start: Serial,
     /// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
     pub idle_floor_milli: u32,
+    /// How long after the first agent's tallies of an interval the other agents' are waited for.
+    pub gather_agents: Nanos,
 }
 
 impl Plan {
@@ -73,6 +75,7 @@ impl Plan {
             unmeasured_limit: 4_096,
             counters_start: Serial(0),
             idle_floor_milli: 1_000,
+            gather_agents: Nanos::from_millis(1),
         }
     }
 

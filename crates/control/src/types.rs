@@ -78,7 +78,8 @@ impl Controller {
         usize::from(slice.0) < self.slices.len()
     }
 
-    pub(crate) fn slice_name(&self, slice: SliceId) -> String {
+    /// A slice's name; empty if there is no such slice.
+    pub fn slice_name(&self, slice: SliceId) -> String {
         self.slices.get(usize::from(slice.0)).map_or_else(String::new, |s| s.name.clone())
     }
 

@@ -102,6 +102,9 @@ pub enum NetError {
     /// A region cannot be registered: do as it says.
     #[error("cannot register memory: {0}")]
     Region(#[from] sluice_host::rdma::RdmaError),
+    /// The adaptive agent cannot start: do as it says.
+    #[error("adaptive agent: {0}")]
+    Agent(#[from] sluice_host::agent::AgentError),
     /// The capture cannot be written: give another file.
     #[error("cannot write the capture {}: {why}; give another file", path.display())]
     Capture {

@@ -4,6 +4,7 @@
 //! without I/O; what stands here only moves bytes, tells the time and keeps threads apart.
 #![deny(unsafe_code)]
 
+pub mod agent;
 pub mod client;
 pub mod clock;
 pub mod controller;

@@ -129,7 +129,9 @@ impl Agent {
             let tally = SliceTally::of(member.slice, tallies);
             tally.count(member.worker, member.depth, verdict, &numbers);
         }
-        self.interval_ends = now + settings.interval;
+        // However late the driver called: the intervals of all servers end together.
+        let next = self.interval_ends + settings.interval;
+        self.interval_ends = if next > now { next } else { now + settings.interval };
     }
 
     /// The depths that slices should have, where that is found for all of a slice's workers together.

@@ -1,16 +1,19 @@
 //! The state machine's driver: calls, the switch's answers and time go in; answers, steps and notes come out.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_control::{Action, Answer, CallId, Controller, Event, Note, View};
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceTally, View};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Endpoint, Nanos};
+use sluice_wire::{Endpoint, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{Batch, LineId, Link, News};
+use crate::agent::judgement_lines;
 use crate::clock::Clock;
+use crate::rpc::v1::AgentInterval;
 
 /// Steps that go to the switch at once, with no packet in between.
 const BATCH_MAX: usize = 256;
@@ -21,7 +24,11 @@ pub(super) enum Command {
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
     /// Show everything, with balances read now.
     Look { answer: oneshot::Sender<Sight> },
+    /// Hear an agent, and answer with the depths that the slice step wants of its workers.
+    Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<Depths> },
 }
+
+pub(super) type Depths = Vec<(WorkerId, u8)>;
 
 /// Everything that the controller knows, and where its switch is.
 pub(super) struct Sight {
@@ -29,11 +36,18 @@ pub(super) struct Sight {
     pub(super) at: Option<Endpoint>,
 }
 
-/// A note, and when it was written.
+/// Something that people may want to see, and when it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) at_unix_ns: u64,
-    pub(super) note: Note,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Note(Note),
+    /// What an agent found, in words and numbers.
+    Found(String, Arc<AgentInterval>),
 }
 
 /// Where notes go.
@@ -49,12 +63,24 @@ impl Telling {
         self.0.subscribe()
     }
 
-    fn tell(&self, note: Note) {
+    fn note(&self, note: Note) {
         tracing::info!("{note}");
+        self.tell(What::Note(note));
+    }
+
+    fn found(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
+        let lines = judgement_lines(&interval, slice_name);
+        for line in &lines {
+            tracing::info!("{line}");
+        }
+        self.tell(What::Found(lines.join("; "), Arc::new(interval)));
+    }
+
+    fn tell(&self, what: What) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         // Nobody may be listening.
-        let _ = self.0.send(Told { at_unix_ns, note });
+        let _ = self.0.send(Told { at_unix_ns, what });
     }
 }
 
@@ -72,7 +98,18 @@ pub(super) struct Runner {
     calls: HashMap<CallId, oneshot::Sender<Answer>>,
     next_call: u64,
     lookers: Vec<oneshot::Sender<Sight>>,
+    /// Agents that wait for the slice step.
+    agents: Vec<Waiting>,
+    /// What the step wants of workers.
+    depths: Depths,
     out: Vec<Action>,
+}
+
+/// An agent that waits for the slice step.
+struct Waiting {
+    server: String,
+    workers: Vec<WorkerId>,
+    answer: oneshot::Sender<Depths>,
 }
 
 impl Runner {
@@ -95,6 +132,8 @@ impl Runner {
             calls: HashMap::new(),
             next_call: 0,
             lookers: Vec::new(),
+            agents: Vec::new(),
+            depths: Vec::new(),
             out: Vec::new(),
         }
     }
@@ -118,6 +157,7 @@ impl Runner {
                 }
             }
             self.act();
+            self.answer_agents();
             self.send_steps().await;
             self.show();
         }
@@ -137,7 +177,36 @@ impl Runner {
                 let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
+            Command::Hear { interval, tallies, answer } => self.hear(*interval, tallies, answer),
         }
+    }
+
+    fn hear(&mut self, interval: AgentInterval, tallies: Vec<SliceTally>, answer: oneshot::Sender<Depths>) {
+        let (server, advises) = (interval.server.clone(), interval.advises);
+        let name =
+            |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));
+        self.telling.found(interval, name);
+        let workers =
+            tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
+        // An agent that reports again has given up on its last call.
+        self.agents.retain(|agent| agent.server != server);
+        self.agents.push(Waiting { server, workers, answer });
+        if !advises {
+            self.event(Event::Tallies { tallies });
+        }
+    }
+
+    /// Once the slice step was taken.
+    fn answer_agents(&mut self) {
+        if self.agents.is_empty() || self.controller.is_gathering() {
+            return;
+        }
+        for Waiting { workers, answer, .. } in self.agents.drain(..) {
+            let depths = self.depths.iter().filter(|(worker, _)| workers.contains(worker)).copied().collect();
+            // The agent may have hung up.
+            let _ = answer.send(depths);
+        }
+        self.depths.clear();
     }
 
     fn news(&mut self, news: News) {
@@ -178,9 +247,8 @@ impl Runner {
                         let _ = caller.send(with_switch(answer, self.at));
                     }
                 }
-                // No agent is connected that could be told.
-                Action::SetDepth { .. } => {}
-                Action::Note(note) => self.telling.tell(note),
+                Action::SetDepth { worker, depth } => self.depths.push((worker, depth)),
+                Action::Note(note) => self.telling.note(note),
             }
         }
     }

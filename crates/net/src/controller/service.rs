@@ -13,8 +13,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::link::Source;
-use super::runner::{Command, Sight, Telling, Told};
-use crate::rpc::fields::number;
+use super::runner::{Command, Sight, Telling, Told, What};
+use crate::agent::said;
+use crate::rpc::fields::{number, present};
 use crate::rpc::hosts::misanswered;
 use crate::rpc::v1;
 use crate::rpc::v1::controller_server::Controller;
@@ -113,6 +114,19 @@ impl Controller for Service {
         Ok(Response::new(v1::SetTypeResponse {}))
     }
 
+    async fn report_interval(
+        &self,
+        request: Request<v1::ReportIntervalRequest>,
+    ) -> Result<Response<v1::ReportIntervalResponse>, Status> {
+        let interval = Box::new(present("interval", request.into_inner().interval)?);
+        let tallies = said::tallies(&interval)?;
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Hear { interval, tallies, answer })?;
+        let depths = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
+        let depths = depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect();
+        Ok(Response::new(v1::ReportIntervalResponse { depths }))
+    }
+
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
         let sight = self.look().await?;
         let counters = match sight.view.link {
@@ -153,12 +167,37 @@ async fn forward(mut events: broadcast::Receiver<Told>, to: mpsc::Sender<Result<
 }
 
 fn watched(told: &Told, missed: u64) -> v1::WatchResponse {
-    v1::WatchResponse {
-        at_unix_ns: told.at_unix_ns,
-        kind: kind(&told.note).to_owned(),
-        text: told.note.to_string(),
-        missed,
+    let at_unix_ns = told.at_unix_ns;
+    match &told.what {
+        What::Note(note) => v1::WatchResponse {
+            at_unix_ns,
+            kind: kind(note).to_owned(),
+            text: note.to_string(),
+            missed,
+            interval: None,
+            step: step(note),
+        },
+        What::Found(text, interval) => v1::WatchResponse {
+            at_unix_ns,
+            kind: "interval-ended".to_owned(),
+            text: text.clone(),
+            missed,
+            interval: Some(interval.as_ref().clone()),
+            step: None,
+        },
     }
+}
+
+/// What the slice step changed, if that is what a note tells.
+fn step(note: &Note) -> Option<v1::SliceStep> {
+    let (slice, depth, lending) = match note {
+        Note::DepthsEvened { slice, depth } => (slice, depth, None),
+        Note::WorkerLent { worker, from, to, depth, .. } => {
+            (to, depth, Some(v1::Lending { worker: worker.0.into(), from: from.clone() }))
+        }
+        _ => return None,
+    };
+    Some(v1::SliceStep { slice: slice.clone(), depth: (*depth).into(), lending })
 }
 
 /// One word for programs to sort by.

@@ -116,6 +116,11 @@ impl SharedMemory {
         }
     }
 
+    /// All of it, word by word, for those who need an order between words.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        self.words_of(0, self.bytes)
+    }
+
     /// The words that these bytes touch.
     fn words_of(&self, offset: usize, bytes: usize) -> &[AtomicU64] {
         let end = offset.checked_add(bytes).filter(|end| *end <= self.bytes);

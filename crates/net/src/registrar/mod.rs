@@ -151,9 +151,14 @@ impl<R: Role> Registrar<R> {
 
     /// Says something else from now on, and says it at once.
     pub fn set_hello(&self, hello: R::Hello) {
+        self.set_hello_later(hello);
+        self.renew_now();
+    }
+
+    /// Says something else from the next renewal on.
+    pub fn set_hello_later(&self, hello: R::Hello) {
         // Nothing that can panic happens under this lock.
         *self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner) = hello;
-        self.renew_now();
     }
 
     /// Calls the controller at once instead of at the next renewal; may be said as often as one likes.

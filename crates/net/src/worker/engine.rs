@@ -11,6 +11,7 @@ use sluice_wire::{
 use super::early::Listener;
 use super::pace::Pace;
 use super::run::{Ended, Runner};
+use super::telling::Telling;
 use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
 use crate::NetError;
 use crate::clock::Clock;
@@ -34,6 +35,8 @@ pub(crate) struct Engine<S> {
     settings: WorkerSettings,
     clock: Clock,
     registrar: WorkerRegistrar,
+    /// To the agent that finds its depth.
+    telling: Option<Telling>,
     hello: WorkerHello,
     runner: Runner<S>,
     actions: Vec<Action>,
@@ -84,7 +87,7 @@ impl<S: Service> Engine<S> {
         options: &WorkerOptions,
         socket: Socket,
         hello: WorkerHello,
-        registrar: WorkerRegistrar,
+        (registrar, telling): (WorkerRegistrar, Option<Telling>),
         service: S,
         stopper: Stopper,
     ) -> Self {
@@ -110,6 +113,7 @@ impl<S: Service> Engine<S> {
             settings,
             clock,
             registrar,
+            telling,
             hello,
             stopper,
             began,
@@ -161,6 +165,7 @@ impl<S: Service> Engine<S> {
         self.catch_up(now);
         self.early(now);
         self.free(now);
+        self.deepen();
         self.machine.tick(now, &self.settings, &mut self.actions);
         self.perform(now);
         if let Some(drained) = self.stop(now) {
@@ -272,8 +277,28 @@ impl<S: Service> Engine<S> {
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
         let now = self.clock.now();
-        self.machine.grant(now, &self.settings, host_grant(grant, self.dilation), &mut self.actions);
+        let mut host_grant = host_grant(grant, self.dilation);
+        if let Some(telling) = &mut self.telling {
+            host_grant.quota = telling.granted(now, grant);
+            self.says_depth(host_grant.quota);
+        }
+        self.machine.grant(now, &self.settings, host_grant, &mut self.actions);
         self.perform(now);
+    }
+
+    /// Takes the depth that the agent wants. More tokens leave with the next tick, fewer bind as they are spent.
+    fn deepen(&mut self) {
+        let Some(depth) = self.telling.as_mut().and_then(Telling::wanted) else { return };
+        self.machine.set_quota(depth);
+        self.says_depth(depth);
+    }
+
+    /// The controller has heard it from the agent; the next renewal must not say something else.
+    fn says_depth(&mut self, depth: u8) {
+        if self.hello.quota != depth {
+            self.hello.quota = depth;
+            self.registrar.set_hello_later(self.hello.clone());
+        }
     }
 
     /// Ends the task whose time is over.
@@ -285,8 +310,14 @@ impl<S: Service> Engine<S> {
         self.served.panicked += u64::from(ended == Ended::Panicked);
         self.served.busy = self.served.busy + now.since(started);
         let status = ended.status();
+        if let Some((telling, sample)) = self.telling.as_mut().zip(self.machine.sample(now, started)) {
+            telling.ended(now, &sample);
+        }
         self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
         self.perform(now);
+        if let Some(telling) = self.telling.as_mut().filter(|_| self.effects.run.is_none()) {
+            telling.is_free(self.effects.pace.as_ref().map_or(now, Pace::free));
+        }
     }
 
     /// Runs the service on the task that the state machine wants run. What was sent before leaves before.
@@ -298,6 +329,11 @@ impl<S: Service> Engine<S> {
         self.socket.flush();
         let bytes = self.effects.tasks.bytes(&run.payload);
         let paced = self.effects.pace.as_ref().map(Pace::free);
+        if let Some(telling) = &mut self.telling {
+            let now = paced.unwrap_or_else(|| self.clock.now());
+            let waited = self.machine.sample(now, now).map_or(Nanos(0), |sample| sample.worker_wait);
+            telling.is_taken(now - waited);
+        }
         let at_once = self.settings.early.is_some() && paced.is_none() && self.dilation == 1;
         let words = Listener::new(
             &self.clock,

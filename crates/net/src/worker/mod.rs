@@ -10,9 +10,11 @@ mod early;
 mod engine;
 mod pace;
 mod run;
+mod telling;
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -30,6 +32,7 @@ use crate::service::Service;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker, sys};
 pub(crate) use engine::Engine;
 pub use pace::HostCosts;
+use telling::Telling;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -50,6 +53,8 @@ pub struct WorkerOptions {
     pub dilation: u32,
     /// Whether tokens leave before their tasks end, where that can be told ([`crate::service::Task::left`]).
     pub early: bool,
+    /// The lines of its server's agent ([`crate::agent::Lines`]), if that finds its quota.
+    pub agent: Option<PathBuf>,
     /// What a testbed's processor takes for packets, if this machine stands for one.
     pub costs: Option<HostCosts>,
     /// The longest packet, in bytes of UDP payload.
@@ -77,6 +82,7 @@ impl WorkerOptions {
             capacity: 0,
             dilation: 1,
             early: false,
+            agent: None,
             costs: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
@@ -162,9 +168,11 @@ fn engine<S: Service>(
         capacity: options.capacity,
         held: None,
     };
+    let now = sys::monotonic();
+    let telling = options.agent.as_ref().map(|file| Telling::new(file, &options.name, now)).transpose()?;
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
-    Ok(Engine::new(options, socket, hello, registrar, service, stopper))
+    Ok(Engine::new(options, socket, hello, (registrar, telling), service, stopper))
 }
 
 impl<S> fmt::Debug for Worker<S> {

@@ -1,0 +1,278 @@
+//! The agent at its desk: reads the lines, lets intervals end, and writes down which depths it wants.
+
+use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, Sample, SliceTally};
+use sluice_wire::{Nanos, SliceId, WorkerId};
+
+use super::lines::{Lines, Reader, Seat};
+use super::slowdowns::Slowdowns;
+
+/// Slowdowns are counted in thousandths.
+const MILLI: u64 = 1_000;
+
+/// What an agent found in an interval.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// When it ended.
+    pub ended: Nanos,
+    /// Every judgement that says more than that all is well.
+    pub decisions: Vec<Decision>,
+    /// What the controller needs for its step; depths as they are from now on.
+    pub tallies: Vec<SliceTally>,
+    /// Slowdowns of the tasks that ended, by slice.
+    pub slowdowns: Vec<(SliceId, Slowdowns)>,
+    /// Tasks that ended unseen.
+    pub unseen: u64,
+}
+
+/// An agent with the lines of its workers.
+#[derive(Debug)]
+pub struct Desk {
+    agent: Agent,
+    settings: AgentSettings,
+    rows: Vec<Row>,
+    slowdowns: Vec<(SliceId, Slowdowns)>,
+    unseen: u64,
+}
+
+/// A line, and who the agent believes to sit there.
+#[derive(Debug)]
+struct Row {
+    reader: Reader,
+    /// With the depth that the agent wants.
+    seat: Option<Seat>,
+}
+
+impl Desk {
+    /// Its first interval begins at `begins`.
+    ///
+    /// # Errors
+    /// [`AgentError`] if a setting is out of its range.
+    pub fn new(begins: Nanos, settings: AgentSettings, lines: &Lines) -> Result<Self, AgentError> {
+        let agent = Agent::new(begins, settings)?;
+        let rows = Reader::all(lines).into_iter().map(|reader| Row { reader, seat: None }).collect();
+        Ok(Self { agent, settings, rows, slowdowns: Vec::new(), unseen: 0 })
+    }
+
+    /// When the present interval ends.
+    pub const fn deadline(&self) -> Nanos {
+        self.agent.deadline()
+    }
+
+    /// Takes what workers said until now, or until the interval's end if that was before.
+    pub fn look(&mut self, now: Nanos) {
+        let until = now.min(self.agent.deadline());
+        for place in 0..self.rows.len() {
+            self.seat(now, place);
+            let row = &mut self.rows[place];
+            let Some(seat) = row.seat else {
+                row.reader.read(until, |_, _| ());
+                row.reader.idled(until);
+                continue;
+            };
+            let since = row.reader.seat(now).map_or(now, |(_, since)| since);
+            let slowdowns = of_slice(&mut self.slowdowns, seat.slice);
+            let agent = &mut self.agent;
+            self.unseen += row.reader.read(until, |at, sample| {
+                if at >= since {
+                    slowdowns.add(slowdown_milli(&sample), 1);
+                    agent.finished(at, seat.worker, sample);
+                }
+            });
+            agent.idled(seat.worker, row.reader.idled(until));
+        }
+    }
+
+    /// Ends the interval if it is over.
+    pub fn close(&mut self, now: Nanos) -> Option<Interval> {
+        let ended = self.agent.deadline();
+        if now < ended {
+            return None;
+        }
+        let (mut decisions, mut tallies) = (Vec::new(), Vec::new());
+        // What is read ended before; a driver that comes late makes no interval longer.
+        self.agent.tick(ended, &mut decisions, &mut tallies);
+        if self.settings.mode == Mode::On {
+            for decision in decisions.iter().filter(|decision| decision.from != decision.to) {
+                self.want(decision.worker, decision.to);
+            }
+        }
+        let slowdowns = self.slowdowns.clone();
+        self.slowdowns.iter_mut().for_each(|(_, slowdowns)| slowdowns.clear());
+        Some(Interval { ended, decisions, tallies, slowdowns, unseen: std::mem::take(&mut self.unseen) })
+    }
+
+    /// The controller wants these depths.
+    pub fn told(&mut self, now: Nanos, depths: &[(WorkerId, u8)]) {
+        for (worker, depth) in depths {
+            if let Some(seat) = self.want(*worker, *depth) {
+                self.agent.serves(now, *worker, seat.slice, *depth);
+            }
+        }
+    }
+
+    /// Who sits at a line now.
+    fn seat(&mut self, now: Nanos, place: usize) {
+        let row = &mut self.rows[place];
+        let (known, found) = (row.seat, row.reader.seat(now));
+        let is_same = known.zip(found).is_some_and(|(known, (found, _))| {
+            (known.worker, known.slice, known.life()) == (found.worker, found.slice, found.life())
+        });
+        if is_same {
+            return;
+        }
+        row.seat = found.map(|(seat, _)| seat);
+        let left = known.map(|known| known.worker);
+        let is_elsewhere = |worker| self.rows.iter().any(|row| row.seat.is_some_and(|s| s.worker == worker));
+        if let Some(worker) = left.filter(|worker| !is_elsewhere(*worker)) {
+            self.agent.gone(worker);
+        }
+        if let Some((seat, since)) = found {
+            self.agent.serves(since, seat.worker, seat.slice, seat.depth);
+        }
+    }
+
+    fn want(&mut self, worker: WorkerId, depth: u8) -> Option<Seat> {
+        let is_his = |row: &&mut Row| row.seat.is_some_and(|seat| seat.worker == worker);
+        let row = self.rows.iter_mut().find(is_his)?;
+        let seat = row.seat.as_mut()?;
+        seat.depth = depth;
+        row.reader.want(seat, depth);
+        Some(*seat)
+    }
+}
+
+fn of_slice(all: &mut Vec<(SliceId, Slowdowns)>, slice: SliceId) -> &mut Slowdowns {
+    let place = all.iter().position(|(known, _)| *known == slice).unwrap_or_else(|| {
+        all.push((slice, Slowdowns::default()));
+        all.len() - 1
+    });
+    &mut all[place].1
+}
+
+/// Waits and service over service.
+fn slowdown_milli(sample: &Sample) -> u32 {
+    let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
+    u32::try_from(all * MILLI / sample.service.0.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_host::agent::Verdict;
+    use sluice_wire::{Epoch, Generation};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::agent::Line;
+
+    const MS: Nanos = Nanos::from_millis(1);
+    const LATER: Nanos = Nanos(u64::MAX);
+
+    struct Server {
+        folder: TempDir,
+        desk: Desk,
+        now: Nanos,
+    }
+
+    impl Server {
+        fn new(settings: AgentSettings) -> Self {
+            let folder = tempfile::tempdir().expect("there is room");
+            let lines = Lines::make(&folder.path().join("agent"), 4).expect("there is room");
+            let desk = Desk::new(MS.times(100), settings, &lines).expect("sound settings");
+            Self { folder, desk, now: MS.times(100) }
+        }
+
+        fn line(&self, name: &str, seat: Seat) -> Line {
+            let mut line =
+                Line::claim(&self.folder.path().join("agent"), name, self.now).expect("there is room");
+            line.serves(self.now, seat, LATER);
+            line
+        }
+
+        /// Ten milliseconds in which a task ends every 20 µs.
+        fn interval(&mut self, line: &mut Line, sample: Sample) -> Interval {
+            for _ in 0..500 {
+                self.now = self.now + Nanos::from_micros(20);
+                line.ended(self.now, &sample);
+            }
+            self.desk.look(self.now);
+            self.desk.close(self.now).expect("the interval is over")
+        }
+    }
+
+    fn seat(worker: u16, slice: u16, generation: u32) -> Seat {
+        let (worker, slice, generation) = (WorkerId(worker), SliceId(slice), Generation(generation));
+        Seat { worker, slice, epoch: Epoch(1), generation, depth: 2 }
+    }
+
+    /// A task that waited in the switch, so that its worker wants one token more.
+    fn waited_there() -> Sample {
+        let (switch_wait, service) = (Nanos::from_micros(200), Nanos::from_micros(10));
+        Sample { switch_wait, service, occupancy: 3, worker_wait: Nanos(0) }
+    }
+
+    #[test]
+    fn what_a_line_says_becomes_a_depth_that_its_worker_reads() {
+        let mut server = Server::new(AgentSettings::default());
+        let mut line = server.line("a", seat(5, 1, 1));
+        let interval = server.interval(&mut line, waited_there());
+        let [decision] = &interval.decisions[..] else { panic!("one worker, one judgement: {interval:?}") };
+        assert_eq!((decision.worker, decision.from, decision.to), (WorkerId(5), 2, 3));
+        assert_eq!(decision.verdict, Verdict::Deeper);
+        assert_eq!(line.wanted(), Some(3));
+        assert_eq!(interval.tallies[0].depths, [(WorkerId(5), 3)]);
+        let (slice, slowdowns) = &interval.slowdowns[0];
+        assert_eq!((*slice, slowdowns.tasks()), (SliceId(1), 500));
+        assert!((20_000..=21_000).contains(&slowdowns.p99_milli()), "{}", slowdowns.p99_milli());
+    }
+
+    #[test]
+    fn an_adviser_wants_nothing() {
+        let mut server = Server::new(AgentSettings { mode: Mode::Advise, ..AgentSettings::default() });
+        let mut line = server.line("a", seat(5, 1, 1));
+        for _ in 0..2 {
+            let interval = server.interval(&mut line, waited_there());
+            assert_eq!((interval.decisions[0].from, interval.decisions[0].to), (2, 3));
+            assert_eq!(line.wanted(), None);
+        }
+    }
+
+    #[test]
+    fn what_the_controller_wants_is_wanted_from_then_on() {
+        let mut server = Server::new(AgentSettings::default());
+        let mut line = server.line("a", seat(5, 1, 1));
+        server.interval(&mut line, waited_there());
+        server.desk.told(server.now, &[(WorkerId(5), 6), (WorkerId(9), 1)]);
+        assert_eq!(line.wanted(), Some(6));
+        let interval = server.interval(&mut line, waited_there());
+        assert_eq!((interval.decisions[0].from, interval.decisions[0].to), (6, 7));
+    }
+
+    #[test]
+    fn a_worker_that_moved_brings_nothing_along_from_its_last_slice() {
+        let mut server = Server::new(AgentSettings::default());
+        let mut line = server.line("a", seat(5, 1, 1));
+        for _ in 0..3 {
+            line.ended(server.now + MS, &waited_there());
+        }
+        line.serves(server.now + MS.times(2), seat(5, 2, 2), LATER);
+        let quick = Sample { switch_wait: Nanos(0), ..waited_there() };
+        let interval = server.interval(&mut line, quick);
+        assert!(interval.decisions.is_empty(), "{interval:?}");
+        assert_eq!(interval.tallies.iter().map(|tally| tally.slice).collect::<Vec<_>>(), [SliceId(2)]);
+    }
+
+    #[test]
+    fn a_worker_whose_registration_ended_is_gone_unless_it_is_back_at_another_line() {
+        let mut server = Server::new(AgentSettings::default());
+        let mut first = server.line("a", seat(5, 1, 1));
+        server.interval(&mut first, waited_there());
+        let mut second = server.line("b", seat(5, 1, 2));
+        first.serves(server.now, seat(5, 1, 1), server.now);
+        let interval = server.interval(&mut second, waited_there());
+        assert_eq!(interval.tallies[0].depths, [(WorkerId(5), 3)]);
+        drop(second);
+        server.now = server.now + MS.times(10);
+        server.desk.look(server.now);
+        assert_eq!(server.desk.close(server.now).map(|interval| interval.tallies.len()), Some(0));
+    }
+}

@@ -1,0 +1,541 @@
+//! What workers and their server's agent tell each other: a file that they share, with cache lines of its own for each
+//! worker (Rain §3.3).
+//!
+//! A worker's line says where it serves, how long it was idle, and how many tasks it ended; behind it lie what the last
+//! [`RING`] of them waited for. One writer each: the worker writes those, the agent the line with the depth that it wants.
+//! A word is read and written at once, and a count is raised after what it counts, so that nobody waits for anybody. An
+//! agent that did not look for [`RING`] tasks misses the oldest and can tell how many.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use sluice_host::agent::Sample;
+use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
+
+use crate::NetError;
+use crate::rdma::SharedMemory;
+
+/// Tasks that are kept of each worker.
+pub const RING: usize = 1_024;
+/// Workers that one file has lines for, unless it is said otherwise.
+pub const LINES: usize = 128;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+/// Words of one sample; two share a line.
+const SAMPLE: usize = 4;
+const BLOCK: usize = 2 * LINE + RING * SAMPLE;
+/// The file's first word: what it is, and its version.
+const MAGIC: u64 = u64::from_le_bytes(*b"sluice.1");
+
+/// The words of a worker's own line.
+mod own {
+    /// Whose line it is: a hash of its name; 0 for nobody's.
+    pub(super) const OWNER: usize = 0;
+    /// Index, slice and depth.
+    pub(super) const SEAT: usize = 1;
+    /// The switch's life and the worker's generation of that, and when it began.
+    pub(super) const LIFE: usize = 2;
+    pub(super) const SEATED_AT: usize = 3;
+    /// Until when the registration stands unless it is renewed.
+    pub(super) const VALID_UNTIL: usize = 4;
+    /// Tasks that it ended.
+    pub(super) const ENDED: usize = 5;
+    /// How long it was blocked, as of the last time that it got something to do.
+    pub(super) const BLOCKED: usize = 6;
+    /// Since when it is blocked; 0 if it is not.
+    pub(super) const FREE_SINCE: usize = 7;
+}
+
+/// The words of the line that the agent writes.
+mod orders {
+    use super::LINE;
+
+    /// A depth, and in which life it is meant.
+    pub(super) const DEPTH: usize = LINE;
+}
+
+/// Where a worker serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Its index.
+    pub worker: WorkerId,
+    /// Its slice.
+    pub slice: SliceId,
+    /// The switch's life.
+    pub epoch: Epoch,
+    /// Its generation.
+    pub generation: Generation,
+    /// How many tasks it may have granted or held.
+    pub depth: u8,
+}
+
+impl Seat {
+    const TAKEN: u64 = 1 << 63;
+
+    /// Epoch and generation.
+    pub const fn life(&self) -> (Epoch, Generation) {
+        (self.epoch, self.generation)
+    }
+
+    fn words(self) -> (u64, u64) {
+        let place = u64::from(self.worker.0) << 32 | u64::from(self.slice.0) << 8 | u64::from(self.depth);
+        (Self::TAKEN | place, u64::from(self.epoch.0) << 32 | u64::from(self.generation.0))
+    }
+
+    fn of(word: u64, life: u64) -> Option<Self> {
+        (word & Self::TAKEN != 0).then_some(Self {
+            worker: WorkerId((word >> 32) as u16),
+            slice: SliceId((word >> 8) as u16),
+            epoch: Epoch((life >> 32) as u32),
+            generation: Generation(life as u32),
+            depth: word as u8,
+        })
+    }
+
+    /// The order that it gets this depth; no other life takes it for its own.
+    const fn order(&self, depth: u8) -> u64 {
+        (self.epoch.0 as u64) << 40 | (self.generation.0 as u64) << 8 | depth as u64
+    }
+}
+
+/// The file, as its server sees it.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    memory: Arc<SharedMemory>,
+}
+
+impl Lines {
+    /// The file at `path`, with lines for so many workers: the one that is there, if it is such a file, so that workers
+    /// that outlived their server keep their lines, or a new one.
+    ///
+    /// # Errors
+    /// [`NetError::Memory`] if it cannot be made.
+    pub fn make(path: &Path, workers: usize) -> Result<Self, NetError> {
+        let bytes = (LINE + workers.max(1) * BLOCK) * size_of::<u64>();
+        if let Ok(known) = Self::open(path)
+            && known.memory.bytes() == bytes
+        {
+            return Ok(known);
+        }
+        let memory = Arc::new(SharedMemory::create(path, bytes)?);
+        memory.words()[0].store(MAGIC, Ordering::Release);
+        Ok(Self { memory })
+    }
+
+    /// The file that a server made.
+    ///
+    /// # Errors
+    /// [`NetError::Memory`] if it is not there or something else.
+    pub fn open(path: &Path) -> Result<Self, NetError> {
+        let memory = SharedMemory::open(path)?;
+        let is_ours = memory.bytes() / size_of::<u64>() >= LINE + BLOCK
+            && memory.words()[0].load(Ordering::Acquire) == MAGIC;
+        if is_ours {
+            return Ok(Self { memory: Arc::new(memory) });
+        }
+        let (path, why) = (path.to_owned(), std::io::ErrorKind::InvalidData.into());
+        Err(NetError::Memory { path, doing: "read an agent's lines in it", why })
+    }
+
+    /// How many workers have room.
+    pub fn len(&self) -> usize {
+        (self.memory.words().len() - LINE) / BLOCK
+    }
+
+    /// Whether none has, which no file is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn block(&self, line: usize) -> &[AtomicU64] {
+        let start = LINE + line * BLOCK;
+        &self.memory.words()[start..start + BLOCK]
+    }
+
+    /// The line of this name: the one that it had, a free one, or one whose owner's registration ended long ago.
+    fn claim(&self, name: &str, now: Nanos) -> Option<usize> {
+        let name = hash(name);
+        let owner = |line: &usize| &self.block(*line)[own::OWNER];
+        let lines = || 0..self.len();
+        if let Some(own) = lines().find(|line| owner(line).load(Ordering::Acquire) == name) {
+            return Some(own);
+        }
+        let gone = |line: &usize| self.block(*line)[own::VALID_UNTIL].load(Ordering::Relaxed) < now.0;
+        let free = lines().map(|line| (line, 0));
+        let stale = lines().filter(gone).map(|line| (line, owner(&line).load(Ordering::Acquire)));
+        let take = |(line, before): &(usize, u64)| {
+            owner(line).compare_exchange(*before, name, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let taken = free.chain(stale).find(take);
+        taken.map(|(line, _)| line)
+    }
+}
+
+/// A worker's line, as the worker writes it.
+#[derive(Debug)]
+pub struct Line {
+    lines: Lines,
+    place: usize,
+    ended: u64,
+    blocked: Nanos,
+    seat: Option<Seat>,
+}
+
+impl Line {
+    /// The line of the worker with this name.
+    ///
+    /// # Errors
+    /// [`NetError::Memory`] if there is no such file, or no line is left.
+    pub fn claim(path: &Path, name: &str, now: Nanos) -> Result<Self, NetError> {
+        let lines = Lines::open(path)?;
+        let place = lines.claim(name, now).ok_or_else(|| {
+            let (path, why) = (path.to_owned(), std::io::ErrorKind::StorageFull.into());
+            NetError::Memory { path, doing: "find a free line in it", why }
+        })?;
+        let word = |at: usize| lines.block(place)[at].load(Ordering::Acquire);
+        // The agent goes on where it was.
+        let (ended, blocked) = (word(own::ENDED) & !WRITING, Nanos(word(own::BLOCKED)));
+        let line = Self { lines, place, ended, blocked, seat: None };
+        line.set(own::SEAT, 0);
+        line.set(orders::DEPTH, 0);
+        line.set(own::FREE_SINCE, 0);
+        Ok(line)
+    }
+
+    /// It serves there, as was heard at `now`, and until `valid` if nothing more is heard.
+    pub fn serves(&mut self, now: Nanos, seat: Seat, valid: Nanos) {
+        self.set(own::VALID_UNTIL, valid.0);
+        let (word, life) = seat.words();
+        if self.seat.is_none_or(|before| before.life() != seat.life()) {
+            // Nobody takes the new place for the old one's.
+            self.set(own::SEAT, 0);
+            self.set(own::LIFE, life);
+            self.set(own::SEATED_AT, now.0);
+        }
+        self.seat = Some(seat);
+        self.set(own::SEAT, word);
+    }
+
+    /// A task ended.
+    pub fn ended(&mut self, at: Nanos, sample: &Sample) {
+        let start = 2 * LINE + (self.ended as usize % RING) * SAMPLE;
+        let waits =
+            u64::from(sample.switch_wait.saturated()) << 32 | u64::from(sample.worker_wait.saturated());
+        // A reader that finds one of these new must also find out that the count has left the old one behind.
+        self.set(own::ENDED, self.ended | WRITING);
+        fence(Ordering::Release);
+        let block = self.lines.block(self.place);
+        for (word, value) in
+            block[start..].iter().zip([at.0, waits, sample.service.0, sample.occupancy.into()])
+        {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.ended += 1;
+        self.set(own::ENDED, self.ended);
+    }
+
+    /// It has nothing to do.
+    pub fn is_free(&self, since: Nanos) {
+        self.set(own::FREE_SINCE, since.0.max(1));
+    }
+
+    /// It had been blocked for so long, and has something to do.
+    pub fn is_taken(&mut self, blocked: Nanos) {
+        self.blocked = self.blocked + blocked;
+        self.set(own::FREE_SINCE, 0);
+        self.set(own::BLOCKED, self.blocked.0);
+    }
+
+    /// The depth that the agent wants, if it is another than the present one.
+    pub fn wanted(&self) -> Option<u8> {
+        let seat = self.seat?;
+        let order = self.lines.block(self.place)[orders::DEPTH].load(Ordering::Relaxed);
+        let depth = order as u8;
+        (order == seat.order(depth) && depth != 0 && depth != seat.depth).then_some(depth)
+    }
+
+    /// It has this depth from now on.
+    pub fn holds(&mut self, depth: u8) {
+        if let Some(seat) = &mut self.seat {
+            seat.depth = depth;
+            let (word, _) = seat.words();
+            self.set(own::SEAT, word);
+        }
+    }
+
+    /// Where it serves, as it said last.
+    pub fn seat(&self) -> Option<Seat> {
+        self.seat
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        self.lines.block(self.place)[at].store(value, Ordering::Release);
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.set(own::SEAT, 0);
+        self.set(own::OWNER, 0);
+    }
+}
+
+/// Says in a line's count that the next sample is being written.
+const WRITING: u64 = 1 << 63;
+
+/// One of the lines, as the agent reads it.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+    place: usize,
+    read: u64,
+    blocked: u64,
+}
+
+impl Reader {
+    /// Readers of all lines; what ended before is not told.
+    pub fn all(lines: &Lines) -> Vec<Self> {
+        let reader = |place| {
+            let mut reader = Self { lines: lines.clone(), place, read: 0, blocked: 0 };
+            (reader.read, reader.blocked) = (reader.count(), reader.blocked_at(Nanos(0)));
+            reader
+        };
+        (0..lines.len()).map(reader).collect()
+    }
+
+    /// Where the worker serves and since when, if its registration stands.
+    pub fn seat(&self, now: Nanos) -> Option<(Seat, Nanos)> {
+        let word = self.word(own::SEAT);
+        let (life, since) = (self.word(own::LIFE), self.word(own::SEATED_AT));
+        // The seat is taken away before either of the others changes.
+        let is_whole = word == self.word(own::SEAT) && self.word(own::VALID_UNTIL) >= now.0;
+        Seat::of(word, life).filter(|_| is_whole).map(|seat| (seat, Nanos(since)))
+    }
+
+    /// Calls `each` with every task that ended since the last time, up to `until`; says how many were missed.
+    pub fn read(&mut self, until: Nanos, mut each: impl FnMut(Nanos, Sample)) -> u64 {
+        let (block, count) = (self.lines.block(self.place), self.count());
+        let oldest = |count: u64| count.saturating_sub(RING as u64);
+        let mut missed = 0;
+        let mut skip = |read: &mut u64, to: u64| {
+            missed += to.saturating_sub(*read);
+            *read = to.max(*read);
+        };
+        skip(&mut self.read, oldest(count));
+        while self.read < count {
+            let start = 2 * LINE + (self.read as usize % RING) * SAMPLE;
+            let [at, waits, service, occupancy] =
+                [0, 1, 2, 3].map(|word| block[start + word].load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            let now = block[own::ENDED].load(Ordering::Relaxed);
+            // One that is being written takes the oldest one's place.
+            let gone = oldest((now & !WRITING) + u64::from(now & WRITING != 0));
+            if self.read < gone {
+                skip(&mut self.read, gone);
+                continue;
+            }
+            if at > until.0 {
+                break;
+            }
+            self.read += 1;
+            let sample = Sample {
+                switch_wait: Nanos(waits >> 32),
+                worker_wait: Nanos(waits & u64::from(u32::MAX)),
+                service: Nanos(service),
+                occupancy: occupancy as u32,
+            };
+            each(Nanos(at), sample);
+        }
+        missed
+    }
+
+    /// How long the worker was blocked since the last time.
+    pub fn idled(&mut self, now: Nanos) -> Nanos {
+        let blocked = self.blocked_at(now);
+        let since = Nanos(blocked.saturating_sub(self.blocked));
+        self.blocked = self.blocked.max(blocked);
+        since
+    }
+
+    /// Wants this depth of the worker, as long as it has this seat.
+    pub fn want(&self, seat: &Seat, depth: u8) {
+        self.lines.block(self.place)[orders::DEPTH].store(seat.order(depth), Ordering::Release);
+    }
+
+    /// The sum is read first: one that is new already comes with the news that the worker is taken.
+    fn blocked_at(&self, now: Nanos) -> u64 {
+        let sum = self.word(own::BLOCKED);
+        match self.word(own::FREE_SINCE) {
+            0 => sum,
+            since => sum + now.0.saturating_sub(since),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.word(own::ENDED) & !WRITING
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        self.lines.block(self.place)[at].load(Ordering::Acquire)
+    }
+}
+
+/// FNV-1a, never 0.
+fn hash(name: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, step).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const SEAT: Seat = Seat {
+        worker: WorkerId(3),
+        slice: SliceId(1),
+        epoch: Epoch(1_700_000_000),
+        generation: Generation(7),
+        depth: 2,
+    };
+    const LATER: Nanos = Nanos(u64::MAX);
+
+    fn file(workers: usize) -> (TempDir, Lines) {
+        let folder = tempfile::tempdir().expect("there is room");
+        let lines = Lines::make(&folder.path().join("agent"), workers).expect("there is room");
+        (folder, lines)
+    }
+
+    fn line(folder: &TempDir, name: &str) -> Result<Line, NetError> {
+        Line::claim(&folder.path().join("agent"), name, Nanos(50))
+    }
+
+    fn sample(number: u64) -> Sample {
+        let (switch_wait, worker_wait) = (Nanos(number), Nanos(number + 1));
+        Sample { switch_wait, worker_wait, service: Nanos(number + 2), occupancy: number as u32 + 3 }
+    }
+
+    fn read(reader: &mut Reader) -> (Vec<u64>, u64) {
+        let mut found = Vec::new();
+        let missed = reader.read(LATER, |at, of| {
+            assert_eq!(of, sample(at.0), "one sample's words belong together");
+            found.push(at.0);
+        });
+        (found, missed)
+    }
+
+    #[test]
+    fn what_a_worker_says_is_read_once_and_in_order() {
+        let (folder, lines) = file(2);
+        let mut reader = Reader::all(&lines).remove(0);
+        let mut line = line(&folder, "a").expect("there is a line");
+        line.serves(Nanos(5), SEAT, Nanos(100));
+        assert_eq!(reader.seat(Nanos(100)), Some((SEAT, Nanos(5))));
+        assert_eq!(reader.seat(Nanos(101)), None, "its registration has ended");
+        (10..13).for_each(|number| line.ended(Nanos(number), &sample(number)));
+        assert_eq!(read(&mut reader), (vec![10, 11, 12], 0));
+        (13..15).for_each(|number| line.ended(Nanos(number), &sample(number)));
+        assert_eq!(reader.read(Nanos(13), |at, _| assert_eq!(at, Nanos(13))), 0);
+        assert_eq!(read(&mut reader), (vec![14], 0), "what ended later comes with the next interval");
+        drop(line);
+        assert_eq!(reader.seat(Nanos(0)), None);
+    }
+
+    #[test]
+    fn an_agent_that_did_not_look_misses_the_oldest() {
+        let (folder, lines) = file(1);
+        let mut reader = Reader::all(&lines).remove(0);
+        let mut line = line(&folder, "a").expect("there is a line");
+        (0..RING as u64 + 5).for_each(|number| line.ended(Nanos(number), &sample(number)));
+        let (found, missed) = read(&mut reader);
+        assert_eq!((found.len(), found[0], missed), (RING, 5, 5));
+    }
+
+    #[test]
+    fn a_depth_is_wanted_of_one_generation_only() {
+        let (folder, lines) = file(1);
+        let reader = Reader::all(&lines).remove(0);
+        let mut line = line(&folder, "a").expect("there is a line");
+        line.serves(Nanos(5), SEAT, LATER);
+        assert_eq!(line.wanted(), None);
+        reader.want(&SEAT, 4);
+        assert_eq!(line.wanted(), Some(4));
+        line.serves(Nanos(6), Seat { depth: 4, ..SEAT }, LATER);
+        assert_eq!(line.wanted(), None, "it has that depth");
+        assert_eq!(
+            reader.seat(LATER).map(|(_, since)| since),
+            Some(Nanos(5)),
+            "nothing but its depth is new"
+        );
+        line.serves(Nanos(7), Seat { generation: Generation(8), depth: 2, ..SEAT }, LATER);
+        assert_eq!(line.wanted(), None, "it was wanted elsewhere");
+    }
+
+    #[test]
+    fn idle_time_is_told_once_also_while_it_lasts() {
+        let (folder, lines) = file(1);
+        let mut reader = Reader::all(&lines).remove(0);
+        let mut line = line(&folder, "a").expect("there is a line");
+        line.is_free(Nanos(100));
+        assert_eq!(reader.idled(Nanos(130)), Nanos(30));
+        line.is_taken(Nanos(50));
+        assert_eq!(reader.idled(Nanos(200)), Nanos(20));
+        assert_eq!(reader.idled(Nanos(900)), Nanos(0));
+    }
+
+    #[test]
+    fn a_name_keeps_its_line_and_the_last_one_is_given_to_nobody_else_while_it_is_held() {
+        let (folder, _lines) = file(2);
+        let [a, b] = ["a", "b"].map(|name| line(&folder, name).expect("there are two lines"));
+        assert_ne!(a.place, b.place);
+        let mut held = line(&folder, "b").expect("it is b's");
+        assert_eq!(held.place, b.place);
+        let (mut a, mut nobody) = (a, Vec::new());
+        a.serves(Nanos(1), SEAT, LATER);
+        held.serves(Nanos(1), SEAT, LATER);
+        nobody.push(line(&folder, "c").expect_err("both are held"));
+        held.serves(Nanos(1), SEAT, Nanos(49));
+        assert_eq!(line(&folder, "c").expect("b's registration has ended").place, b.place);
+        assert!(nobody[0].to_string().contains("free line"), "{}", nobody[0]);
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_is_refused_and_one_of_ours_is_kept() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("agent");
+        std::fs::write(&path, [1; 64]).expect("there is room");
+        assert!(Lines::open(&path).is_err());
+        let lines = Lines::make(&path, 3).expect("it is replaced");
+        assert_eq!((lines.len(), lines.is_empty()), (3, false));
+        let mut line = line(&folder, "a").expect("there is a line");
+        line.ended(Nanos(1), &sample(1));
+        let again = Lines::make(&path, 3).expect("it is there");
+        assert_eq!(Reader::all(&again)[line.place].count(), 1);
+    }
+
+    #[test]
+    fn a_reader_beside_a_fast_writer_finds_whole_samples_only() {
+        const TASKS: u64 = 200_000;
+        let (folder, lines) = file(1);
+        let mut reader = Reader::all(&lines).remove(0);
+        let mut line = line(&folder, "a").expect("there is a line");
+        let writer = thread::spawn(move || {
+            (1..=TASKS).for_each(|number| line.ended(Nanos(number), &sample(number)));
+            line
+        });
+        let (mut last, mut found) = (0, 0);
+        while last < TASKS {
+            let (read, missed) = read(&mut reader);
+            found += read.len() as u64 + missed;
+            assert!(read.iter().all(|at| *at > last), "none comes twice");
+            last = read.last().copied().unwrap_or(last);
+        }
+        assert_eq!(found, TASKS);
+        drop(writer.join().expect("no panic"));
+    }
+}

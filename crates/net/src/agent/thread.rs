@@ -1,0 +1,185 @@
+//! The agent's own thread: looks at the lines a few times an interval, and reports.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sluice_wire::{Nanos, WorkerId};
+use tokio::runtime::Builder;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+use tonic::transport::Channel;
+
+use super::desk::Desk;
+use super::{AgentOptions, said};
+use crate::NetError;
+use crate::clock::Clock;
+use crate::rpc::v1::ReportIntervalRequest;
+use crate::rpc::v1::controller_client::ControllerClient;
+use crate::rpc::{reason, v1};
+use crate::udp::sys;
+
+/// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
+const LOOKS: u64 = 8;
+const LOOK_MIN: Nanos = Nanos::from_millis(1);
+/// How long a report may take, at least.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An agent at work; it ends when this is dropped.
+#[derive(Debug)]
+pub struct RunningAgent {
+    over: Arc<Over>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Over {
+    is_over: AtomicBool,
+    bell: Notify,
+}
+
+/// Starts an agent on a thread of its own.
+///
+/// # Errors
+/// [`NetError::Agent`] if a setting is out of its range, [`NetError::Thread`].
+pub fn start_agent(options: AgentOptions) -> Result<RunningAgent, NetError> {
+    options.settings.check()?;
+    let failed = |why| NetError::Thread { name: "agent", why };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let over = Arc::new(Over::default());
+    let theirs = Arc::clone(&over);
+    let run = move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = Office::new(options).run() => {}
+                () = theirs.came() => {}
+            }
+        });
+    };
+    let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(run).map_err(failed)?;
+    Ok(RunningAgent { over, thread: Some(thread) })
+}
+
+impl Over {
+    async fn came(&self) {
+        while !self.is_over.load(Ordering::Acquire) {
+            self.bell.notified().await;
+        }
+    }
+}
+
+impl Drop for RunningAgent {
+    fn drop(&mut self) {
+        self.over.is_over.store(true, Ordering::Release);
+        self.over.bell.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing left to stop.
+            thread.join().ok();
+        }
+    }
+}
+
+/// What a report is answered with.
+type Heard = Result<Vec<(WorkerId, u8)>, String>;
+
+/// The desk, and the line to the controller.
+struct Office {
+    options: AgentOptions,
+    clock: Clock,
+    calls: ControllerClient<Channel>,
+    answers: (mpsc::Sender<Heard>, mpsc::Receiver<Heard>),
+    is_reporting: bool,
+    complained: bool,
+}
+
+impl Office {
+    fn new(options: AgentOptions) -> Self {
+        Self {
+            calls: ControllerClient::new(options.controller.connect()),
+            clock: Clock::start(),
+            answers: mpsc::channel(1),
+            is_reporting: false,
+            complained: false,
+            options,
+        }
+    }
+
+    async fn run(mut self) {
+        let begins = self.begins();
+        until(&self.clock, begins).await;
+        let desk = Desk::new(begins, self.options.settings, &self.options.lines);
+        let mut desk = desk.expect("its settings were checked before the thread began");
+        let pause = Nanos(self.options.settings.interval.0 / LOOKS).max(LOOK_MIN);
+        loop {
+            let next = desk.deadline().min(self.clock.now() + pause);
+            tokio::select! {
+                () = until(&self.clock, next) => {}
+                answer = self.answers.1.recv() => self.answered(&mut desk, answer),
+            }
+            let now = self.clock.now();
+            desk.look(now);
+            while let Some(interval) = desk.close(now) {
+                let ago = now.since(interval.ended);
+                let message = said::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
+                self.report(message);
+                // What ended after that belongs to the next one.
+                desk.look(now);
+            }
+        }
+    }
+
+    /// The last multiple of the interval's length, or as it was asked for.
+    fn begins(&self) -> Nanos {
+        let (now, wall) = (self.clock.now(), sys::realtime());
+        let into = wall % self.options.settings.interval.0;
+        self.options.begins.unwrap_or(Nanos(now.0.saturating_sub(into)))
+    }
+
+    /// One report at a time: what comes while the controller does not answer is not reported.
+    fn report(&mut self, interval: v1::AgentInterval) {
+        if self.is_reporting {
+            return;
+        }
+        self.is_reporting = true;
+        let (mut calls, answers) = (self.calls.clone(), self.answers.0.clone());
+        let patience = PATIENCE.max(Duration::from_nanos(interval.lasted_ns));
+        tokio::spawn(async move {
+            let request = ReportIntervalRequest { interval: Some(interval) };
+            let answer = match timeout(patience, calls.report_interval(request)).await {
+                Ok(Ok(answer)) => depths(&answer.into_inner()),
+                Ok(Err(status)) => Err(reason(&status)),
+                Err(_) => Err(format!("no answer within {patience:?}")),
+            };
+            // Nobody hears it when the agent has ended.
+            answers.send(answer).await.ok();
+        });
+    }
+
+    fn answered(&mut self, desk: &mut Desk, answer: Option<Heard>) {
+        self.is_reporting = false;
+        match answer {
+            Some(Ok(depths)) => {
+                if std::mem::take(&mut self.complained) {
+                    tracing::info!("agent of {}: the controller hears it again", self.options.server);
+                }
+                desk.told(self.clock.now(), &depths);
+            }
+            Some(Err(why)) if !self.complained => {
+                self.complained = true;
+                let (server, url) = (&self.options.server, self.options.controller.url());
+                tracing::warn!("agent of {server}: the controller at {url} does not hear it: {why}");
+            }
+            Some(Err(_)) | None => {}
+        }
+    }
+}
+
+fn depths(answer: &v1::ReportIntervalResponse) -> Heard {
+    let depths: Result<Vec<_>, _> = answer.depths.iter().copied().map(said::worker_depth).collect();
+    depths.map_err(|malformed| malformed.to_string())
+}
+
+async fn until(clock: &Clock, at: Nanos) {
+    sleep(Duration::from_nanos(at.since(clock.now()).0)).await;
+}

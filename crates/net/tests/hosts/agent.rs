@@ -1,0 +1,248 @@
+//! Adaptive agents, moved workers and moved types, over real sockets and under load: nothing is lost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use sluice_host::agent::{AgentSettings, Mode};
+use sluice_net::agent::{AgentOptions, Lines, RunningAgent, start_agent};
+use sluice_net::client::Pending;
+use sluice_net::faults::Rates;
+use sluice_net::rpc::Remote;
+use sluice_net::rpc::v1::controller_client::ControllerClient;
+use sluice_net::rpc::v1::{
+    MoveWorkerRequest, SetTypeRequest, StatusRequest, StatusResponse, WatchRequest, WatchResponse,
+};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::{Client, TaskType};
+use sluice_wire::Nanos;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use super::rack::{ECHO, OTHER, Rack, Running, until};
+
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Tasks that one client keeps outstanding.
+const WINDOW: usize = 64;
+
+/// Serves both types, and takes a while.
+#[derive(Clone, Copy)]
+struct Both(Duration);
+
+impl Service for Both {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO, OTHER]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        reply.extend(task.bytes);
+        thread::sleep(self.0);
+        Ok(())
+    }
+}
+
+/// A person who asks the controller.
+struct Person {
+    runtime: Runtime,
+    calls: ControllerClient<tonic::transport::Channel>,
+}
+
+impl Person {
+    fn of(rack: &Rack) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("tokio starts");
+        let remote = Remote::new(&rack.controller(), None).expect("a legal address");
+        let calls = runtime.block_on(async { ControllerClient::new(remote.connect()) });
+        Self { runtime, calls }
+    }
+
+    fn status(&self) -> StatusResponse {
+        let mut calls = self.calls.clone();
+        self.runtime.block_on(calls.status(StatusRequest {})).expect("it answers").into_inner()
+    }
+
+    fn moves(&self, worker: &str, slice: TaskType) -> Result<(), tonic::Status> {
+        let mut calls = self.calls.clone();
+        let request = MoveWorkerRequest { worker: worker.to_owned(), slice: slice.to_string() };
+        self.runtime.block_on(calls.move_worker(request)).map(|_| ())
+    }
+
+    fn maps(&self, task_type: TaskType, slice: TaskType) -> Result<(), tonic::Status> {
+        let mut calls = self.calls.clone();
+        let request = SetTypeRequest { task_type: task_type.0.into(), slice: Some(slice.to_string()) };
+        self.runtime.block_on(calls.set_type(request)).map(|_| ())
+    }
+
+    /// Events until one fits.
+    fn hears(&self, fits: impl Fn(&WatchResponse) -> bool) -> WatchResponse {
+        let mut calls = self.calls.clone();
+        let listen = async {
+            let mut events = calls.watch(WatchRequest {}).await.expect("it answers").into_inner();
+            loop {
+                let event = events.message().await.expect("it goes on").expect("it goes on");
+                if fits(&event) {
+                    return event;
+                }
+            }
+        };
+        let patient = async { tokio::time::timeout(DEADLINE, listen).await };
+        self.runtime.block_on(patient).expect("it happens soon")
+    }
+
+    fn quota(&self, worker: &str) -> u32 {
+        let status = self.status();
+        status.workers.iter().find(|known| known.name == worker).map_or(0, |worker| worker.quota)
+    }
+
+    fn slice(&self, worker: &str) -> u32 {
+        let status = self.status();
+        status.workers.iter().find(|known| known.name == worker).map_or(u32::MAX, |worker| worker.slice)
+    }
+}
+
+/// A client that keeps some tasks outstanding until it is told to stop; says how many ended well, and all must.
+struct Load {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<u64>,
+}
+
+impl Load {
+    fn start(client: Client, types: &'static [TaskType]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            let (mut ended, mut sent) = (0, 0_u32);
+            let mut outstanding: VecDeque<(u32, Pending)> = VecDeque::new();
+            while !seen.load(Ordering::Relaxed) || !outstanding.is_empty() {
+                while outstanding.len() < WINDOW && !seen.load(Ordering::Relaxed) {
+                    let task_type = types[sent as usize % types.len()];
+                    let pending = client.submit(task_type, &sent.to_be_bytes(), DEADLINE).expect("it fits");
+                    outstanding.push_back((sent, pending));
+                    sent += 1;
+                }
+                let Some((number, pending)) = outstanding.pop_front() else { continue };
+                let outcome = pending.wait().outcome;
+                assert_eq!(outcome.done(), Some(&number.to_be_bytes()[..]), "task {number}: {outcome}");
+                ended += 1;
+            }
+            ended
+        });
+        Self { over, thread }
+    }
+
+    fn end(self) -> u64 {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().expect("every task ended well")
+    }
+}
+
+struct Server {
+    folder: TempDir,
+    _agent: RunningAgent,
+}
+
+impl Server {
+    fn start(rack: &Rack, mode: Mode) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let lines = Lines::make(&folder.path().join("agent"), 8).expect("there is room");
+        let settings = AgentSettings {
+            mode,
+            sample_every: Nanos::from_micros(200),
+            interval: Nanos::from_millis(100),
+            ..AgentSettings::default()
+        };
+        let options = AgentOptions {
+            controller: Remote::new(&rack.controller(), None).expect("a legal address"),
+            server: "s".to_owned(),
+            lines,
+            settings,
+            begins: None,
+        };
+        Self { folder, _agent: start_agent(options).expect("sound settings") }
+    }
+
+    fn worker(&self, rack: &Rack, name: &str, slice: TaskType) -> Running {
+        rack.worker_with(name, Both(Duration::from_millis(1)), |options| {
+            options.slice = slice.to_string();
+            options.agent = Some(self.folder.path().join("agent"));
+        })
+    }
+}
+
+fn both_slices() -> Rack {
+    Rack::with(Rates::default(), &[ECHO, OTHER], 1_000)
+}
+
+#[test]
+fn an_agent_deepens_the_workers_of_a_full_slice_and_borrows_from_an_idle_one() {
+    let rack = both_slices();
+    let server = Server::start(&rack, Mode::On);
+    let _busy = server.worker(&rack, "busy", ECHO);
+    let _idle = ["idle-1", "idle-2", "idle-3"].map(|name| server.worker(&rack, name, OTHER));
+    let person = Person::of(&rack);
+    until("four workers", || person.status().workers.len() == 4);
+    let load = Load::start(rack.client("c"), &[ECHO]);
+    let told = person.hears(|event| event.interval.as_ref().is_some_and(|found| found.slices[0].tasks > 0));
+    assert_eq!(
+        (told.kind.as_str(), told.interval.expect("it fits").server),
+        ("interval-ended", "s".to_owned())
+    );
+    until("its largest depth", || person.quota("busy") == 8);
+    let lent = person.hears(|event| event.kind == "worker-lent");
+    let lending = lent.step.and_then(|step| step.lending).expect("a worker moves");
+    assert_eq!(lending.from, OTHER.to_string());
+    let lent = |name: &&str| person.slice(name) == 0;
+    until("a borrowed worker", || ["idle-1", "idle-2", "idle-3"].iter().any(|name| lent(&name)));
+    assert!(load.end() > 0);
+}
+
+#[test]
+fn an_adviser_tells_and_changes_nothing() {
+    let rack = both_slices();
+    let server = Server::start(&rack, Mode::Advise);
+    let _busy = server.worker(&rack, "busy", ECHO);
+    let _idle = ["idle-1", "idle-2"].map(|name| server.worker(&rack, name, OTHER));
+    let person = Person::of(&rack);
+    until("three workers", || person.status().workers.len() == 3);
+    let load = Load::start(rack.client("c"), &[ECHO]);
+    for _ in 0..3 {
+        let told = person.hears(|event| event.text.contains("depth"));
+        assert!(
+            told.text.contains("slice 9: worker") && told.text.contains("would go from depth 2 to 3"),
+            "{}",
+            told.text
+        );
+        let judged = told.interval.expect("it tells numbers");
+        assert!(judged.advises && judged.slices.iter().any(|slice| slice.judgements[0].slowdown_p99 > 10.0));
+    }
+    assert_eq!((person.quota("busy"), person.slice("idle-1"), person.slice("idle-2")), (2, 1, 1));
+    assert!(load.end() > 0);
+}
+
+#[test]
+fn types_and_workers_move_under_load_without_losing_a_task() {
+    let rack = both_slices();
+    let worker = |name: &str, slice: TaskType| {
+        rack.worker_with(name, Both(Duration::from_micros(200)), |options| options.slice = slice.to_string())
+    };
+    let _echo = [worker("echo-1", ECHO), worker("echo-2", ECHO)];
+    let _other = [worker("other-1", OTHER), worker("other-2", OTHER)];
+    let person = Person::of(&rack);
+    until("four workers", || person.status().workers.len() == 4);
+    let loads = ["a", "b"].map(|name| Load::start(rack.client(name), &[ECHO, OTHER]));
+    for _ in 0..4 {
+        person.maps(ECHO, OTHER).expect("a slice with workers of that type");
+        person.moves("echo-2", OTHER).expect("another is left");
+        person.moves("echo-1", OTHER).expect("no type goes there any more");
+        until("an empty slice", || person.status().slices[0].workers == 0);
+        person.moves("echo-1", ECHO).expect("it serves that");
+        person.moves("echo-2", ECHO).expect("it serves that");
+        person.maps(ECHO, ECHO).expect("a slice with workers of that type");
+    }
+    person.moves("other-1", ECHO).expect("another is left");
+    let last = person.moves("other-2", ECHO).expect_err("tasks go there");
+    assert!(last.message().contains("is the last one of slice"), "{last}");
+    let ended: u64 = loads.map(Load::end).iter().sum();
+    assert!(ended > 100, "{ended}");
+}
