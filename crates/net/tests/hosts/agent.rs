@@ -192,8 +192,8 @@ fn an_agent_deepens_the_workers_of_a_full_slice_and_borrows_from_an_idle_one() {
     let lent = person.hears(|event| event.kind == "worker-lent");
     let lending = lent.step.and_then(|step| step.lending).expect("a worker moves");
     assert_eq!(lending.from, OTHER.to_string());
-    let lent = |name: &&str| person.slice(name) == 0;
-    until("a borrowed worker", || ["idle-1", "idle-2", "idle-3"].iter().any(|name| lent(&name)));
+    let is_lent = |name| person.slice(name) == 0;
+    until("a borrowed worker", || ["idle-1", "idle-2", "idle-3"].into_iter().any(is_lent));
     assert!(load.end() > 0);
 }
 
