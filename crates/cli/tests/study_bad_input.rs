@@ -178,6 +178,11 @@ fn plans_that_cannot_be_run() {
     refuses(folder.path(), &["reproduce", "none.toml"], &["none.toml", "cannot be read"]);
     refuses(folder.path(), &["reproduce"], &["PLAN"]);
     refuses(folder.path(), &["reproduce", "rain-6a", "--cause", "none"], &["unknown cause `none`"]);
+    refuses(
+        folder.path(),
+        &["reproduce", "rain-2", "--tasks", "5"],
+        &["--tasks 5 is too few", "at least 20"],
+    );
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/rain-1.toml"));
     let text = text.expect("the plan is there");
     for (from, to, parts) in [

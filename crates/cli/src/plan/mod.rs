@@ -310,6 +310,7 @@ impl Plan {
         self.types.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
     }
 }
+
 /// A choice that real racks can carry out.
 pub(crate) fn live(choice: Choice) -> Result<Choice, String> {
     if choice.early().is_some_and(|early| !early.is_perfect()) {

@@ -143,7 +143,8 @@ struct Listed {
 
 impl Figure {
     fn parse(file: &str, text: &str) -> Outcome<Self> {
-        if text.lines().any(|line| line.starts_with("measure =")) {
+        // What is no TOML at all is for the simulated plan's parser to complain of.
+        if toml::from_str::<toml::Table>(text).is_ok_and(|plan| plan.contains_key("measure")) {
             return measured::Plan::parse(file, text).map(Self::Measured);
         }
         Ok(Self::Simulated(Box::new(Plan::parse(file, text)?)))
@@ -219,11 +220,22 @@ fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
         }
         Figure::Measured(plan) => {
             let mut plan = plan.clone();
-            plan.samples = args.tasks.unwrap_or(plan.samples).max(SAMPLES_MIN);
+            plan.samples = samples(args, found)?.unwrap_or(plan.samples);
             plan.seed = args.seed.unwrap_or(plan.seed);
             plan.replications = args.replications.unwrap_or(plan.replications);
             Ok(Ready::Measured(plan))
         }
+    }
+}
+
+/// How many operations to measure, if the flags say so.
+fn samples(args: &Reproduce, found: &Found) -> Outcome<Option<u64>> {
+    match args.tasks {
+        Some(tasks) if tasks < SAMPLES_MIN => Err(Failure::bad_input(format!(
+            "--tasks {tasks} is too few for {}, which is measured: give at least {SAMPLES_MIN}",
+            found.called()
+        ))),
+        tasks => Ok(tasks),
     }
 }
 
