@@ -124,7 +124,7 @@ fn numbers_and_ranges_that_do_not_parse() {
 #[test]
 fn racks_that_cannot_be() {
     refuses_sim(&["--workers", "0"], &["workers = 0"]);
-    refuses_sim(&["--testbed", "none.toml"], &["none.toml", "`rain`, `ideal`"]);
+    refuses_sim(&["--testbed", "none.toml"], &["none.toml", "`rain`, `rain-rdma`, `ideal`"]);
     refuses_sim(&["--slices", "get=14"], &["unknown class `get`", "task"]);
     refuses_sim(&["--slices", "task=31"], &["31", "32"]);
     refuses_sim(&["--slices", "task=none"], &["slices `task=none`"]);

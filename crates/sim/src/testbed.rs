@@ -14,6 +14,8 @@ use toml_text::span;
 
 /// The paper's testbed, as the file that users copy.
 const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
+/// The same with its servers' links and memory.
+const RAIN_RDMA: &str = include_str!("../../../experiments/testbeds/rain-rdma.toml");
 
 /// A rack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +36,8 @@ pub struct Testbed {
     pub switch: SwitchTimes,
     /// The workers.
     pub worker: WorkerTimes,
+    /// The servers that workers share.
+    pub servers: Servers,
     /// What the network does to packets.
     pub faults: Faults,
     /// What takes the workers' cores away from time to time.
@@ -83,6 +87,21 @@ pub struct WorkerTimes {
     /// To send one.
     #[serde(with = "span")]
     pub send: Nanos,
+}
+
+/// Servers: workers belong to them in equal blocks, in the order of their numbers. Without any, each worker has a link of
+/// its own, and nothing is written ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Servers {
+    /// How many.
+    pub count: u16,
+    /// The bandwidth of the link from the switch to each; without it, any number of packets is under way at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gbps: Option<f64>,
+    /// How fast a worker copies what was written ahead; without it, at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_gbps: Option<f64>,
 }
 
 /// How often something happens to packets of each kind.
@@ -162,6 +181,7 @@ impl Default for Testbed {
             links: LinkTimes::default(),
             switch: SwitchTimes::default(),
             worker: WorkerTimes::default(),
+            servers: Servers::default(),
             faults: Faults::default(),
             stalls: Stalls::default(),
             retries: Retries::default(),
@@ -211,6 +231,11 @@ impl Testbed {
     /// The testbed of the Rain paper.
     pub fn rain() -> Self {
         Self::parse(RAIN).expect("the file is part of this crate, and a test reads it")
+    }
+
+    /// The testbed of the Rain paper with what RDMA costs: the servers' links, and copies out of their memory.
+    pub fn rain_rdma() -> Self {
+        Self::parse(RAIN_RDMA).expect("the file is part of this crate, and a test reads it")
     }
 
     /// The network of theory: nothing takes any time but the tasks, and nothing goes wrong.

@@ -79,6 +79,11 @@ pub(crate) trait Settings: fmt::Display {
         false
     }
 
+    /// Whether the bytes of a large task that waits are written ahead into servers' memory.
+    fn writes_ahead(&self) -> bool {
+        false
+    }
+
     /// How depths are found at run time; `None` if they are fixed.
     fn adaptive(&self) -> Option<Adaptive> {
         None
@@ -135,6 +140,11 @@ impl Choice {
     /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
     pub fn fetches(&self) -> bool {
         self.0.settings().fetches()
+    }
+
+    /// Whether the bytes of a large task that waits are written ahead into servers' memory, if there are servers.
+    pub fn writes_ahead(&self) -> bool {
+        self.0.settings().writes_ahead()
     }
 
     /// How depths are found at run time, beginning with the quota; `None` if they are fixed.

@@ -120,6 +120,7 @@ const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 9] {
         ("packets_per_task", of.packets_per_task),
         ("empty_polls_per_task", of.empty_polls_per_task),
         ("depth_mean", of.depth_mean),
+        ("ring_bytes", of.ring_bytes),
     ]
 }
 
@@ -137,6 +138,8 @@ const fn counts(of: &Counts) -> [(&'static str, u64); 12] {
         ("packets", of.packets),
         ("polls", of.polls),
         ("empty_polls", of.empty_polls),
+        ("queued", of.queued),
+        ("writes", of.writes),
     ]
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Setting {
     /// Service times, such as exp:10us, or classes with theirs: get=0.9@const:8us+scan=0.1@const:107us.
     #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us")]
     pub(crate) workload: String,
-    /// The testbed: rain, ideal, or a TOML file.
+    /// The testbed: rain, rain-rdma (with servers' links and memory), ideal, or a TOML file.
     #[arg(long, value_name = "TESTBED", default_value = "rain")]
     pub(crate) testbed: String,
     /// Workers, instead of the testbed's.

@@ -31,8 +31,8 @@ pub(super) struct Adaptation {
     seats: Vec<Seat>,
     decisions: Vec<Decision>,
     tallies: Vec<agent::SliceTally>,
-    /// Slowdowns of the interval's tasks by slice, in thousandths.
-    ended: Vec<Vec<u32>>,
+    /// The interval's tasks by slice: slowdowns in thousandths, responses in nanoseconds.
+    ended: Vec<Ended>,
     log: Vec<Depths>,
     moves: u32,
 }
@@ -95,9 +95,9 @@ impl Adaptation {
     pub(super) fn finished(&mut self, now: Nanos, worker: u32, sample: Sample) {
         let slice = usize::from(self.seats[worker as usize].slice.0);
         if self.ended.len() <= slice {
-            self.ended.resize(slice + 1, Vec::new());
+            self.ended.resize_with(slice + 1, Ended::default);
         }
-        self.ended[slice].push(slowdown_milli(&sample));
+        self.ended[slice].take(&sample);
         self.agent.finished(now, WorkerId(worker as u16), sample);
     }
 
@@ -126,8 +126,9 @@ impl Adaptation {
                 deeper: of(Verdict::Deeper),
                 shallower: of(Verdict::Shallower),
                 overloaded: of(Verdict::Overloaded),
-                tasks: ended.len() as u64,
-                slowdown_p99: p99(ended),
+                tasks: ended.slowdowns.len() as u64,
+                slowdown_p99: p99(ended.slowdowns) / 1_000.0,
+                response_p99_ns: p99(ended.responses),
                 idle_workers: f64::from(tally.idle_milli) / 1_000.0,
                 moves: self.moves,
             });
@@ -172,6 +173,7 @@ impl<O: Observer> Rack<'_, O> {
         for op in worker_ops(WorkerId(worker as u16), slice, generation) {
             self.switch.table(op);
         }
+        self.servers.serves(self.switch.program(), worker, slice);
         adaptation.agent.serves(self.now, WorkerId(worker as u16), slice, depth);
         let grant =
             sluice_host::worker::Grant { generation, slice, quota: depth, ..self.plan.worker_grant(worker) };
@@ -241,16 +243,27 @@ fn way(testbed: &Testbed) -> Way {
     Way { round_trip: testbed.refill() - busy, busy }
 }
 
-/// Waits and service over service.
-fn slowdown_milli(sample: &Sample) -> u32 {
-    let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
-    u32::try_from(all * 1_000 / sample.service.0.max(1)).unwrap_or(u32::MAX)
+/// What the tasks took that ended in an interval.
+#[derive(Debug, Default)]
+struct Ended {
+    slowdowns: Vec<u32>,
+    responses: Vec<u32>,
 }
 
-fn p99(mut slowdowns: Vec<u32>) -> f64 {
-    let Some(last) = slowdowns.len().checked_sub(1) else { return 0.0 };
-    let (_, p99, _) = slowdowns.select_nth_unstable(last * 99 / 100);
-    f64::from(*p99) / 1_000.0
+impl Ended {
+    /// Waits and service, and the same over the service.
+    fn take(&mut self, sample: &Sample) {
+        let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
+        let slowdown_milli = all * 1_000 / sample.service.0.max(1);
+        self.slowdowns.push(u32::try_from(slowdown_milli).unwrap_or(u32::MAX));
+        self.responses.push(u32::try_from(all).unwrap_or(u32::MAX));
+    }
+}
+
+fn p99(mut values: Vec<u32>) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else { return 0.0 };
+    let (_, p99, _) = values.select_nth_unstable(last * 99 / 100);
+    f64::from(*p99)
 }
 
 fn of_agent(tally: &agent::SliceTally, seats: &[Seat]) -> SliceTally {

@@ -16,8 +16,6 @@ use crate::workload::Request;
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
-/// What the payload of a large task has; only that it is more than a queue entry holds matters.
-const LARGE_BYTES: u16 = 640;
 
 /// All clients.
 #[derive(Debug)]
@@ -110,7 +108,7 @@ impl<O: Observer> Rack<'_, O> {
         let submission = Submission {
             task_type: request.task_type,
             payload: Payload {
-                len: if request.large { LARGE_BYTES } else { 8 },
+                len: if request.large { self.plan.bytes_of(request.class) } else { 8 },
                 inline: request.service.0.to_le_bytes(),
                 ..Payload::EMPTY
             },
@@ -157,6 +155,7 @@ impl<O: Observer> Rack<'_, O> {
             Outcome::Reply(reply) => {
                 self.books.moves(Place::ToClient, Place::Done);
                 let service = Nanos(u64::from_le_bytes(reply.payload.inline));
+                self.meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
                 let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
                 self.meter.observer.done(class, intended, self.now, service, waited);
             }

@@ -103,6 +103,8 @@ fn since(now: &Counts, then: &Counts) -> Counts {
         packets: now.packets - then.packets,
         polls: now.polls - then.polls,
         empty_polls: now.empty_polls - then.empty_polls,
+        queued: now.queued - then.queued,
+        writes: now.writes - then.writes,
         ..Counts::default()
     }
 }

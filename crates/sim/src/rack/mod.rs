@@ -3,7 +3,8 @@
 //!
 //! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at a worker's
 //! core. Packets are header fields and never become bytes. What is left out: the controller (everyone is registered
-//! when the run begins; the fault runs are about it), congestion on links, the time that a client takes.
+//! when the run begins; the fault runs are about it), congestion on links but those to servers, the time that a client
+//! takes.
 
 mod adaptation;
 mod books;
@@ -14,6 +15,7 @@ mod fates;
 mod lane;
 mod links;
 mod meter;
+mod servers;
 mod setup;
 mod stalls;
 mod switch;
@@ -41,6 +43,7 @@ use early::Estimates;
 use fates::Fates;
 use links::{Due, Links, PacketId, Source};
 use meter::Meter;
+use servers::Servers;
 use setup::Plan;
 use stalls::Cores;
 use switch::SwitchNode;
@@ -64,7 +67,10 @@ pub(crate) fn replicate<O: Observer>(
             return Err(SimError::Stopped);
         }
     }
-    let (observer, counts, gauges) = rack.meter.finish(rack.now);
+    let (observer, counts, mut gauges) = rack.meter.finish(rack.now);
+    if rack.servers.write() {
+        gauges.ring_bytes = Some(rack.servers.ring_bytes() as f64);
+    }
     let depths = rack.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
     Ok(Ran { observer, counts, gauges, depths })
 }
@@ -87,6 +93,7 @@ struct Rack<'p, O> {
     requests: Requests,
     next: Option<Request>,
     switch: SwitchNode,
+    servers: Servers,
     workers: Workers,
     clients: Clients,
     meter: Meter<O>,
@@ -112,6 +119,8 @@ impl<'p, O: Observer> Rack<'p, O> {
         let plan = Plan::new(point, choice, replication);
         let mut program = program(plan.config());
         plan.set_up(&mut *program);
+        let servers = plan.servers(testbed);
+        plan.set_up_servers(&servers, &mut *program);
         let client_settings = setup::client_settings(testbed);
         let has_faults = testbed.has_faults();
         let machines = plan.clients(&client_settings);
@@ -122,6 +131,7 @@ impl<'p, O: Observer> Rack<'p, O> {
             requests: point.requests(replication),
             next: None,
             switch: SwitchNode::new(program, testbed.switch),
+            servers,
             workers: Workers::new(
                 testbed,
                 setup::worker_settings(testbed, choice),

@@ -9,6 +9,7 @@ use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
 
+use super::servers::Servers;
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::testbed::Testbed;
@@ -31,6 +32,10 @@ pub(super) struct Plan {
     /// Which slice each class of the workload goes to.
     of_class: Vec<usize>,
     types: Vec<(TaskType, SliceId)>,
+    /// What a large task of each class carries.
+    bytes: Vec<u16>,
+    servers: u16,
+    writes_ahead: bool,
     queue: u32,
     /// The largest depth that a worker may come to have.
     depth_max: u8,
@@ -74,6 +79,9 @@ impl Plan {
             slices,
             of_class,
             types,
+            bytes: point.workload.classes.iter().map(|class| class.bytes).collect(),
+            servers: point.testbed.servers.count,
+            writes_ahead: choice.writes_ahead(),
             queue,
             depth_max,
             clients,
@@ -86,6 +94,25 @@ impl Plan {
 
     pub(super) fn slice_of(&self, class: u8) -> usize {
         self.of_class[usize::from(class)]
+    }
+
+    /// How many bytes a large task of a class carries.
+    pub(super) fn bytes_of(&self, class: u8) -> u16 {
+        self.bytes[usize::from(class)]
+    }
+
+    /// The servers, with rings for all tasks that may wait.
+    pub(super) fn servers(&self, testbed: &Testbed) -> Servers {
+        let largest = self.bytes.iter().copied().max().unwrap_or(0);
+        let slots = self.config().tasks_per_slice;
+        Servers::new(testbed, self.writes_ahead, self.slices.len(), slots, largest)
+    }
+
+    pub(super) fn set_up_servers(&self, servers: &Servers, switch: &mut dyn Program) {
+        servers.set_up(switch);
+        for worker in 0..self.workers() {
+            servers.serves(switch, worker, self.worker_grant(worker).slice);
+        }
     }
 
     pub(super) fn slices(&self) -> usize {
@@ -120,7 +147,7 @@ impl Plan {
             // As many stale ones of workers that moved may lie there until they are swept.
             tokens_per_slice: (self.workers() * 16).next_power_of_two(),
             replay_cells: self.replay_cells(),
-            servers: 0,
+            servers: self.servers,
             counters_start: START,
             seed: Dice::named(self.seed, "switch", self.replication).word(),
         }

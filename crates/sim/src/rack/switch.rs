@@ -21,13 +21,16 @@ pub(super) struct SwitchNode {
 
 impl SwitchNode {
     pub(super) fn new(program: Box<dyn Program>, times: SwitchTimes) -> Self {
-        let ps_a_byte = times.recirculation_gbps.map_or(0.0, |gbps| 8_000.0 / gbps);
-        Self { program, times, port: Port { ps_a_byte, free_ps: 0 } }
+        Self { program, times, port: Port::new(times.recirculation_gbps) }
     }
 
     /// One step of the controller.
     pub(super) fn table(&mut self, op: TableOp) -> TableAnswer {
         self.program.table(op)
+    }
+
+    pub(super) fn program(&mut self) -> &mut dyn Program {
+        &mut *self.program
     }
 
     /// Tasks that wait in the program's memory.
@@ -38,14 +41,19 @@ impl SwitchNode {
 
 /// A port that takes one packet after the other.
 #[derive(Debug)]
-struct Port {
+pub(super) struct Port {
     ps_a_byte: f64,
     free_ps: u64,
 }
 
 impl Port {
+    /// Without a bandwidth packets take it no time.
+    pub(super) fn new(gbps: Option<f64>) -> Self {
+        Self { ps_a_byte: gbps.map_or(0.0, |gbps| 8_000.0 / gbps), free_ps: 0 }
+    }
+
     /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
-    fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
+    pub(super) fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
         let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
         self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;
         (Nanos(self.free_ps.div_ceil(1_000)), busy_ps)
@@ -93,7 +101,12 @@ impl<O: Observer> Rack<'_, O> {
                 self.meter.in_switch.leave(self.now);
                 self.books.moves(Place::InSwitch, Place::Lost);
             }
-            Verdict::Parked | Verdict::Ahead(_) | Verdict::Drop(_) | Verdict::Swept { .. } => {}
+            Verdict::Ahead(write) => {
+                let copies = self.servers.write_ahead(&mut *self.switch.program, leaves, &write);
+                self.meter.counts.writes += u64::from(copies);
+                self.meter.counts.packets += u64::from(copies);
+            }
+            Verdict::Parked | Verdict::Drop(_) | Verdict::Swept { .. } => {}
         }
     }
 
@@ -104,13 +117,13 @@ impl<O: Observer> Rack<'_, O> {
                 self.meter.counts.polls += u64::from(self.plan.is_polled());
                 self.meter.in_switch.leave(self.now);
                 self.books.moves(Place::InSwitch, Place::ToWorker);
-                self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
+                self.send_to_worker(leaves, packet);
             }
             Packet::Answer(_) | Packet::Empty(_) => {
                 let is_empty = u64::from(matches!(packet, Packet::Empty(_)));
                 self.meter.counts.polls += is_empty;
                 self.meter.counts.empty_polls += is_empty;
-                self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
+                self.send_to_worker(leaves, packet);
             }
             Packet::Reject(_) | Packet::Notice(_) => {
                 self.meter.in_switch.leave(self.now);
@@ -121,6 +134,12 @@ impl<O: Observer> Rack<'_, O> {
                 self.send(Source::Clients, leaves + self.testbed.links.client, packet);
             }
         }
+    }
+
+    #[inline]
+    fn send_to_worker(&mut self, leaves: Nanos, packet: &Packet) {
+        let leaves = self.servers.leaves(leaves, packet);
+        self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
     }
 
     fn again(&mut self, leaves: Nanos, round: Circulating) {

@@ -257,10 +257,18 @@ impl<O: Observer> Rack<'_, O> {
 
     #[inline]
     fn receive(&mut self, worker: u32, from: Nanos, arrived: Nanos, packet: PacketId) {
-        let Workers { machines, settings, actions, cores, .. } = &mut self.workers;
-        let now = cores.spend(worker, from, self.testbed.worker.receive);
         let packet_is = self.links.packet(packet);
-        let is_task = matches!(packet_is, Packet::Dispatch(_));
+        let (is_task, takes) = match packet_is {
+            Packet::Dispatch(dispatch) => (true, self.servers.takes(worker, dispatch)),
+            _ => (false, Some(Nanos(0))),
+        };
+        if takes.is_none() {
+            self.meter.counts.packets += 4;
+            self.meter.counts.passes += 2;
+        }
+        let takes = self.testbed.worker.receive + takes.unwrap_or_else(|| self.testbed.fetch());
+        let Workers { machines, settings, actions, cores, .. } = &mut self.workers;
+        let now = cores.spend(worker, from, takes);
         machines[worker as usize].packet(now, arrived, settings, packet_is, actions);
         self.links.free(packet);
         let runs = self.act_worker(worker, now);
@@ -360,7 +368,7 @@ impl<O: Observer> Rack<'_, O> {
     }
 }
 
-const fn addressee(packet: &Packet) -> Option<WorkerId> {
+pub(super) const fn addressee(packet: &Packet) -> Option<WorkerId> {
     match packet {
         Packet::Dispatch(dispatch) => Some(dispatch.worker),
         Packet::Answer(answer) => Some(answer.worker),

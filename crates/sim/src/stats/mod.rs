@@ -26,7 +26,7 @@ pub use paired::{Paired, paired};
 pub use reading::{Reading, Readings};
 pub use recorder::{Mark, Observer, Outcome, Recorder, Recording};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
-pub use summary::{ClassSummary, Summary, summarize};
+pub use summary::{ClassSummary, Each, Summary, summarize};
 pub use warmup::Warmup;
 
 pub use crate::study::outcome::{

@@ -30,12 +30,25 @@ pub struct Summary {
     pub gauges: Gauges,
     /// Events, of all replications together.
     pub counts: Counts,
-    /// The first replication's depths over time, where they are found at run time.
-    pub depths: Vec<Depths>,
+    /// What each replication counted and averaged.
+    pub each: Vec<Each>,
     /// Whether the load can be kept up.
     pub sustained: Sustained,
     /// All replications' warm-ups were long enough, as far as that was looked for.
     pub settled: bool,
+}
+
+/// What one replication counted and averaged beside its tasks' times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Each {
+    /// Events of the measured span.
+    pub counts: Counts,
+    /// Means over it.
+    pub gauges: Gauges,
+    /// How long it was.
+    pub span_ns: u64,
+    /// Depths over time, where they are found at run time.
+    pub depths: Vec<Depths>,
 }
 
 /// One class of a point.
@@ -69,9 +82,16 @@ pub fn summarize(measured: &[Measured]) -> Summary {
         throughput_per_s: estimate(merged.throughput_per_s, &throughputs, method),
         gauges: gauges(measured, &counts),
         counts,
-        depths: measured.first().map_or_else(Vec::new, |one| one.depths.clone()),
+        each: measured.iter().map(Each::of).collect(),
         sustained: sustained(measured),
         settled: measured.iter().all(|one| one.settled),
+    }
+}
+
+impl Each {
+    fn of(one: &Measured) -> Self {
+        let Measured { counts, gauges, span_ns, .. } = *one;
+        Self { counts, gauges, span_ns, depths: one.depths.clone() }
     }
 }
 
@@ -123,6 +143,8 @@ fn total(measured: &[Measured]) -> Counts {
         packets: sum.packets + one.packets,
         polls: sum.polls + one.polls,
         empty_polls: sum.empty_polls + one.empty_polls,
+        queued: sum.queued + one.queued,
+        writes: sum.writes + one.writes,
     })
 }
 
@@ -143,6 +165,7 @@ fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
         packets_per_task: a_task(counts.packets, counts.packets),
         empty_polls_per_task: a_task(counts.empty_polls, counts.polls),
         depth_mean: mean(|of| of.depth_mean),
+        ring_bytes: mean(|of| of.ring_bytes),
     }
 }
 

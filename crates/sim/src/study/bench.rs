@@ -137,6 +137,11 @@ impl Bench {
         &self.of(case, None).workload
     }
 
+    /// The workload of a case under a cause's change.
+    pub(super) fn workload_of(&self, case: usize, change: Option<usize>) -> &Workload {
+        &self.of(case, change).workload
+    }
+
     /// The place of a class in the case's workload.
     pub fn class(&self, case: usize, name: &str) -> Option<usize> {
         self.workload(case).classes.iter().position(|class| class.name == name)
@@ -201,7 +206,7 @@ impl Bench {
 
     fn set(&self, testbed: &Testbed, case: usize, change: Option<usize>) -> Result<Set, StudyError> {
         let case = &self.plan.cases[case];
-        let mut testbed = testbed.clone();
+        let mut testbed = testbed.changed(&case.testbed).map_err(point_error)?;
         testbed.workers = self.plan.workers.unwrap_or(testbed.workers);
         let (mut text, mut large) = (&case.workload, case.large);
         for change in self.changes(change) {
@@ -274,17 +279,20 @@ impl Bench {
     }
 }
 
-/// A testbed by its name (`rain`, `ideal`) or its file.
+/// A testbed by its name (`rain`, `rain-rdma`, `ideal`) or its file.
 pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     match name {
         "rain" => return Ok(Testbed::rain()),
+        "rain-rdma" => return Ok(Testbed::rain_rdma()),
         "ideal" => return Ok(Testbed::ideal()),
         _ => {}
     }
     let path = folder.join(name);
     let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
-        why: format!("no testbed can be read there ({why}): give `rain`, `ideal` or a TOML file"),
+        why: format!(
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal` or a TOML file"
+        ),
     })?;
     Testbed::parse(&text).map_err(|why| StudyError::Folder { path, why: why.to_string() })
 }
@@ -310,7 +318,7 @@ fn claim_classes(quantity: &Quantity) -> Vec<&str> {
         Quantity::At { wanted, at: At::Rates(_) } => vec![wanted],
         Quantity::At { wanted, at: At::LimitOf(_, limit) } => vec![wanted, &limit.wanted],
         Quantity::Keeps(limit) => vec![&limit.wanted],
-        Quantity::Saturation => Vec::new(),
+        Quantity::Saturation | Quantity::Gauge { .. } | Quantity::Course { .. } => Vec::new(),
     };
     wanted.into_iter().filter_map(|wanted| wanted.class.as_deref()).collect()
 }

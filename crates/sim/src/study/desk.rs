@@ -1,12 +1,13 @@
 //! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the saturation.
 
 use super::bench::Bench;
+use super::gauge::Facts;
 use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
 use super::outcome::{Metric, Unit};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
-use crate::stats::{Estimate, Method, SloFound, Summary};
+use crate::stats::{Each, Estimate, Method, SloFound, Summary};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;
@@ -73,6 +74,23 @@ impl<'k> Desk<'k> {
         best(who.of.iter().map(one), |one, other| one.value < other.value)
     }
 
+    /// A number of each replication at a rate; of a family, the lowest.
+    fn counted(
+        &self,
+        case: usize,
+        who: &Who,
+        rate: u64,
+        number: impl Fn(&[Each]) -> (Estimate, String),
+    ) -> Answer<Figure> {
+        let one = |run: &Run| {
+            let id = self.point(case, run, rate);
+            let Some(summary) = self.known.get(&id) else { return Answer::Wants([id].into()) };
+            let (estimate, note) = number(&summary.each);
+            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
+        };
+        best(who.of.iter().map(one), |one, other| one.value < other.value)
+    }
+
     /// The highest rate that keeps a limit; of a family, the highest of all.
     pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
         let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
@@ -99,6 +117,14 @@ impl<'k> Desk<'k> {
             }
             Quantity::Keeps(limit) => self.keeps(case, who, limit).map(|figure| vec![figure]),
             Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
+            Quantity::Gauge { gauge, rates } => {
+                let facts = Facts::of(self.bench, case, self.change);
+                let one = |rate: &f64| self.counted(case, who, *rate as u64, |each| gauge.of(each, &facts));
+                Answer::all(rates.iter().map(one))
+            }
+            Quantity::Course { course, rate } => {
+                self.counted(case, who, *rate as u64, |each| course.of(each)).map(|figure| vec![figure])
+            }
         }
     }
 

@@ -43,29 +43,28 @@ pub(super) const fn unit(claim: &Claim) -> Unit {
 /// What came out, or which points are missing for that.
 pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding> {
     let unit = claim.quantity.unit();
-    let found = match &claim.relation {
-        Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
-        Relation::Ratio { who, over, paper } => {
-            pair(claim, who, over, desk).map(|pair| ratio(&pair, unit, *paper, plan.tolerance))
-        }
-        Relation::Change { who, over, paper } => {
-            pair(claim, who, over, desk).map(|pair| change(&pair, unit, *paper, plan.tolerance))
-        }
-        Relation::Order(places) => order(claim, places, desk, plan.tolerance),
-        Relation::Closer { who, over, case } => {
-            let there = Claim { case: *case, ..claim.clone() };
-            pair(claim, who, over, desk)
-                .and(pair(&there, who, over, desk))
-                .map(|(here, there)| closer(&here, &there, unit))
-        }
-    };
+    let found =
+        match &claim.relation {
+            Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
+            Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
+                .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
+            Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
+                .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+            Relation::Order(places) => order(claim, places, desk, plan.tolerance),
+            Relation::Closer { who, over, case } => {
+                let there = Claim { case: *case, ..claim.clone() };
+                pair(claim, who, (over, claim.case), desk)
+                    .and(pair(&there, who, (over, *case), desk))
+                    .map(|(here, there)| closer(&here, &there, unit))
+            }
+        };
     let unknown = claim.unknown_set_up.is_some();
     found.map(|found| Finding { verdict: excused(found.verdict, unknown), ..found })
 }
 
 fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> Answer<Finding> {
     let share = match claim.quantity {
-        Quantity::At { .. } => plan.tolerance.value,
+        Quantity::At { .. } | Quantity::Gauge { .. } | Quantity::Course { .. } => plan.tolerance.value,
         Quantity::Keeps(_) | Quantity::Saturation => plan.tolerance.rate,
     };
     let shape = shape(plan, claim, share, desk);
@@ -113,9 +112,14 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
     })
 }
 
-fn pair(claim: &Claim, who: &Who, over: &Who, desk: Desk<'_>) -> Answer<(Figure, Figure)> {
-    let of = |who| first(desk.figures(claim.case, who, &claim.quantity));
-    of(who).and(of(over))
+fn pair(
+    claim: &Claim,
+    who: &Who,
+    (over, over_case): (&Who, usize),
+    desk: Desk<'_>,
+) -> Answer<(Figure, Figure)> {
+    let of = |case, who| first(desk.figures(case, who, &claim.quantity));
+    of(claim.case, who).and(of(over_case, over))
 }
 
 fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {

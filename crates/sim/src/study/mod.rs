@@ -13,16 +13,20 @@ pub mod plan;
 pub mod run;
 pub mod tell;
 
+mod course;
 mod desk;
 mod error;
 mod finding;
+mod gauge;
 mod hint;
 mod known;
 mod rounds;
 mod seek;
 mod verdict;
 
+pub use course::Course;
 pub use error::StudyError;
 pub use finding::shown;
+pub use gauge::Gauge;
 pub use known::{Known, PointId};
 pub use verdict::growth;

@@ -113,7 +113,7 @@ fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
         classes: classes.map(class).collect(),
         gauges: summary.gauges,
         counts: summary.counts,
-        depths: summary.depths.clone(),
+        depths: summary.each.first().map_or_else(Vec::new, |first| first.depths.clone()),
     }
 }
 

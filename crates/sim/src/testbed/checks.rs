@@ -29,6 +29,7 @@ impl Testbed {
             .or_else(|| whole("queue", self.queue, QUEUE_MAX))
             .or_else(|| self.too_long())
             .or_else(|| self.bad_bandwidth())
+            .or_else(|| self.bad_servers())
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())
             .or_else(|| self.bad_retries())
@@ -53,12 +54,22 @@ impl Testbed {
     }
 
     fn bad_bandwidth(&self) -> Option<String> {
-        let gbps = self.switch.recirculation_gbps?;
-        let fits = (0.001..=1e6).contains(&gbps);
+        let all = [
+            ("switch.recirculation_gbps", self.switch.recirculation_gbps),
+            ("servers.gbps", self.servers.gbps),
+            ("servers.copy_gbps", self.servers.copy_gbps),
+        ];
+        let wrong = |(_, gbps): &(_, Option<f64>)| gbps.is_some_and(|gbps| !(0.001..=1e6).contains(&gbps));
+        let (key, gbps) = all.into_iter().find(wrong)?;
+        let gbps = gbps.unwrap_or_default();
+        Some(format!("{key} = {gbps}: write a number from 0.001 to 1000000, or leave it out"))
+    }
+
+    fn bad_servers(&self) -> Option<String> {
+        let (servers, workers) = (u32::from(self.servers.count), self.workers);
+        let fits = servers == 0 || (servers <= workers && workers.is_multiple_of(servers));
         (!fits).then(|| {
-            format!(
-                "switch.recirculation_gbps = {gbps}: write a number from 0.001 to 1000000, or leave it out"
-            )
+            format!("servers.count = {servers}: {workers} workers do not go into as many equal blocks")
         })
     }
 
@@ -105,6 +116,8 @@ mod tests {
             ("queue = 0", "queue"),
             ("[links]\nclient = \"11s\"", "links.client"),
             ("[switch]\nrecirculation_gbps = nan", "recirculation_gbps"),
+            ("[servers]\ncount = 5", "servers.count = 5"),
+            ("[servers]\ncopy_gbps = 0.0", "servers.copy_gbps"),
             ("[faults.reply]\nloss = 1.5", "loss = 1.5"),
             ("[faults.reply]\nloss = nan", "loss = NaN"),
             ("[stalls]\nper_s = -1.0", "stalls.per_s"),

@@ -11,7 +11,7 @@ use sluice_wire::{Nanos, TaskType};
 
 use super::plan::{Arrivals, Change, Phase, Plan};
 use super::text::{show_span, span, unknown};
-use super::{Class, Service, Workload, WorkloadError, read_arrivals};
+use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError, read_arrivals};
 
 /// A workload as it is written, before its files are read.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,9 @@ pub struct ClassTable {
     /// The share of tasks over 8 bytes; 0 when left out.
     #[serde(default)]
     pub large: f64,
+    /// How many bytes those carry; 640 when left out.
+    #[serde(default = "large_bytes", skip_serializing_if = "is_large_bytes")]
+    pub bytes: u16,
 }
 
 /// A phase in the long form.
@@ -155,6 +158,7 @@ impl ClassTable {
             share: self.share,
             service: Service::parse_in(&self.service, folder)?,
             large: self.large,
+            bytes: self.bytes,
         })
     }
 }
@@ -189,6 +193,7 @@ impl From<&Workload> for WorkloadTable {
             service: class.service.to_string(),
             task_type: Some(class.task_type.0),
             large: class.large,
+            bytes: class.bytes,
         });
         let class = class.collect();
         match &workload.arrivals {
@@ -268,6 +273,15 @@ impl<'de> Visitor<'de> for Either {
 
 fn one() -> f64 {
     1.0
+}
+
+const fn large_bytes() -> u16 {
+    LARGE_BYTES
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_large_bytes(bytes: &u16) -> bool {
+    *bytes == LARGE_BYTES
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]

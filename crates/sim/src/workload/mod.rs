@@ -22,7 +22,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sluice_wire::{Nanos, TaskType};
+use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
 pub use empirical::Empirical;
 pub use error::WorkloadError;
@@ -55,12 +55,19 @@ pub struct Class {
     pub service: Service,
     /// The share of its tasks that carry more than the 8 bytes that ride in a queue entry.
     pub large: f64,
+    /// How many bytes those carry.
+    pub bytes: u16,
 }
+
+/// What a large task carries unless something else is said: ten keys of 64 bytes.
+pub const LARGE_BYTES: u16 = 640;
+/// What fits one WRITE beside the task's id; a longer task's rest would go straight to its worker.
+const BYTES_MAX: u16 = 4_084;
 
 /// The name of the class when there is one only and nobody named it.
 const ONLY_CLASS: &str = "task";
-const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE` or `,type=NUMBER` \
-                     if need be, and `;ARRIVALS` behind it all";
+const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, `,bytes=NUMBER` or \
+                     `,type=NUMBER` if need be, and `;ARRIVALS` behind it all";
 
 impl Workload {
     /// Classes that fit together; else says what does not.
@@ -184,6 +191,9 @@ impl fmt::Display for Workload {
             if class.large > 0.0 {
                 write!(f, ",large={}", class.large)?;
             }
+            if class.bytes != LARGE_BYTES {
+                write!(f, ",bytes={}", class.bytes)?;
+            }
             if usize::from(class.task_type.0) != i {
                 write!(f, ",type={}", class.task_type)?;
             }
@@ -207,6 +217,10 @@ impl Class {
             if !(0.0..=1.0).contains(&share) {
                 return Err(format!("the {what} {share} of class `{}` is not from 0 to 1", self.name));
             }
+        }
+        if !(INLINE_BYTES as u16 + 1..=BYTES_MAX).contains(&self.bytes) {
+            let (name, bytes) = (&self.name, self.bytes);
+            return Err(format!("class `{name}`: bytes = {bytes} is not a number from 9 to {BYTES_MAX}"));
         }
         Ok(())
     }
@@ -239,6 +253,7 @@ fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
         share: count / trace.tasks().len() as f64,
         service: Service::of_values(&format!("trace:{}", trace.label()), services),
         large: larges as f64 / count,
+        bytes: LARGE_BYTES,
     })
 }
 
@@ -255,17 +270,17 @@ fn read_arrivals(text: &str, folder: &Path, names: &[String]) -> Result<Arrivals
 fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> {
     let wrong = |why| WorkloadError::Workload { text: text.to_owned(), why };
     if !starts_a_class(text) {
-        let (service, large, task_type) = options(text).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type }) = options(text).map_err(wrong)?;
         let (name, task_type) = (ONLY_CLASS.to_owned(), TaskType(task_type.unwrap_or(0)));
         let service = Service::parse_in(service, folder)?;
-        return Ok(vec![Class { name, task_type, share: 1.0, service, large }]);
+        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes }]);
     }
     let parts = split_classes(text);
     let classes = parts.iter().enumerate().map(|(i, part)| {
         let complete = part.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('@')?)));
         let (name, (share, rest)) = complete.ok_or_else(|| wrong(format!("`{part}` has no `@`; {USAGE}")))?;
         let share = text::share(share).map_err(|why| wrong(format!("the share of `{name}`: {why}")))?;
-        let (service, large, task_type) = options(rest).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type }) = options(rest).map_err(wrong)?;
         let service = Service::parse_in(service, folder)?;
         Ok(Class {
             name: name.to_owned(),
@@ -273,6 +288,7 @@ fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> 
             share,
             service,
             large,
+            bytes,
         })
     });
     classes.collect()
@@ -296,21 +312,33 @@ fn starts_a_class(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| text::check_name(name).is_ok())
 }
 
-/// Parts `SERVICE,large=SHARE,type=NUMBER`.
-fn options(text: &str) -> Result<(&str, f64, Option<u16>), String> {
-    let (mut service, mut large, mut task_type) = (text, 0.0, None);
+/// What may stand behind a service.
+struct Options {
+    large: f64,
+    bytes: u16,
+    task_type: Option<u16>,
+}
+
+/// Parts `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER`.
+fn options(text: &str) -> Result<(&str, Options), String> {
+    let mut service = text;
+    let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None };
     while let Some((rest, (key, value))) =
         service.rsplit_once(',').and_then(|(rest, option)| Some((rest, option.split_once('=')?)))
     {
         service = rest;
         match key {
-            "large" => large = text::share(value).map_err(|why| format!("large: {why}"))?,
+            "large" => options.large = text::share(value).map_err(|why| format!("large: {why}"))?,
+            "bytes" => {
+                let wrong = |_| format!("bytes: `{value}` is not a number from 9 to {BYTES_MAX}");
+                options.bytes = value.parse().map_err(wrong)?;
+            }
             "type" => {
                 let wrong = |_| format!("type: `{value}` is not a number from 0 to {}", u16::MAX);
-                task_type = Some(value.parse().map_err(wrong)?);
+                options.task_type = Some(value.parse().map_err(wrong)?);
             }
-            _ => return Err(text::unknown("option", key, ["large", "type"])),
+            _ => return Err(text::unknown("option", key, ["large", "bytes", "type"])),
         }
     }
-    Ok((service, large, task_type))
+    Ok((service, options))
 }

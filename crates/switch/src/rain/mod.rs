@@ -304,6 +304,10 @@ impl registry::Settings for Settings {
         Feed::Tokens
     }
 
+    fn writes_ahead(&self) -> bool {
+        true
+    }
+
     fn early(&self) -> Option<Early> {
         self.early
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A slice at the end of an interval of the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Depths {
     /// When the interval ended.
@@ -28,6 +28,9 @@ pub struct Depths {
     pub tasks: u64,
     /// The p99 of their slowdowns in switch and worker; 0 if there were none.
     pub slowdown_p99: f64,
+    /// The p99 of their responses there, in nanoseconds.
+    #[serde(default)]
+    pub response_p99_ns: f64,
     /// How many workers stood idle, of those without complaint.
     pub idle_workers: f64,
     /// Workers that changed their slice since the run began, in the whole rack.

@@ -87,6 +87,9 @@ pub struct Gauges {
     /// Workers' depths, where they are found at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth_mean: Option<f64>,
+    /// What the rings of one server take, where tasks are written ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_bytes: Option<f64>,
 }
 
 /// Events in the measured span.
@@ -117,6 +120,12 @@ pub struct Counts {
     pub polls: u64,
     /// Polls that found nothing.
     pub empty_polls: u64,
+    /// Replies of tasks that had waited in the switch.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queued: u64,
+    /// Copies of waiting tasks that were written to servers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub writes: u64,
 }
 
 /// A number that a time's distribution gives.
@@ -173,6 +182,11 @@ pub enum Unit {
     Share,
     /// Things, such as tasks or workers.
     Count,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Estimate {

@@ -8,6 +8,8 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
+use super::course::Course;
+use super::gauge::Gauge;
 use super::limit::{Limit, Wanted};
 use super::outcome::Measure;
 
@@ -57,6 +59,8 @@ pub struct Case {
     pub workload: String,
     /// Share of tasks over 8 bytes, in each class.
     pub large: f64,
+    /// Keys of the testbed that are different here.
+    pub testbed: toml::Table,
     /// Offered rates, ascending.
     pub rates: Vec<f64>,
     /// Who is run.
@@ -117,6 +121,20 @@ pub enum Quantity {
     Keeps(Limit),
     /// The highest rate whose backlog stays bounded.
     Saturation,
+    /// What is counted or averaged beside the tasks' times, at offered rates.
+    Gauge {
+        /// What.
+        gauge: Gauge,
+        /// The rates.
+        rates: Vec<f64>,
+    },
+    /// What became of depths and slices over time, at one offered rate.
+    Course {
+        /// What.
+        course: Course,
+        /// The rate.
+        rate: f64,
+    },
 }
 
 /// At which rates.
@@ -144,6 +162,8 @@ pub enum Relation {
         who: Who,
         /// By whose.
         over: Who,
+        /// The other's case, if it is another.
+        over_case: usize,
         /// The paper's quotient.
         paper: f64,
     },
@@ -153,6 +173,8 @@ pub enum Relation {
         who: Who,
         /// From whose.
         over: Who,
+        /// The other's case, if it is another.
+        over_case: usize,
         /// The paper's share; negative if lower.
         paper: f64,
     },

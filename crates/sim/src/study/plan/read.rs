@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
+use crate::study::course::RawCourse;
 use crate::study::error::StudyError;
+use crate::study::gauge::Gauge;
 use crate::study::hint;
 use crate::study::limit::{Limit, Wanted, value_of};
 use crate::study::numbers;
@@ -55,6 +57,8 @@ struct RawCase {
     workload: WorkloadForm,
     #[serde(default)]
     large: f64,
+    #[serde(default)]
+    testbed: toml::Table,
     rates: String,
     policies: Option<Vec<String>>,
 }
@@ -84,12 +88,15 @@ struct RawClaim {
     metric: Option<String>,
     keeps: Option<String>,
     saturation: Option<bool>,
+    gauge: Option<String>,
+    course: Option<RawCourse>,
     // where a metric is measured: one of
     at: Option<String>,
     at_limit_of: Option<String>,
     // whose it is
     policy: Option<String>,
     over: Option<String>,
+    over_case: Option<String>,
     // and what the paper says: one of
     value: Option<String>,
     ratio: Option<f64>,
@@ -237,6 +244,7 @@ impl Book {
             title: raw.title.clone(),
             workload: raw.workload.written(),
             large: raw.large,
+            testbed: raw.testbed.clone(),
             rates,
             runs,
         })
@@ -298,6 +306,9 @@ impl Book {
 
     fn quantity(&self, raw: &RawClaim, case: usize) -> Result<Quantity, String> {
         let limit = raw.keeps.as_deref().map(Limit::parse).transpose().map_err(|why| why.to_string())?;
+        if let (None, None, None, Some(other)) = (&raw.metric, &limit, raw.saturation, other(raw)) {
+            return other;
+        }
         match (&raw.metric, limit, raw.saturation) {
             (Some(metric), limit, None) => {
                 let wanted = Wanted::parse(metric).map_err(|why| why.to_string())?;
@@ -305,7 +316,10 @@ impl Book {
             }
             (None, Some(limit), None) => Ok(Quantity::Keeps(limit)),
             (None, None, Some(true)) => Ok(Quantity::Saturation),
-            _ => Err("needs exactly one of `metric`, `keeps` and `saturation = true`".into()),
+            _ => {
+                Err("needs exactly one of `metric`, `keeps`, `saturation = true`, `gauge` and `course`"
+                    .into())
+            }
         }
     }
 
@@ -325,7 +339,12 @@ impl Book {
             Some(name) => self.who(name, here),
             None => Err(format!("`{key}` is missing; add it")),
         };
-        let (who, over) = (|| named(&raw.policy, "policy"), || named(&raw.over, "over"));
+        let who = || named(&raw.policy, "policy");
+        let over_case = raw.over_case.as_deref().map_or(Ok(case), |id| self.case_named(id))?;
+        let over = || match &raw.over {
+            Some(name) => self.who(name, &self.cases[over_case]),
+            None => Err("`over` is missing; add it".to_owned()),
+        };
         match (&raw.value, raw.ratio, raw.change, &raw.order, &raw.closer_in) {
             (Some(value), None, None, None, None) => {
                 let unit = quantity.unit();
@@ -334,10 +353,10 @@ impl Book {
                 Ok(Relation::Value { who: who()?, paper })
             }
             (None, Some(paper), None, None, None) => {
-                Ok(Relation::Ratio { who: who()?, over: over()?, paper })
+                Ok(Relation::Ratio { who: who()?, over: over()?, over_case, paper })
             }
             (None, None, Some(paper), None, None) => {
-                Ok(Relation::Change { who: who()?, over: over()?, paper })
+                Ok(Relation::Change { who: who()?, over: over()?, over_case, paper })
             }
             (None, None, None, Some(order), None) => {
                 let place = |names: &OneOrMore| match names {
@@ -352,6 +371,26 @@ impl Book {
             }
             _ => Err("needs exactly one of `value`, `ratio`, `change`, `order` and `closer_in`".into()),
         }
+    }
+}
+
+/// What is no time of a task: a gauge at rates, or a course at one.
+fn other(raw: &RawClaim) -> Option<Result<Quantity, String>> {
+    let rates = || {
+        let rates = raw.at.as_deref().ok_or("needs `at`, a rate")?;
+        numbers::several(rates, numbers::rate).map_err(|why| why.to_string())
+    };
+    match (&raw.gauge, &raw.course) {
+        (Some(gauge), None) => Some(
+            Gauge::parse(gauge)
+                .map_err(|why| why.to_string())
+                .and_then(|gauge| Ok(Quantity::Gauge { gauge, rates: rates()? })),
+        ),
+        (None, Some(course)) => Some(course.read().and_then(|course| match rates()?[..] {
+            [rate] => Ok(Quantity::Course { course, rate }),
+            _ => Err("a course needs exactly one rate in `at`".to_owned()),
+        })),
+        _ => None,
     }
 }
 
@@ -397,6 +436,8 @@ impl Quantity {
         match self {
             Self::At { wanted, .. } => wanted.metric.unit(),
             Self::Keeps(_) | Self::Saturation => Unit::PerS,
+            Self::Gauge { gauge, .. } => gauge.unit(),
+            Self::Course { course, .. } => course.unit(),
         }
     }
 }
