@@ -42,6 +42,8 @@ pub struct Testbed {
     pub faults: Faults,
     /// What takes the workers' cores away from time to time.
     pub stalls: Stalls,
+    /// What makes some workers slow for a while.
+    pub slow: Slow,
     /// How clients try again; matters only where packets can be lost.
     pub retries: Retries,
 }
@@ -152,6 +154,28 @@ pub struct Stalls {
     pub workers: Vec<u32>,
 }
 
+/// A time in which some workers' cores take longer for everything: another program beside them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slow {
+    /// Which workers, by number from 0.
+    pub workers: Vec<u32>,
+    /// How many times as long.
+    pub factor: f64,
+    /// When it begins.
+    #[serde(with = "span")]
+    pub from: Nanos,
+    /// How long it lasts.
+    #[serde(with = "span")]
+    pub length: Nanos,
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Self { workers: Vec::new(), factor: 1.0, from: Nanos(0), length: Nanos(0) }
+    }
+}
+
 /// The clients' and workers' patience where packets can be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -184,6 +208,7 @@ impl Default for Testbed {
             servers: Servers::default(),
             faults: Faults::default(),
             stalls: Stalls::default(),
+            slow: Slow::default(),
             retries: Retries::default(),
         }
     }

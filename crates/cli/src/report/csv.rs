@@ -109,7 +109,7 @@ fn field(text: impl Display) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 9] {
+const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 10] {
     [
         ("switch_queue_mean", of.switch_queue_mean),
         ("switch_queue_max", of.switch_queue_max),
@@ -124,7 +124,7 @@ const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 9] {
     ]
 }
 
-const fn counts(of: &Counts) -> [(&'static str, u64); 12] {
+const fn counts(of: &Counts) -> [(&'static str, u64); 14] {
     [
         ("sent", of.sent),
         ("replied", of.replied),

@@ -65,6 +65,8 @@ impl Asked<'_> {
             title: self.title(),
             workload: setting.workload.clone(),
             large: setting.large,
+            lasts_ns: None,
+            testbed: toml::Table::new(),
             rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
             runs: runs.clone(),
         };

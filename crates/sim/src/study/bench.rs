@@ -177,7 +177,10 @@ impl Bench {
             }
         };
         let policy = self.policies[policy].clone();
+        let lasts_ns = self.plan.cases[id.case].lasts_ns;
+        let tasks = lasts_ns.map_or(tasks, |span_ns| set.workload.tasks_within(id.rate as f64, span_ns));
         let warmup = match self.terms.length {
+            _ if lasts_ns.is_some() => Warmup::Tasks(0),
             // What changes with time is looked at from its beginning.
             Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
             Length::Tasks(..) if policy.is_adaptive() => Warmup::TimeNs(SETTLES_NS),

@@ -84,6 +84,15 @@ impl<'k> Desk<'k> {
     ) -> Answer<Figure> {
         let one = |run: &Run| {
             let id = self.point(case, run, rate);
+            if !self.bench.is_within_reach(&id) {
+                let note = "above what it can serve at all".to_owned();
+                return Answer::Known(Figure {
+                    estimate: UNBOUNDED,
+                    by: run.label(),
+                    rate: Some(rate),
+                    note,
+                });
+            }
             let Some(summary) = self.known.get(&id) else { return Answer::Wants([id].into()) };
             let (estimate, note) = number(&summary.each);
             Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })

@@ -27,6 +27,7 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
         Relation::Value { paper, .. } | Relation::Ratio { paper, .. } | Relation::Change { paper, .. } => {
             Some(paper)
         }
+        Relation::AtMost { most, .. } => Some(most),
         Relation::Order(_) | Relation::Closer { .. } => None,
     }
 }
@@ -34,9 +35,11 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
 /// The unit of the statement's number.
 pub(super) const fn unit(claim: &Claim) -> Unit {
     match claim.relation {
-        Relation::Value { .. } => claim.quantity.unit(),
+        Relation::Value { .. } | Relation::AtMost { over: None, .. } => claim.quantity.unit(),
         Relation::Change { .. } => Unit::Share,
-        Relation::Ratio { .. } | Relation::Order(_) | Relation::Closer { .. } => Unit::Ratio,
+        Relation::Ratio { .. } | Relation::AtMost { .. } | Relation::Order(_) | Relation::Closer { .. } => {
+            Unit::Ratio
+        }
     }
 }
 
@@ -50,6 +53,7 @@ pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding
                 .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
             Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
                 .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+            Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
             Relation::Order(places) => order(claim, places, desk, plan.tolerance),
             Relation::Closer { who, over, case } => {
                 let there = Claim { case: *case, ..claim.clone() };
@@ -147,6 +151,42 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
         why: two(who, over, unit, measured.is_some()),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
     }
+}
+
+/// The rate that is worst decides. A load that neither sustains says nothing.
+fn at_most(
+    claim: &Claim,
+    who: &Who,
+    over: Option<&(Who, usize)>,
+    most: f64,
+    desk: Desk<'_>,
+) -> Answer<Finding> {
+    let unit = unit(claim);
+    let figures = desk.figures(claim.case, who, &claim.quantity);
+    let others =
+        over.map_or(Answer::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
+    figures.and(others).map(|(figures, others)| {
+        let number = |(at, figure): (usize, &Figure)| match others.get(at) {
+            None => Some(figure.estimate),
+            Some(other) if other.estimate.value.is_infinite() => None,
+            Some(other) => Some(quotient(&figure.estimate, &other.estimate).unwrap_or(figure.estimate)),
+        };
+        let numbers = figures.iter().enumerate().filter_map(|one| Some((one.0, number(one)?)));
+        let worst = numbers.max_by(|one, other| one.1.value.total_cmp(&other.1.value));
+        let Some((at, found)) = worst else {
+            let why = "no rate is sustained".to_owned();
+            return Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY };
+        };
+        let why = match others.get(at) {
+            None => told(&figures[at], unit),
+            Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
+        };
+        let why =
+            if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
+        let measured = found.value.is_finite().then_some(found);
+        let verdict = if found.low <= most { Verdict::Agrees } else { Verdict::Differs };
+        Finding { measured, verdict, why, off: (found.value / most - 1.0).max(0.0) }
+    })
 }
 
 fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Tolerance) -> Answer<Finding> {

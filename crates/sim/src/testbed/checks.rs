@@ -32,6 +32,7 @@ impl Testbed {
             .or_else(|| self.bad_servers())
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())
+            .or_else(|| self.bad_slow())
             .or_else(|| self.bad_retries())
     }
 
@@ -45,6 +46,8 @@ impl Testbed {
             ("worker.send", self.worker.send),
             ("faults.reorder_by", self.faults.reorder_by),
             ("stalls.length", self.stalls.length),
+            ("slow.from", self.slow.from),
+            ("slow.length", self.slow.length),
             ("retries.first_timeout", self.retries.first_timeout),
             ("retries.timeout_max", self.retries.timeout_max),
             ("retries.deadline", self.retries.deadline),
@@ -82,9 +85,21 @@ impl Testbed {
         if share >= 1.0 {
             return Some("stalls take all of a worker's time: make them shorter or rarer".to_owned());
         }
-        let unknown = stalls.workers.iter().find(|worker| **worker >= self.workers)?;
+        self.unknown_worker("stalls", &stalls.workers)
+    }
+
+    fn bad_slow(&self) -> Option<String> {
+        let factor = self.slow.factor;
+        if !(1.0..=1e3).contains(&factor) {
+            return Some(format!("slow.factor = {factor}: write a number from 1 to 1000"));
+        }
+        self.unknown_worker("slow", &self.slow.workers)
+    }
+
+    fn unknown_worker(&self, section: &str, named: &[u32]) -> Option<String> {
+        let unknown = named.iter().find(|worker| **worker >= self.workers)?;
         let last = self.workers - 1;
-        Some(format!("stalls.workers names worker {unknown}: the last one is {last}"))
+        Some(format!("{section}.workers names worker {unknown}: the last one is {last}"))
     }
 
     fn bad_retries(&self) -> Option<String> {
@@ -123,6 +138,8 @@ mod tests {
             ("[stalls]\nper_s = -1.0", "stalls.per_s"),
             ("[stalls]\nper_s = 1000.0\nlength = \"1ms\"", "shorter or rarer"),
             ("workers = 2\n[stalls]\nworkers = [2]", "worker 2"),
+            ("[slow]\nfactor = 0.5", "slow.factor"),
+            ("workers = 2\n[slow]\nworkers = [2]", "worker 2"),
             ("[retries]\ndeadline = \"1us\"", "first_timeout"),
         ] {
             let said = Testbed::parse(text).unwrap_err().to_string();

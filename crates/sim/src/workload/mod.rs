@@ -111,6 +111,24 @@ impl Workload {
         (square / (self.mean_service_ns() * self.mean_service_ns()) - 1.0).max(0.0)
     }
 
+    /// How many tasks are due in the first `span_ns`, on average; at least one.
+    pub fn tasks_within(&self, rate_per_s: f64, span_ns: u64) -> u64 {
+        let Arrivals::Plan(plan) = &self.arrivals else {
+            return (libm::ceil(rate_per_s * span_ns as f64 / 1e9) as u64).max(1);
+        };
+        let (mut left, mut tasks) = (span_ns as f64, 0.0);
+        for (at, phase) in plan.phases.iter().enumerate().cycle() {
+            let is_last = !plan.repeat && at + 1 == plan.phases.len();
+            let span = if is_last { left } else { left.min(phase.lasts.0.max(1) as f64) };
+            tasks += span / 1e9 * rate_per_s * f64::midpoint(phase.from, phase.to);
+            left -= span;
+            if left <= 0.0 {
+                break;
+            }
+        }
+        (libm::ceil(tasks) as u64).max(1)
+    }
+
     /// How many workers `rate_per_s` keeps busy at least, in the phase with the most to do.
     ///
     /// A trace has a rate of its own, and only its mean over time is known.

@@ -59,6 +59,8 @@ pub struct Case {
     pub workload: String,
     /// Share of tasks over 8 bytes, in each class.
     pub large: f64,
+    /// How long each replication is, from its beginning; as many tasks as all cases have, if nothing is said.
+    pub lasts_ns: Option<u64>,
     /// Keys of the testbed that are different here.
     pub testbed: toml::Table,
     /// Offered rates, ascending.
@@ -177,6 +179,15 @@ pub enum Relation {
         over_case: usize,
         /// The paper's share; negative if lower.
         paper: f64,
+    },
+    /// It is no more than so much, at each rate.
+    AtMost {
+        /// Whose.
+        who: Who,
+        /// Over whose, and in which case; if there is nobody, the number itself.
+        over: Option<(Who, usize)>,
+        /// The most.
+        most: f64,
     },
     /// They ascend in this order; those of one place may stand either way.
     Order(Vec<Vec<Who>>),

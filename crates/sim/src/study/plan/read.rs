@@ -59,6 +59,7 @@ struct RawCase {
     large: f64,
     #[serde(default)]
     testbed: toml::Table,
+    lasts: Option<String>,
     rates: String,
     policies: Option<Vec<String>>,
 }
@@ -101,6 +102,7 @@ struct RawClaim {
     value: Option<String>,
     ratio: Option<f64>,
     change: Option<f64>,
+    at_most: Option<String>,
     order: Option<Vec<OneOrMore>>,
     closer_in: Option<String>,
     group: Option<String>,
@@ -239,11 +241,16 @@ impl Book {
         if !(0.0..=1.0).contains(&raw.large) {
             return Err(format!("large = {} is not a share between 0 and 1", raw.large));
         }
+        let lasts = raw.lasts.as_deref().map(|text| {
+            let span = value_of(text, Unit::Ns).map(|ns| ns as u64);
+            span.ok_or_else(|| format!("lasts = `{text}` is no span: write one such as 600ms"))
+        });
         Ok(Case {
             id: raw.id.clone(),
             title: raw.title.clone(),
             workload: raw.workload.written(),
             large: raw.large,
+            lasts_ns: lasts.transpose()?,
             testbed: raw.testbed.clone(),
             rates,
             runs,
@@ -345,6 +352,13 @@ impl Book {
             Some(name) => self.who(name, &self.cases[over_case]),
             None => Err("`over` is missing; add it".to_owned()),
         };
+        if let (Some(most), None, None, None) = (&raw.at_most, &raw.value, raw.ratio, &raw.order) {
+            let over = if raw.over.is_some() { Some((over()?, over_case)) } else { None };
+            let unit = if over.is_some() { Unit::Ratio } else { quantity.unit() };
+            let most =
+                value_of(most, unit).ok_or_else(|| format!("at_most `{most}` does not fit its unit"))?;
+            return Ok(Relation::AtMost { who: who()?, over, most });
+        }
         match (&raw.value, raw.ratio, raw.change, &raw.order, &raw.closer_in) {
             (Some(value), None, None, None, None) => {
                 let unit = quantity.unit();
@@ -369,7 +383,10 @@ impl Book {
                 let case = self.case_named(other)?;
                 Ok(Relation::Closer { who: who()?, over: over()?, case })
             }
-            _ => Err("needs exactly one of `value`, `ratio`, `change`, `order` and `closer_in`".into()),
+            _ => {
+                Err("needs exactly one of `value`, `ratio`, `change`, `at_most`, `order` and `closer_in`"
+                    .into())
+            }
         }
     }
 }
