@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Controller(Controller),
     /// Run a worker of one of our services, or of a program of yours.
     Worker(Worker),
+    /// Run a server: the memory that tasks which wait are written into, for the workers of this machine.
+    Server(Server),
     /// Send a load and measure what comes of it.
     Load(Load),
     /// Show how a rack stands.
@@ -175,6 +177,54 @@ pub(crate) struct Worker {
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub(crate) controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// The server's name, unlike all others [default: server-PID].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Where RDMA writes come in: an address of its own, which the switch can reach.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4791")]
+    pub(crate) listen: SocketAddr,
+    /// The folder of the memory that its workers share, best one in memory such as /dev/shm/sluice.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) memory: PathBuf,
+    /// The RDMA MTU: the most bytes of one write.
+    #[arg(long, value_name = "BYTES", default_value_t = 2048)]
+    pub(crate) mtu: usize,
+    /// Use a reliable connection, which answers; unreliable is the default.
+    #[arg(long)]
+    pub(crate) reliable: bool,
+    /// Leave the iCRC out.
+    #[arg(long)]
+    pub(crate) no_icrc: bool,
+    /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
+    #[arg(long, value_name = "SLOTS", hide = true)]
+    pub(crate) tiny_slots: Option<u32>,
+    /// Write every RoCE packet that comes and goes into this file, for tshark or Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Keep the thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Faults to inject, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES", default_value = "", hide_default_value = true)]
+    pub(crate) faults: String,
+    /// Seeds the faults.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -47,7 +47,8 @@ impl Controller {
         if worker.step.is_some() {
             return;
         }
-        let stays_put = worker.in_switch && worker.fate == Fate::Stays && worker.row.slice == worker.slice;
+        let moves = worker.row.slice != worker.slice || worker.rejoin;
+        let stays_put = worker.in_switch && worker.fate == Fate::Stays && !moves;
         if !stays_put || !worker.row.open {
             self.begin_change(now, id, out);
         } else if worker.row.at != worker.at {
@@ -151,6 +152,7 @@ impl Controller {
         worker.row.generation = generation;
         worker.row.open = true;
         worker.row.slice = worker.slice;
+        worker.rejoin = false;
         worker.row.at = worker.at;
         let row = worker.row;
         self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Step(id), out);

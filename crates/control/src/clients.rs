@@ -324,6 +324,7 @@ impl Controller {
             replay_cells: self.shape.map_or(0, |shape| shape.replay_cells),
             slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
             shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
+            first_bytes: self.plan.rdma.first_bytes,
             retry_for: self.plan.retry_for,
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,

@@ -16,6 +16,7 @@ use crate::note::Note;
 use crate::plan::{Plan, PlanError};
 use crate::readback::ReadBack;
 use crate::registration::{Holder, Roll, Wants};
+use crate::servers::Server;
 use crate::slices::Slice;
 use crate::workers::Worker;
 
@@ -41,6 +42,7 @@ pub struct Controller {
     /// Lives that left lately and their final `sent`, for a host that did not hear the answer.
     pub(crate) departed: VecDeque<(u64, Option<Serial>)>,
     pub(crate) clients: Roll<Client>,
+    pub(crate) servers: Roll<Server>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) types: BTreeMap<TaskType, SliceId>,
     /// Until then new clients wait for every slice to have a worker.
@@ -81,6 +83,7 @@ impl Controller {
             generations: Vec::new(),
             departed: VecDeque::new(),
             clients: Roll::new(0),
+            servers: Roll::new(0),
             slices,
             types,
             gathers_until: Nanos(0),
@@ -109,6 +112,8 @@ impl Controller {
             Event::ClientLeave { call, name, incarnation } => {
                 self.client_leave(call, &name, incarnation, out);
             }
+            Event::ServerHello { call, hello } => self.server_hello(now, call, &hello, out),
+            Event::ServerLeave { call, name, life } => self.server_leave(call, &name, life, out),
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
             Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
             Event::Tallies { tallies } => self.tallied(now, tallies, out),
@@ -245,7 +250,8 @@ impl Controller {
         }
         let workers = self.end_worker_leases(now, out);
         let clients = self.end_client_leases(now, out);
-        self.lease_check = [workers, clients].into_iter().flatten().min();
+        let servers = self.end_server_leases(now, out);
+        self.lease_check = [workers, clients, servers].into_iter().flatten().min();
     }
 
     /// A controller that was not run could not hear renewals, so the leases prove nothing: all get time to renew.
@@ -259,7 +265,9 @@ impl Controller {
         out.push(Action::Note(Note::Stalled { late_ms: late.0 / 1_000_000 }));
         let heard = now - (self.plan.lease - self.plan.renew_every.times(2));
         let workers = self.workers.iter_mut().map(|(_, w)| w.registration_mut());
-        for registration in workers.chain(self.clients.iter_mut().map(|(_, c)| c.registration_mut())) {
+        let clients = self.clients.iter_mut().map(|(_, c)| c.registration_mut());
+        let servers = self.servers.iter_mut().map(|(_, s)| s.registration_mut());
+        for registration in workers.chain(clients).chain(servers) {
             registration.renewed = registration.renewed.max(heard);
         }
     }

@@ -5,6 +5,8 @@
 //! the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here is kept on disk:
 //! registrations are soft state that hosts renew, and a controller that starts reads the rest back from the switch.
 //!
+//! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
+//!
 //! Left out: elections between several controllers.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -21,6 +23,8 @@ mod note;
 mod plan;
 mod readback;
 mod registration;
+mod rings;
+mod servers;
 mod slices;
 mod types;
 mod view;
@@ -33,4 +37,5 @@ pub use message::{
 };
 pub use note::Note;
 pub use plan::{NAME_BYTES_MAX, Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
-pub use view::{ClientView, LinkState, SliceView, View, WorkerPhase, WorkerView};
+pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
+pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::adapt::SliceTally;
 use crate::note::Note;
 use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
 /// The driver's name for a call that it wants answered. Each is answered exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +37,11 @@ pub struct WorkerHello {
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
+    /// The server whose registered memory it shares; empty for none.
+    pub server: String,
+    /// How often it lost what its registration stood on, such as its server's queue pair: with a new number it is let in
+    /// anew, in a new generation.
+    pub rejoins: u32,
     /// The registration that it holds, if any.
     pub held: Option<(WorkerId, Key, Generation)>,
 }
@@ -96,6 +102,22 @@ pub enum Event {
         /// Its life.
         incarnation: Incarnation,
     },
+    /// A server registers or renews.
+    ServerHello {
+        /// To be answered with [`Answer::Server`], `Wait` or `Refused`.
+        call: CallId,
+        /// The server.
+        hello: ServerHello,
+    },
+    /// A server leaves for good.
+    ServerLeave {
+        /// To be answered with [`Answer::Left`].
+        call: CallId,
+        /// Its name.
+        name: String,
+        /// Its life.
+        life: u64,
+    },
     /// Move a worker to another slice.
     MoveWorker {
         /// To be answered with [`Answer::Done`], `Wait` or `Refused`.
@@ -153,6 +175,8 @@ pub enum Answer {
     Worker(WorkerGrant),
     /// The client holds this registration.
     Client(ClientGrant),
+    /// The server holds this registration.
+    Server(ServerGrant),
     /// The host has no registration any more.
     Left {
         /// The last `sent` number of a worker's last generation, if it is known: it may go when all up to this
@@ -196,6 +220,8 @@ pub struct WorkerGrant {
     pub start: Serial,
     /// Where the switch is.
     pub switch: Endpoint,
+    /// Where its server keeps what the switch wrote ahead for its slice, if it does.
+    pub ring: Option<RingPlace>,
     /// The last `sent` number of its previous generation, if there was one and it is known.
     pub final_sent: Option<Serial>,
     /// How long it keeps the ids of finished tasks.
@@ -225,6 +251,8 @@ pub struct ClientGrant {
     pub slices: Vec<(TaskType, SliceId)>,
     /// How many tasks this client may have outstanding in each slice.
     pub shares: Vec<(SliceId, u32)>,
+    /// The most bytes of a task that its first packet may bring.
+    pub first_bytes: u32,
     /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
     pub retry_for: Nanos,
     /// How long this registration stands.
@@ -370,6 +398,62 @@ pub enum Refusal {
         task_type: TaskType,
         /// How many types there can be.
         limit: u16,
+    },
+    /// The switch writes nothing ahead.
+    #[error(
+        "this switch writes no tasks ahead: start it with room for servers, under a policy that uses them"
+    )]
+    NoServers,
+    /// The rule: a task's first packet and its id are one WRITE, of the RDMA MTU at most.
+    #[error(
+        "server {server:?} has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \
+         server's, or lower the rack's"
+    )]
+    MtuTooSmall {
+        /// The server.
+        server: String,
+        /// What it takes in one WRITE.
+        mtu: u32,
+        /// What it would get.
+        needed: u32,
+    },
+    /// The region cannot be registered.
+    #[error("server {server:?}, ring of slice {slice}: {why}")]
+    BadRing {
+        /// The server.
+        server: String,
+        /// The slice.
+        slice: SliceId,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The rule: a ring covers the tasks that wait, those that workers hold, and those of the longest stall.
+    #[error(
+        "server {server:?} has {slots} slots for slice {slice:?}, which needs {needed}: the tasks that wait, those that \
+         workers hold, and those that pass while one is stopped"
+    )]
+    RingTooSmall {
+        /// The server.
+        server: String,
+        /// The slice.
+        slice: String,
+        /// What it has.
+        slots: u32,
+        /// What it needs.
+        needed: u32,
+    },
+    /// The rule: a worker's server keeps a ring for the worker's slice.
+    #[error(
+        "worker {worker:?} is on server {server:?}, which keeps no ring for slice {slice:?}: register one, or choose another \
+         slice"
+    )]
+    SliceWithoutServer {
+        /// The worker.
+        worker: String,
+        /// Its server.
+        server: String,
+        /// The slice.
+        slice: String,
     },
     /// The switch is too small for the plan.
     #[error("the switch has {slices} slices and {types} task types; the plan needs more")]

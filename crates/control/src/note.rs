@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use sluice_wire::{ClientId, Epoch, Generation, WorkerId};
+use sluice_wire::{ClientId, Epoch, Generation, ServerId, WorkerId};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,31 @@ pub enum Note {
         /// Its index.
         client: ClientId,
     },
+    /// Tasks that wait are written into a server's memory.
+    ServerJoined {
+        /// Its name; empty if it was never learnt.
+        name: String,
+        /// Its index.
+        server: ServerId,
+        /// How many rings it keeps.
+        rings: usize,
+        /// Their memory.
+        bytes: u64,
+    },
+    /// A server said that it leaves, and is gone.
+    ServerLeft {
+        /// Its name.
+        name: String,
+        /// Its index.
+        server: ServerId,
+    },
+    /// A server's lease ended without being renewed.
+    ServerDied {
+        /// Its name; empty if it was never learnt.
+        name: String,
+        /// Its index.
+        server: ServerId,
+    },
     /// A slice has a worker and takes tasks.
     SliceOpened {
         /// Its name.
@@ -159,6 +184,14 @@ impl fmt::Display for Note {
             Self::ClientLeft { name, client } => write!(f, "client {} left", shown(name, client.0)),
             Self::ClientDied { name, client } => {
                 write!(f, "client {} died: lease ended", shown(name, client.0))
+            }
+            Self::ServerJoined { name, server, rings, bytes } => {
+                let (name, mib) = (shown(name, server.0), *bytes as f64 / f64::from(1 << 20));
+                write!(f, "server {name} holds {rings} rings of {mib:.1} MiB together (index {server})")
+            }
+            Self::ServerLeft { name, server } => write!(f, "server {} left", shown(name, server.0)),
+            Self::ServerDied { name, server } => {
+                write!(f, "server {} died: lease ended", shown(name, server.0))
             }
             Self::SliceOpened { slice } => write!(f, "slice {slice} takes tasks"),
             Self::SliceClosed { slice } => write!(f, "slice {slice} has no workers and refuses tasks"),

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::rings::RdmaPlan;
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
 use thiserror::Error;
 
@@ -56,6 +57,8 @@ pub struct Plan {
     pub idle_floor_milli: u32,
     /// How long after the first agent's tallies of an interval the other agents' are waited for.
     pub gather_agents: Nanos,
+    /// Tasks that are written ahead.
+    pub rdma: RdmaPlan,
 }
 
 impl Plan {
@@ -76,6 +79,7 @@ impl Plan {
             counters_start: Serial(0),
             idle_floor_milli: 1_000,
             gather_agents: Nanos::from_millis(1),
+            rdma: RdmaPlan::default(),
         }
     }
 

@@ -8,8 +8,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{ClientRow, Shape, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
-use sluice_wire::{ClientId, Epoch, Generation, Nanos, SliceId, TaskType, WorkerId};
+use sluice_wire::tables::{
+    ClientRow, RingRow, ServerState, Shape, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+};
+use sluice_wire::{ClientId, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::clients::Client;
 use crate::controller::{Controller, Link, planned_types};
@@ -34,25 +36,35 @@ pub(crate) struct ReadBack {
     slices: Vec<SliceState>,
     workers: Vec<WorkerState>,
     clients: Vec<Option<ClientRow>>,
+    servers: Vec<ServerState>,
+    /// A row of servers for each slice.
+    rings: Vec<Option<RingRow>>,
 }
 
 impl ReadBack {
     fn answers(&self) -> usize {
-        self.types.len() + self.slices.len() + self.workers.len() + self.clients.len()
+        let hosts = self.workers.len() + self.clients.len() + self.servers.len();
+        self.types.len() + self.slices.len() + hosts + self.rings.len()
     }
 
-    /// The n-th question: types first, then slices, workers and clients.
+    /// The n-th question: types first, then slices, workers, clients, servers and their rings.
     fn question(n: u32, shape: &Shape, slices: u32) -> TableOp {
-        let types = u32::from(shape.types);
-        let workers = u32::from(shape.workers);
+        let [types, workers, clients, servers] =
+            [shape.types, shape.workers, shape.clients, shape.servers].map(u32::from);
+        let before_servers = types + slices + workers + clients;
         if n < types {
             TableOp::ReadType(TaskType(n as u16))
         } else if n < types + slices {
             TableOp::ReadSlice(SliceId((n - types) as u16))
         } else if n < types + slices + workers {
             TableOp::ReadWorker(WorkerId((n - types - slices) as u16))
-        } else {
+        } else if n < before_servers {
             TableOp::ReadClient(ClientId((n - types - slices - workers) as u16))
+        } else if n < before_servers + servers {
+            TableOp::ReadServer(ServerId((n - before_servers) as u16))
+        } else {
+            let ring = n - before_servers - servers;
+            TableOp::ReadRing(SliceId((ring / servers) as u16), ServerId((ring % servers) as u16))
         }
     }
 
@@ -62,11 +74,9 @@ impl ReadBack {
             TableAnswer::Slice(state) => self.slices.push(state),
             TableAnswer::Worker(state) => self.workers.push(state),
             TableAnswer::Client(row) => self.clients.push(row),
-            TableAnswer::Done
-            | TableAnswer::OutOfRange
-            | TableAnswer::Shape(_)
-            | TableAnswer::Server(_)
-            | TableAnswer::Ring(_) => return false,
+            TableAnswer::Server(state) => self.servers.push(state),
+            TableAnswer::Ring(row) => self.rings.push(row),
+            TableAnswer::Done | TableAnswer::OutOfRange | TableAnswer::Shape(_) => return false,
         }
         true
     }
@@ -90,7 +100,8 @@ impl Controller {
             return;
         }
         let counts = [shape.types, shape.workers, shape.clients].map(u32::from);
-        let questions = counts.iter().sum::<u32>() + self.slices.len() as u32;
+        let slices = self.slices.len() as u32;
+        let questions = counts.iter().sum::<u32>() + slices + (1 + slices) * u32::from(shape.servers);
         self.link = Link::Reading(ReadBack {
             before,
             questions,
@@ -99,6 +110,8 @@ impl Controller {
             slices: Vec::new(),
             workers: Vec::new(),
             clients: Vec::new(),
+            servers: Vec::new(),
+            rings: Vec::new(),
         });
         self.read_on(now, out);
     }
@@ -122,6 +135,7 @@ impl Controller {
         self.generations = alloc::vec![Generation(0); usize::from(shape.workers)];
         self.departed.clear();
         self.clients = Roll::new(shape.clients);
+        self.forget_servers(shape.servers);
         self.slices = self.plan.slices.iter().map(Slice::new).collect();
     }
 
@@ -139,8 +153,13 @@ impl Controller {
         }
         let Link::Reading(reading) = core::mem::replace(&mut self.link, Link::Up) else { return };
         self.gathers_until = now + self.plan.gather_for;
-        let sizes = (reading.workers.len(), reading.clients.len(), reading.slices.len());
-        if sizes != (usize::from(shape.workers), usize::from(shape.clients), self.slices.len()) {
+        let sizes = [&reading.workers.len(), &reading.clients.len(), &reading.servers.len()];
+        let slices = self.slices.len();
+        let expected = [shape.workers, shape.clients, shape.servers].map(usize::from);
+        let rings = slices * expected[2];
+        if sizes.map(|size| *size) != expected
+            || (reading.slices.len(), reading.rings.len()) != (slices, rings)
+        {
             self.confused(now, out);
             return;
         }
@@ -158,6 +177,7 @@ impl Controller {
         for (index, row) in reading.clients.iter().enumerate() {
             self.restore_client(now, index as u16, *row);
         }
+        self.restore_servers(now, &reading.servers, &reading.rings, out);
         let (workers, clients) = (self.workers.iter().count(), self.clients.iter().count());
         out.push(Action::Note(Note::ReadBack { workers, clients }));
         for slice in 0..self.slices.len() {

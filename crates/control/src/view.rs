@@ -3,10 +3,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::controller::{Controller, Link};
 use crate::registration::Holder;
+use crate::rings::RingOffer;
+use crate::servers::Server;
 use crate::workers::{Fate, Worker};
 
 /// Everything at one time.
@@ -22,6 +24,8 @@ pub struct View {
     pub workers: Vec<WorkerView>,
     /// The clients, by index.
     pub clients: Vec<ClientView>,
+    /// The servers, by index.
+    pub servers: Vec<ServerView>,
 }
 
 /// How a controller stands with its switch.
@@ -113,6 +117,25 @@ pub struct ClientView {
     pub renewed_ago: Nanos,
 }
 
+/// One server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerView {
+    /// Its index.
+    pub server: ServerId,
+    /// Its name; empty until a renewal tells it after a read-back.
+    pub name: String,
+    /// Where WRITEs go.
+    pub at: Endpoint,
+    /// The most bytes of one; 0 while unknown.
+    pub mtu: u32,
+    /// Whether its queue pair is reliable, and whether the iCRC is computed for it; `None` before it has rings.
+    pub pair: Option<(bool, bool)>,
+    /// Its rings, as the switch has them.
+    pub rings: Vec<RingOffer>,
+    /// How long ago it renewed.
+    pub renewed_ago: Nanos,
+}
+
 impl Controller {
     /// What is known now. Send [`Event::Watch`](crate::Event::Watch) while looking, to keep balances fresh.
     pub fn view(&self, now: Nanos) -> View {
@@ -134,6 +157,7 @@ impl Controller {
                     renewed_ago: now.since(client.registration().renewed),
                 })
                 .collect(),
+            servers: self.servers.iter().map(|(i, s)| server_view(ServerId(i), s, now)).collect(),
         }
     }
 
@@ -151,6 +175,19 @@ impl Controller {
             balance_age: slice.state.map_or(Nanos(0), |(_, read)| now.since(read)),
             stale_tokens: slice.stale_tokens(),
         }
+    }
+}
+
+fn server_view(id: ServerId, server: &Server, now: Nanos) -> ServerView {
+    let rows = server.written.as_ref();
+    ServerView {
+        server: id,
+        name: server.registration().shown(),
+        at: server.at,
+        mtu: server.mtu,
+        pair: rows.map(|rows| (rows.row.reliable, rows.row.icrc)),
+        rings: rows.map_or_else(Vec::new, |rows| rows.rings.clone()),
+        renewed_ago: now.since(server.registration().renewed),
     }
 }
 

@@ -37,6 +37,11 @@ pub(crate) struct Worker {
     pub(crate) start_quota: Option<u8>,
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
+    pub(crate) server: String,
+    /// As it said when its present generation began.
+    rejoins: Option<u32>,
+    /// Whether it asks for a new generation.
+    pub(crate) rejoin: bool,
     pub(crate) fate: Fate,
     pub(crate) step: Option<Step>,
     /// The final `sent` of its last generation.
@@ -76,6 +81,9 @@ impl Worker {
             quota: hello.quota,
             start_quota: None,
             capacity: hello.capacity,
+            server: hello.server,
+            rejoins: Some(hello.rejoins),
+            rejoin: false,
             fate: Fate::Stays,
             step: None,
             final_sent: None,
@@ -96,10 +104,19 @@ impl Worker {
             quota: QUOTA_MAX,
             start_quota: None,
             capacity: 0,
+            server: String::new(),
+            rejoins: None,
+            rejoin: false,
             fate: Fate::Stays,
             step: None,
             final_sent: None,
         }
+    }
+
+    /// A number that was not heard before asks for a new generation. After a read-back the first one heard counts.
+    fn rejoin_if_lost(&mut self, rejoins: u32) {
+        let known = self.rejoins.replace(rejoins);
+        self.rejoin |= known.is_some_and(|known| known != rejoins);
     }
 
     /// Whether the switch has it as it should be.
@@ -110,6 +127,7 @@ impl Worker {
             && self.row.open
             && self.row.at == self.at
             && self.row.slice == self.slice
+            && !self.rejoin
     }
 
     /// Whether tokens of it may be in this slice's ring, now or soon.
@@ -257,6 +275,8 @@ impl Controller {
         }
         let worker = self.workers.get_mut(index)?;
         worker.registration.renewed = now;
+        worker.server.clone_from(&hello.server);
+        worker.rejoin_if_lost(hello.rejoins);
         worker.at = hello.at;
         worker.types.clone_from(&hello.types);
         let has_moved = worker.is_settled() && hello.held.is_some_and(|held| held.2 == worker.row.generation);
@@ -323,6 +343,7 @@ impl Controller {
             return Err(answer);
         }
         let slice = self.slice_for(hello).map_err(|why| Answer::Refused { why })?;
+        self.check_ring(&hello.name, &hello.server, slice).map_err(|why| Answer::Refused { why })?;
         if self.nameless_worker(|w| w.fate == Fate::Stays).is_some() {
             return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
         }
@@ -355,6 +376,7 @@ impl Controller {
             return Err(Answer::Refused { why: Refusal::UnknownWorker { name: name.to_string() } });
         };
         self.check_served(name, &worker.types, slice).map_err(|why| Answer::Refused { why })?;
+        self.check_ring(name, &worker.server, slice).map_err(|why| Answer::Refused { why })?;
         if worker.slice != slice {
             self.check_not_last(index).map_err(|why| Answer::Refused { why })?;
         }
@@ -379,6 +401,7 @@ impl Controller {
             generation: worker.row.generation,
             slice: worker.row.slice,
             feed: self.shape.map_or_else(Feed::default, |shape| shape.feed),
+            ring: self.ring_of(&worker.server, worker.row.slice),
             quota: worker.quota,
             start: self.plan.counters_start,
             switch: self.plan.switch,

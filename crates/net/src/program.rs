@@ -19,10 +19,11 @@ use signal_hook::iterator::Signals;
 
 use crate::NetError;
 use crate::faults::FaultPlan;
+use crate::first::FirstPacket;
 use crate::rpc::{ClientTls, Remote};
 use crate::service::Service;
 use crate::udp::Waiting;
-use crate::worker::{Stopper, Worker, WorkerOptions, WorkerReport};
+use crate::worker::{ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport};
 
 /// Where a controller is, if nobody says otherwise.
 pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
@@ -54,6 +55,15 @@ pub struct WorkerArgs {
     /// Where to listen; others must be able to reach this address.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
+    /// The server of this machine whose memory this worker shares.
+    #[arg(long, value_name = "NAME", requires = "memory")]
+    pub server: Option<String>,
+    /// The folder of that memory.
+    #[arg(long, value_name = "FOLDER", requires = "server")]
+    pub memory: Option<PathBuf>,
+    /// The MTU of the links.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub link_mtu: u16,
     /// Stretch service times, and times of the network, by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dilate: u32,
@@ -116,6 +126,12 @@ impl WorkerArgs {
             slice: self.slice.clone(),
             quota: self.quota,
             capacity: self.capacity.unwrap_or(0),
+            memory: self
+                .server
+                .clone()
+                .zip(self.memory.clone())
+                .map(|(server, folder)| ServerMemory { server, folder }),
+            datagram_max: FirstPacket::fitting(self.link_mtu, None).datagram_max,
             dilation: self.dilate,
             early: self.early,
             waiting: self.waiting.into(),

@@ -550,7 +550,12 @@ fn with_a_server(rack: &Rack, folder: &std::path::Path, transport: Transport) ->
         mtu: Mtu::B1024,
         icrc: true,
     });
-    let row = ServerRow { at: server.local().into(), qpn: Qpn(17), reliable: transport == Transport::Rc };
+    let row = ServerRow {
+        at: server.local().into(),
+        qpn: Qpn(17),
+        reliable: transport == Transport::Rc,
+        icrc: true,
+    };
     let ring = RingRow { rkey: Rkey(5), address: 1 << 32, slots: 8, slot_bytes: SLOT_BYTES as u32 };
     let answers = rack.ops(vec![
         TableOp::SetServer(ServerId(0), Some((row, Psn::new(9)))),

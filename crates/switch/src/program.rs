@@ -130,6 +130,8 @@ pub struct Replica {
     pub address: u64,
     /// Whether the queue pair is reliable.
     pub reliable: bool,
+    /// Whether it wants an iCRC.
+    pub icrc: bool,
 }
 
 /// What leaves the switch for one arrival: at most one packet.

@@ -99,6 +99,8 @@ pub struct ServerRow {
     pub qpn: Qpn,
     /// Whether it is reliable: then it answers, and a NAK takes the packet number back.
     pub reliable: bool,
+    /// Whether it looks at the iCRC; if not, the switch computes none.
+    pub icrc: bool,
 }
 
 /// The ring that a server keeps for a slice, in registered memory.

@@ -7,8 +7,8 @@ use std::thread;
 
 use serde_json::json;
 use sluice_net::epoch::StateFolder;
-use sluice_net::udp::DATAGRAM_BYTES;
-use sluice_wire::HEADER_BYTES;
+use sluice_net::first::{FirstPacket, LINK_MTU_MIN};
+use sluice_net::rdma::Mtu;
 
 use crate::args::Doctor;
 use crate::fail::{Failure, Outcome};
@@ -20,8 +20,8 @@ const KERNEL_MIN: (u32, u32) = (5, 4);
 const CORES_GOOD: usize = 4;
 /// Socket buffer that takes a burst of a thousand full packets.
 const BUFFER_GOOD: u64 = 1_000 * 1_500;
-/// Bytes of IPv4 and UDP headers in front of a packet.
-const IP_UDP_BYTES: usize = 28;
+/// The MTU of a link that passes what workers and clients send by default.
+const LINK_MTU_GOOD: u16 = 1_500;
 
 /// What came of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,14 +152,17 @@ fn interface(name: &str) -> Option<Check> {
     if state == "down" {
         return None;
     }
-    let mtu: usize = read(&folder.join("mtu").to_string_lossy())?.parse().ok()?;
-    let datagram = mtu.saturating_sub(IP_UDP_BYTES).min(DATAGRAM_BYTES);
-    let payload = datagram.saturating_sub(HEADER_BYTES);
-    let found = format!("{name}: MTU {mtu} B, largest first packet carries {payload} B of a task");
-    if datagram == DATAGRAM_BYTES {
+    let mtu: u32 = read(&folder.join("mtu").to_string_lossy())?.parse().ok()?;
+    let link_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+    let FirstPacket { bytes, limit, .. } = FirstPacket::fitting(link_mtu, Some(Mtu::default()));
+    let rdma = Mtu::default().bytes();
+    let found = format!(
+        "{name}: MTU {mtu} B; a task's first packet brings {bytes} B with an RDMA MTU of {rdma} B ({limit} sets it)"
+    );
+    if link_mtu >= LINK_MTU_GOOD {
         return Some(Check::ok("MTU", found));
     }
-    let next = format!("tasks and replies near {DATAGRAM_BYTES} B will not pass: raise it to 1500");
+    let next = format!("raise it to {LINK_MTU_GOOD}, or give it as link_mtu ({LINK_MTU_MIN} or more)");
     Some(Check::warn("MTU", found, next))
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod resources;
+pub(crate) mod server;
 pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod sweep;
@@ -58,6 +59,12 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
     let deadline = plan.load.as_ref().map_or_else(|| deadline_default(plan.dilation), |load| load.deadline);
     control.retry_for = crate::load::nanos(deadline);
     control.packet_lifetime = crate::load::nanos(PACKET_LIFETIME);
+    control.rdma = sluice_control::RdmaPlan {
+        first_bytes: plan.first_packet().bytes as u32,
+        stall_tasks: plan.rdma.stall_tasks,
+        copies: plan.rdma.copies,
+        tiny_rings: plan.rdma.tiny_slots.is_some(),
+    };
     control
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn run(args: &Status) -> Outcome<()> {
     }
     let switch = status.switch.clone().unwrap_or_default();
     println!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch);
-    println!("{}\n{}\n{}\n{}", slices(&status), workers(&status), clients(&status), counters(&status));
+    println!("{}\n{}\n{}", slices(&status), workers(&status), servers(&status));
+    println!("{}\n{}", clients(&status), counters(&status));
     Ok(())
 }
 
@@ -67,6 +68,30 @@ fn workers(status: &StatusResponse) -> Table {
         ]);
     }
     table
+}
+
+fn servers(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["server", "index", "RDMA MTU", "pair", "rings", "memory", "renewed ago", "at"]);
+    for server in &status.servers {
+        let rows = || server.rings.iter().filter_map(|ring| ring.row);
+        let bytes: u64 = rows().map(|row| u64::from(row.slots) * u64::from(row.slot_bytes)).sum();
+        table.row([
+            or_unknown(&server.name),
+            server.server.to_string(),
+            format!("{} B", server.mtu),
+            format!("{}{}", transport(server.reliable), if server.icrc { "" } else { ", no iCRC" }),
+            rows().map(|row| row.slots.to_string()).collect::<Vec<_>>().join(" + "),
+            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+            time(server.renewed_ago_ns as f64),
+            server.at.clone(),
+        ]);
+    }
+    table
+}
+
+const fn transport(reliable: bool) -> &'static str {
+    if reliable { "rc" } else { "uc" }
 }
 
 fn clients(status: &StatusResponse) -> Table {
@@ -118,6 +143,17 @@ fn to_json(status: &StatusResponse) -> Value {
             "client": client.client, "name": client.name, "at": client.at, "renewed_ago_ns": client.renewed_ago_ns,
         })
     });
+    let servers = status.servers.iter().map(|server| {
+        let rings = server.rings.iter().filter_map(|ring| Some((ring.slice, ring.row?)));
+        let rings = rings.map(|(slice, row)| {
+            json!({ "slice": slice_name(status, slice), "slots": row.slots, "slot_bytes": row.slot_bytes })
+        });
+        json!({
+            "server": server.server, "name": server.name, "at": server.at, "mtu": server.mtu,
+            "transport": transport(server.reliable), "icrc": server.icrc, "rings": rings.collect::<Vec<_>>(),
+            "renewed_ago_ns": server.renewed_ago_ns,
+        })
+    });
     json!({
         "schema": "sluice.status.v1",
         "switch": {
@@ -127,5 +163,6 @@ fn to_json(status: &StatusResponse) -> Value {
         "slices": slices.collect::<Vec<_>>(),
         "workers": workers.collect::<Vec<_>>(),
         "clients": clients.collect::<Vec<_>>(),
+        "servers": servers.collect::<Vec<_>>(),
     })
 }

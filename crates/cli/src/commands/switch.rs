@@ -17,7 +17,7 @@ use sluice_wire::{Epoch, Serial};
 use super::{LOOK_EVERY, control_plan, random_seed, server_tls};
 use crate::args::Switch;
 use crate::fail::{Failure, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, SERVERS_MAX};
 use crate::rack::parent;
 use crate::results::table::Table;
 use crate::stop::Stop;
@@ -25,6 +25,8 @@ use crate::units;
 
 /// Entries in all clients' replay blocks together.
 const REPLAY_CELLS: u32 = 128 * 1024;
+/// Payloads of tasks that go round, where servers hold those of tasks that wait.
+const IN_FLIGHT_BYTES: usize = 1 << 20;
 /// The most clients.
 const CLIENTS_MAX: u32 = 32;
 
@@ -65,7 +67,12 @@ fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
     Ok(SwitchConfig {
         program: plan.program(),
         at: args.listen.or(switch.listen).unwrap_or(defaults.at),
-        slab_bytes: switch.payload_bytes,
+        slab_bytes: switch.payload_bytes.unwrap_or(if plan.servers().is_empty() {
+            defaults.slab_bytes
+        } else {
+            IN_FLIGHT_BYTES
+        }),
+        datagram_max: plan.first_packet().datagram_max,
         waiting: match switch.waiting.as_str() {
             "spin" => Waiting::Spin,
             "block" => Waiting::Block,
@@ -89,6 +96,7 @@ fn size(plan: &Plan, epoch: Epoch) -> Config {
         counters_start: Serial(0),
         types: types(plan),
         seed: plan.seed,
+        servers: if plan.servers().is_empty() { 0 } else { SERVERS_MAX },
         ..Config::full(epoch)
     }
 }

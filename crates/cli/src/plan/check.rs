@@ -129,6 +129,11 @@ fn events(plan: &Plan) -> Result<(), String> {
             Target::Worker(name) if !names.contains(&name.as_str()) => {
                 return Err(format!("an event: {}", hint::unknown("worker", name, &names)));
             }
+            Target::Server(name) if !plan.servers().contains(name) => {
+                let servers = plan.servers();
+                let known: Vec<&str> = servers.iter().map(String::as_str).collect();
+                return Err(format!("an event: {}", hint::unknown("server", name, &known)));
+            }
             Target::Controller if !plan.switch.controller_apart => {
                 return Err("an event kills the controller, which lives in the switch's process; set \
                             controller_apart = true in [switch]"

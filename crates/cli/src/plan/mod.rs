@@ -4,6 +4,7 @@
 //! doubt them. Left out as yet: ranges where a number stands.
 
 mod check;
+mod rdma;
 mod read;
 mod section;
 
@@ -12,9 +13,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use rdma::{RdmaPlan, SERVERS_MAX};
 pub(crate) use read::default_types;
 
 use sluice_net::client::deadline_default;
+use sluice_net::first::FirstPacket;
 use sluice_switch::registry::Choice;
 
 use crate::fail::{Failure, Outcome};
@@ -43,6 +46,8 @@ pub(crate) struct Plan {
     pub(crate) faults: Option<String>,
     /// The switch and its controller.
     pub(crate) switch: SwitchPlan,
+    /// Where large tasks wait.
+    pub(crate) rdma: RdmaPlan,
     /// The names of task types, each with its number.
     pub(crate) types: Vec<(String, u16)>,
     /// The slices.
@@ -72,8 +77,8 @@ pub(crate) struct SwitchPlan {
     pub(crate) tokens_per_slice: u32,
     /// Tasks that each client may have outstanding; a power of two.
     pub(crate) replay_cells: u32,
-    /// Memory for long payloads that wait, in bytes.
-    pub(crate) payload_bytes: usize,
+    /// Memory for long payloads that wait, or that go round while servers hold what waits, in bytes.
+    pub(crate) payload_bytes: Option<usize>,
     /// How it waits for packets: `adaptive`, `spin` or `block`.
     pub(crate) waiting: String,
     /// Whether packets are held for the delays of the paper's testbed.
@@ -244,6 +249,8 @@ pub(crate) enum Target {
     Controller,
     /// The worker of this name.
     Worker(String),
+    /// The server of this name.
+    Server(String),
 }
 
 impl fmt::Display for Target {
@@ -252,6 +259,7 @@ impl fmt::Display for Target {
             Self::Switch => f.write_str("switch"),
             Self::Controller => f.write_str("controller"),
             Self::Worker(name) => write!(f, "worker {name}"),
+            Self::Server(name) => write!(f, "server {name}"),
         }
     }
 }
@@ -303,6 +311,24 @@ impl Plan {
             policy.clone_into(&mut self.policy);
         }
         Ok(self)
+    }
+
+    /// The names of its servers: none under a scheduler that writes nothing ahead.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let count = if self.program().name() == rdma::WRITES_AHEAD { self.rdma.servers } else { 0 };
+        (1..=count).map(|number| format!("server-{number}")).collect()
+    }
+
+    /// The server whose memory a worker shares: they are dealt out in turn.
+    pub(crate) fn server_of(&self, worker: &WorkerPlan) -> Option<String> {
+        let place = self.workers.iter().position(|known| known.name == worker.name)?;
+        let servers = self.servers();
+        (!servers.is_empty()).then(|| servers[place % servers.len()].clone())
+    }
+
+    /// What the first packet of a task may bring.
+    pub(crate) fn first_packet(&self) -> FirstPacket {
+        FirstPacket::fitting(self.rdma.link_mtu, (!self.servers().is_empty()).then_some(self.rdma.mtu))
     }
 
     /// The number of the type called `name`.

@@ -49,6 +49,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         state: top.text("state")?.map_or_else(|| out.join("state"), PathBuf::from),
         faults: faults(&top)?,
         switch: switch(top.section("switch")?)?,
+        rdma: super::rdma::read(top.section("rdma")?)?,
         types: types(top.section("types")?)?,
         slices: top.sections("slice")?.into_iter().map(slice).collect::<Outcome<_>>()?,
         workers: workers(top.sections("worker")?)?,
@@ -103,7 +104,7 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
         tasks_per_slice: 8_192,
         tokens_per_slice: 4_096,
         replay_cells: 4_096,
-        payload_bytes: 16 << 20,
+        payload_bytes: None,
         waiting: WAITINGS[0].to_owned(),
         testbed_delays: false,
         pin: None,
@@ -115,7 +116,7 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
     plan.tasks_per_slice = ring(&section, "tasks_per_slice")?.unwrap_or(plan.tasks_per_slice);
     plan.tokens_per_slice = ring(&section, "tokens_per_slice")?.unwrap_or(plan.tokens_per_slice);
     plan.replay_cells = ring(&section, "replay_cells")?.unwrap_or(plan.replay_cells);
-    plan.payload_bytes = section.parsed("payload_memory", units::size_bytes)?.unwrap_or(plan.payload_bytes);
+    plan.payload_bytes = section.parsed("payload_memory", units::size_bytes)?;
     plan.waiting = named(&section, "waiting", &WAITINGS)?;
     plan.testbed_delays = section.flag("testbed_delays")?.unwrap_or(false);
     plan.pin = core(&section)?;
@@ -123,7 +124,7 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
     Ok(plan)
 }
 
-fn ring(section: &Section<'_>, key: &'static str) -> Outcome<Option<u32>> {
+pub(super) fn ring(section: &Section<'_>, key: &'static str) -> Outcome<Option<u32>> {
     let Some(entries) = section.whole(key, 1..(1 << 20) + 1)? else { return Ok(None) };
     if entries.is_power_of_two() {
         return Ok(Some(entries as u32));
@@ -305,8 +306,10 @@ fn target(section: &Section<'_>) -> Outcome<Target> {
         None if text == "switch" => Ok(Target::Switch),
         None if text == "controller" => Ok(Target::Controller),
         Some(("worker", name)) => Ok(Target::Worker(name.to_owned())),
+        Some(("server", name)) => Ok(Target::Server(name.to_owned())),
         _ => {
-            let why = format!("`{text}` cannot be killed; write switch, controller or worker NAME");
+            let why =
+                format!("`{text}` cannot be killed; write switch, controller, worker NAME or server NAME");
             Err::<_, Failure>(section.complain_of("kill", why))
         }
     }

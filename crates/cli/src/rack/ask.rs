@@ -123,8 +123,11 @@ async fn tell_events(remote: &Remote, board: &Board) {
 
 fn kind(word: &str) -> NoteKind {
     match word {
-        "worker-died" | "client-died" | "slice-closed" | "switch-down" | "stalled" => NoteKind::Fault,
-        "worker-joined" | "slice-opened" | "switch-up" | "switch-restarted" | "read-back" => NoteKind::Back,
+        "worker-died" | "server-died" | "client-died" | "slice-closed" | "switch-down" | "stalled" => {
+            NoteKind::Fault
+        }
+        "worker-joined" | "server-joined" | "slice-opened" | "switch-up" | "switch-restarted"
+        | "read-back" => NoteKind::Back,
         _ => NoteKind::Plain,
     }
 }

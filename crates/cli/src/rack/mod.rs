@@ -8,6 +8,7 @@ mod child;
 pub(crate) mod parent;
 mod processes;
 mod script;
+mod servers;
 
 use std::path::Path;
 use std::thread;
@@ -197,6 +198,7 @@ fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptio
     Ok(ClientOptions {
         name: "load".to_owned(),
         retry: plan.load.as_ref().is_none_or(|load| load.retry),
+        datagram_max: plan.first_packet().datagram_max,
         dilation: plan.dilation,
         faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "load", rates)),
         ..ClientOptions::new(processes.controller()?.url())?

@@ -1,4 +1,4 @@
-//! The processes of a rack: switch, controller if it stands apart, workers.
+//! The processes of a rack: switch, controller if it stands apart, servers, workers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use sluice_net::rpc::Remote;
 
 use super::ask::{Asker, rack_now};
 use super::child::Child;
+use super::servers;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::plan::{Plan, ServicePlan, Target, WorkerPlan};
 use crate::stop::Stop;
@@ -27,6 +28,7 @@ pub(super) struct Processes<'p> {
     files: Files,
     switch: Option<Child>,
     controller: Option<Child>,
+    servers: Vec<Option<Child>>,
     workers: Vec<Option<Child>>,
     at: Addresses,
 }
@@ -66,10 +68,14 @@ impl<'p> Processes<'p> {
             controller: plan.switch.control,
         };
         let workers = plan.workers.iter().map(|_| None).collect();
-        let mut rack = Self { plan, files, switch: None, controller: None, workers, at };
+        let servers = plan.servers().iter().map(|_| None).collect();
+        let mut rack = Self { plan, files, switch: None, controller: None, servers, workers, at };
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
+        }
+        for server in plan.servers() {
+            rack.start_again(&Target::Server(server))?;
         }
         for worker in &plan.workers {
             rack.start_again(&Target::Worker(worker.name.clone()))?;
@@ -79,8 +85,7 @@ impl<'p> Processes<'p> {
 
     /// Where the controller is asked.
     pub(super) fn controller(&self) -> Outcome<Remote> {
-        let at = self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))?;
-        Ok(Remote::new(&at.to_string(), None)?)
+        Ok(Remote::new(&self.known_controller()?.to_string(), None)?)
     }
 
     /// Starts one process, for the first time or again.
@@ -89,6 +94,7 @@ impl<'p> Processes<'p> {
             Target::Switch => self.start_switch(),
             Target::Controller => self.start_controller(),
             Target::Worker(name) => self.start_worker(name),
+            Target::Server(name) => self.start_server(name),
         }
     }
 
@@ -98,6 +104,7 @@ impl<'p> Processes<'p> {
             Target::Switch => self.switch.take(),
             Target::Controller => self.controller.take(),
             Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
+            Target::Server(name) => self.place_of_server(name).and_then(|place| self.servers[place].take()),
         };
         if let Some(mut child) = child {
             child.kill();
@@ -109,7 +116,7 @@ impl<'p> Processes<'p> {
         self.all().try_for_each(Child::check)
     }
 
-    /// Waits until the switch has all workers and serves all slices: by asking, again and again.
+    /// Waits until the switch has all workers and servers and serves all slices: by asking, again and again.
     pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
         let asker = Asker::new(self.controller()?)?;
         let patience = Instant::now() + READY_PATIENCE;
@@ -118,18 +125,21 @@ impl<'p> Processes<'p> {
             if stop.is_asked() {
                 return Err(Failure::new(Kind::Aborted, "stopped by a signal before the rack was ready"));
             }
-            let open = asker.status().map_or(0, |status| {
+            let (open, written) = asker.status().map_or((0, 0), |status| {
+                let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
                 let rack = rack_now(&status);
-                if rack.up { rack.workers.iter().filter(|worker| worker.phase == "open").count() } else { 0 }
+                let open = rack.workers.iter().filter(|worker| worker.phase == "open").count();
+                if rack.up { (open, written) } else { (0, 0) }
             });
-            if open >= self.plan.workers.len() {
+            if open >= self.plan.workers.len() && written >= self.servers.len() {
                 return Ok(());
             }
             if Instant::now() > patience {
                 let (all, logs) = (self.plan.workers.len(), self.files.logs.display());
                 let s = READY_PATIENCE.as_secs();
                 return Err(Failure::broken(format!(
-                    "only {open} of {all} workers joined in {s} s; see {logs}"
+                    "only {open} of {all} workers and {written} of {} servers joined in {s} s; see {logs}",
+                    self.servers.len()
                 )));
             }
             thread::sleep(ASK_EVERY);
@@ -140,15 +150,21 @@ impl<'p> Processes<'p> {
     pub(super) fn end(mut self) {
         let patience = Instant::now() + END_PATIENCE;
         end_all(self.workers.iter_mut().flatten(), patience);
+        end_all(self.servers.iter_mut().flatten(), patience);
         end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Child> {
-        self.switch.iter_mut().chain(&mut self.controller).chain(self.workers.iter_mut().flatten())
+        let hosts = self.servers.iter_mut().chain(&mut self.workers).flatten();
+        self.switch.iter_mut().chain(&mut self.controller).chain(hosts)
     }
 
     fn place(&self, name: &str) -> Option<usize> {
         self.plan.workers.iter().position(|worker| worker.name == name)
+    }
+
+    fn place_of_server(&self, name: &str) -> Option<usize> {
+        self.plan.servers().iter().position(|known| known == name)
     }
 
     fn start_switch(&mut self) -> Outcome<()> {
@@ -193,6 +209,18 @@ impl<'p> Processes<'p> {
         }
     }
 
+    fn start_server(&mut self, name: &str) -> Outcome<()> {
+        let place = self.place_of_server(name);
+        let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
+        let args = servers::args(self.plan, name, place, self.known_controller()?);
+        self.servers[place] = Some(self.start_child(name, args)?);
+        Ok(())
+    }
+
+    fn known_controller(&self) -> Outcome<SocketAddr> {
+        self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))
+    }
+
     fn start_worker(&mut self, name: &str) -> Outcome<()> {
         let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
         let worker = &self.plan.workers[place];
@@ -208,8 +236,7 @@ impl<'p> Processes<'p> {
     }
 
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
-        let controller =
-            self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))?;
+        let controller = self.known_controller()?;
         let mut common: Vec<String> = [
             ("--controller", controller.to_string()),
             ("--name", worker.name.clone()),
@@ -217,10 +244,15 @@ impl<'p> Processes<'p> {
             ("--quota", self.plan.quota(worker).to_string()),
             ("--dilate", self.plan.dilation.to_string()),
             ("--seed", self.plan.seed.to_string()),
+            ("--link-mtu", self.plan.rdma.link_mtu.to_string()),
         ]
         .into_iter()
         .flat_map(|(flag, value)| [flag.to_owned(), value])
         .collect();
+        if let Some(server) = self.plan.server_of(worker) {
+            let memory = servers::memory_folder(self.plan).join(&server);
+            common.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
+        }
         if self.plan.program().early().is_some() {
             common.push("--early".to_owned());
         }
@@ -256,6 +288,18 @@ impl<'p> Processes<'p> {
             .into_iter()
             .flat_map(|(flag, value)| [flag.to_owned(), value])
             .collect()
+    }
+}
+
+impl Drop for Processes<'_> {
+    fn drop(&mut self) {
+        for child in self.all() {
+            child.kill();
+        }
+        if !self.servers.is_empty() {
+            // What cannot be removed is found again by the next run.
+            std::fs::remove_dir_all(servers::memory_folder(self.plan)).ok();
+        }
     }
 }
 

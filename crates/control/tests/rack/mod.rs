@@ -59,6 +59,8 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         types: vec![TaskType(1), TaskType(2), TaskType(3)],
         quota: 2,
         capacity: 0,
+        server: String::new(),
+        rejoins: 0,
         held: None,
     }
 }

@@ -5,12 +5,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_wire::tables::{
-    ClientRow, Feed, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+    ClientRow, Feed, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp,
+    WorkerRow, WorkerState,
 };
-use sluice_wire::{Epoch, Generation, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
+use sluice_wire::{Epoch, Generation, Psn, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
 /// Where the ring's counters start: they wrap early in every test.
 const RING_START: Serial = Serial(u32::MAX - 8);
+
+/// Room for so many servers.
+const SERVERS: usize = 2;
 
 pub(crate) struct Switch {
     pub(crate) shape: Shape,
@@ -18,6 +22,9 @@ pub(crate) struct Switch {
     pub(crate) slices: Vec<Slice>,
     pub(crate) workers: Vec<Worker>,
     pub(crate) clients: Vec<Option<ClientRow>>,
+    pub(crate) servers: [Option<(ServerRow, Psn)>; SERVERS],
+    pub(crate) rings: Vec<[Option<RingRow>; SERVERS]>,
+    pub(crate) copies: Vec<u16>,
     brooms: Vec<Sweep>,
     opened: BTreeMap<(WorkerId, Generation), u64>,
 }
@@ -54,7 +61,7 @@ impl Switch {
             tasks_per_slice: 64,
             tokens_per_slice,
             replay_cells: 16,
-            servers: 0,
+            servers: SERVERS as u16,
             feed: Feed::Tokens,
         };
         let slice = || Slice {
@@ -82,6 +89,9 @@ impl Switch {
             workers: (0..workers).map(|_| worker()).collect(),
             clients: vec![None; usize::from(shape.clients)],
             brooms: Vec::new(),
+            servers: [None; SERVERS],
+            rings: vec![[None; SERVERS]; usize::from(shape.slices)],
+            copies: vec![u16::MAX; usize::from(shape.slices)],
             opened: BTreeMap::new(),
         }
     }
@@ -104,11 +114,23 @@ impl Switch {
                 self.clients[usize::from(c.0)] = row.map(|(row, _)| row);
             }
             TableOp::ReadClient(c) => return TableAnswer::Client(self.clients[usize::from(c.0)]),
-            TableOp::SetServer(..)
-            | TableOp::ReadServer(_)
-            | TableOp::SetRing(..)
-            | TableOp::ReadRing(..)
-            | TableOp::SetCopies(..) => return TableAnswer::OutOfRange,
+            TableOp::SetServer(s, row) => self.servers[usize::from(s.0)] = row,
+            TableOp::ReadServer(s) => {
+                let row = self.servers[usize::from(s.0)];
+                let next = row.map_or(Psn::default(), |(_, first)| first);
+                return TableAnswer::Server(ServerState { row: row.map(|(row, _)| row), next });
+            }
+            TableOp::SetRing(s, server, row) => {
+                assert!(
+                    row.is_none() || self.servers[usize::from(server.0)].is_some(),
+                    "a ring of a server that the switch does not know"
+                );
+                self.rings[usize::from(s.0)][usize::from(server.0)] = row;
+            }
+            TableOp::ReadRing(s, server) => {
+                return TableAnswer::Ring(self.rings[usize::from(s.0)][usize::from(server.0)]);
+            }
+            TableOp::SetCopies(s, copies) => self.copies[usize::from(s.0)] = copies,
             TableOp::Inject(sweep) => self.brooms.push(sweep),
             TableOp::Drain => {
                 for worker in &mut self.workers {

@@ -227,6 +227,13 @@ impl Worker {
         }
     }
 
+    /// What its registration stood on is gone: sends no tokens until the controller grants one again.
+    pub fn suspend(&mut self) {
+        if self.phase == Phase::Serving {
+            self.phase = Phase::Closed;
+        }
+    }
+
     /// Sends no more tokens; what is held and what still comes is run.
     pub fn leave(&mut self) {
         if !self.is_leaving() {

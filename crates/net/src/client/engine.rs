@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use sluice_control::ClientHello;
 use sluice_host::PART_BYTES;
 use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{Endpoint, Nanos, Need, Packet, Part, Payload, TaskType, encode, parse};
+use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, TaskType, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
@@ -199,6 +199,7 @@ impl Engine {
             let now = self.clock.now();
             match event {
                 RegistrarEvent::Granted(grant) => {
+                    self.effects.first_granted = grant.first_bytes as usize;
                     self.client.grant(now, &self.settings, host_grant(grant), &mut self.actions);
                     self.perform(now, &[]);
                     self.unstick();
@@ -270,7 +271,7 @@ impl Engine {
 
     /// Gives a task to the state machine, or back.
     fn submit(&mut self, now: Nanos, mut task: Task) -> Option<Task> {
-        let Some(payload) = self.effects.payloads.keep_first(&task.bytes, self.effects.first_max) else {
+        let Some(payload) = self.effects.payloads.keep_first(&task.bytes, self.effects.first_bytes()) else {
             return Some(task);
         };
         let tag = self.effects.tellers.next_tag();
@@ -348,6 +349,8 @@ struct Effects {
     payloads: Payloads,
     /// As many bytes of a task as go in one packet.
     first_max: usize,
+    /// As many as the rack lets a task's first packet bring.
+    first_granted: usize,
     tellers: Tellers,
     unreadable: u64,
     renew: bool,
@@ -358,12 +361,18 @@ impl Effects {
     fn new(outstanding_max: usize, first_max: usize) -> Self {
         Self {
             first_max,
+            first_granted: 0,
             payloads: Payloads::new(outstanding_max),
             tellers: Tellers::default(),
             unreadable: 0,
             renew: false,
             ended: false,
         }
+    }
+
+    /// As many bytes of a task as its first packet brings: it must be large if there are more.
+    fn first_bytes(&self) -> usize {
+        self.first_max.min(self.first_granted.max(INLINE_BYTES + 1))
     }
 
     /// Does all of `actions`. `bytes` are those of the reply that caused them, which arrived at `at`.

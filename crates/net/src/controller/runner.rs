@@ -281,6 +281,7 @@ fn with_switch(mut answer: Answer, at: Option<Endpoint>) -> Answer {
         match &mut answer {
             Answer::Worker(grant) => grant.switch = at,
             Answer::Client(grant) => grant.switch = at,
+            Answer::Server(grant) => grant.switch = at,
             _ => {}
         }
     }

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use sluice_control::{
-    Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, SliceView, View, WorkerHello, WorkerPhase,
-    WorkerView,
+    Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
+    WorkerHello, WorkerPhase, WorkerView,
 };
 use sluice_wire::{Incarnation, TaskType};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -92,6 +92,24 @@ impl Controller for Service {
         let v1::LeaveClientRequest { name, incarnation } = request.into_inner();
         let incarnation = Incarnation(incarnation);
         let answer = self.call(move |call| Event::ClientLeave { call, name, incarnation }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn renew_server(
+        &self,
+        request: Request<v1::RenewServerRequest>,
+    ) -> Result<Response<v1::RenewServerResponse>, Status> {
+        let hello = ServerHello::try_from(request.into_inner())?;
+        let answer = self.call(|call| Event::ServerHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn leave_server(
+        &self,
+        request: Request<v1::LeaveServerRequest>,
+    ) -> Result<Response<v1::LeaveServerResponse>, Status> {
+        let v1::LeaveServerRequest { name, life } = request.into_inner();
+        let answer = self.call(move |call| Event::ServerLeave { call, name, life }).await?;
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -212,6 +230,9 @@ fn kind(note: &Note) -> &'static str {
         Note::ClientJoined { .. } => "client-joined",
         Note::ClientLeft { .. } => "client-left",
         Note::ClientDied { .. } => "client-died",
+        Note::ServerJoined { .. } => "server-joined",
+        Note::ServerLeft { .. } => "server-left",
+        Note::ServerDied { .. } => "server-died",
         Note::SliceOpened { .. } => "slice-opened",
         Note::SliceClosed { .. } => "slice-closed",
         Note::SwitchUp { .. } => "switch-up",
@@ -242,7 +263,7 @@ fn stopping() -> Status {
 }
 
 fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
-    let View { epoch, link, slices, workers, clients } = &sight.view;
+    let View { epoch, link, slices, workers, clients, servers } = &sight.view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,
         LinkState::Reading => v1::LinkState::Reading,
@@ -266,6 +287,21 @@ fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
                 renewed_ago_ns: client.renewed_ago.0,
             })
             .collect(),
+        servers: servers.iter().map(server_status).collect(),
+    }
+}
+
+fn server_status(server: &ServerView) -> v1::ServerStatus {
+    let (reliable, icrc) = server.pair.unwrap_or_default();
+    v1::ServerStatus {
+        server: server.server.0.into(),
+        name: server.name.clone(),
+        at: server.at.to_string(),
+        mtu: server.mtu,
+        reliable,
+        icrc,
+        rings: server.rings.iter().map(v1::Ring::from).collect(),
+        renewed_ago_ns: server.renewed_ago.0,
     }
 }
 

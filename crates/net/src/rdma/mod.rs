@@ -19,6 +19,7 @@ use sluice_wire::roce::{Acknowledge, MAX_WRITE_BYTES, Path, Qpn, Rkey, encode_ac
 
 pub use capture::Capture;
 pub use memory::SharedMemory;
+pub use sluice_host::rdma::Mtu;
 
 use crate::NetError;
 use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker, realtime};
@@ -31,6 +32,7 @@ pub struct Receiver {
     /// The last datagram's: most come from one switch.
     path: Option<Path>,
     capture: Option<Capture>,
+    failed: bool,
 }
 
 impl Receiver {
@@ -45,7 +47,14 @@ impl Receiver {
         let datagram_max = write_len(MAX_WRITE_BYTES);
         let options = SocketOptions { datagram_max, refusals: false, ..options.clone() };
         let socket = Socket::bind(at, &options)?;
-        Ok(Self { socket, endpoint: Endpoint::new(), regions: Vec::new(), path: None, capture: None })
+        Ok(Self {
+            socket,
+            endpoint: Endpoint::new(),
+            regions: Vec::new(),
+            path: None,
+            capture: None,
+            failed: false,
+        })
     }
 
     /// Where it listens.
@@ -82,6 +91,7 @@ impl Receiver {
     /// Opens a queue pair, or opens it anew.
     pub fn connect(&mut self, pair: PairSpec) {
         self.endpoint.connect(pair);
+        self.failed = false;
     }
 
     /// Forgets a queue pair.
@@ -92,6 +102,11 @@ impl Receiver {
     /// Writes what comes and what goes into a capture from now on.
     pub fn capture(&mut self, capture: Option<Capture>) {
         self.capture = capture;
+    }
+
+    /// Whether a pair went into its error state since the last was connected.
+    pub fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// What has come so far, and what was refused.
@@ -116,6 +131,7 @@ impl Receiver {
                 capture.record(Nanos(realtime()), &path, bytes)?;
             }
             let received = self.endpoint.receive(bytes, &path);
+            self.failed |= received.failed.is_some();
             if let Ok(placed) = received.outcome {
                 put(&self.regions, &placed);
             }

@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
-use sluice_control::{ClientHello, WorkerHello};
+use sluice_control::{ClientHello, ServerHello, WorkerHello};
 use sluice_wire::{Nanos, Serial};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use crate::NetError;
 use crate::rpc::Remote;
-pub use role::{ClientRole, Role, WorkerRole};
+pub use role::{ClientRole, Role, ServerRole, WorkerRole};
 use session::Session;
 
 /// Events that may wait for a host that does not look; the oldest go first, and each is soon said again.
@@ -32,6 +32,9 @@ const EVENTS_MAX: usize = 32;
 pub type WorkerRegistrar = Registrar<WorkerRole>;
 /// A client's line to the controller.
 pub type ClientRegistrar = Registrar<ClientRole>;
+
+/// A server's line to the controller.
+pub type ServerRegistrar = Registrar<ServerRole>;
 
 /// What a host learns of its registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +119,21 @@ impl Registrar<ClientRole> {
     /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it changes.
     pub fn set_floor(&self, floor: Serial) {
         self.shared.floor.store(floor.0, Ordering::Relaxed);
+    }
+}
+
+impl Registrar<ServerRole> {
+    /// Registers a server with the controller and keeps it registered. `wake` is called after each event, on another
+    /// thread.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn server(
+        controller: Remote,
+        hello: ServerHello,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, NetError> {
+        Self::start(controller, hello, Serial(0), Box::new(wake))
     }
 }
 

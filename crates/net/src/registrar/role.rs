@@ -1,8 +1,8 @@
-//! The two kinds of host: what each says to the controller and what it hears.
+//! The kinds of host: what each says to the controller and what it hears.
 
 use std::future::Future;
 
-use sluice_control::{ClientGrant, ClientHello, WorkerGrant, WorkerHello};
+use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
 use tonic::Status;
 use tonic::transport::Channel;
@@ -11,7 +11,7 @@ use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
 use crate::rpc::{Malformed, v1};
 
-/// A kind of host. Sealed: [`WorkerRole`] and [`ClientRole`] are all there are.
+/// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
 pub trait Role: sealed::Calls {}
 
 /// A worker.
@@ -22,8 +22,13 @@ pub struct WorkerRole;
 #[derive(Clone, Copy, Debug)]
 pub struct ClientRole;
 
+/// A server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerRole;
+
 impl Role for WorkerRole {}
 impl Role for ClientRole {}
+impl Role for ServerRole {}
 
 pub(super) mod sealed {
     use super::{Channel, ControllerClient, Departure, Future, Nanos, Renewal, Serial, Status};
@@ -143,6 +148,43 @@ impl sealed::Calls for ClientRole {
     async fn leave(calls: &mut ControllerClient<Channel>, hello: ClientHello) -> Result<Departure, Status> {
         let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
         calls.leave_client(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+    }
+}
+
+impl sealed::Calls for ServerRole {
+    type Hello = ServerHello;
+    type Grant = ServerGrant;
+    type Held = ();
+
+    const THREAD: &'static str = "server-line";
+
+    fn identity(hello: &ServerHello) -> (&str, u64) {
+        (&hello.name, hello.life)
+    }
+
+    fn held(_: &ServerGrant) -> Self::Held {}
+
+    fn renew_every(grant: &ServerGrant) -> Nanos {
+        grant.renew_every
+    }
+
+    fn lease(grant: &ServerGrant) -> Nanos {
+        grant.lease
+    }
+
+    async fn renew(
+        calls: &mut ControllerClient<Channel>,
+        hello: ServerHello,
+        _: Option<()>,
+        _: Serial,
+    ) -> Result<Renewal<ServerGrant>, Status> {
+        let answer = calls.renew_server(v1::RenewServerRequest::from(&hello)).await?;
+        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+    }
+
+    async fn leave(calls: &mut ControllerClient<Channel>, hello: ServerHello) -> Result<Departure, Status> {
+        let request = v1::LeaveServerRequest { name: hello.name, life: hello.life };
+        calls.leave_server(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What workers, clients and the controller say to each other, as messages and back.
 
-use sluice_control::{Answer, ClientGrant, ClientHello, WorkerGrant, WorkerHello};
+use sluice_control::{Answer, ClientGrant, ClientHello, RingPlace, ServerGrant, WorkerGrant, WorkerHello};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
@@ -25,6 +25,8 @@ impl From<&WorkerHello> for v1::RenewWorkerRequest {
                 key: key.0,
                 generation: generation.0,
             }),
+            server: hello.server.clone(),
+            rejoins: hello.rejoins,
         }
     }
 }
@@ -45,6 +47,8 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             quota: number("quota", message.quota)?,
             capacity: message.tasks_per_second,
             held: message.held.map(held).transpose()?,
+            server: message.server,
+            rejoins: message.rejoins,
         })
     }
 }
@@ -66,6 +70,11 @@ impl From<&WorkerGrant> for v1::WorkerGrant {
             retry_horizon_ns: grant.retry_horizon.0,
             transit_ns: grant.transit.0,
             final_sent: grant.final_sent.map(|sent| sent.0),
+            ring: grant.ring.map(|RingPlace { life, slots, slot_bytes }| v1::RingPlace {
+                life,
+                slots,
+                slot_bytes,
+            }),
         }
     }
 }
@@ -85,6 +94,11 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
             final_sent: message.final_sent.map(Serial),
+            ring: message.ring.map(|v1::RingPlace { life, slots, slot_bytes }| RingPlace {
+                life,
+                slots,
+                slot_bytes,
+            }),
             retry_horizon: Nanos(message.retry_horizon_ns),
             transit: Nanos(message.transit_ns),
             lease: Nanos(message.lease_ns),
@@ -143,6 +157,7 @@ impl From<&ClientGrant> for v1::ClientGrant {
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
             retry_for_ns: grant.retry_for.0,
+            first_bytes: grant.first_bytes,
         }
     }
 }
@@ -166,6 +181,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
             retry_for: Nanos(message.retry_for_ns),
+            first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
         })
     }
 }
@@ -224,6 +240,7 @@ macro_rules! renewals {
 
 renewals!(RenewWorkerResponse, renew_worker_response, WorkerGrant, Worker);
 renewals!(RenewClientResponse, renew_client_response, ClientGrant, Client);
+renewals!(RenewServerResponse, renew_server_response, ServerGrant, Server);
 
 macro_rules! departures {
     ($response:ident, $outcome:ident) => {
@@ -265,6 +282,7 @@ macro_rules! departures {
 
 departures!(LeaveWorkerResponse, leave_worker_response);
 departures!(LeaveClientResponse, leave_client_response);
+departures!(LeaveServerResponse, leave_server_response);
 
 /// An answer that does not go with its call: a bug of the controller, not of the caller.
 pub(crate) fn misanswered(answer: &Answer) -> Status {

@@ -8,6 +8,7 @@ pub(crate) mod hosts;
 mod ops;
 mod remote;
 pub(crate) mod server;
+mod servers;
 pub(crate) mod tables;
 mod tls;
 

@@ -306,7 +306,7 @@ impl TryFrom<v1::ClientRow> for ClientRow {
 
 impl From<ServerRow> for v1::ServerRow {
     fn from(row: ServerRow) -> Self {
-        Self { at: row.at.to_string(), qpn: row.qpn.0, reliable: row.reliable }
+        Self { at: row.at.to_string(), qpn: row.qpn.0, reliable: row.reliable, icrc: row.icrc }
     }
 }
 
@@ -314,7 +314,8 @@ impl TryFrom<v1::ServerRow> for ServerRow {
     type Error = Malformed;
 
     fn try_from(message: v1::ServerRow) -> Result<Self, Malformed> {
-        Ok(Self { at: endpoint("row.at", &message.at)?, qpn: Qpn(message.qpn), reliable: message.reliable })
+        let v1::ServerRow { at, qpn, reliable, icrc } = message;
+        Ok(Self { at: endpoint("row.at", &at)?, qpn: Qpn(qpn), reliable, icrc })
     }
 }
 
@@ -373,7 +374,7 @@ mod tests {
         RingRow { rkey: Rkey(u32::MAX), address: u64::MAX, slots: 4_096, slot_bytes: 2_060 };
 
     fn server() -> ServerRow {
-        ServerRow { at: at(), qpn: Qpn(0xff_ffff), reliable: true }
+        ServerRow { at: at(), qpn: Qpn(0xff_ffff), reliable: true, icrc: true }
     }
 
     #[test]

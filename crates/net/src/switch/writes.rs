@@ -40,7 +40,8 @@ impl Writes {
             address: replica.address,
             rkey: replica.rkey,
         };
-        let fill = |out: &mut [u8]| encode_write_of(&write, bytes, Some(&path), out).unwrap_or(0);
+        let fill =
+            |out: &mut [u8]| encode_write_of(&write, bytes, replica.icrc.then_some(&path), out).unwrap_or(0);
         match due {
             None => outbox.send_with(replica.to, fill),
             Some(due) => outbox.send_at(due, replica.to, fill),

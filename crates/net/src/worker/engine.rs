@@ -11,6 +11,7 @@ use sluice_wire::{
 use super::early::Listener;
 use super::pace::Pace;
 use super::run::{Ended, Runner};
+use super::slots::Slots;
 use super::telling::Telling;
 use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
 use crate::NetError;
@@ -98,7 +99,7 @@ impl<S: Service> Engine<S> {
         let reply_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
-            effects: Effects::new(&settings, options.costs.map(Pace::new), hello.at),
+            effects: Effects::new(&settings, options, hello.at),
             runner: Runner::new(service, options.dilation, reply_max),
             actions: Vec::new(),
             busy: None,
@@ -149,8 +150,9 @@ impl<S: Service> Engine<S> {
     pub(crate) fn into_report(self) -> WorkerReport {
         let name = (self.hello.name.as_str(), self.dilation);
         let ran = self.clock.now().since(self.began);
+        let ahead = (self.effects.slots.copied, self.effects.slots.missed);
         let (stats, packets) = (self.machine.stats(), self.socket.counts().into());
-        report(name, ran, self.drained, self.served, stats, self.dropped, packets)
+        report(name, ran, self.drained, self.served, (stats, ahead), self.dropped, packets)
     }
 
     /// Takes what comes and does what is due; says whether it has left.
@@ -161,6 +163,7 @@ impl<S: Service> Engine<S> {
         if let Refused::Yes(why) = self.take_registrations() {
             return Err(NetError::Refused { why });
         }
+        self.rejoin_if_pair_failed();
         let now = self.clock.now();
         self.catch_up(now);
         self.early(now);
@@ -175,6 +178,16 @@ impl<S: Service> Engine<S> {
         self.serve();
         self.tell_capacity(now);
         Ok(false)
+    }
+
+    /// The server's queue pair failed, so that nothing is written ahead: sends no tokens until the controller let this
+    /// worker in anew.
+    fn rejoin_if_pair_failed(&mut self) {
+        if let Some(failures) = self.effects.slots.new_failure() {
+            self.machine.suspend();
+            self.hello.rejoins = failures;
+            self.registrar.set_hello(self.hello.clone());
+        }
     }
 
     /// When there is something to do, if nothing comes before.
@@ -273,6 +286,7 @@ impl<S: Service> Engine<S> {
             self.switches.truncate(SWITCHES);
         }
         self.said.granted(&self.hello.name, grant);
+        self.effects.slots.granted(grant.slice, grant.ring);
         self.reports = grant.feed == Feed::Pushed { reports: true };
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
@@ -478,26 +492,36 @@ struct Effects {
     pace: Option<Pace>,
     /// Where this worker is, for those who send it bytes.
     at: Endpoint,
+    slots: Slots,
     /// Tasks whose bytes have all come, and whether they are right.
     checked: Vec<(TaskId, bool)>,
 }
 
 impl Effects {
-    fn new(settings: &WorkerSettings, pace: Option<Pace>, at: Endpoint) -> Self {
+    fn new(settings: &WorkerSettings, options: &WorkerOptions, at: Endpoint) -> Self {
         Self {
             at,
+            slots: Slots::new(options.memory.clone()),
             checked: Vec::new(),
             tasks: Payloads::new(2 * settings.held_max),
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
-            pace,
+            pace: options.costs.map(Pace::new),
         }
     }
 
     /// Keeps a packet's payload; says `false`, and counts it, if the packet cannot be taken.
     fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
         let is_dispatch = matches!(packet, Packet::Dispatch(_));
+        let body = match packet {
+            Packet::Dispatch(dispatch) if matches!(dispatch.place, Place::Ahead { .. }) => {
+                let copied = self.slots.copy(dispatch);
+                dispatch.place = if copied.is_some() { Place::Here } else { Place::AtClient };
+                copied.unwrap_or_default()
+            }
+            _ => body,
+        };
         let brings_all = matches!(packet, Packet::Dispatch(Dispatch { place: Place::Here, .. }));
         let Some(payload) = packet.payload_mut().filter(|payload| payload.is_large()) else { return true };
         let is_all = brings_all && !payload.has_more();

@@ -4,12 +4,13 @@
 //! packets wait in the socket's buffer, and the kernel's stamps count that wait. Under dilation the service's real
 //! time passes first; then the worker stays taken for (factor − 1) times as long, but takes packets.
 //!
-//! Left out: tasks and replies of more than one packet.
+//! Left out: replies of more than one packet.
 
 mod early;
 mod engine;
 mod pace;
 mod run;
+mod slots;
 mod telling;
 
 use std::fmt;
@@ -43,6 +44,8 @@ pub struct WorkerOptions {
     pub name: String,
     /// The address by which switch and clients reach this worker; port 0 lets the kernel choose.
     pub listen: SocketAddr,
+    /// The server whose memory it shares, if there is one.
+    pub memory: Option<ServerMemory>,
     /// The slice to join; empty for the first whose types the service understands.
     pub slice: String,
     /// Tasks granted or held at once (N), 1 to 8.
@@ -77,6 +80,7 @@ impl WorkerOptions {
             controller: Remote::new(controller, None)?,
             name: format!("worker-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            memory: None,
             slice: String::new(),
             quota: 2,
             capacity: 0,
@@ -90,6 +94,15 @@ impl WorkerOptions {
             faults: FaultPlan::none(),
         })
     }
+}
+
+/// Memory that a server of this machine registered.
+#[derive(Clone, Debug)]
+pub struct ServerMemory {
+    /// The server's name.
+    pub server: String,
+    /// The folder that it was given for its memory.
+    pub folder: PathBuf,
 }
 
 /// A worker that is ready to run.
@@ -166,6 +179,8 @@ fn engine<S: Service>(
         types: service.types(),
         quota: options.quota,
         capacity: options.capacity,
+        server: options.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
+        rejoins: 0,
         held: None,
     };
     let now = sys::monotonic();
@@ -253,6 +268,10 @@ pub struct WorkerReport {
     pub early_tokens: u64,
     /// Questions to the switch.
     pub probes: u64,
+    /// Large tasks whose bytes had been written ahead, and were right.
+    pub copied: u64,
+    /// Large tasks whose bytes should have been written ahead and were not there, or not theirs any more.
+    pub missed: u64,
     /// Packets that were not for this worker, could not be read, or found no room.
     pub dropped: Dropped,
     /// The socket's counters.
@@ -335,7 +354,7 @@ fn report(
     ran: Nanos,
     drained: bool,
     served: Served,
-    stats: WorkerStats,
+    (stats, (copied, missed)): (WorkerStats, (u64, u64)),
     dropped: Dropped,
     packets: Packets,
 ) -> WorkerReport {
@@ -356,6 +375,8 @@ fn report(
         repeated_tokens: stats.repeated_tokens.into(),
         early_tokens: stats.early_tokens,
         probes: stats.probes.into(),
+        copied,
+        missed,
         dropped: Dropped { duplicate: stats.duplicates, unwanted: stats.dropped.into(), ..dropped },
         packets,
     }

@@ -104,6 +104,8 @@ pub(crate) fn worker_hello(name: &str) -> WorkerHello {
         types: vec![TaskType(1), TaskType(2)],
         quota: 2,
         capacity: 1_000,
+        server: String::new(),
+        rejoins: 0,
         held: None,
     }
 }

@@ -11,7 +11,7 @@ use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
-use super::switch::{START, SwitchNode};
+use super::switch::{START, SwitchNode, shown};
 use crate::dice::Dice;
 
 /// The longest that a task should wait in a queue.
@@ -114,7 +114,7 @@ impl Rack<'_> {
         }
         if let Some(shape) = self.switch.rain.as_ref().map(Program::shape) {
             self.new_connection();
-            self.tell_brain(Told::SwitchUp(shape));
+            self.tell_brain(Told::SwitchUp(shown(shape)));
         }
     }
 

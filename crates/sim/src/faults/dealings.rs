@@ -145,6 +145,8 @@ impl Rack<'_> {
             types: (0..self.scenario.slices).map(|index| TaskType(index as u16)).collect(),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
+            server: String::new(),
+            rejoins: 0,
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
     }

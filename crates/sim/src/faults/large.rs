@@ -84,7 +84,7 @@ impl Rack<'_> {
         let slots = self.scenario.ring_slots;
         let Some(rain) = &mut self.switch.rain else { return };
         for (server, expected) in (0..).zip(&self.servers.expected) {
-            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false };
+            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false, icrc: true };
             rain.table(TableOp::SetServer(ServerId(server), Some((row, *expected))));
             for slice in 0..SLICES {
                 let address = ring_address(server, slice);

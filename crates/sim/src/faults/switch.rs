@@ -2,7 +2,7 @@
 
 use sluice_switch::rain::Rain;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
-use sluice_wire::tables::TableOp;
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
 use super::bytes::Bytes;
@@ -23,6 +23,11 @@ pub(super) struct SwitchNode {
     /// The large payloads that wait in its slab.
     pub(super) slab: Bytes,
     config: Config,
+}
+
+/// The servers here do not register, so the controller must not see the rows that were set for them.
+pub(super) const fn shown(shape: Shape) -> Shape {
+    Shape { servers: 0, ..shape }
 }
 
 impl SwitchNode {
@@ -102,7 +107,10 @@ impl Rack<'_> {
             return Ok(());
         }
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
-        let answer = rain.table(op);
+        let answer = match rain.table(op) {
+            TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
+            answer => answer,
+        };
         self.say(|| format!("table {op:?} => {answer:?}"));
         if let TableOp::Inject(sweep) = op {
             if self.scenario.writes_ahead {

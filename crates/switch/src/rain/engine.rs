@@ -75,7 +75,7 @@ impl Engine {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
         // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and slot.
         layout.table("rdma: slices", 0, 16 + 16, slices);
-        layout.table("rdma: servers", 7, 144 + 48 + 24 + 1, servers);
+        layout.table("rdma: servers", 7, 144 + 48 + 24 + 1 + 1, servers);
         layout.table("rdma: rings", 7, 32 + 64 + 5 + 16, slices * servers);
         Self {
             servers: vec![None; servers].into_boxed_slice(),
@@ -114,6 +114,7 @@ impl Engine {
             rkey: ring.rkey,
             address: ring.address.wrapping_add(slot),
             reliable: row.reliable,
+            icrc: row.icrc,
         })
     }
 

@@ -22,7 +22,7 @@ fn ring(server: u16) -> RingRow {
 fn rack(servers: &[u16], reliable: bool) -> Rack {
     let mut rack = Rack::with_servers("rain", 2);
     for server in servers.iter().copied() {
-        let row = ServerRow { at: server_at(server), qpn: Qpn(50 + u32::from(server)), reliable };
+        let row = ServerRow { at: server_at(server), qpn: Qpn(50 + u32::from(server)), reliable, icrc: true };
         let start = Psn::new(u32::MAX);
         let done = rack.program.table(TableOp::SetServer(ServerId(server), Some((row, start))));
         assert_eq!(done, TableAnswer::Done);

@@ -1,0 +1,60 @@
+//! `sluice server`: a machine's registered memory, into which the switch writes tasks ahead.
+
+use std::thread;
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use sluice_net::faults::FaultPlan;
+use sluice_net::program::log;
+use sluice_net::rdma::Mtu;
+use sluice_net::server::{Server, ServerOptions, ServerStopper};
+
+use super::remote;
+use crate::args::Server as Args;
+use crate::fail::{Failure, Outcome};
+use crate::rack::parent;
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Args) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    log(args.output.quiet);
+    let server = Server::new(&options(args)?)?;
+    stop_on_signals(server.stopper())?;
+    if args.output.json {
+        println!("{}", json!({ "schema": "sluice.listening.v1", "roce": server.local() }));
+    }
+    let report = server.run()?;
+    eprintln!("{report}");
+    if args.output.json {
+        println!("{}", serde_json::to_string(&report).map_err(Failure::broken)?);
+    }
+    Ok(())
+}
+
+fn options(args: &Args) -> Outcome<ServerOptions> {
+    let mut options = ServerOptions::new(&args.controller, args.memory.clone())?;
+    options.controller = remote(&args.controller, args.ca.as_ref())?;
+    if let Some(name) = &args.name {
+        options.name.clone_from(name);
+    }
+    options.listen = args.listen;
+    options.mtu = Mtu::of_bytes(args.mtu).ok_or_else(|| {
+        let mtu = args.mtu;
+        Failure::bad_input(format!("an RDMA MTU of {mtu} bytes: it is one of 256, 512, 1024, 2048 and 4096"))
+    })?;
+    options.reliable = args.reliable;
+    options.icrc = !args.no_icrc;
+    options.slots = args.tiny_slots;
+    options.pcap.clone_from(&args.pcap);
+    options.pin = args.pin;
+    options.faults = FaultPlan::both(args.seed, &options.name, args.faults.parse()?);
+    Ok(options)
+}
+
+fn stop_on_signals(stopper: ServerStopper) -> Outcome<()> {
+    let failed = |why| Failure::broken(format!("cannot listen for signals: {why}"));
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
+    thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    Ok(())
+}

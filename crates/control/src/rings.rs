@@ -1,0 +1,100 @@
+//! What servers and the controller say to each other about registered memory.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_wire::tables::RingRow;
+use sluice_wire::{Endpoint, Epoch, Nanos, Psn, Qpn, ServerId, SliceId};
+
+/// What a server says of itself, the same in registration, renewal and heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerHello {
+    /// Its name, one holder at a time.
+    pub name: String,
+    /// 64 random bits per start of the server.
+    pub life: u64,
+    /// Where its end of the queue pair is: an address that no other process can hold meanwhile.
+    pub at: Endpoint,
+    /// The number of its queue pair.
+    pub qpn: Qpn,
+    /// The number of the first WRITE that the pair expects.
+    pub first: Psn,
+    /// The most bytes of one WRITE: its RDMA MTU.
+    pub mtu: u32,
+    /// Whether the pair is reliable.
+    pub reliable: bool,
+    /// Whether it wants the iCRC computed; one that does not look at it spares the switch the work.
+    pub icrc: bool,
+    /// The rings that it has registered; none before it heard which are needed.
+    pub rings: Vec<RingOffer>,
+}
+
+/// A ring in a server's registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingOffer {
+    /// The slice whose tasks it holds.
+    pub slice: SliceId,
+    /// Where it is.
+    pub row: RingRow,
+}
+
+/// A server's registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerGrant {
+    /// Its index, which is the number of the switch's end of the pair.
+    pub server: ServerId,
+    /// The switch's life. A newer one counts its WRITEs anew.
+    pub epoch: Epoch,
+    /// Where the switch is, from which alone WRITEs come.
+    pub switch: Endpoint,
+    /// The rings that it should have.
+    pub rings: Vec<RingNeed>,
+    /// How long this registration stands.
+    pub lease: Nanos,
+    /// How often to renew it.
+    pub renew_every: Nanos,
+}
+
+/// A ring that a slice needs on each of its servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingNeed {
+    /// The slice.
+    pub slice: SliceId,
+    /// Its name.
+    pub name: String,
+    /// How many slots at least: a power of two.
+    pub slots: u32,
+    /// How long a slot must be at least, the task's id included.
+    pub slot_bytes: u32,
+}
+
+/// The ring from which a worker copies its tasks, in memory that it shares with its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingPlace {
+    /// The server's life: another one may have laid its memory out anew.
+    pub life: u64,
+    /// How many slots.
+    pub slots: u32,
+    /// How long each is.
+    pub slot_bytes: u32,
+}
+
+/// What a plan says of tasks that are written ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdmaPlan {
+    /// The most bytes of a task's first packet: what fits the link's MTU as SUBMIT, DISPATCH and WRITE, and the RDMA MTU.
+    pub first_bytes: u32,
+    /// How many tasks of a slice may pass while one of its workers is stopped.
+    pub stall_tasks: u32,
+    /// Each task is written to so many servers of its slice at most; zero: to all.
+    pub copies: u16,
+    /// Takes rings that are smaller than the slices need. For tests: tasks then lose their bytes all the time.
+    pub tiny_rings: bool,
+}
+
+impl Default for RdmaPlan {
+    /// What fits plain sockets with an Ethernet MTU of 1,500, and any RDMA MTU from 2,048 on.
+    fn default() -> Self {
+        Self { first_bytes: 1_368, stall_tasks: 1_024, copies: 0, tiny_rings: false }
+    }
+}

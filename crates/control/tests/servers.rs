@@ -1,0 +1,188 @@
+//! Servers register their memory, and the switch is told of it.
+
+mod rack;
+
+use rack::{LEASE, Rack, address, worker};
+use sluice_control::{Answer, Event, Note, Refusal, RingOffer, RingPlace, ServerGrant, ServerHello, Waiting};
+use sluice_wire::tables::RingRow;
+use sluice_wire::{Nanos, Psn, Qpn, Rkey, ServerId, SliceId};
+
+fn server(name: &str, life: u64) -> ServerHello {
+    ServerHello {
+        name: name.to_string(),
+        life,
+        at: address(4_791),
+        qpn: Qpn(0x11 + life as u32),
+        first: Psn::new(5),
+        mtu: 2_048,
+        reliable: false,
+        icrc: true,
+        rings: Vec::new(),
+    }
+}
+
+fn ask(rack: &mut Rack, hello: &ServerHello) -> Answer {
+    let hello = hello.clone();
+    let call = rack.call(|call| Event::ServerHello { call, hello });
+    rack.flush();
+    rack.answers[&call].clone()
+}
+
+fn granted(rack: &mut Rack, hello: &ServerHello) -> ServerGrant {
+    match ask(rack, hello) {
+        Answer::Server(grant) => grant,
+        other => panic!("{} was not granted: {other:?}", hello.name),
+    }
+}
+
+fn refused(rack: &mut Rack, hello: &ServerHello) -> Refusal {
+    match ask(rack, hello) {
+        Answer::Refused { why } => why,
+        other => panic!("{} was not refused: {other:?}", hello.name),
+    }
+}
+
+/// The same server with the rings that it was asked for.
+fn with_rings(hello: &ServerHello, grant: &ServerGrant) -> ServerHello {
+    let ring = |need: &sluice_control::RingNeed| RingOffer {
+        slice: need.slice,
+        row: RingRow {
+            rkey: Rkey(70 + hello.life as u32),
+            address: u64::from(need.slice.0) << 32,
+            slots: need.slots,
+            slot_bytes: need.slot_bytes,
+        },
+    };
+    ServerHello { rings: grant.rings.iter().map(ring).collect(), ..hello.clone() }
+}
+
+/// A server with all of its rings in the switch.
+fn joined(rack: &mut Rack, hello: &ServerHello) -> ServerHello {
+    let grant = granted(rack, hello);
+    let hello = with_rings(hello, &grant);
+    granted(rack, &hello);
+    hello
+}
+
+#[test]
+fn a_server_hears_which_rings_are_needed_and_the_switch_hears_where_they_are() {
+    let mut rack = Rack::up();
+    let hello = server("s", 1);
+    let grant = granted(&mut rack, &hello);
+    assert!(rack.switch.servers[0].is_none(), "it has no memory yet");
+    // 64 tasks that wait, 64 tokens, and 1,024 tasks in the longest stall.
+    assert_eq!(grant.rings.iter().map(|need| need.slots).collect::<Vec<_>>(), [2_048, 2_048]);
+    let hello = joined(&mut rack, &hello);
+    assert_eq!(rack.switch.servers[0].expect("it was set").0.qpn, hello.qpn);
+    assert_eq!(rack.switch.rings[1][0], Some(hello.rings[1].row));
+    assert_eq!(rack.switch.copies[..2], [0, 0]);
+    let before = rack.ops;
+    granted(&mut rack, &hello);
+    assert_eq!(rack.ops, before, "a renewal writes nothing");
+}
+
+#[test]
+fn a_server_that_dies_or_leaves_is_taken_out_of_the_switch() {
+    let mut rack = Rack::up();
+    let hello = joined(&mut rack, &server("s", 1));
+    rack.run(LEASE + Nanos::from_millis(10));
+    assert!(rack.switch.servers[0].is_none() && rack.switch.rings[0][0].is_none());
+    assert!(rack.notes.contains(&Note::ServerDied { name: "s".to_string(), server: ServerId(0) }));
+    joined(&mut rack, &hello);
+    assert!(rack.switch.servers.iter().any(Option::is_some));
+    let call = rack.call(|call| Event::ServerLeave { call, name: "s".to_string(), life: 1 });
+    rack.flush();
+    assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
+    assert!(rack.switch.servers.iter().all(Option::is_none));
+}
+
+#[test]
+fn a_server_that_was_killed_takes_its_name_over_at_once_with_new_numbers() {
+    let mut rack = Rack::up();
+    joined(&mut rack, &server("s", 1));
+    let again = joined(&mut rack, &server("s", 2));
+    let (row, first) = rack.switch.servers[0].expect("it was set");
+    assert_eq!((row.qpn, first), (again.qpn, again.first));
+    assert_eq!(rack.switch.rings[0][0], Some(again.rings[0].row));
+    let elsewhere = ServerHello { at: address(9), ..server("s", 3) };
+    assert!(matches!(ask(&mut rack, &elsewhere), Answer::Wait { why: Waiting::NameHeld, .. }));
+}
+
+#[test]
+fn a_restarted_switch_is_told_at_once_of_the_servers_that_live() {
+    let mut rack = Rack::up();
+    let hello = joined(&mut rack, &server("s", 1));
+    rack.restart_switch();
+    rack.flush();
+    assert_eq!(rack.switch.rings[1][0], Some(hello.rings[1].row));
+}
+
+#[test]
+fn a_restarted_controller_finds_the_rows_and_lets_those_go_whose_server_stays_silent() {
+    let mut rack = Rack::up();
+    let hello = joined(&mut rack, &server("s", 1));
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!(rack.controller.view(rack.now).servers[0].name, "");
+    let before = rack.ops;
+    assert_eq!(granted(&mut rack, &hello).server, ServerId(0));
+    assert_eq!(rack.ops, before, "all of it stands there already");
+    rack.restart_controller(0);
+    rack.run(LEASE + Nanos::from_millis(10));
+    assert!(rack.switch.servers[0].is_none());
+}
+
+#[test]
+fn each_rule_of_servers_and_rings_has_a_refusal_that_names_it() {
+    let mut rack = Rack::up();
+    let hello = server("s", 1);
+    let grant = granted(&mut rack, &hello);
+    let right = with_rings(&hello, &grant);
+    let mut said = |change: &dyn Fn(&mut ServerHello)| {
+        let mut wrong = right.clone();
+        change(&mut wrong);
+        refused(&mut rack, &wrong).to_string()
+    };
+    for (what, why) in [
+        (said(&|hello| hello.mtu = 1_024), "RDMA MTU of 1024 bytes"),
+        (said(&|hello| hello.rings[1].row.slots = 1_024), "which needs 2048"),
+        (said(&|hello| hello.rings[0].row.slots = 3_000), "not a power of two"),
+        (said(&|hello| hello.rings[0].row.slot_bytes = 64), "do not hold a task's first packet"),
+        (said(&|hello| hello.rings[0].row.slot_bytes = 4_096), "longer than the server's RDMA MTU"),
+        (said(&|hello| hello.rings[0].row.address = u64::MAX - 9), "past the last address"),
+        (said(&|hello| hello.rings[0].slice = SliceId(1)), "named twice"),
+        (said(&|hello| hello.name = String::new()), "a name needs"),
+    ] {
+        assert!(what.contains(why), "{what}");
+    }
+}
+
+#[test]
+fn a_worker_is_told_where_its_tasks_lie_and_refused_a_slice_without_a_ring() {
+    let mut rack = Rack::up();
+    let mut hello = worker("w", 1);
+    hello.server = "s".to_string();
+    assert_eq!(rack.join(&hello).ring, None, "its server may yet come");
+    let grant = granted(&mut rack, &server("s", 1));
+    let mut partial = with_rings(&server("s", 1), &grant);
+    partial.rings.truncate(1);
+    granted(&mut rack, &partial);
+    let place = RingPlace { life: 1, slots: 2_048, slot_bytes: partial.rings[0].row.slot_bytes };
+    assert_eq!(rack.join(&hello).ring, Some(place));
+    let moved = rack.move_to("w", "scan");
+    rack.flush();
+    let why = Refusal::SliceWithoutServer { worker: "w".into(), server: "s".into(), slice: "scan".into() };
+    assert_eq!(rack.answers[&moved], Answer::Refused { why });
+}
+
+#[test]
+fn a_worker_whose_queue_pair_failed_comes_in_anew_in_a_new_generation() {
+    let mut rack = Rack::up();
+    let mut hello = worker("w", 1);
+    let before = rack.join(&hello);
+    rack.park(&before, 2);
+    hello.rejoins += 1;
+    let after = rack.join(&hello);
+    assert!(after.generation > before.generation);
+    assert_eq!(rack.join(&hello).generation, after.generation, "once");
+}

@@ -1,0 +1,101 @@
+//! How much of a task its first packet may bring.
+//!
+//! That packet goes through the rack as SUBMIT, as DISPATCH and, if it waits, as a WRITE: it must fit the link as each of
+//! them, with all headers, and a WRITE must fit the RDMA MTU. What is larger is asked for (NEED) by the worker.
+
+use std::fmt;
+
+use sluice_host::rdma::Mtu;
+use sluice_wire::roce::write_len;
+use sluice_wire::{HEADER_BYTES, SLOT_HEAD_BYTES};
+
+/// IPv4's and UDP's headers. Over IPv6 give an MTU that is 20 bytes less.
+const IP_UDP_BYTES: usize = 20 + 8;
+/// Slots are made of whole words.
+const WORD: usize = 8;
+/// The MTU of the links that a rack on one machine has, unless its plan says otherwise.
+pub const LINK_MTU: u16 = 3_400;
+/// The smallest link that everything but a long first packet passes: parts of a task are 1,024 bytes.
+pub const LINK_MTU_MIN: u16 = 1_280;
+
+/// What a link's MTU and the RDMA MTU leave for the first packet of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstPacket {
+    /// Of a task, in bytes.
+    pub bytes: usize,
+    /// The longest datagram on the link, in bytes of UDP payload.
+    pub datagram_max: usize,
+    /// What sets the limit.
+    pub limit: Limit,
+}
+
+/// What a first packet just fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The link, as a SUBMIT or DISPATCH.
+    Header,
+    /// The link, as a WRITE.
+    Write,
+    /// One WRITE of the RDMA MTU.
+    RdmaMtu,
+}
+
+impl FirstPacket {
+    /// The limit on a link of this MTU; `rdma` is the RDMA MTU of servers that tasks are written ahead to, if there are any.
+    pub fn fitting(link_mtu: u16, rdma: Option<Mtu>) -> Self {
+        let datagram_max = usize::from(link_mtu).saturating_sub(IP_UDP_BYTES);
+        let own = (datagram_max.saturating_sub(HEADER_BYTES), Limit::Header);
+        let of_write = |whole: usize| (whole.saturating_sub(SLOT_HEAD_BYTES)) / WORD * WORD;
+        let (bytes, limit) = match rdma {
+            None => own,
+            Some(mtu) => {
+                let link = datagram_max.saturating_sub(write_len(0));
+                let on_link = (of_write(link / WORD * WORD), Limit::Write);
+                let in_mtu = (mtu.bytes().saturating_sub(SLOT_HEAD_BYTES), Limit::RdmaMtu);
+                [own, on_link, in_mtu].into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or(own)
+            }
+        };
+        Self { bytes, datagram_max, limit }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Header => "the link",
+            Self::Write => "a WRITE on the link",
+            Self::RdmaMtu => "the RDMA MTU",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_the_usual_links_the_rdma_mtu_sets_the_limit() {
+        let first = FirstPacket::fitting(LINK_MTU, Some(Mtu::B2048));
+        assert_eq!((first.bytes, first.limit), (2_036, Limit::RdmaMtu));
+    }
+
+    #[test]
+    fn a_first_packet_fits_the_link_in_each_of_its_shapes() {
+        for link_mtu in LINK_MTU_MIN..9_100 {
+            for mtu in Mtu::ALL {
+                let first = FirstPacket::fitting(link_mtu, Some(mtu));
+                let room = usize::from(link_mtu) - IP_UDP_BYTES;
+                let slot = (first.bytes + SLOT_HEAD_BYTES).next_multiple_of(WORD);
+                assert!(first.bytes + HEADER_BYTES <= room, "{link_mtu} {mtu:?}");
+                assert!(write_len(first.bytes + SLOT_HEAD_BYTES) <= room, "{link_mtu} {mtu:?}");
+                assert!(slot <= mtu.bytes(), "{link_mtu} {mtu:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_servers_only_the_link_counts() {
+        let first = FirstPacket::fitting(1_500, None);
+        assert_eq!((first.bytes, first.limit), (1_500 - 28 - HEADER_BYTES, Limit::Header));
+    }
+}

@@ -1,0 +1,355 @@
+//! A server: the process that owns a machine's registered memory, into which the switch writes tasks ahead
+//! (Rain §3.2.2).
+//!
+//! One thread takes the WRITEs and deals with the controller, which says which rings the slices need. Its folder holds a
+//! file for each ring, and one that tells the workers how the queue pair stands; workers of the same machine map both. The
+//! server takes no part in running a task: when it is killed, its workers go on and ask the clients for bytes, and when it
+//! is back it finds its files and registers new numbers and keys.
+//!
+//! Left out: more than one queue pair, and more than one switch.
+
+mod line;
+mod rings;
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use sluice_control::{ServerGrant, ServerHello};
+use sluice_host::rdma::{Counts, Mtu, PairSpec, RoceRefusal};
+use sluice_wire::roce::{self, Transport};
+use sluice_wire::{Epoch, Nanos, Psn, Qpn, ServerId};
+
+use crate::NetError;
+use crate::clock::Clock;
+use crate::faults::FaultPlan;
+use crate::pin::pin_thread;
+use crate::rdma::{Capture, Receiver};
+use crate::registrar::{RegistrarEvent, ServerRegistrar};
+use crate::rpc::Remote;
+use crate::udp::{SocketOptions, Wait, Waiting, Waker};
+pub use line::PairLine;
+use rings::Rings;
+pub use rings::ring_file;
+
+/// How long a server that ends waits for the controller to let it go.
+const LEAVE_PATIENCE: Nanos = Nanos::from_millis(1_000);
+
+/// How a server is set up. [`ServerOptions::new`] gives the defaults.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where the controller is.
+    pub controller: Remote,
+    /// The server's name: unique among those that live.
+    pub name: String,
+    /// Where WRITEs come in: an address of the server's own, so that its port is the standard one.
+    pub listen: SocketAddr,
+    /// The folder of the memory that its workers map, best on a file system in memory.
+    pub memory: PathBuf,
+    /// The most bytes of one WRITE.
+    pub mtu: Mtu,
+    /// Whether its queue pair is reliable.
+    pub reliable: bool,
+    /// Whether the iCRC is computed and must hold.
+    pub icrc: bool,
+    /// Slots of each ring instead of what the slices need: a controller takes fewer only where it was told to, for tests.
+    pub slots: Option<u32>,
+    /// Where what comes and goes is written as a capture.
+    pub pcap: Option<PathBuf>,
+    /// How the thread waits.
+    pub waiting: Waiting,
+    /// The core of the thread.
+    pub pin: Option<usize>,
+    /// What goes wrong on purpose.
+    pub faults: FaultPlan,
+}
+
+impl ServerOptions {
+    /// A server of this machine, with its memory in `memory`. The controller is at `controller` (`HOST:PORT` or a URL).
+    ///
+    /// # Errors
+    /// [`NetError::Address`] if that is no address.
+    pub fn new(controller: &str, memory: PathBuf) -> Result<Self, NetError> {
+        Ok(Self {
+            controller: Remote::new(controller, None)?,
+            name: format!("server-{}", std::process::id()),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, roce::PORT)),
+            memory,
+            mtu: Mtu::default(),
+            reliable: false,
+            icrc: true,
+            slots: None,
+            pcap: None,
+            waiting: Waiting::default(),
+            pin: None,
+            faults: FaultPlan::none(),
+        })
+    }
+}
+
+/// A server that is ready to run.
+pub struct Server {
+    receiver: Receiver,
+    registrar: ServerRegistrar,
+    hello: ServerHello,
+    rings: Rings,
+    line: PairLine,
+    clock: Clock,
+    mtu: Mtu,
+    pin: Option<usize>,
+    stopper: ServerStopper,
+    /// What the queue pair was connected for.
+    connected: Option<Connected>,
+    began: Nanos,
+    reconnected: u32,
+}
+
+/// The other end of the queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Connected {
+    server: ServerId,
+    epoch: Epoch,
+    switch: SocketAddr,
+}
+
+/// Ends a server from any thread.
+#[derive(Clone, Debug)]
+pub struct ServerStopper {
+    asked: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl ServerStopper {
+    /// Asks the server to leave and end.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+}
+
+impl Server {
+    /// Opens the socket and the memory, and begins to register.
+    ///
+    /// # Errors
+    /// What the socket and the folder say, and [`NetError::Unreachable`] for an address that nobody could send to.
+    pub fn new(options: &ServerOptions) -> Result<Self, NetError> {
+        let of_socket = SocketOptions {
+            waiting: options.waiting,
+            faults: options.faults.clone(),
+            ..SocketOptions::default()
+        };
+        let mut receiver = Receiver::bind(options.listen, &of_socket)?;
+        let capture = options.pcap.as_deref().map(Capture::create).transpose()?;
+        receiver.capture(capture);
+        let rings = Rings::new(options.memory.clone(), options.slots)?;
+        let line = PairLine::of_server(&options.memory)?;
+        let hello = ServerHello {
+            name: options.name.clone(),
+            life: crate::identity::random_bits()?,
+            at: crate::identity::reachable(receiver.local())?,
+            qpn: Qpn(0),
+            first: Psn::new(0),
+            mtu: options.mtu.bytes() as u32,
+            reliable: options.reliable,
+            icrc: options.icrc,
+            rings: Vec::new(),
+        };
+        let bell = receiver.waker();
+        let registrar =
+            ServerRegistrar::server(options.controller.clone(), hello.clone(), move || bell.wake())?;
+        let stopper = ServerStopper { asked: Arc::new(AtomicBool::new(false)), waker: receiver.waker() };
+        let clock = Clock::start();
+        Ok(Self {
+            began: clock.now(),
+            receiver,
+            registrar,
+            hello,
+            rings,
+            line,
+            clock,
+            mtu: options.mtu,
+            pin: options.pin,
+            stopper,
+            connected: None,
+            reconnected: 0,
+        })
+    }
+
+    /// Where WRITEs come in.
+    pub fn local(&self) -> SocketAddr {
+        self.receiver.local()
+    }
+
+    /// What ends [`Server::run`].
+    pub fn stopper(&self) -> ServerStopper {
+        self.stopper.clone()
+    }
+
+    /// Serves on this thread until it is stopped.
+    ///
+    /// # Errors
+    /// [`NetError::Refused`] when the controller will not have this server, [`NetError::Memory`] when there is no room for
+    /// its rings, [`NetError::Pin`] when the core is not to be had, and what ends the socket.
+    pub fn run(mut self) -> Result<ServerReport, NetError> {
+        if let Some(core) = self.pin {
+            pin_thread(core)?;
+        }
+        while !self.stopper.is_asked() {
+            self.receiver.step(Wait::Forever)?;
+            self.take_registrations()?;
+            self.mend()?;
+        }
+        self.leave()?;
+        Ok(self.report())
+    }
+
+    fn take_registrations(&mut self) -> Result<(), NetError> {
+        while let Some(event) = self.registrar.try_next() {
+            match event {
+                RegistrarEvent::Granted(grant) => self.granted(&grant)?,
+                RegistrarEvent::Refused { why } => return Err(NetError::Refused { why }),
+                // The registrar's own thread has said so, or it says nothing new.
+                RegistrarEvent::Wait { .. } | RegistrarEvent::Lost { .. } | RegistrarEvent::Left { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers what the slices need, and connects to a switch that is new.
+    fn granted(&mut self, grant: &ServerGrant) -> Result<(), NetError> {
+        let to = Connected { server: grant.server, epoch: grant.epoch, switch: grant.switch.into() };
+        let is_new = self.connected != Some(to);
+        if is_new {
+            self.connect(to)?;
+        }
+        let laid_out = self.rings.fit(&grant.rings, &mut self.receiver)?;
+        if is_new || laid_out {
+            self.hello.rings = self.rings.offers();
+            self.registrar.set_hello(self.hello.clone());
+            let (bytes, count) = (self.rings.bytes(), self.hello.rings.len());
+            tracing::info!(
+                "{}: server {} on {}, {count} rings, {:.1} MiB, epoch {}",
+                self.hello.name,
+                grant.server,
+                self.receiver.local(),
+                bytes as f64 / f64::from(1 << 20),
+                grant.epoch
+            );
+        }
+        Ok(())
+    }
+
+    /// Opens a queue pair of a new number, which nothing that is still on its way was sent to.
+    fn connect(&mut self, to: Connected) -> Result<(), NetError> {
+        let bits = crate::identity::random_bits()?;
+        self.receiver.disconnect(self.hello.qpn);
+        // The numbers 0 and 1 have a meaning of their own on InfiniBand.
+        self.hello.qpn = Qpn((bits as u32 >> 8).max(2));
+        self.hello.first = Psn::new((bits >> 32) as u32);
+        self.receiver.connect(PairSpec {
+            number: self.hello.qpn,
+            peer_number: Qpn(to.server.0.into()),
+            peer: Some(to.switch.ip()),
+            transport: if self.hello.reliable { Transport::Rc } else { Transport::Uc },
+            first: self.hello.first,
+            mtu: self.mtu,
+            icrc: self.hello.icrc,
+        });
+        self.connected = Some(to);
+        self.line.ready();
+        Ok(())
+    }
+
+    /// Connects a pair anew that went into its error state, after telling the workers, who stop their tokens and come in
+    /// anew.
+    fn mend(&mut self) -> Result<(), NetError> {
+        let Some(to) = self.connected.filter(|_| self.receiver.has_failed()) else { return Ok(()) };
+        tracing::warn!("{}: the queue pair is in error; connecting it anew", self.hello.name);
+        self.line.failed();
+        self.reconnected += 1;
+        self.connect(to)?;
+        self.registrar.set_hello(self.hello.clone());
+        Ok(())
+    }
+
+    fn leave(&mut self) -> Result<(), NetError> {
+        self.registrar.leave();
+        let give_up = self.clock.now() + LEAVE_PATIENCE;
+        while self.clock.now() < give_up {
+            if let Some(RegistrarEvent::Left { .. }) = self.registrar.try_next() {
+                break;
+            }
+            self.receiver.step(Wait::Until(give_up))?;
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> ServerReport {
+        let counts = self.receiver.counts();
+        let refused = RoceRefusal::ALL.into_iter().map(|why| (why.name(), counts.refused(why)));
+        let ran = self.clock.now().since(self.began);
+        let Counts { placed, bytes, resynchronised, .. } = *counts;
+        ServerReport {
+            schema: "sluice.server.v1",
+            name: self.hello.name.clone(),
+            ran_s: ran.0 as f64 / 1e9,
+            rings: self.hello.rings.len(),
+            memory_bytes: self.rings.bytes(),
+            writes: placed,
+            written_bytes: bytes,
+            resynchronised,
+            reconnected: self.reconnected,
+            refused: refused.filter(|(_, count)| *count > 0).collect(),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("hello", &self.hello).finish_non_exhaustive()
+    }
+}
+
+/// What a server did, as its summary and its JSON say it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerReport {
+    /// Which fields to expect, and their meaning.
+    pub schema: &'static str,
+    /// The server's name.
+    pub name: String,
+    /// How long it ran, seconds.
+    pub ran_s: f64,
+    /// The rings that it kept last.
+    pub rings: usize,
+    /// Their memory, bytes.
+    pub memory_bytes: u64,
+    /// WRITEs that were placed.
+    pub writes: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
+    /// WRITEs that were not the next, and were taken: some were lost or overtaken.
+    pub resynchronised: u64,
+    /// How often the queue pair went into its error state and was connected anew.
+    pub reconnected: u32,
+    /// Packets that were refused, by reason.
+    pub refused: std::collections::BTreeMap<&'static str, u64>,
+}
+
+impl fmt::Display for ServerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = self.memory_bytes as f64 / f64::from(1 << 20);
+        let refused: u64 = self.refused.values().sum();
+        write!(
+            f,
+            "{}: {} writes in {:.1} s into {} rings of {mib:.1} MiB together, {refused} refused",
+            self.name, self.writes, self.ran_s, self.rings
+        )
+    }
+}
