@@ -63,7 +63,7 @@ impl Servers {
     /// The servers' queue pairs enter the switch's tables.
     pub(super) fn set_up(&self, switch: &mut dyn Program) {
         for server in (0..self.ports.len()).filter(|_| self.writes) {
-            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false };
+            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false, icrc: true };
             switch.table(TableOp::SetServer(ServerId(server as u16), Some((row, Psn::new(0)))));
         }
     }
