@@ -15,7 +15,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 use sluice_control::{ServerGrant, ServerHello};
@@ -118,18 +118,20 @@ struct Connected {
 /// Ends a server from any thread.
 #[derive(Clone, Debug)]
 pub struct ServerStopper {
-    asked: Arc<AtomicBool>,
+    asked: Arc<AtomicU8>,
     waker: Waker,
 }
 
 impl ServerStopper {
-    /// Asks the server to leave and end.
+    /// Asks the server to leave and end; asked again, it ends at once.
     pub fn stop(&self) {
-        self.asked.store(true, Ordering::Release);
+        let more = |asked: u8| Some(asked.saturating_add(1));
+        // The closure always gives a value, so that the update cannot fail.
+        self.asked.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok();
         self.waker.wake();
     }
 
-    fn is_asked(&self) -> bool {
+    fn asked(&self) -> u8 {
         self.asked.load(Ordering::Acquire)
     }
 }
@@ -164,7 +166,7 @@ impl Server {
         let bell = receiver.waker();
         let registrar =
             ServerRegistrar::server(options.controller.clone(), hello.clone(), move || bell.wake())?;
-        let stopper = ServerStopper { asked: Arc::new(AtomicBool::new(false)), waker: receiver.waker() };
+        let stopper = ServerStopper { asked: Arc::new(AtomicU8::new(0)), waker: receiver.waker() };
         let clock = Clock::start();
         Ok(Self {
             began: clock.now(),
@@ -201,7 +203,7 @@ impl Server {
         if let Some(core) = self.pin {
             pin_thread(core)?;
         }
-        while !self.stopper.is_asked() {
+        while self.stopper.asked() == 0 {
             self.receiver.step(Wait::Forever)?;
             self.take_registrations()?;
             self.mend()?;
@@ -280,9 +282,12 @@ impl Server {
     }
 
     fn leave(&mut self) -> Result<(), NetError> {
+        if self.stopper.asked() > 1 {
+            return Ok(());
+        }
         self.registrar.leave();
         let give_up = self.clock.now() + LEAVE_PATIENCE;
-        while self.clock.now() < give_up {
+        while self.clock.now() < give_up && self.stopper.asked() == 1 {
             if let Some(RegistrarEvent::Left { .. }) = self.registrar.try_next() {
                 break;
             }

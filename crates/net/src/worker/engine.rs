@@ -165,6 +165,9 @@ impl<S: Service> Engine<S> {
         }
         self.rejoin_if_pair_failed();
         let now = self.clock.now();
+        if self.effects.slots.wants_grant(now) {
+            self.registrar.renew_now();
+        }
         self.catch_up(now);
         self.early(now);
         self.free(now);
@@ -286,7 +289,7 @@ impl<S: Service> Engine<S> {
             self.switches.truncate(SWITCHES);
         }
         self.said.granted(&self.hello.name, grant);
-        self.effects.slots.granted(grant.slice, grant.ring);
+        self.effects.slots.granted(self.clock.now(), grant.slice, grant.ring);
         self.reports = grant.feed == Feed::Pushed { reports: true };
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;

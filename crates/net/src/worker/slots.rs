@@ -3,11 +3,14 @@
 //! Copy first, compare then: what was compared in the ring could be written over before it is copied.
 
 use sluice_control::RingPlace;
-use sluice_wire::{Dispatch, Place, SLOT_HEAD_BYTES, SliceId, check_large, read_slot};
+use sluice_wire::{Dispatch, Nanos, Place, SLOT_HEAD_BYTES, SliceId, check_large, read_slot};
 
 use super::ServerMemory;
 use crate::rdma::SharedMemory;
 use crate::server::{PairLine, ring_file};
+
+/// How long a grant stands before a missing ring is asked for.
+const ASK_AFTER: Nanos = Nanos::from_millis(50);
 
 /// What a worker sees of its server's memory.
 #[derive(Debug, Default)]
@@ -18,6 +21,9 @@ pub(super) struct Slots {
     /// How often the server's queue pair had failed when this worker last looked.
     failures: Option<u32>,
     copy: Vec<u8>,
+    /// A task was written ahead for which no ring is mapped here.
+    lacks_ring: bool,
+    granted_at: Nanos,
     /// Tasks copied from a ring.
     pub(super) copied: u64,
     /// Tasks whose bytes were not where they should be.
@@ -38,7 +44,9 @@ impl Slots {
     }
 
     /// Maps the ring that the controller says there is for the worker's slice.
-    pub(super) fn granted(&mut self, slice: SliceId, place: Option<RingPlace>) {
+    pub(super) fn granted(&mut self, now: Nanos, slice: SliceId, place: Option<RingPlace>) {
+        self.granted_at = now;
+        self.lacks_ring = false;
         let known = self.ring.as_ref().map(|ring| (ring.slice, ring.place));
         let Some((memory, place)) = self.memory.as_ref().zip(place) else {
             self.ring = None;
@@ -79,6 +87,13 @@ impl Slots {
         found.then(|| &self.copy[SLOT_HEAD_BYTES..])
     }
 
+    /// Whether to ask the controller now for a ring that the switch knows of and this worker does not: its server
+    /// registered since the last grant. Not often: the server may be another's.
+    pub(super) fn wants_grant(&mut self, now: Nanos) -> bool {
+        let is_due = self.memory.is_some() && now.since(self.granted_at) > ASK_AFTER;
+        is_due && std::mem::take(&mut self.lacks_ring)
+    }
+
     /// Whether the server's queue pair failed since the last look; how often in all.
     pub(super) fn new_failure(&mut self) -> Option<u32> {
         let (failures, _) = self.line.as_ref()?.state();
@@ -87,7 +102,10 @@ impl Slots {
     }
 
     fn find(&mut self, dispatch: &Dispatch, slice: SliceId, ticket: u32) -> bool {
-        let Some(ring) = self.ring.as_ref().filter(|ring| ring.slice == slice) else { return false };
+        let Some(ring) = self.ring.as_ref().filter(|ring| ring.slice == slice) else {
+            self.lacks_ring = true;
+            return false;
+        };
         let RingPlace { slots, slot_bytes, .. } = ring.place;
         let length = SLOT_HEAD_BYTES + usize::from(dispatch.payload.len);
         if length > slot_bytes as usize {
@@ -125,7 +143,7 @@ mod tests {
         let written = SharedMemory::create(&ring_file(folder, SLICE), 4 * 64).expect("there is room");
         let memory = ServerMemory { server: "s".to_owned(), folder: folder.to_owned() };
         let mut slots = Slots::new(Some(memory));
-        slots.granted(SLICE, Some(PLACE));
+        slots.granted(Nanos(0), SLICE, Some(PLACE));
         (written, slots)
     }
 
@@ -164,7 +182,9 @@ mod tests {
         let (memory, mut slots) = rack(folder.path());
         let asked = dispatch(7, 2);
         write(&memory, 2, asked.task, BYTES);
-        slots.granted(SLICE, Some(RingPlace { slots: 8, ..PLACE }));
+        slots.granted(Nanos(0), SLICE, Some(RingPlace { slots: 8, ..PLACE }));
         assert_eq!(slots.copy(&asked), None);
+        assert!(!slots.wants_grant(ASK_AFTER) && slots.wants_grant(ASK_AFTER + Nanos(1)));
+        assert!(!slots.wants_grant(ASK_AFTER.times(2)), "not before the next task that is missed");
     }
 }

@@ -4,6 +4,7 @@ mod agent;
 mod crew;
 mod examples;
 mod rack;
+mod servers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};

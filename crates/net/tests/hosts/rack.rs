@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sluice_control::{Plan, SlicePlan};
+use sluice_control::{Plan, RdmaPlan, SlicePlan};
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::rpc::{LocalSwitch, RpcServer};
@@ -16,6 +16,7 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
+use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, large_descriptor};
 
 /// What the tests' tasks are.
@@ -29,6 +30,9 @@ pub(crate) struct Rack {
     program: Choice,
     delays: Delays,
     slices: Vec<SlicePlan>,
+    /// Room for servers, and what the controller is told of them.
+    servers: u16,
+    rdma: RdmaPlan,
     life: Option<Life>,
     controller_at: SocketAddr,
 }
@@ -62,11 +66,39 @@ impl Rack {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let slice = |of: &TaskType| SlicePlan { name: of.to_string(), types: vec![*of], limit: Some(limit) };
         let slices = types.iter().map(slice).collect();
-        let mut rack = Self { faults, program, delays, slices, life: None, controller_at: anywhere };
-        let life = rack.live(anywhere);
-        rack.controller_at = life.controller.local();
-        rack.life = Some(life);
-        rack
+        let (servers, rdma) = (0, RdmaPlan::default());
+        let rack =
+            Self { faults, program, delays, slices, servers, rdma, life: None, controller_at: anywhere };
+        rack.begin()
+    }
+
+    /// With faults on every socket and one slice, for [`ECHO`], whose tasks are written ahead to servers.
+    pub(crate) fn with_servers(faults: Rates, rdma: RdmaPlan) -> Self {
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let slice = SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(1_000) };
+        let (program, delays, slices) = (Choice::default(), Delays::NONE, vec![slice]);
+        let rack =
+            Self { faults, program, delays, slices, servers: 2, rdma, life: None, controller_at: anywhere };
+        rack.begin()
+    }
+
+    fn begin(mut self) -> Self {
+        let life = self.live(self.controller_at);
+        self.controller_at = life.controller.local();
+        self.life = Some(life);
+        self
+    }
+
+    /// One step on the switch's tables.
+    pub(crate) fn table(&self, op: TableOp) -> TableAnswer {
+        let tables = self.life.as_ref().expect("it runs").switch.tables();
+        tables.call(vec![op]).expect("the switch runs").remove(0)
+    }
+
+    /// What the switch counted under a name, since it was last started.
+    pub(crate) fn counted(&self, name: &str) -> u64 {
+        let life = self.life.as_ref().expect("it runs");
+        life.switch.counters().all().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
     }
 
     /// Ends the switch and the controller with it, and starts both anew at the same addresses.
@@ -111,7 +143,7 @@ impl Rack {
         Running { stopper, thread: Some(thread::spawn(|| worker.run())) }
     }
 
-    fn faults(&self, socket: &str) -> FaultPlan {
+    pub(crate) fn faults(&self, socket: &str) -> FaultPlan {
         FaultPlan::both(SEEDS.fetch_add(1, Ordering::Relaxed), socket, self.faults)
     }
 
@@ -122,7 +154,7 @@ impl Rack {
             program: self.program,
             delays: self.delays,
             faults: self.faults("switch"),
-            ..SwitchConfig::new(Config::full(epoch))
+            ..SwitchConfig::new(Config { servers: self.servers, ..Config::full(epoch) })
         };
         let driver = SwitchDriver::new(&config).expect("the loopback has free ports");
         let switch = driver.handle();
@@ -131,7 +163,7 @@ impl Rack {
         let controller = start_controller(ControllerOptions {
             at: self.controller_at,
             tls: None,
-            plan: Plan::new(at, self.slices.clone()),
+            plan: Plan { rdma: self.rdma, ..Plan::new(at, self.slices.clone()) },
             seed: [7; 32],
             switch: SwitchLink::Here(LocalSwitch::new(switch.clone(), at)),
         });
