@@ -5,7 +5,7 @@
 .PHONY: help demo test bench soak reproduce planted-bugs audit
 
 help:
-	@echo 'make demo    a rack on this machine: load, a killed worker, a killed switch; results in out/demo'
+	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
 	@echo 'make test    everything that must hold before a commit lands'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'

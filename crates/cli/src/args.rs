@@ -92,6 +92,9 @@ pub(crate) struct Up {
     /// Faults in every socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
+    /// Capture the RoCE packets of each server, in a file for each of its starts in this folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
+    pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     #[command(flatten)]

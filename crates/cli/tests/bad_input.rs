@@ -77,6 +77,29 @@ fn unknown_policies_services_types_flags_and_commands_name_the_known() {
 }
 
 #[test]
+fn servers_and_rdma_that_cannot_be_are_refused() {
+    let refuses = |line: &str, parts: &[&str]| {
+        refuses_text(&format!("{SMALL}\n[rdma]\n{line}\n"), parts);
+    };
+    refuses("servers = 17", &["servers in [rdma]", "17 is not between 0 and 16"]);
+    refuses("mtu = 1000", &["mtu in [rdma]", "none of 256, 512, 1024, 2048, 4096"]);
+    refuses("link_mtu = 900", &["900 is not between 1280 and 9000"]);
+    refuses("transport = \"ud\"", &["unknown transport `ud`"]);
+    refuses("tiny_slots = 12", &["12 is not a power of two; the next is 16"]);
+    refuses("slots = 4", &["unknown key `slots`"]);
+    refuses(
+        "[[event]]\nat = \"1ms\"\nkill = \"server server-2\"",
+        &["unknown server `server-2`", "server-1"],
+    );
+    let folder = folder();
+    let server = ["server", "--memory", "m", "--controller", "127.0.0.1:1"];
+    let with = |more: &[&'static str]| [&server[..], more].concat();
+    self::refuses(folder.path(), &with(&["--mtu", "1000"]), &["1000 bytes", "256, 512, 1024, 2048 and 4096"]);
+    self::refuses(folder.path(), &with(&["--listen", "0.0.0.0:4791"]), &["0.0.0.0:4791", "address"]);
+    self::refuses(folder.path(), &with(&["--faults", "lost=1"]), &["faults"]);
+}
+
+#[test]
 fn a_rate_that_is_no_rate_is_refused() {
     refuses_plan("rate = 300", "rate = 0", &["rate 0 is not above 0"]);
     refuses_plan("rate = 300", "rate = -5.5", &["rate -5.5 is not above 0"]);

@@ -47,6 +47,9 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let logs = plan.out.join("logs");
     files::make(&logs)?;
+    if let Some(folder) = &args.pcap {
+        files::make(folder)?;
+    }
     clear(&logs);
     let plan_file = plan.out.join("plan.toml");
     std::fs::write(&plan_file, &plan.text)
@@ -56,7 +59,8 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     load_data(&plan, shown)?;
     let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
     let board = Board::new();
-    let mut processes = Processes::start(&plan, Files { program, plan: plan_file, logs })?;
+    let mut processes =
+        Processes::start(&plan, Files { program, plan: plan_file, logs, pcap: args.pcap.clone() })?;
     processes.wait_until_ready(&stop)?;
     let (workers, controller) = (plan.workers.len(), processes.controller()?.url().to_owned());
     board.note(

@@ -29,6 +29,8 @@ pub(super) struct Processes<'p> {
     switch: Option<Child>,
     controller: Option<Child>,
     servers: Vec<Option<Child>>,
+    /// How often each server was started.
+    starts: Vec<u32>,
     workers: Vec<Option<Child>>,
     at: Addresses,
 }
@@ -41,6 +43,8 @@ pub(super) struct Files {
     pub(super) plan: PathBuf,
     /// Where their logs go.
     pub(super) logs: PathBuf,
+    /// The folder of captures, if there are to be any.
+    pub(super) pcap: Option<PathBuf>,
 }
 
 /// Where the rack listens; the same again after a restart.
@@ -68,8 +72,9 @@ impl<'p> Processes<'p> {
             controller: plan.switch.control,
         };
         let workers = plan.workers.iter().map(|_| None).collect();
-        let servers = plan.servers().iter().map(|_| None).collect();
-        let mut rack = Self { plan, files, switch: None, controller: None, servers, workers, at };
+        let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
+        let starts = vec![0; servers.len()];
+        let mut rack = Self { plan, files, switch: None, controller: None, servers, starts, workers, at };
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
@@ -212,7 +217,12 @@ impl<'p> Processes<'p> {
     fn start_server(&mut self, name: &str) -> Outcome<()> {
         let place = self.place_of_server(name);
         let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
-        let args = servers::args(self.plan, name, place, self.known_controller()?);
+        let mut args = servers::args(self.plan, name, place, self.known_controller()?);
+        self.starts[place] += 1;
+        if let Some(folder) = &self.files.pcap {
+            let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
+            args.extend(["--pcap".to_owned(), path(&file)]);
+        }
         self.servers[place] = Some(self.start_child(name, args)?);
         Ok(())
     }

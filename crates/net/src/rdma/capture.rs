@@ -31,6 +31,14 @@ impl Capture {
         Ok(Self { path: path.to_owned(), file, frame: Vec::new() })
     }
 
+    /// Hands what was added to the kernel, so that it outlives this process.
+    ///
+    /// # Errors
+    /// [`NetError::Capture`] if it cannot be written.
+    pub fn flush(&mut self) -> Result<(), NetError> {
+        self.file.flush().map_err(|why| NetError::Capture { path: self.path.clone(), why })
+    }
+
     /// Adds a datagram, seen at this time since 1970.
     ///
     /// # Errors

@@ -140,6 +140,7 @@ impl Receiver {
             }
         }
         self.socket.flush();
+        self.capture.as_mut().map_or(Ok(()), Capture::flush)?;
         Ok(taken)
     }
 }

@@ -115,6 +115,13 @@ struct Connected {
     switch: SocketAddr,
 }
 
+impl Connected {
+    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address counts.
+    fn is_outdated_by(&self, to: &Self, reliable: bool) -> bool {
+        if reliable { self != to } else { self.switch.ip() != to.switch.ip() }
+    }
+}
+
 /// Ends a server from any thread.
 #[derive(Clone, Debug)]
 pub struct ServerStopper {
@@ -227,7 +234,7 @@ impl Server {
     /// Registers what the slices need, and connects to a switch that is new.
     fn granted(&mut self, grant: &ServerGrant) -> Result<(), NetError> {
         let to = Connected { server: grant.server, epoch: grant.epoch, switch: grant.switch.into() };
-        let is_new = self.connected != Some(to);
+        let is_new = self.connected.is_none_or(|known| known.is_outdated_by(&to, self.hello.reliable));
         if is_new {
             self.connect(to)?;
         }

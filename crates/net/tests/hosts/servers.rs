@@ -18,7 +18,7 @@ use sluice_wire::{ServerId, large_descriptor};
 use crate::rack::{ECHO, Echo, LONG, Rack, Running, until};
 
 /// Long enough for a machine that has better things to do.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// How long a task takes, so that most of them wait.
 const TAKES: Duration = Duration::from_micros(300);
 
