@@ -305,6 +305,11 @@ impl World {
                 }
                 Action::Release(handle) => panic!("{handle} was released without an end"),
                 Action::Parts { need, .. } => panic!("nobody asked: {need:?}"),
+                Action::Need { .. }
+                | Action::Begin { .. }
+                | Action::Place { .. }
+                | Action::Check { .. }
+                | Action::Forget(_) => panic!("every reply here comes whole: {action:?}"),
                 Action::Renew => {
                     let gap = self.renewed.map(|renewed| self.now - renewed);
                     assert!(gap.is_none_or(|gap| gap >= self.settings.renew_gap));

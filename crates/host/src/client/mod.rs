@@ -9,9 +9,10 @@
 //!
 //! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has no outcome.
 //!
-//! Left out: replies over one packet.
+//! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
 
 mod budget;
+mod fetching;
 mod renewal;
 mod shares;
 mod slots;
@@ -30,6 +31,7 @@ pub use types::{
 };
 
 use budget::Budget;
+use fetching::Fetches;
 use renewal::Renewal;
 use shares::Shares;
 use slots::{Slot, Slots};
@@ -57,6 +59,7 @@ pub struct Client {
     timers: Timers,
     budget: Budget,
     renewal: Renewal,
+    fetches: Fetches,
     silent: u32,
     stats: ClientStats,
 }
@@ -75,6 +78,7 @@ impl Client {
             timers: Timers::default(),
             budget: Budget::default(),
             renewal: Renewal::default(),
+            fetches: Fetches::default(),
             silent: 0,
             stats: ClientStats::default(),
         }
@@ -126,7 +130,7 @@ impl Client {
         admitted
     }
 
-    /// Takes a packet. A REPLY's bytes are wanted only if a `Done` carries them on.
+    /// Takes a packet. A REPLY's or PART's bytes are wanted only if an action that follows is about them.
     pub fn packet(&mut self, now: Nanos, settings: &ClientSettings, packet: &Packet, out: &mut Vec<Action>) {
         match packet {
             Packet::Reply(reply) => self.on_reply(now, settings, reply, out),
@@ -135,6 +139,7 @@ impl Client {
                 self.hear(now, settings, *task, *epoch, out);
             }
             Packet::Need(need) if need.of == BytesOf::Task => self.on_need(need, out),
+            Packet::Part(part) if part.of == BytesOf::Reply => self.on_part(now, settings, part, out),
             _ => self.stats.foreign += 1,
         }
         self.send_kept_back(now, settings, out);
@@ -249,9 +254,14 @@ impl Client {
             self.stats.foreign += 1;
             return;
         }
+        if self.slots.get(id).fetching && self.fetches.is_of_another(id, reply) {
+            self.stats.late += 1;
+            return;
+        }
         let outcome = match reply.status {
             ReplyStatus::Gone => Outcome::Unknown(UnknownWhy::ReplyGone),
             ReplyStatus::Old => Outcome::Unknown(UnknownWhy::TooOld),
+            _ if reply.payload.has_more() => return self.begin_fetch(now, settings, id, reply, out),
             ReplyStatus::Done | ReplyStatus::Failed => Outcome::Reply(*reply),
         };
         self.end(id, outcome, out);
@@ -335,6 +345,8 @@ impl Client {
         if slot.deadline <= now {
             let refused = slot.refused().map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
             self.end(id, refused.unwrap_or(Outcome::Unknown(UnknownWhy::Deadline)), out);
+        } else if slot.fetching {
+            self.fetch_due(now, settings, id, out);
         } else if !living {
             let deadline = slot.deadline;
             self.timers.set(id, deadline);
@@ -409,7 +421,8 @@ impl Client {
         let epoch = self.newest;
         for id in self.ids_by_age() {
             let slot = self.slots.get(id);
-            if slot.may_retry(now) && slot.freed_in != epoch && !slot.kept_back {
+            let waits = !slot.kept_back && !slot.fetching;
+            if waits && slot.may_retry(now) && slot.freed_in != epoch {
                 slot.kept_back = true;
                 let (share, sequence, deadline) = (slot.share, slot.sequence, slot.deadline);
                 self.shares.keep_back(share, sequence);
@@ -496,6 +509,9 @@ impl Client {
         }
         let task = self.name(slot.sequence);
         out.push(Action::Done { tag: slot.tag, task, attempts: slot.attempts, outcome });
+        if slot.fetching {
+            self.fetches.drop(id, out);
+        }
         release(slot.payload.handle, out);
     }
 
@@ -523,6 +539,7 @@ fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, r
         freed_in: Epoch(0),
         share,
         kept_back: false,
+        fetching: false,
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Slot {
     pub(super) share: u32,
     /// Whether it waits for room in its share before it is sent again.
     pub(super) kept_back: bool,
+    /// Whether it has run and the rest of its reply is being fetched.
+    pub(super) fetching: bool,
 }
 
 impl Slot {
@@ -207,6 +209,7 @@ mod tests {
             freed_in: Epoch(0),
             share: 0,
             kept_back: false,
+            fetching: false,
         }
     }
 

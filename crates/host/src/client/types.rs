@@ -28,6 +28,10 @@ pub struct ClientSettings {
     pub unmapped_share: u32,
     /// Tasks outstanding at most, whatever the grant allows: bounds memory. Above 2^20 it counts as 2^20.
     pub outstanding_max: u32,
+    /// How often in a row a reply's missing bytes are asked for in vain before it counts as lost.
+    pub need_tries: u8,
+    /// Bytes of replies that are being fetched, at most; a further one waits.
+    pub reply_bytes_max: usize,
 }
 
 impl ClientSettings {
@@ -44,6 +48,8 @@ impl ClientSettings {
             renew_gap: Nanos::from_millis(50),
             unmapped_share: 64,
             outstanding_max: 1 << 16,
+            need_tries: 8,
+            reply_bytes_max: 64 << 20,
         }
     }
 
@@ -51,6 +57,12 @@ impl ClientSettings {
     pub(super) fn timeout(&self, backoffs: u8) -> Nanos {
         let first = self.first_timeout.max(Nanos(1));
         first.times(1 << backoffs.min(32)).min(self.timeout_max.max(first))
+    }
+
+    /// How long a NEED may stay unanswered: a worker answers between two tasks.
+    pub(super) fn need_wait(&self, tries: u8) -> Nanos {
+        let first = Nanos(self.first_timeout.0 / 32).max(Nanos(1));
+        first.times(1 << tries.min(32)).min(self.timeout_max.max(first))
     }
 }
 
@@ -155,7 +167,7 @@ pub enum RefusedWhy {
 pub enum UnknownWhy {
     /// The deadline passed with an attempt unanswered.
     Deadline,
-    /// It ran, but the worker no longer keeps the reply.
+    /// It ran, but the worker no longer keeps the reply, or cannot be reached for the rest of it.
     ReplyGone,
     /// A try of it reached a worker so late that it may have run there and been forgotten; it was not run.
     TooOld,
@@ -173,7 +185,42 @@ pub enum Action {
         /// All of the task's bytes.
         payload: Payload,
     },
-    /// Tell the submitter; the only time for this task.
+    /// Ask a worker for bytes of its reply. The driver fills in where they go.
+    Need {
+        /// Where to.
+        to: Endpoint,
+        /// The question.
+        packet: Need,
+    },
+    /// Make room for all bytes of a reply. Comes with each handle once before its [`Action::Forget`].
+    Begin {
+        /// What they are known by.
+        at: Handle,
+        /// What describes them.
+        payload: Payload,
+        /// The first so many are those of the packet that was handed in.
+        have: u16,
+    },
+    /// Copy the PART that was handed in to this offset of a reply's bytes.
+    Place {
+        /// What they are known by.
+        at: Handle,
+        /// Where in them.
+        offset: u32,
+    },
+    /// Compare a reply's bytes with its descriptor, and call `checked`.
+    Check {
+        /// Whose reply.
+        task: TaskId,
+        /// What its bytes are known by.
+        at: Handle,
+        /// What describes them.
+        payload: Payload,
+    },
+    /// A fetched reply's bytes are no longer needed; follows the `Done` that carries their handle.
+    Forget(Handle),
+    /// Tell the submitter; the only time for this task. A reply that has more bytes than its packet brought was fetched: they
+    /// lie under its payload's handle.
     Done {
         /// The submitter's name for it.
         tag: u64,
@@ -211,6 +258,10 @@ pub struct ClientStats {
     pub rejects: u64,
     /// NEEDs that were answered.
     pub needs: u64,
+    /// Replies longer than a packet, whose rest was asked for.
+    pub long_replies: u64,
+    /// … of which bytes could not be had.
+    pub long_replies_lost: u64,
     /// Packets that came for an ended task, or said again what was known.
     pub late: u64,
     /// Packets that cannot be for this client.

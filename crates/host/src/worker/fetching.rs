@@ -51,6 +51,16 @@ impl Worker {
         release(part.payload.handle, out);
     }
 
+    /// A client lacks bytes of a reply.
+    pub(super) fn need(&mut self, need: &Need, out: &mut Vec<Action>) {
+        let sender = self.sender();
+        if need.of == BytesOf::Reply
+            && let Some(work) = &mut self.work
+        {
+            work.need(need, sender, out);
+        }
+    }
+
     /// Asks for what is missing of the task that has just come, if anything is.
     pub(super) fn fetch_newest(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Some(work) = &self.work else { return };

@@ -146,7 +146,8 @@ impl Finished {
 
 /// Bytes that the driver keeps for a reply.
 fn long_bytes(reply: &Kept) -> usize {
-    if reply.payload.handle == Handle::NONE { 0 } else { reply.payload.len.into() }
+    let Payload { len, handle, .. } = reply.payload;
+    if handle == Handle::NONE { 0 } else { reply.payload.total().max(len.into()) as usize }
 }
 
 /// A hash that is the same in every run. Incarnations are random already; sequences are spread over all bits.

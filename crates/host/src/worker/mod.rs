@@ -10,7 +10,8 @@
 //! EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or comes
 //! twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's load.
 //!
-//! Left out: replies over one packet.
+//! A reply may be longer than a packet: its REPLY brings the first bytes, and the client asks for the rest while the reply is
+//! kept. Where no task comes twice (see [`WorkerSettings::repeats`]) nothing is kept, so that replies must fit a packet.
 
 mod arrivals;
 mod early;
@@ -161,6 +162,7 @@ impl Worker {
             Packet::Answer(answer) => self.answer(now, received, settings, answer, out),
             Packet::Empty(empty) => self.empty(now, received, settings, empty, out),
             Packet::Part(part) => self.part(part, out),
+            Packet::Need(need) => self.need(need, out),
             other => release(other.payload().map_or(Handle::NONE, |payload| payload.handle), out),
         }
     }
@@ -295,6 +297,7 @@ impl Worker {
             late: counts.late,
             fetches: counts.fetches,
             fetches_failed: counts.fetches_failed,
+            needs: counts.needs,
             dropped: self.dropped,
             written_off: self.written_off,
             probes: self.probes,

@@ -38,7 +38,7 @@ pub struct WorkerSettings {
     /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as Unknown, so
     /// they have to last for several timeouts, not for the retry horizon.
     pub replies_max: usize,
-    /// How many bytes of replies are kept, those of up to eight bytes apart.
+    /// How many bytes of replies are kept, those of up to eight bytes apart; the oldest are forgotten first.
     pub reply_bytes_max: usize,
     /// Where the worker's own counters (nonces) start.
     pub counters_start: Serial,
@@ -121,7 +121,8 @@ pub struct Grant {
 pub enum Action {
     /// Send this TOKEN or PROBE to the switch.
     ToSwitch(Packet),
-    /// Send this answer to a client. Its handle was given to `finished` and not forgotten since.
+    /// Send this answer to a client. Its handle was given to `finished` and not forgotten since. Of one that has more bytes
+    /// than a packet brings, the driver fills in where the rest is to be asked for.
     Reply {
         /// Where to.
         to: Endpoint,
@@ -156,6 +157,13 @@ pub enum Action {
         offset: u32,
         /// The part's own.
         part: Payload,
+    },
+    /// Send these bytes of a reply that is kept, in PARTs, to the client that asks.
+    Parts {
+        /// What it asks for.
+        need: Need,
+        /// All of the reply's bytes.
+        payload: Payload,
     },
     /// Compare a task's bytes with its descriptor, and call `checked`.
     Check {
@@ -199,6 +207,8 @@ pub struct WorkerStats {
     pub fetches: u64,
     /// … that were given up.
     pub fetches_failed: u64,
+    /// NEEDs for bytes of replies.
+    pub needs: u64,
     /// Written-off and older generations' DISPATCHes that came after all and were run.
     pub late: u64,
     /// DISPATCHes that could not be taken: no room for late or pushed ones, or not this worker's.

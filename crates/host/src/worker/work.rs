@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Endpoint, Epoch, Handle, Nanos, Payload, Reply, ReplyStatus, TaskId,
+    Attempt, ClientId, Dispatch, Endpoint, Epoch, Handle, Nanos, Need, Payload, Reply, ReplyStatus, TaskId,
     TaskType, WorkerId,
 };
 
@@ -71,6 +71,7 @@ pub(super) struct Counts {
     pub(super) late: u64,
     pub(super) fetches: u64,
     pub(super) fetches_failed: u64,
+    pub(super) needs: u64,
 }
 
 /// The tasks; the first in `held` runs.
@@ -136,6 +137,19 @@ impl Work {
         }
         self.counts.repeated_tasks += 1;
         true
+    }
+
+    /// A client lacks bytes of a reply: they leave if they are kept; else it hears that they are gone.
+    pub(super) fn need(&mut self, need: &Need, sender: Sender, out: &mut Vec<Action>) {
+        let Some(kept) = self.finished.find(need.task) else { return };
+        self.counts.needs += 1;
+        if kept.payload.handle != Handle::NONE {
+            out.push(Action::Parts { need: *need, payload: kept.payload });
+        } else if kept.status == ReplyStatus::Gone {
+            let asker = Asker { client: need.client, at: need.asker_at, attempt: need.attempt };
+            self.counts.replies_gone += 1;
+            reply(sender, self.held.len(), need.task, TaskType::default(), asker, &kept, out);
+        }
     }
 
     /// Refuses a task that may have been finished here and forgotten since; says whether it did.

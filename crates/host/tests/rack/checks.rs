@@ -68,8 +68,8 @@ impl Checks {
                     let most = u32::from(applied.quota) + u32::from(is_early);
                     assert!(!fresh || promised <= most, "promise 3: {promised} of {most}");
                 }
-                Action::Need { .. } | Action::Place { .. } | Action::Check { .. } => {
-                    panic!("every task here comes whole: {action:?}");
+                Action::Need { .. } | Action::Place { .. } | Action::Check { .. } | Action::Parts { .. } => {
+                    panic!("every task and reply here comes whole: {action:?}");
                 }
                 Action::ToSwitch(_) => {}
                 Action::Renew => self.renews(now, settings),

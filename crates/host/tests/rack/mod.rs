@@ -307,6 +307,7 @@ impl Rack {
                     }
                 }
                 Action::Need { .. }
+                | Action::Parts { .. }
                 | Action::Place { .. }
                 | Action::Check { .. }
                 | Action::Reply { .. }

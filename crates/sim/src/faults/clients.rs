@@ -1,14 +1,15 @@
 //! The clients' processes: the real machine, and the application that offers it tasks.
 
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Endpoint, Incarnation, Nanos, Packet, Payload, TaskType};
+use sluice_wire::{Endpoint, Handle, Incarnation, Nanos, Packet, Payload, TaskType};
 
 use super::bytes::Bytes;
 use super::dealings::Dealings;
 use super::hosts::endpoint;
+use super::large::{Pieces, content, content_of, pieces, put};
 use super::oracle::{Ending, request};
 use super::rack::{Event, Host, Rack};
-use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END};
+use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
 use super::switch::{START, SwitchNode};
 
 /// A client's process; it always lives.
@@ -24,6 +25,10 @@ pub(super) struct ClientNode {
     pub(super) armed: Option<Nanos>,
     /// The bytes of its outstanding tasks.
     pub(super) tasks: Bytes,
+    /// What the replies that are being fetched consist of.
+    pub(super) replies: Pieces,
+    /// What the packet that was handed in consists of.
+    in_hand: Payload,
 }
 
 impl ClientNode {
@@ -38,12 +43,42 @@ impl ClientNode {
             dealings: Dealings::default(),
             armed: None,
             tasks: Bytes::default(),
+            replies: Pieces::new(),
+            in_hand: Payload::EMPTY,
         }
     }
 }
 
-fn client_settings() -> ClientSettings {
+/// The bytes of replies that come in parts.
+impl ClientNode {
+    fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
+        let all = pieces(&payload, self.in_hand.handle, have);
+        match self.replies.insert(at, all) {
+            Some(_) => Err(format!("promise 6: room was made twice under {at:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
+        let all = self.replies.get_mut(&at).ok_or("promise 5: a part of a reply that is not there")?;
+        put(all, offset, &self.in_hand)
+    }
+
+    /// A reply as its submitter gets it: with what its bytes consist of.
+    fn came_whole(&self, reply: Payload) -> Payload {
+        if !reply.has_more() {
+            return reply;
+        }
+        let handle = self.replies.get(&reply.handle).map_or(Handle::NONE, |all| content_of(all));
+        Payload { handle, ..reply }
+    }
+}
+
+fn client_settings(scenario: &Scenario) -> ClientSettings {
+    // Where workers soon forget replies, one that waits for room would be gone.
+    let is_tight = scenario.held_max < 64 && scenario.replies_max > 1_000;
     ClientSettings {
+        reply_bytes_max: if is_tight { 30_000 } else { 1 << 20 },
         first_timeout: Nanos::from_millis(1),
         timeout_max: Nanos::from_millis(8),
         renew_gap: Nanos::from_micros(100),
@@ -74,6 +109,7 @@ impl Rack<'_> {
             self.agenda.add(thaws, Event::Packet { from, to: node.at, packet });
             return Ok(());
         }
+        self.clients[client].in_hand = packet.payload().copied().unwrap_or_default();
         self.on_client(client, |machine, now, settings, out| machine.packet(now, settings, &packet, out))
     }
 
@@ -115,7 +151,7 @@ impl Rack<'_> {
         client: usize,
         act: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<client::Action>),
     ) -> Result<(), String> {
-        let settings = client_settings();
+        let settings = client_settings(&self.scenario);
         let mut out = Vec::new();
         let submitted = self.clients[client].machine.stats().submitted;
         act(&mut self.clients[client].machine, self.now, &settings, &mut out);
@@ -151,7 +187,9 @@ impl Rack<'_> {
             client::Action::Done { task, outcome, .. } => {
                 self.say(|| format!("client {client} hears of {task}: {outcome:?}"));
                 let ending = match outcome {
-                    Outcome::Reply(reply) => Ending::Replied(reply.payload, reply.status),
+                    Outcome::Reply(reply) => {
+                        Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
+                    }
                     Outcome::Refused(_) => Ending::Refused,
                     Outcome::Unknown(why) => Ending::Unknown(why),
                 };
@@ -159,7 +197,23 @@ impl Rack<'_> {
             }
             client::Action::Parts { need, payload } => {
                 self.clients[client].tasks.find(payload.handle)?;
-                self.send_parts(client, &need);
+                self.send_parts(at, &need, &request(need.task));
+            }
+            client::Action::Need { to, mut packet } => {
+                packet.asker_at = at;
+                self.send(at, to, Packet::Need(packet));
+            }
+            client::Action::Begin { at, payload, have } => self.clients[client].begin(at, payload, have)?,
+            client::Action::Place { at, offset } => self.clients[client].place(at, offset)?,
+            client::Action::Check { task, at, payload } => {
+                let whole = self.clients[client].replies.get(&at).map(|pieces| content_of(pieces));
+                let is_right = whole == Some(content(payload.inline));
+                self.on_client(client, |machine, now, settings, out| {
+                    machine.checked(now, settings, task, is_right, out);
+                })?;
+            }
+            client::Action::Forget(at) => {
+                self.clients[client].replies.remove(&at).ok_or("promise 6: a reply is forgotten twice")?;
             }
             client::Action::Release(handle) => {
                 self.clients[client].tasks.give_back(handle)?;

@@ -37,7 +37,7 @@ impl Rack<'_> {
             }
         }
         for (client, node) in self.clients.iter().enumerate() {
-            if node.tasks.len() != node.machine.outstanding() {
+            if node.tasks.len() != node.machine.outstanding() || node.replies.len() > node.tasks.len() {
                 return Err(format!("promise 6: client {client} keeps other bytes than its tasks'"));
             }
         }

@@ -14,7 +14,6 @@ use sluice_wire::{
 };
 
 use super::network::WRITES;
-use super::oracle::request;
 use super::rack::{Event, Rack};
 use super::scenario::{SETTLED, Scenario};
 use super::switch::{ROUND, SwitchNode};
@@ -72,6 +71,23 @@ pub(super) const fn content(descriptor: [u8; INLINE_BYTES]) -> Handle {
 pub(super) fn content_of(pieces: &[Handle]) -> Handle {
     let first = pieces.first().copied().unwrap_or(Handle::NONE);
     if pieces.iter().all(|piece| *piece == first) { first } else { Handle::NONE }
+}
+
+/// The pieces of a whole of which the first `have` bytes came.
+pub(super) fn pieces(payload: &Payload, came: Handle, have: u16) -> Vec<Handle> {
+    let count = payload.total().div_ceil(PART_BYTES);
+    let is_whole = u32::from(have) >= payload.total();
+    let there = if is_whole { count } else { u32::from(have) / PART_BYTES };
+    (0..count).map(|index| if index < there { came } else { Handle::NONE }).collect()
+}
+
+/// A part's pieces take their places. One of a few bytes is inline, and says nothing of its whole.
+pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<(), String> {
+    let first = (offset / PART_BYTES) as usize;
+    let count = u32::from(part.len).div_ceil(PART_BYTES) as usize;
+    let room = pieces.get_mut(first..first + count).ok_or("promise 5: a part outside its whole")?;
+    room.fill(part.handle);
+    Ok(())
 }
 
 const fn ring_address(server: u16, slice: u16) -> u64 {
@@ -198,10 +214,7 @@ impl Rack<'_> {
         let described = content(payload.inline);
         let found = found.filter(|found| payload.has_more() || *found == described);
         dispatch.place = if found.is_some() { Place::Here } else { Place::AtClient };
-        let count = payload.total().div_ceil(PART_BYTES);
-        let there = if payload.has_more() { u32::from(payload.len) / PART_BYTES } else { count };
-        let piece = |index| if index < there { found.unwrap_or(Handle::NONE) } else { Handle::NONE };
-        Ok((0..count).map(piece).collect())
+        Ok(pieces(&payload, found.unwrap_or(Handle::NONE), payload.len))
     }
 
     /// What the task's slot holds, if it holds the task.
@@ -239,17 +252,11 @@ impl Rack<'_> {
         let node = &mut self.workers[worker];
         let content = node.tasks.find(part.handle)?.handle;
         let pieces = node.pieces.get_mut(&at).ok_or("promise 5: a part of a task that is not there")?;
-        let first = (offset / PART_BYTES) as usize;
-        let count = u32::from(part.len).div_ceil(PART_BYTES) as usize;
-        let room = pieces.get_mut(first..first + count).ok_or("promise 5: a part outside its task")?;
-        room.fill(content);
-        Ok(())
+        put(pieces, offset, &Payload { handle: content, ..*part })
     }
 
-    /// A client sends the bytes that a worker lacks.
-    pub(super) fn send_parts(&mut self, client: usize, need: &Need) {
-        let from = self.clients[client].at;
-        let asked = request(need.task);
+    /// Whoever is at `from` sends the bytes of `asked` that another lacks.
+    pub(super) fn send_parts(&mut self, from: Endpoint, need: &Need, asked: &Payload) {
         let end = asked.total().min(need.offset.saturating_add(need.length));
         let mut offset = need.offset;
         while offset < end {

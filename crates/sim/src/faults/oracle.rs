@@ -191,7 +191,15 @@ impl Oracle {
 
 /// What a task asks: bytes that no other task has. Half of the tasks fit a queue entry, a quarter one packet.
 pub(super) fn request(task: TaskId) -> Payload {
-    let word = mix(task.incarnation.0, u64::from(task.sequence.0));
+    bytes_of(mix(task.incarnation.0, u64::from(task.sequence.0)))
+}
+
+/// What a worker's life answers to it: bytes that no other run gives, as long as tasks are.
+pub(super) fn answer(life: Life, task: TaskId) -> Payload {
+    bytes_of(mix(life, mix(task.incarnation.0, u64::from(task.sequence.0))))
+}
+
+fn bytes_of(word: u64) -> Payload {
     let total = match word % 4 {
         0 | 1 => return Payload { len: 8, inline: word.to_be_bytes(), handle: Handle::NONE },
         2 => 640,
@@ -199,12 +207,6 @@ pub(super) fn request(task: TaskId) -> Payload {
     };
     let inline = (u64::from(total) << 32 | u64::from(word as u32)).to_be_bytes();
     Payload { len: total.min(FIRST_BYTES.into()) as u16, inline, handle: content(inline) }
-}
-
-/// What a worker's life answers to it.
-pub(super) fn answer(life: Life, task: TaskId) -> Payload {
-    let word = mix(life, mix(task.incarnation.0, u64::from(task.sequence.0)));
-    Payload { len: 8, inline: word.to_be_bytes(), handle: Handle::NONE }
 }
 
 /// The life of a worker that will fail this task: a service may.

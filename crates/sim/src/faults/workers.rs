@@ -89,6 +89,7 @@ fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         transit: TRANSIT,
         held_max: scenario.held_max,
         replies_max: scenario.replies_max,
+        reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
         ..WorkerSettings::default()
     }
@@ -213,6 +214,9 @@ impl Rack<'_> {
                 if !matches!(packet.status, ReplyStatus::Gone | ReplyStatus::Old) {
                     packet.payload = self.workers[worker].replies.find(packet.payload.handle)?;
                 }
+                if packet.payload.has_more() {
+                    packet.worker_at = at;
+                }
                 self.send(at, to, Packet::Reply(packet));
             }
             worker::Action::Report(_) => return Err("a worker of Rain reports its load".to_owned()),
@@ -235,6 +239,10 @@ impl Rack<'_> {
             worker::Action::Need { to, mut packet } => {
                 packet.asker_at = at;
                 self.send(at, to, Packet::Need(packet));
+            }
+            worker::Action::Parts { need, payload } => {
+                let asked = self.workers[worker].replies.find(payload.handle)?;
+                self.send_parts(at, &need, &asked);
             }
             worker::Action::Place { at, offset, part } => self.place(worker, at, offset, &part)?,
             worker::Action::Check { task, payload } => {

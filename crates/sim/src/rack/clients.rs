@@ -138,7 +138,14 @@ impl<O: Observer> Rack<'_, O> {
                 }
                 Action::Done { tag, outcome, .. } => self.ended(Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
-                Action::Parts { .. } | Action::Release(_) | Action::Renew => {}
+                Action::Parts { .. }
+                | Action::Need { .. }
+                | Action::Begin { .. }
+                | Action::Place { .. }
+                | Action::Check { .. }
+                | Action::Forget(_)
+                | Action::Release(_)
+                | Action::Renew => {}
             }
         }
         actions.clear();

@@ -298,6 +298,7 @@ impl<O: Observer> Rack<'_, O> {
                 Action::Run { slot, payload, .. } => run = Some((*slot, *payload)),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
                 Action::Need { .. }
+                | Action::Parts { .. }
                 | Action::Place { .. }
                 | Action::Check { .. }
                 | Action::Release(_)

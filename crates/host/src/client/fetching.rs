@@ -1,0 +1,244 @@
+//! Replies over one packet: the first packet ends nothing, the rest is asked for at its worker (NEED) and comes part by
+//! part (PART).
+//!
+//! The task stays outstanding meanwhile and is not tried again: it has run, and its reply lies ready. What is missing is
+//! asked for again after a pause that doubles, at once when the last of what was asked for has come; questions that bring
+//! nothing are bounded. Then, as after a timeout, the task may be tried again, which a worker that lives answers with the
+//! same reply; one that may not be tried again ends as Unknown. Bytes that lie here unfinished are bounded too: a reply
+//! beyond that waits until there is room.
+
+use alloc::vec::Vec;
+
+use sluice_wire::{BytesOf, Endpoint, Handle, Nanos, Need, Part, Reply, ReplyStatus, TaskId};
+
+use super::{Action, Client, ClientSettings, Outcome, UnknownWhy};
+use crate::parts::Parts;
+
+/// NEEDs that leave at once for one reply, however torn it is.
+const NEEDS_MAX: usize = 8;
+
+/// The replies that are not whole.
+#[derive(Debug, Default)]
+pub(super) struct Fetches {
+    list: Vec<Fetch>,
+    /// What was made room for.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Fetch {
+    /// The task's place.
+    id: u32,
+    /// Its first packet.
+    reply: Reply,
+    parts: Parts,
+    /// Where what was asked for last ends.
+    asked_to: u32,
+    /// Whether there is room for its bytes.
+    has_room: bool,
+}
+
+impl Fetch {
+    const fn bytes(&self) -> usize {
+        if self.has_room { self.reply.payload.total() as usize } else { 0 }
+    }
+
+    /// What the driver knows its bytes by.
+    const fn at(&self) -> Handle {
+        Handle(self.id)
+    }
+}
+
+impl Fetches {
+    fn find(&mut self, id: u32) -> Option<&mut Fetch> {
+        self.list.iter_mut().find(|fetch| fetch.id == id)
+    }
+
+    /// Whether a reply says that something else than what is fetched is gone.
+    pub(super) fn is_of_another(&mut self, id: u32, reply: &Reply) -> bool {
+        let ends = matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old);
+        ends && self.find(id).is_some_and(|fetch| fetch.reply.worker != reply.worker)
+    }
+
+    fn has_room(&self, settings: &ClientSettings, total: u32) -> bool {
+        self.bytes + total as usize <= settings.reply_bytes_max
+    }
+
+    /// Lets a reply's bytes go.
+    pub(super) fn drop(&mut self, id: u32, out: &mut Vec<Action>) {
+        let Some(index) = self.list.iter().position(|fetch| fetch.id == id) else { return };
+        let fetch = self.list.swap_remove(index);
+        self.bytes -= fetch.bytes();
+        if fetch.has_room {
+            out.push(Action::Forget(fetch.at()));
+        }
+    }
+}
+
+impl Client {
+    /// Whether a reply's bytes, after [`Action::Check`], are those that its worker described.
+    pub fn checked(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        task: TaskId,
+        is_right: bool,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(id) = self.slots.find(task.sequence) else { return };
+        let Some(fetch) = self.fetches.find(id) else { return };
+        if is_right {
+            let mut reply = fetch.reply;
+            reply.payload.handle = fetch.at();
+            self.end(id, Outcome::Reply(reply), out);
+        } else if self.give_up(now, id, out) {
+            // Not at once: whoever sends wrong bytes would be asked for them again and again.
+            self.set_timeout(now, settings, id);
+        }
+    }
+
+    /// The first packet of a reply that is longer. Of two workers' replies the earlier is fetched, unless its worker is silent.
+    pub(super) fn begin_fetch(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        id: u32,
+        reply: &Reply,
+        out: &mut Vec<Action>,
+    ) {
+        let payload = reply.payload;
+        let Ok(mut parts) = Parts::new(payload.total(), payload.len.into()) else {
+            self.stats.foreign += 1;
+            return;
+        };
+        if let Some(held) = self.fetches.find(id) {
+            let (at, inline) = (held.reply.worker_at, held.reply.payload.inline);
+            let is_same = (at, inline) == (reply.worker_at, payload.inline);
+            if is_same || held.parts.tries < 2 {
+                self.stats.late += 1;
+                return;
+            }
+            self.fetches.drop(id, out);
+        }
+        let has_room = self.fetches.has_room(settings, payload.total());
+        if has_room {
+            out.push(Action::Begin { at: Handle(id), payload, have: payload.len });
+        } else {
+            parts.restart();
+        }
+        let fetch = Fetch { id, reply: *reply, parts, asked_to: 0, has_room };
+        self.fetches.bytes += fetch.bytes();
+        self.fetches.list.push(fetch);
+        self.stats.long_replies += 1;
+        self.stop_trying(id);
+        self.ask(now, settings, id, out);
+    }
+
+    /// Bytes of a reply, as they were asked for.
+    pub(super) fn on_part(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        part: &Part,
+        out: &mut Vec<Action>,
+    ) {
+        if part.task.incarnation != self.incarnation {
+            self.stats.foreign += 1;
+            return;
+        }
+        let id = self.slots.find(part.task.sequence);
+        let Some((id, fetch)) = id.and_then(|id| self.fetches.find(id).map(|fetch| (id, fetch))) else {
+            self.stats.late += 1;
+            return;
+        };
+        self.silent = 0;
+        let (payload, whole) = (part.payload, fetch.reply.payload);
+        let is_of_it = part.worker == fetch.reply.worker
+            && fetch.has_room
+            && (!payload.is_large() || payload.inline == whole.inline);
+        if !is_of_it || !fetch.parts.take(part.offset, payload.len.into()) {
+            self.stats.late += 1;
+            return;
+        }
+        fetch.parts.tries = 0;
+        out.push(Action::Place { at: fetch.at(), offset: part.offset });
+        if fetch.parts.is_whole() {
+            out.push(Action::Check { task: part.task, at: fetch.at(), payload: whole });
+        } else if part.offset + u32::from(payload.len) == fetch.asked_to {
+            self.ask(now, settings, id, out);
+        }
+    }
+
+    /// What was asked for has not come in time.
+    pub(super) fn fetch_due(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        id: u32,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(fetch) = self.fetches.find(id) else { return };
+        if fetch.parts.tries < settings.need_tries {
+            self.ask(now, settings, id, out);
+        } else if self.give_up(now, id, out) {
+            self.fire(now, settings, id, out);
+        }
+    }
+
+    /// One NEED for each run of missing bytes, if there is room for them.
+    fn ask(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        self.make_room(settings, id, out);
+        let Some(fetch) = self.fetches.find(id) else { return };
+        let tries = fetch.parts.tries;
+        if fetch.has_room {
+            fetch.parts.tries = tries.saturating_add(1);
+            let Reply { worker, worker_at, client, task, attempt, .. } = fetch.reply;
+            for (offset, length) in fetch.parts.runs().take(NEEDS_MAX) {
+                let (of, asker_at) = (BytesOf::Reply, Endpoint::default());
+                let packet = Need { of, worker, asker_at, client, task, attempt, offset, length };
+                out.push(Action::Need { to: worker_at, packet });
+                fetch.asked_to = offset + length;
+            }
+        }
+        let again = now + settings.need_wait(tries);
+        let deadline = self.slots.get(id).deadline;
+        self.timers.set(id, again.min(deadline));
+    }
+
+    /// A reply that waits for room gets it, if there is any now.
+    fn make_room(&mut self, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        let Some(fetch) = self.fetches.find(id).filter(|fetch| !fetch.has_room) else { return };
+        let payload = fetch.reply.payload;
+        if !self.fetches.has_room(settings, payload.total()) {
+            return;
+        }
+        self.fetches.bytes += payload.total() as usize;
+        out.push(Action::Begin { at: Handle(id), payload, have: 0 });
+        if let Some(fetch) = self.fetches.find(id) {
+            fetch.has_room = true;
+        }
+    }
+
+    /// No retry leaves while the reply is fetched; and a task that has run is never refused.
+    fn stop_trying(&mut self, id: u32) {
+        let slot = self.slots.get(id);
+        slot.fetching = true;
+        slot.unanswered = true;
+        if core::mem::take(&mut slot.kept_back) {
+            self.shares.forget(slot.share, slot.sequence);
+        }
+    }
+
+    /// The rest cannot be had: says whether the task goes on, as one whose reply was lost.
+    fn give_up(&mut self, now: Nanos, id: u32, out: &mut Vec<Action>) -> bool {
+        self.stats.long_replies_lost += 1;
+        self.fetches.drop(id, out);
+        let slot = self.slots.get(id);
+        slot.fetching = false;
+        let goes_on = slot.may_retry(now);
+        if !goes_on {
+            self.end(id, Outcome::Unknown(UnknownWhy::ReplyGone), out);
+        }
+        goes_on
+    }
+}
