@@ -1,4 +1,4 @@
-//! The request and reply that `spin` and `hold` share: one span of time.
+//! The request and reply that `spin` and `hold` share: one span of time, and how long the reply is to be.
 
 use sluice_net::service::ServiceError;
 use sluice_wire::Nanos;
@@ -11,14 +11,43 @@ pub(crate) const fn encode(span: Nanos) -> [u8; 8] {
     span.0.to_be_bytes()
 }
 
-/// Reads a request; anything but 8 bytes that name at most [`SPAN_MAX`] is refused.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Nanos, ServiceError> {
-    let bytes: [u8; 8] = bytes
-        .try_into()
-        .map_err(|_| ServiceError::new(format!("a span takes 8 bytes, not {}", bytes.len())))?;
-    let span = Nanos(u64::from_be_bytes(bytes));
+/// Writes a request whose reply is filled up to so many bytes.
+pub(crate) fn encode_with_reply(span: Nanos, reply_bytes: u32) -> [u8; 12] {
+    let mut request = [0; 12];
+    request[..8].copy_from_slice(&encode(span));
+    request[8..].copy_from_slice(&reply_bytes.to_be_bytes());
+    request
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) span: Nanos,
+    reply_bytes: usize,
+}
+
+impl Request {
+    /// Writes the reply: a span, then zeros up to the length that was asked for.
+    pub(crate) fn reply(&self, span: Nanos, reply: &mut Vec<u8>) {
+        reply.extend(encode(span));
+        reply.resize(self.reply_bytes.max(8), 0);
+    }
+}
+
+/// Reads a request; anything but 8 bytes that name at most [`SPAN_MAX`], and perhaps 4 for the reply's length, is refused.
+pub(crate) fn decode(bytes: &[u8], reply_max: usize) -> Result<Request, ServiceError> {
+    let refused = || ServiceError::new(format!("a span takes 8 or 12 bytes, not {}", bytes.len()));
+    let (span, rest) = bytes.split_first_chunk::<8>().ok_or_else(refused)?;
+    let reply_bytes = match rest {
+        [] => 0,
+        rest => u32::from_be_bytes(rest.try_into().map_err(|_| refused())?) as usize,
+    };
+    if reply_bytes > reply_max {
+        return Err(ServiceError::new(format!("no reply has {reply_bytes} bytes; {reply_max} at most")));
+    }
+    let span = Nanos(u64::from_be_bytes(*span));
     if span > SPAN_MAX {
         return Err(ServiceError::new(format!("{} ns is longer than {} ns", span.0, SPAN_MAX.0)));
     }
-    Ok(span)
+    Ok(Request { span, reply_bytes })
 }

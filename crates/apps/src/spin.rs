@@ -1,6 +1,7 @@
 //! Keeps the processor busy for as long as the task says.
 //!
-//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply holds the time that was really spent.
+//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply holds the time that was really spent. A request may have
+//! 4 bytes more: the length to which the reply is filled up.
 
 use std::hint;
 use std::time::{Duration, Instant};
@@ -22,13 +23,19 @@ pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
+/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than 64 KiB.
+pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
+    span::encode_with_reply(time, reply_bytes)
+}
+
 impl Service for Spin {
     fn types(&self) -> Vec<TaskType> {
         vec![SPIN]
     }
 
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
-        let span = Duration::from_nanos(span::decode(task.bytes)?.0);
+        let request = span::decode(task.bytes, task.reply_max)?;
+        let span = Duration::from_nanos(request.span.0);
         let start = Instant::now();
         let spent = loop {
             let spent = start.elapsed();
@@ -38,7 +45,7 @@ impl Service for Spin {
             task.left(Nanos(span.saturating_sub(spent).as_nanos() as u64));
             hint::spin_loop();
         };
-        reply.extend(span::encode(Nanos(spent.as_nanos() as u64)));
+        request.reply(Nanos(spent.as_nanos() as u64), reply);
         Ok(())
     }
 }
@@ -61,6 +68,13 @@ mod tests {
         let reply = serve(&request(Nanos::from_micros(200))).expect("it is a legal request");
         let spent = u64::from_be_bytes(reply.try_into().expect("8 bytes"));
         assert!(spent >= 200_000);
+    }
+
+    #[test]
+    fn a_reply_is_as_long_as_was_asked_for_up_to_the_maximum() {
+        let reply = serve(&request_with_reply(Nanos(1), 900)).expect("it is a legal request");
+        assert_eq!(reply.len(), 900);
+        assert!(serve(&request_with_reply(Nanos(1), 1_001)).is_err());
     }
 
     #[test]

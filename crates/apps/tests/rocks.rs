@@ -14,6 +14,7 @@ use sluice_wire::{Nanos, TaskType};
 
 const KEYS: u64 = 1_000;
 const ITEM_BYTES: u32 = 24;
+const REPLY_MAX: usize = 10_000;
 
 #[test]
 fn a_get_finds_what_is_there_and_says_what_is_not() {
@@ -48,6 +49,22 @@ fn a_scan_reads_rows_in_order_and_stops_at_the_end() {
     assert_eq!(reply.rows, 10);
     assert_eq!(reply.bytes, 10 * (64 + u64::from(ITEM_BYTES)));
     assert_eq!(reply.digest, digest.value());
+}
+
+#[test]
+fn a_scan_sends_its_rows_if_it_is_asked_to_as_far_as_the_longest_reply_goes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut rocks = open(folder.path());
+    let mut request = Vec::new();
+    codec::encode_scan_for_rows(10, 500, &mut request);
+    let reply = serve(&mut rocks, SCAN, &request).expect("a legal request");
+    let rows: Vec<_> = codec::rows_of(&reply).collect();
+    let row_bytes = 4 + 64 + ITEM_BYTES as usize;
+    assert_eq!(rows.len(), (REPLY_MAX - codec::SCAN_HEAD_BYTES) / row_bytes);
+    for (number, (key, value)) in (10..).zip(rows) {
+        assert_eq!((key, value), (&codec::key(number)[..], &item(number)[..]));
+    }
+    assert_eq!(codec::decode_scan_reply(&reply).expect("a legal reply").rows, 500);
 }
 
 #[test]
@@ -143,6 +160,6 @@ fn item(number: u64) -> Vec<u8> {
 fn serve(rocks: &mut Rocks, task_type: TaskType, bytes: &[u8]) -> Result<Vec<u8>, ServiceError> {
     let held = Cell::new(Nanos(0));
     let mut reply = Vec::new();
-    rocks.serve(Task::new(bytes, task_type, 1_400, &held), &mut reply)?;
+    rocks.serve(Task::new(bytes, task_type, REPLY_MAX, &held), &mut reply)?;
     Ok(reply)
 }

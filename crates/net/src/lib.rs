@@ -15,6 +15,7 @@ pub mod faults;
 pub mod first;
 pub mod hold;
 mod identity;
+mod parts;
 mod payloads;
 pub mod pin;
 pub mod program;

@@ -1,9 +1,12 @@
 //! Payload bytes beside the state machines, which name them by [`Handle`].
 //!
-//! A slab of buffers that keep their capacity, so that a host in steady state does not allocate. Bounded: at the
+//! A slab of buffers that keep their capacity unless it is large, so that a host in steady state does not allocate. Bounded: at the
 //! bound nothing more is taken.
 
 use sluice_wire::{Handle, INLINE_BYTES, Payload, check_large, large_descriptor};
+
+/// A buffer that grew beyond this is given back: few payloads are long, and in time each buffer would have held one.
+const CAPACITY_KEPT: usize = 4_096;
 
 /// The bytes of the payloads that a host keeps.
 #[derive(Debug)]
@@ -42,12 +45,8 @@ impl Payloads {
         Some(Handle(index))
     }
 
-    /// A payload made of `bytes`, which are kept here if they are too many to be inline. `None` when it is full.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) -> Option<Payload> {
-        self.keep_first(bytes, u16::MAX.into()).filter(|payload| !payload.has_more())
-    }
-
-    /// As [`Self::keep`], of which one packet brings at most `most`.
+    /// A payload made of `bytes`, which are kept here if they are too many to be inline; one packet brings at most `most`
+    /// of them. `None` when it is full.
     pub(crate) fn keep_first(&mut self, bytes: &[u8], most: usize) -> Option<Payload> {
         let len = u16::try_from(bytes.len().min(most)).ok()?;
         let mut inline = [0; INLINE_BYTES];
@@ -71,14 +70,10 @@ impl Payloads {
         inline.unwrap_or_else(|| self.get(payload.handle))
     }
 
-    /// A payload's bytes as far as they lie behind the packet's header: none if they are inline.
-    pub(crate) fn body(&self, payload: &Payload) -> &[u8] {
-        if payload.is_large() { self.get(payload.handle) } else { &[] }
-    }
-
-    /// The bytes that one packet brings, as far as they lie behind its header.
+    /// The bytes that one packet brings, as far as they lie behind its header: none if they are inline.
     pub(crate) fn first(&self, payload: &Payload) -> &[u8] {
-        self.body(payload).get(..usize::from(payload.len)).unwrap_or_default()
+        let all = if payload.is_large() { self.get(payload.handle) } else { &[] };
+        all.get(..usize::from(payload.len)).unwrap_or_default()
     }
 
     /// Room for all bytes of a task, of which these are the first.
@@ -102,6 +97,9 @@ impl Payloads {
     pub(crate) fn release(&mut self, handle: Handle) {
         if let Some(cell) = self.cells.get_mut(handle.0 as usize).filter(|cell| cell.taken) {
             cell.taken = false;
+            if cell.bytes.capacity() > CAPACITY_KEPT {
+                cell.bytes = Vec::new();
+            }
             self.free.push(handle.0);
         }
     }
@@ -142,7 +140,7 @@ mod tests {
     #[test]
     fn bytes_come_back_until_they_are_released() {
         let mut payloads = Payloads::new(2);
-        let payload = payloads.keep(b"longer than eight").expect("there is room");
+        let payload = payloads.keep_first(b"longer than eight", 1_400).expect("there is room");
         assert_eq!(payloads.get(payload.handle), b"longer than eight");
         payloads.release(payload.handle);
         payloads.release(payload.handle);
@@ -153,18 +151,18 @@ mod tests {
     #[test]
     fn at_the_bound_only_inline_payloads_are_taken() {
         let mut payloads = Payloads::new(1);
-        assert!(payloads.keep(&[1; 9]).is_some());
-        assert!(payloads.keep(&[2; 9]).is_none());
-        assert_eq!(payloads.keep(&[3; 8]).map(|payload| payload.inline), Some([3; 8]));
+        assert!(payloads.keep_first(&[1; 9], 1_400).is_some());
+        assert!(payloads.keep_first(&[2; 9], 1_400).is_none());
+        assert_eq!(payloads.keep_first(&[3; 8], 1_400).map(|payload| payload.inline), Some([3; 8]));
     }
 
     #[test]
     fn bytes_that_are_not_the_described_ones_are_refused() {
         let mut payloads = Payloads::new(1);
-        let payload = payloads.keep(b"some nine").expect("there is room");
+        let payload = payloads.keep_first(b"some nine", 1_400).expect("there is room");
         assert_eq!(received(&payload, b"some nine"), Some(&b"some nine"[..]));
         assert_eq!(received(&payload, b"none nine"), None);
-        let short = payloads.keep(b"abc").expect("it is inline");
+        let short = payloads.keep_first(b"abc", 1_400).expect("it is inline");
         assert_eq!(received(&short, b""), Some(&b"abc"[..]));
     }
 }

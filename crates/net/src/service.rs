@@ -66,8 +66,10 @@ pub struct Task<'a> {
     pub task_type: TaskType,
     /// The task's name; the same for a repeat.
     pub id: TaskId,
-    /// The longest answer that fits one packet, in bytes.
+    /// The longest answer, in bytes: 64 KiB.
     pub reply_max: usize,
+    /// The longest answer that fits one packet. The client asks for the rest of a longer one, which takes a round trip more.
+    pub packet_max: usize,
     held: &'a Cell<Nanos>,
     listener: Listener<'a>,
 }
@@ -86,13 +88,20 @@ impl<'a> Task<'a> {
     /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
     pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
         let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
-        Self { bytes, task_type, id, reply_max, held, listener: Listener(None) }
+        Self { bytes, task_type, id, reply_max, packet_max: reply_max, held, listener: Listener(None) }
     }
 
     /// The same task under its own name.
     #[must_use]
     pub const fn called(mut self, id: TaskId) -> Self {
         self.id = id;
+        self
+    }
+
+    /// The same task where a packet takes so many bytes.
+    #[must_use]
+    pub const fn in_packets_of(mut self, packet_max: usize) -> Self {
+        self.packet_max = packet_max;
         self
     }
 

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | GET request | one or more keys, [`KEY_BYTES`] each |
 //! | GET reply | keys found (2), digest of the values found (8), then for each key in order, as long as the packet has room: value length (2; `0xffff` for a missing key) and the value |
-//! | SCAN request | rows wanted (4), start key (the rest; any length, also none) |
-//! | SCAN reply | rows read (4), bytes of their keys and values (8), digest of both (8) |
+//! | SCAN request | rows wanted (4; with the top bit set they are sent, too), start key (the rest; any length, also none) |
+//! | SCAN reply | rows read (4), bytes of their keys and values (8), digest of both (8); if they were asked for, the first rows as far as the longest reply goes: key length (2), key, value length (2), value |
 
 use sluice_net::service::ServiceError;
 
@@ -14,6 +14,9 @@ pub const KEY_BYTES: usize = 64;
 
 /// The most rows that one scan may ask for.
 pub const SCAN_ROWS_MAX: u32 = 100_000;
+
+/// In a SCAN request's number of rows: they are to be sent, too.
+const SEND_ROWS: u32 = 1 << 31;
 
 /// The length that stands for "no such key" in a GET reply.
 const MISSING: u16 = u16::MAX;
@@ -64,11 +67,18 @@ pub fn encode_scan(number: u64, rows: u32, request: &mut Vec<u8>) {
     request.extend(key(number));
 }
 
+/// As [`encode_scan`], for a reply that holds the rows.
+pub fn encode_scan_for_rows(number: u64, rows: u32, request: &mut Vec<u8>) {
+    encode_scan(number, rows | SEND_ROWS, request);
+}
+
 /// A SCAN request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan<'a> {
     /// How many rows, at most [`SCAN_ROWS_MAX`].
     pub rows: u32,
+    /// Whether the reply holds them.
+    pub sends_rows: bool,
     /// The first key, or the place where it would stand.
     pub start: &'a [u8],
 }
@@ -78,11 +88,12 @@ pub fn decode_scan(request: &[u8]) -> Result<Scan<'_>, ServiceError> {
     let Some((rows, start)) = request.split_first_chunk::<4>() else {
         return Err(ServiceError::new(format!("a SCAN takes at least 4 bytes, not {}", request.len())));
     };
-    let rows = u32::from_be_bytes(*rows);
+    let stated = u32::from_be_bytes(*rows);
+    let (rows, sends_rows) = (stated & !SEND_ROWS, stated & SEND_ROWS != 0);
     if rows > SCAN_ROWS_MAX {
         return Err(ServiceError::new(format!("a SCAN reads at most {SCAN_ROWS_MAX} rows, not {rows}")));
     }
-    Ok(Scan { rows, start })
+    Ok(Scan { rows, sends_rows, start })
 }
 
 /// A GET reply in the making: the head is written last, when it is known.
@@ -170,6 +181,40 @@ fn split_value(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
 }
 
+/// A SCAN reply without rows.
+pub const SCAN_HEAD_BYTES: usize = 20;
+
+/// Adds a row to a SCAN reply of at most `reply_max` bytes; says whether it fitted.
+pub fn add_row(key: &[u8], value: &[u8], reply: &mut Vec<u8>, reply_max: usize) -> bool {
+    let (Ok(key_len), Ok(value_len)) = (u16::try_from(key.len()), u16::try_from(value.len())) else {
+        return false;
+    };
+    let fits = reply.len() + 4 + key.len() + value.len() <= reply_max;
+    if fits {
+        reply.extend(key_len.to_be_bytes());
+        reply.extend(key);
+        reply.extend(value_len.to_be_bytes());
+        reply.extend(value);
+    }
+    fits
+}
+
+/// The rows that a SCAN reply holds, keys and values.
+pub fn rows_of(reply: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = reply.get(SCAN_HEAD_BYTES..).unwrap_or_default();
+    core::iter::from_fn(move || {
+        let (key, after) = split_string(rest)?;
+        let (value, after) = split_string(after)?;
+        rest = after;
+        Some((key, value))
+    })
+}
+
+fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    rest.split_at_checked(u16::from_be_bytes(*length).into())
+}
+
 /// A SCAN reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanReply {
@@ -182,19 +227,19 @@ pub struct ScanReply {
 }
 
 impl ScanReply {
-    /// Writes the reply: 20 bytes.
-    pub fn encode(&self, reply: &mut Vec<u8>) {
-        reply.extend(self.rows.to_be_bytes());
-        reply.extend(self.bytes.to_be_bytes());
-        reply.extend(self.digest.to_be_bytes());
+    /// Writes the reply's head over the first [`SCAN_HEAD_BYTES`].
+    pub fn encode(&self, reply: &mut [u8]) {
+        reply[..4].copy_from_slice(&self.rows.to_be_bytes());
+        reply[4..12].copy_from_slice(&self.bytes.to_be_bytes());
+        reply[12..SCAN_HEAD_BYTES].copy_from_slice(&self.digest.to_be_bytes());
     }
 }
 
-/// Reads a SCAN reply; `None` if the bytes are not one.
+/// Reads a SCAN reply's head; `None` if the bytes are not one. Its rows are [`rows_of`] it.
 pub fn decode_scan_reply(reply: &[u8]) -> Option<ScanReply> {
     let (rows, rest) = reply.split_first_chunk::<4>()?;
     let (bytes, rest) = rest.split_first_chunk::<8>()?;
-    let digest: &[u8; 8] = rest.try_into().ok()?;
+    let (digest, _) = rest.split_first_chunk::<8>()?;
     Some(ScanReply {
         rows: u32::from_be_bytes(*rows),
         bytes: u64::from_be_bytes(*bytes),
@@ -292,7 +337,11 @@ mod tests {
 
             let mut scan = Vec::new();
             encode_scan(numbers[0], rows, &mut scan);
-            prop_assert_eq!(decode_scan(&scan).expect("legal"), Scan { rows, start: &key(numbers[0]) });
+            let start = &key(numbers[0]);
+            prop_assert_eq!(decode_scan(&scan).expect("legal"), Scan { rows, sends_rows: false, start });
+            scan.clear();
+            encode_scan_for_rows(numbers[0], rows, &mut scan);
+            prop_assert_eq!(decode_scan(&scan).expect("legal"), Scan { rows, sends_rows: true, start });
         }
 
         #[test]
@@ -301,6 +350,7 @@ mod tests {
             let _ = decode_scan(&bytes);
             let _ = decode_get_reply(&bytes).map(|reply| reply.values().count());
             let _ = decode_scan_reply(&bytes);
+            let _ = rows_of(&bytes).count();
         }
     }
 }

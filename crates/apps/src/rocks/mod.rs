@@ -16,7 +16,7 @@ use sluice_wire::TaskType;
 
 use crate::AppError;
 use crate::progress::Progress;
-use codec::{Digest, GetReplyWriter, ScanReply};
+use codec::{Digest, GetReplyWriter, SCAN_HEAD_BYTES, ScanReply};
 use load::Data;
 use pace::Pace;
 
@@ -89,7 +89,7 @@ impl Rocks {
 
     fn get(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let keys = codec::decode_get(task.bytes)?;
-        let mut writer = GetReplyWriter::new(reply, task.reply_max);
+        let mut writer = GetReplyWriter::new(reply, task.packet_max);
         let mut walk = self.gets.begin(task, keys.len() as u32);
         for key in keys {
             let value = self.db.get_pinned(key).map_err(|error| failed(&error))?;
@@ -104,6 +104,8 @@ impl Rocks {
     fn scan(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let scan = codec::decode_scan(task.bytes)?;
         let mut answer = ScanReply::default();
+        reply.resize(SCAN_HEAD_BYTES, 0);
+        let mut has_room = scan.sends_rows;
         let mut digest = Digest::default();
         let mut walk = self.scans.begin(task, scan.rows);
         let mut rows = self.db.raw_iterator_opt(ReadOptions::default());
@@ -112,6 +114,7 @@ impl Rocks {
             let Some((key, value)) = rows.item() else { break };
             digest.add(key);
             digest.add(value);
+            has_room = has_room && codec::add_row(key, value, reply, task.reply_max);
             answer.rows += 1;
             answer.bytes += (key.len() + value.len()) as u64;
             rows.next();

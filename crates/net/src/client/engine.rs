@@ -1,21 +1,23 @@
 //! The client's packet thread: one socket, the state machine, and the tasks that wait to be sent.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
-use sluice_host::PART_BYTES;
 use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, TaskType, encode, parse};
+use sluice_wire::{
+    Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, TaskType, check_large, encode, parse,
+};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
 use super::{ClientReport, Shared};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::payloads::{Payloads, described, received};
+use crate::parts::parts;
+use crate::payloads::{Payloads, received};
 use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::udp::{Outbox, Socket, Wait};
 
@@ -105,7 +107,7 @@ impl Engine {
             waiting: 0,
             expire_at: Nanos(0),
             actions: Vec::new(),
-            effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max),
+            effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at),
             closing: false,
             aborted: false,
             socket: parts.socket,
@@ -170,11 +172,7 @@ impl Engine {
                 self.effects.unreadable += 1;
                 continue;
             };
-            let bytes = match &packet {
-                Packet::Reply(reply) => received(&reply.payload, body),
-                _ => Some(&[][..]),
-            };
-            let Some(bytes) = bytes else {
+            let Some(bytes) = bytes(&packet, body) else {
                 self.effects.unreadable += 1;
                 continue;
             };
@@ -305,6 +303,12 @@ impl Engine {
     }
 
     fn after_effects(&mut self) {
+        while let Some((task, is_right)) = self.effects.checked.pop() {
+            let now = self.clock.now();
+            self.client.checked(now, &self.settings, task, is_right, &mut self.actions);
+            let to = self.client.switch();
+            self.effects.perform(&mut self.actions, to, self.socket.outbox(), now, &[]);
+        }
         if std::mem::take(&mut self.effects.renew) {
             self.registrar.renew_now();
         }
@@ -351,17 +355,26 @@ struct Effects {
     first_max: usize,
     /// As many as the rack lets a task's first packet bring.
     first_granted: usize,
+    /// Where this client is, for those who send it bytes.
+    at: Endpoint,
     tellers: Tellers,
+    /// The bytes of replies that come in parts.
+    replies: HashMap<Handle, Vec<u8>>,
+    /// Replies whose bytes have all come, and whether they are right.
+    checked: Vec<(TaskId, bool)>,
     unreadable: u64,
     renew: bool,
     ended: bool,
 }
 
 impl Effects {
-    fn new(outstanding_max: usize, first_max: usize) -> Self {
+    fn new(outstanding_max: usize, first_max: usize, at: Endpoint) -> Self {
         Self {
             first_max,
             first_granted: 0,
+            at,
+            replies: HashMap::new(),
+            checked: Vec::new(),
             payloads: Payloads::new(outstanding_max),
             tellers: Tellers::default(),
             unreadable: 0,
@@ -375,7 +388,7 @@ impl Effects {
         self.first_max.min(self.first_granted.max(INLINE_BYTES + 1))
     }
 
-    /// Does all of `actions`. `bytes` are those of the reply that caused them, which arrived at `at`.
+    /// Does all of `actions`. `bytes` are those of the reply or part that caused them, which arrived at `at`.
     fn perform(
         &mut self,
         actions: &mut Vec<Action>,
@@ -395,12 +408,33 @@ impl Effects {
                     self.ended = true;
                     let sent =
                         !matches!(outcome, HostOutcome::Refused(RefusedWhy::NeverSent | RefusedWhy::TooLong));
-                    let outcome = Outcome::new(&outcome, bytes);
+                    let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
                     if let Some(teller) = self.tellers.take(tag) {
                         teller.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
-                Action::Parts { need, payload } => self.send_parts(&need, &payload, outbox),
+                Action::Parts { need, payload } => {
+                    for (part, body) in parts(&need, &payload, self.payloads.bytes(&payload), self.first_max)
+                    {
+                        let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
+                        outbox.send_with(need.asker_at, write);
+                    }
+                }
+                Action::Need { to, mut packet } => {
+                    packet.asker_at = self.at;
+                    outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));
+                }
+                Action::Begin { at, payload, have } => {
+                    let mut whole = bytes.get(..usize::from(have)).unwrap_or_default().to_vec();
+                    whole.resize(payload.total() as usize, 0);
+                    self.replies.insert(at, whole);
+                }
+                Action::Place { at, offset } => self.place(at, offset, bytes),
+                Action::Check { task, at, payload } => {
+                    let whole = self.replies.get(&at).map(Vec::as_slice).unwrap_or_default();
+                    self.checked.push((task, check_large(payload.inline, whole)));
+                }
+                Action::Forget(at) => drop(self.replies.remove(&at)),
                 Action::Release(handle) => self.payloads.release(handle),
                 Action::Renew => self.renew = true,
             }
@@ -409,20 +443,33 @@ impl Effects {
 }
 
 impl Effects {
-    /// What a NEED asks for, as many parts in a packet as it takes.
-    fn send_parts(&self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
-        let all = self.payloads.bytes(payload);
-        let end = all.len().min(need.offset.saturating_add(need.length) as usize);
-        let step = (self.first_max / PART_BYTES as usize).max(1) * PART_BYTES as usize;
-        let mut start = need.offset as usize;
-        while start < end {
-            let bytes = &all[start..end.min(start + step)];
-            let (payload, body) = described(bytes, payload.inline);
-            let Need { of, worker, client, task, attempt, .. } = *need;
-            let part = Part { of, worker, client, task, attempt, offset: start as u32, payload };
-            outbox.send_with(need.asker_at, |out| encode(&Packet::Part(part), body, out).unwrap_or(0));
-            start += step;
+    /// A reply's bytes: those of its packet, or those that were fetched.
+    fn replied<'a>(&'a self, outcome: &HostOutcome, bytes: &'a [u8]) -> &'a [u8] {
+        match outcome {
+            HostOutcome::Reply(reply) if reply.payload.has_more() => {
+                self.replies.get(&reply.payload.handle).map(Vec::as_slice).unwrap_or_default()
+            }
+            _ => bytes,
         }
+    }
+
+    fn place(&mut self, at: Handle, offset: u32, bytes: &[u8]) {
+        let start = offset as usize;
+        let whole = self.replies.get_mut(&at);
+        if let Some(room) = whole.and_then(|whole| whole.get_mut(start..start + bytes.len())) {
+            room.copy_from_slice(bytes);
+        }
+    }
+}
+
+/// The bytes that a packet brings; `None` if they are not those that it describes, as far as it describes them.
+fn bytes<'a>(packet: &'a Packet, body: &'a [u8]) -> Option<&'a [u8]> {
+    match packet {
+        Packet::Reply(reply) if reply.payload.has_more() => Some(body),
+        Packet::Reply(reply) => received(&reply.payload, body),
+        Packet::Part(part) if part.payload.is_large() => Some(body),
+        Packet::Part(part) => part.payload.inline.get(..usize::from(part.payload.len)),
+        _ => Some(&[]),
     }
 }
 

@@ -346,7 +346,13 @@ fn perform(
                 }
             }
             // All that was replayed fits one packet.
-            Action::Parts { .. } | Action::Release(_) => {}
+            Action::Parts { .. }
+            | Action::Need { .. }
+            | Action::Begin { .. }
+            | Action::Place { .. }
+            | Action::Check { .. }
+            | Action::Forget(_)
+            | Action::Release(_) => {}
             Action::Renew => renew = true,
         }
     }

@@ -4,8 +4,8 @@ use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, Place, TASK_BYTES_MAX,
-    TaskId, TaskType, WorkerId, check_large, encode, parse,
+    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, Place, Reply,
+    TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse,
 };
 
 use super::early::Listener;
@@ -17,6 +17,7 @@ use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report
 use crate::NetError;
 use crate::clock::Clock;
 use crate::crew::Turn;
+use crate::parts::parts;
 use crate::payloads::{Payloads, received};
 use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
@@ -96,11 +97,11 @@ impl<S: Service> Engine<S> {
         let clock = Clock::start();
         let began = clock.now();
         let measure = (options.capacity == 0).then(|| Measure { since: began, before: Served::default() });
-        let reply_max = options.datagram_max.saturating_sub(HEADER_BYTES);
+        let packet_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
-            effects: Effects::new(&settings, options, hello.at),
-            runner: Runner::new(service, options.dilation, reply_max),
+            effects: Effects::new(&settings, options, hello.at, packet_max),
+            runner: Runner::new(service, options.dilation, TASK_BYTES_MAX as usize, packet_max),
             actions: Vec::new(),
             busy: None,
             reports: false,
@@ -212,8 +213,8 @@ impl<S: Service> Engine<S> {
             let datagram = inbox.datagram(index);
             let is_switch = self.switches.contains(&datagram.from);
             let parsed = parse(datagram.bytes);
-            // A PART comes from a client: its task's id is the proof.
-            if !is_switch && !matches!(parsed, Ok((Packet::Part(_), _))) {
+            // A PART or NEED comes from a client: its task's id is the proof.
+            if !is_switch && !matches!(parsed, Ok((Packet::Part(_) | Packet::Need(_), _))) {
                 self.dropped.foreign += 1;
                 continue;
             }
@@ -366,10 +367,11 @@ impl<S: Service> Engine<S> {
         if self.settings.early.is_some() {
             self.machine.expect(ran.started, run.slot, outlook);
         }
-        let (ended, reply) = match self.effects.replies.keep(self.runner.reply()) {
-            Some(reply) => (ran.ended, reply),
-            None => (Ended::Failed, Payload::EMPTY),
-        };
+        let (ended, reply) =
+            match self.effects.replies.keep_first(self.runner.reply(), self.effects.packet_max) {
+                Some(reply) => (ran.ended, reply),
+                None => (Ended::Failed, Payload::EMPTY),
+            };
         let busy = Busy { slot: run.slot, started: ran.started, until: ran.until, ended, reply };
         self.busy = Some(busy);
         // A worker that reports its load first looks what came meanwhile.
@@ -493,17 +495,20 @@ struct Effects {
     run: Option<Run>,
     renew: bool,
     pace: Option<Pace>,
-    /// Where this worker is, for those who send it bytes.
+    /// Where this worker is, for those who send it bytes or ask for some.
     at: Endpoint,
     slots: Slots,
+    /// As many payload bytes as go in one packet.
+    packet_max: usize,
     /// Tasks whose bytes have all come, and whether they are right.
     checked: Vec<(TaskId, bool)>,
 }
 
 impl Effects {
-    fn new(settings: &WorkerSettings, options: &WorkerOptions, at: Endpoint) -> Self {
+    fn new(settings: &WorkerSettings, options: &WorkerOptions, at: Endpoint, packet_max: usize) -> Self {
         Self {
             at,
+            packet_max,
             slots: Slots::new(options.memory.clone()),
             checked: Vec::new(),
             tasks: Payloads::new(2 * settings.held_max),
@@ -541,6 +546,13 @@ impl Effects {
         true
     }
 
+    /// The rest of a long reply is to be asked for here.
+    const fn point_here(&self, reply: &mut Reply) {
+        if reply.payload.has_more() {
+            reply.worker_at = self.at;
+        }
+    }
+
     fn perform(
         &mut self,
         at: Nanos,
@@ -561,8 +573,9 @@ impl Effects {
                         Some(pace) => outbox.send_at(pace.send(), switch, write),
                     }
                 }
-                Action::Reply { to, packet } => {
-                    let body = self.replies.body(&packet.payload);
+                Action::Reply { to, mut packet } => {
+                    self.point_here(&mut packet);
+                    let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
                     match &mut self.pace {
                         None => outbox.send_with(to, write),
@@ -573,7 +586,8 @@ impl Effects {
                     let Some(switch) = switch else { continue };
                     // What has not been received is held all the same.
                     packet.load += self.pace.as_ref().map_or(0, |pace| pace.waiting(at));
-                    let body = self.replies.body(&packet.payload);
+                    self.point_here(&mut packet);
+                    let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
                     match &mut self.pace {
                         None => outbox.send_with(switch, write),
@@ -586,6 +600,19 @@ impl Effects {
                 Action::Need { to, mut packet } => {
                     packet.asker_at = self.at;
                     outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));
+                }
+                Action::Parts { need, payload } => {
+                    for (part, body) in
+                        parts(&need, &payload, self.replies.get(payload.handle), self.packet_max)
+                    {
+                        let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
+                        match &mut self.pace {
+                            None => outbox.send_with(need.asker_at, write),
+                            Some(pace) => {
+                                outbox.send_at(pace.send() + pace.to_client(), need.asker_at, write);
+                            }
+                        }
+                    }
                 }
                 Action::Place { at, offset, part } => self.tasks.place(at, offset, &part),
                 Action::Check { task, payload } => {

@@ -14,6 +14,7 @@ pub(super) struct Runner<S> {
     service: S,
     dilation: u32,
     reply_max: usize,
+    packet_max: usize,
     reply: Vec<u8>,
 }
 
@@ -43,8 +44,8 @@ impl Ended {
 }
 
 impl<S: Service> Runner<S> {
-    pub(super) fn new(service: S, dilation: u32, reply_max: usize) -> Self {
-        Self { service, dilation: dilation.max(1), reply_max, reply: Vec::new() }
+    pub(super) fn new(service: S, dilation: u32, reply_max: usize, packet_max: usize) -> Self {
+        Self { service, dilation: dilation.max(1), reply_max, packet_max, reply: Vec::new() }
     }
 
     /// Runs the service on a task's bytes. A paced worker begins when its own time says; what the service holds it for
@@ -59,7 +60,10 @@ impl<S: Service> Runner<S> {
         left: &dyn Fn(Nanos),
     ) -> Ran {
         let held = Cell::new(Nanos(0));
-        let offered = Task::new(bytes, task_type, self.reply_max, &held).called(task).heard_by(left);
+        let offered = Task::new(bytes, task_type, self.reply_max, &held)
+            .in_packets_of(self.packet_max)
+            .called(task)
+            .heard_by(left);
         self.reply.clear();
         let started = clock.now();
         // A service that panicked may be in any state; it is still the only one there is.
@@ -133,7 +137,7 @@ mod tests {
     }
 
     fn run(dilation: u32, bytes: &[u8]) -> (Ran, String) {
-        let mut runner = Runner::new(Moody, dilation, 100);
+        let mut runner = Runner::new(Moody, dilation, 100, 50);
         let ran = runner.run(&Clock::start(), None, TaskId::default(), TaskType(1), bytes, &|_| ());
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())
     }
@@ -151,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_fits_no_packet_is_a_failure() {
+    fn an_answer_over_the_maximum_is_a_failure() {
         let (ran, reply) = run(1, b"long");
         assert_eq!((ran.ended, reply.as_str()), (Ended::Failed, "an answer of 1000 bytes is over 100"));
     }

@@ -15,9 +15,9 @@ use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
 use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, service_fn};
-use sluice_wire::{Nanos, large_descriptor};
+use sluice_wire::Nanos;
 
-use rack::{ECHO, Echo, LONG, OTHER, Rack, until};
+use rack::{ECHO, Echo, OTHER, Rack, until};
 
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -26,17 +26,14 @@ fn tasks_of_every_size_come_back_as_the_service_answered() {
     let rack = Rack::start();
     let _worker = rack.worker("w", Echo::default());
     let client = rack.client("c");
-    for bytes in [0, 1, 8, 9, 100, LONG] {
-        let task: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+    let most = client.payload_max();
+    for bytes in [0, 1, 8, 9, 100, 1_000, 1_411, 1_413, 2_049, 10_000, most] {
+        let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
         let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
         assert_eq!(ended.outcome.done(), Some(&task[..]), "{}", ended.outcome);
     }
-    let most = client.payload_max();
-    for bytes in [LONG + 1, 2 * LONG, 10_000, most] {
-        let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
-        let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
-        assert_eq!(ended.outcome.done(), Some(&large_descriptor(&task)[..]), "{}", ended.outcome);
-    }
+    let report = client.report().expect("it lives");
+    assert_eq!((report.tasks.long_replies, report.tasks.long_replies_lost), (4, 0));
     let too_long = client.submit(ECHO, &vec![0; most + 1], DEADLINE).expect_err("one too many");
     assert_eq!(too_long, SubmitError::TooLong { bytes: most + 1, most });
 }
@@ -91,6 +88,46 @@ fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
     let report = client.close().expect("no error");
     assert_eq!((report.tasks.replied, report.outstanding), (3_000, 0));
     assert!(report.socket.faults_in.lost > 0 && report.socket.faults_out.doubled > 0);
+}
+
+/// Bytes that only this task has.
+fn long_task(number: u32) -> Vec<u8> {
+    let bytes = 1_500 + (number * 7_919) % 30_000;
+    (0..bytes).map(|at| (at.wrapping_mul(31) ^ number.wrapping_mul(at | 1)) as u8).collect()
+}
+
+#[test]
+fn long_tasks_and_replies_come_whole_under_faults_on_every_socket() {
+    let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO], 1_000);
+    let _workers = [rack.worker("a", Echo::default()), rack.worker("b", Echo::default())];
+    let client = rack.client("c");
+    for round in 0..10 {
+        let submit =
+            |i: u32| (i, client.submit(ECHO, &long_task(i), Duration::from_secs(20)).expect("it fits"));
+        let pending: Vec<(u32, Pending)> = (round * 20..round * 20 + 20).map(submit).collect();
+        for (i, pending) in pending {
+            let ended = pending.wait();
+            assert!(ended.outcome.done() == Some(&long_task(i)[..]), "{i}: {}", ended.outcome);
+        }
+    }
+}
+
+#[test]
+fn replies_of_a_worker_that_dies_half_way_are_given_by_another() {
+    let faults = "loss=0.2".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO], 1_000);
+    let dies = rack.worker("dies", Echo::default());
+    let client = rack.client("c");
+    let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), Duration::from_secs(30)).expect("it fits"));
+    let pending: Vec<(u32, Pending)> = (0..40).map(submit).collect();
+    until("a reply that is fetched", || client.report().is_ok_and(|report| report.tasks.long_replies > 3));
+    dies.kill();
+    let _lives = rack.worker("lives", Echo::default());
+    for (i, pending) in pending {
+        let ended = pending.wait();
+        assert!(ended.outcome.done() == Some(&long_task(i)[..]), "{i}: {}", ended.outcome);
+    }
 }
 
 #[test]

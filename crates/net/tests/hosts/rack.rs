@@ -16,8 +16,8 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
+use sluice_wire::Epoch;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Epoch, large_descriptor};
 
 /// What the tests' tasks are.
 pub(crate) const ECHO: TaskType = TaskType(9);
@@ -220,9 +220,6 @@ impl Drop for Running {
     }
 }
 
-/// A task of more bytes is answered with its descriptor: a reply has to fit one packet.
-pub(crate) const LONG: usize = 1_000;
-
 /// Answers with the task's bytes, after a while if it was told so; counts what it runs.
 #[derive(Clone, Default)]
 pub(crate) struct Echo {
@@ -240,7 +237,6 @@ impl Service for Echo {
         match task.bytes {
             b"panic" => panic!("as asked"),
             b"error" => return Err(ServiceError::new("as asked")),
-            bytes if bytes.len() > LONG => reply.extend(large_descriptor(bytes)),
             bytes => reply.extend(bytes),
         }
         thread::sleep(self.takes);
