@@ -4,7 +4,7 @@ use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Packet, Payload, Place, Reply,
+    Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Need, Packet, Payload, Place, Reply,
     TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse,
 };
 
@@ -546,6 +546,17 @@ impl Effects {
         true
     }
 
+    /// What a client's NEED asks for of a reply.
+    fn send_parts(&mut self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
+        for (part, body) in parts(need, payload, self.replies.get(payload.handle), self.packet_max) {
+            let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
+            match &mut self.pace {
+                None => outbox.send_with(need.asker_at, write),
+                Some(pace) => outbox.send_at(pace.send() + pace.to_client(), need.asker_at, write),
+            }
+        }
+    }
+
     /// The rest of a long reply is to be asked for here.
     const fn point_here(&self, reply: &mut Reply) {
         if reply.payload.has_more() {
@@ -601,19 +612,7 @@ impl Effects {
                     packet.asker_at = self.at;
                     outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));
                 }
-                Action::Parts { need, payload } => {
-                    for (part, body) in
-                        parts(&need, &payload, self.replies.get(payload.handle), self.packet_max)
-                    {
-                        let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
-                        match &mut self.pace {
-                            None => outbox.send_with(need.asker_at, write),
-                            Some(pace) => {
-                                outbox.send_at(pace.send() + pace.to_client(), need.asker_at, write);
-                            }
-                        }
-                    }
-                }
+                Action::Parts { need, payload } => self.send_parts(&need, &payload, outbox),
                 Action::Place { at, offset, part } => self.tasks.place(at, offset, &part),
                 Action::Check { task, payload } => {
                     let is_right = check_large(payload.inline, self.tasks.get(payload.handle));
