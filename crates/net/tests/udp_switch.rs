@@ -591,6 +591,21 @@ fn a_task_that_waits_is_written_ahead_and_its_dispatch_says_where() {
 }
 
 #[test]
+fn a_switch_whose_servers_have_not_come_yet_keeps_no_payloads_either() {
+    let size = Config { servers: 1, ..size() };
+    let rack = Rack::with(&SwitchConfig { slab_bytes: 2 * 1_472, ..SwitchConfig::new(size) });
+    for sequence in 0..4 {
+        rack.submit(sequence, &large(sequence as u8, 300));
+    }
+    for sequence in 0..4 {
+        rack.token(sequence + 1);
+        let (dispatch, body) = dispatched(&rack.worker);
+        assert_eq!((dispatch.place, body.len()), (Place::AtClient, 0), "it is asked for");
+    }
+    assert_eq!((rack.count(Count::PayloadsWaiting), rack.count(Count::Rejected)), (0, 0));
+}
+
+#[test]
 fn a_reliable_server_that_missed_a_write_takes_the_number_back() {
     let folder = tempfile::tempdir().expect("there is room");
     let rack = Rack::with(&SwitchConfig::new(Config { servers: 1, ..size() }));

@@ -29,6 +29,8 @@ pub(super) struct Processes<'p> {
     switch: Option<Child>,
     controller: Option<Child>,
     servers: Vec<Option<Child>>,
+    /// Where the servers keep their memory.
+    memory: PathBuf,
     /// How often each server was started.
     starts: Vec<u32>,
     workers: Vec<Option<Child>>,
@@ -74,7 +76,9 @@ impl<'p> Processes<'p> {
         let workers = plan.workers.iter().map(|_| None).collect();
         let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
         let starts = vec![0; servers.len()];
-        let mut rack = Self { plan, files, switch: None, controller: None, servers, starts, workers, at };
+        let memory = servers::memory_folder(plan);
+        let mut rack =
+            Self { plan, files, switch: None, controller: None, servers, memory, starts, workers, at };
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
@@ -217,7 +221,7 @@ impl<'p> Processes<'p> {
     fn start_server(&mut self, name: &str) -> Outcome<()> {
         let place = self.place_of_server(name);
         let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
-        let mut args = servers::args(self.plan, name, place, self.known_controller()?);
+        let mut args = servers::args(self.plan, (name, place), &self.memory, self.known_controller()?);
         self.starts[place] += 1;
         if let Some(folder) = &self.files.pcap {
             let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
@@ -260,7 +264,7 @@ impl<'p> Processes<'p> {
         .flat_map(|(flag, value)| [flag.to_owned(), value])
         .collect();
         if let Some(server) = self.plan.server_of(worker) {
-            let memory = servers::memory_folder(self.plan).join(&server);
+            let memory = self.memory.join(&server);
             common.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
         }
         if self.plan.program().early().is_some() {
@@ -306,9 +310,9 @@ impl Drop for Processes<'_> {
         for child in self.all() {
             child.kill();
         }
-        if !self.servers.is_empty() {
+        if self.starts.iter().any(|starts| *starts > 0) {
             // What cannot be removed is found again by the next run.
-            std::fs::remove_dir_all(servers::memory_folder(self.plan)).ok();
+            std::fs::remove_dir_all(&self.memory).ok();
         }
     }
 }

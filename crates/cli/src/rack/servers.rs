@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statvfs;
+
 use sluice_wire::roce::PORT;
 
 use crate::plan::Plan;
@@ -11,15 +13,26 @@ use crate::plan::Plan;
 /// A file system in memory, where there is one.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// The folder in which a rack's servers keep their memory: the same for each run of a plan with this output.
+/// The folder in which a rack's servers keep their memory: in memory if there is room for all rings, and the same for each
+/// run of a plan with this output.
 pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     let in_memory = Path::new(IN_MEMORY);
-    if !in_memory.is_dir() {
+    let room = statvfs(in_memory).map_or(0, |there| there.f_bavail.saturating_mul(there.f_frsize));
+    if room < rings_bytes(plan) {
         return plan.state.join("memory");
     }
     let mut hasher = DefaultHasher::new();
     std::path::absolute(&plan.out).unwrap_or_else(|_| plan.out.clone()).hash(&mut hasher);
     in_memory.join(format!("sluice-{:016x}", hasher.finish()))
+}
+
+/// What the rings of all servers take at most.
+fn rings_bytes(plan: &Plan) -> u64 {
+    let switch = &plan.switch;
+    let slots =
+        (switch.tasks_per_slice + switch.tokens_per_slice + plan.rdma.stall_tasks).next_power_of_two();
+    let rings = plan.servers().len() * plan.slices.len();
+    rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }
 
 /// Where a server listens: a loopback address of its own, unlike those of racks that other processes run, so that all
@@ -33,13 +46,18 @@ pub(super) fn address(place: usize) -> SocketAddr {
 }
 
 /// What `sluice server` is told.
-pub(super) fn args(plan: &Plan, name: &str, place: usize, controller: SocketAddr) -> Vec<String> {
+pub(super) fn args(
+    plan: &Plan,
+    (name, place): (&str, usize),
+    memory: &Path,
+    controller: SocketAddr,
+) -> Vec<String> {
     let mut args = vec!["server".to_owned(), "--json".to_owned()];
     let mut flag = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
     flag("--controller", controller.to_string());
     flag("--name", name.to_owned());
     flag("--listen", address(place).to_string());
-    flag("--memory", memory_folder(plan).join(name).display().to_string());
+    flag("--memory", memory.join(name).display().to_string());
     flag("--mtu", plan.rdma.mtu.bytes().to_string());
     flag("--seed", plan.seed.to_string());
     if let Some(slots) = plan.rdma.tiny_slots {

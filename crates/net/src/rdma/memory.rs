@@ -43,7 +43,7 @@ impl SharedMemory {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|why| unusable("make it", why))?;
         let bytes = bytes.next_multiple_of(WORD);
-        file.set_len(bytes as u64).map_err(|why| unusable("make room in it", why))?;
+        reserve(&file, bytes).map_err(|why| unusable("make room in it", why))?;
         Self::map(&file, bytes).map_err(|why| unusable("map it", why))
     }
 
@@ -139,6 +139,16 @@ impl Drop for SharedMemory {
     }
 }
 
+/// Makes the file so long, with room for all of it: to write to a mapped page for which there is none ends the process.
+fn reserve(file: &File, bytes: usize) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: a call without pointers; `file` is open.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
 /// Replaces some of a word's bytes.
 fn change(word: &AtomicU64, at: usize, bytes: &[u8]) {
     let mut all = word.load(Ordering::Relaxed).to_ne_bytes();
@@ -179,6 +189,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("there is room");
         let memory = SharedMemory::create(&folder.path().join("memory"), 64).expect("there is room");
         memory.write(57, &[0; 8]);
+    }
+
+    #[test]
+    fn memory_that_no_file_system_has_room_for_is_an_error_before_anything_is_written() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let file = folder.path().join("memory");
+        let full = SharedMemory::create(&file, 1 << 52).expect_err("four petabytes");
+        assert!(full.to_string().contains("cannot make room in it"), "{full}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) struct Plane {
     pub(super) tally: Tally,
     slab: Slab,
     writes: Writes,
+    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or nobody does.
+    keeps_waiting: bool,
     delays: Delays,
     again: VecDeque<Circulating>,
     held: Hold<Held>,
@@ -50,6 +52,7 @@ impl Plane {
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
+            keeps_waiting: config.size.servers == 0,
             delays: config.delays,
             again: VecDeque::with_capacity(4 * BATCH),
             held: Hold::new(HELD_MAX),
@@ -151,7 +154,8 @@ impl Plane {
                     self.send(now, to, &packet, waiting(payload), outbox);
                 }
             }
-            Verdict::Parked => self.keep(long),
+            Verdict::Parked if self.keeps_waiting => self.keep(long),
+            Verdict::Parked => self.give_back(long),
             Verdict::Again(circulating) => {
                 self.keep(long);
                 self.again(now, circulating);
