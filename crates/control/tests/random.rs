@@ -4,8 +4,8 @@
 mod rack;
 
 use proptest::prelude::*;
-use rack::{LEASE, RENEW, Rack, address, client, worker};
-use sluice_control::{Answer, ClientHello, Event, SliceTally, WorkerGrant, WorkerHello};
+use rack::{LEASE, RENEW, Rack, address, client, server, with_rings, worker};
+use sluice_control::{Answer, ClientHello, Event, ServerHello, SliceTally, WorkerGrant, WorkerHello};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 const NAMES: usize = 5;
@@ -14,6 +14,10 @@ const NAMES: usize = 5;
 enum Step {
     Renew(usize),
     RenewClient(usize),
+    RenewServer(usize),
+    CrashServer(usize),
+    LeaveServer(usize),
+    Rejoin(usize),
     Crash(usize),
     Leave(usize),
     Move(usize, bool),
@@ -37,6 +41,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => host.clone().prop_map(Step::Renew),
         4 => host.clone().prop_map(Step::RenewClient),
+        6 => host.clone().prop_map(Step::RenewServer),
+        2 => host.clone().prop_map(Step::CrashServer),
+        1 => host.clone().prop_map(Step::LeaveServer),
+        1 => host.clone().prop_map(Step::Rejoin),
         2 => host.clone().prop_map(Step::Crash),
         1 => host.clone().prop_map(Step::Leave),
         3 => (host.clone(), any::<bool>()).prop_map(|(h, s)| Step::Move(h, s)),
@@ -72,6 +80,7 @@ struct World {
     rack: Rack,
     workers: Vec<WorkerHello>,
     clients: Vec<ClientHello>,
+    servers: Vec<ServerHello>,
 }
 
 impl World {
@@ -79,12 +88,37 @@ impl World {
         let mut rack = Rack::new(NAMES as u16 + 1, 64);
         let workers = (0..NAMES).map(|i| worker(&format!("w{i}"), rack.new_life())).collect();
         let clients = (0..3).map(|i| client(&format!("c{i}"), rack.new_life())).collect();
-        Self { rack, workers, clients }
+        let servers = (0..2).map(|i| Self::server(i, rack.new_life())).collect();
+        Self { rack, workers, clients, servers }
+    }
+
+    /// A server's new life: another number and other keys at the same address.
+    fn server(index: usize, life: u64) -> ServerHello {
+        ServerHello { at: address(4_000 + index as u16), ..server(&format!("s{index}"), life) }
+    }
+
+    /// A server calls, with the rings that it was last asked for if it was.
+    fn renew_server(&mut self, index: usize) {
+        let call = self.rack.server_hello(&self.servers[index]);
+        if let Some(Answer::Server(grant)) = self.rack.answers.get(&call) {
+            self.servers[index] = with_rings(&self.servers[index], grant);
+        }
     }
 
     fn take(&mut self, step: Step) {
+        if let Step::RenewServer(h) = step {
+            self.renew_server(h % 2);
+            return;
+        }
         let rack = &mut self.rack;
         match step {
+            Step::RenewServer(_) => {}
+            Step::CrashServer(h) => self.servers[h % 2] = Self::server(h % 2, rack.new_life()),
+            Step::LeaveServer(h) => {
+                let ServerHello { name, life, .. } = self.servers[h % 2].clone();
+                rack.call(|call| Event::ServerLeave { call, name, life });
+            }
+            Step::Rejoin(h) => self.workers[h].rejoins += 1,
             Step::Renew(h) => _ = rack.hello(&self.workers[h]),
             Step::RenewClient(h) => _ = rack.client_hello(&self.clients[h % 3]),
             Step::Crash(h) => {
@@ -139,6 +173,9 @@ impl World {
             for hello in &self.clients {
                 self.rack.ask_client(hello);
             }
+            for index in 0..self.servers.len() {
+                self.renew_server(index);
+            }
             self.rack.run(RENEW);
         }
         self.workers.iter().map(|hello| self.rack.join(hello)).collect()
@@ -152,6 +189,15 @@ impl World {
             assert_eq!((row.key, row.generation, row.life), (grant.key, grant.generation, hello.life));
             assert_eq!((row.at, row.slice), (hello.at, grant.slice));
             assert!(grants[..i].iter().all(|other| other.worker != grant.worker));
+        }
+        for hello in &self.servers {
+            let rows = self.rack.switch.servers.iter().enumerate();
+            let mut mine = rows.filter(|(_, row)| row.is_some_and(|(row, _)| row.at == hello.at));
+            let (index, row) = mine.next().expect("a living server is in the switch");
+            assert_eq!((row.map(|(row, _)| row.qpn), mine.next()), (Some(hello.qpn), None));
+            for (slice, ring) in hello.rings.iter().enumerate() {
+                assert_eq!(self.rack.switch.rings[slice][index], Some(ring.row));
+            }
         }
         for slice in &self.rack.switch.slices {
             assert_eq!(slice.stale(&self.rack.switch.workers).count(), 0, "stale tokens are swept");
@@ -182,6 +228,9 @@ proptest! {
         let before = world.rack.controller.view(world.rack.now);
         world.rack.restart_controller(0);
         world.rack.flush();
+        for index in 0..world.servers.len() {
+            world.renew_server(index);
+        }
         let again: Vec<_> = world.workers.iter().map(|hello| world.rack.ask(hello)).collect();
         for (grant, answer) in grants.iter().zip(again) {
             let grant = WorkerGrant { final_sent: None, ..*grant };

@@ -2,28 +2,12 @@
 
 mod rack;
 
-use rack::{LEASE, Rack, address, worker};
-use sluice_control::{Answer, Event, Note, Refusal, RingOffer, RingPlace, ServerGrant, ServerHello, Waiting};
-use sluice_wire::tables::RingRow;
-use sluice_wire::{Nanos, Psn, Qpn, Rkey, ServerId, SliceId};
-
-fn server(name: &str, life: u64) -> ServerHello {
-    ServerHello {
-        name: name.to_string(),
-        life,
-        at: address(4_791),
-        qpn: Qpn(0x11 + life as u32),
-        first: Psn::new(5),
-        mtu: 2_048,
-        reliable: false,
-        icrc: true,
-        rings: Vec::new(),
-    }
-}
+use rack::{LEASE, Rack, address, server, with_rings, worker};
+use sluice_control::{Answer, Event, Note, Refusal, RingPlace, ServerGrant, ServerHello, Waiting};
+use sluice_wire::{Nanos, ServerId, SliceId};
 
 fn ask(rack: &mut Rack, hello: &ServerHello) -> Answer {
-    let hello = hello.clone();
-    let call = rack.call(|call| Event::ServerHello { call, hello });
+    let call = rack.server_hello(hello);
     rack.flush();
     rack.answers[&call].clone()
 }
@@ -40,20 +24,6 @@ fn refused(rack: &mut Rack, hello: &ServerHello) -> Refusal {
         Answer::Refused { why } => why,
         other => panic!("{} was not refused: {other:?}", hello.name),
     }
-}
-
-/// The same server with the rings that it was asked for.
-fn with_rings(hello: &ServerHello, grant: &ServerGrant) -> ServerHello {
-    let ring = |need: &sluice_control::RingNeed| RingOffer {
-        slice: need.slice,
-        row: RingRow {
-            rkey: Rkey(70 + hello.life as u32),
-            address: u64::from(need.slice.0) << 32,
-            slots: need.slots,
-            slot_bytes: need.slot_bytes,
-        },
-    };
-    ServerHello { rings: grant.rings.iter().map(ring).collect(), ..hello.clone() }
 }
 
 /// A server with all of its rings in the switch.

@@ -7,11 +7,11 @@ pub(crate) mod switch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sluice_control::{
-    Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, SlicePlan, WorkerGrant,
-    WorkerHello,
+    Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
+    ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
-use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Incarnation, Nanos, Serial, TaskType, WorkerId};
+use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
 
 use switch::Switch;
 
@@ -63,6 +63,34 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         rejoins: 0,
         held: None,
     }
+}
+
+pub(crate) fn server(name: &str, life: u64) -> ServerHello {
+    ServerHello {
+        name: name.to_string(),
+        life,
+        at: address(4_791),
+        qpn: Qpn(0x11 + life as u32),
+        first: Psn::new(5),
+        mtu: 2_048,
+        reliable: false,
+        icrc: true,
+        rings: Vec::new(),
+    }
+}
+
+/// The same server with the rings that it was asked for.
+pub(crate) fn with_rings(hello: &ServerHello, grant: &ServerGrant) -> ServerHello {
+    let ring = |need: &RingNeed| RingOffer {
+        slice: need.slice,
+        row: RingRow {
+            rkey: Rkey(70 + hello.life as u32),
+            address: u64::from(need.slice.0) << 32,
+            slots: need.slots,
+            slot_bytes: need.slot_bytes,
+        },
+    };
+    ServerHello { rings: grant.rings.iter().map(ring).collect(), ..hello.clone() }
 }
 
 pub(crate) fn client(name: &str, life: u64) -> ClientHello {
@@ -236,6 +264,11 @@ impl Rack {
     pub(crate) fn move_to(&mut self, name: &str, slice: &str) -> CallId {
         let (name, slice) = (name.to_string(), slice.to_string());
         self.call(|call| Event::MoveWorker { call, name, slice })
+    }
+
+    pub(crate) fn server_hello(&mut self, hello: &ServerHello) -> CallId {
+        let hello = hello.clone();
+        self.call(|call| Event::ServerHello { call, hello })
     }
 
     pub(crate) fn client_hello(&mut self, hello: &ClientHello) -> CallId {
