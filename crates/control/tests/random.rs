@@ -112,7 +112,6 @@ impl World {
         }
         let rack = &mut self.rack;
         match step {
-            Step::RenewServer(_) => {}
             Step::CrashServer(h) => self.servers[h % 2] = Self::server(h % 2, rack.new_life()),
             Step::LeaveServer(h) => {
                 let ServerHello { name, life, .. } = self.servers[h % 2].clone();
@@ -146,7 +145,7 @@ impl World {
             Step::RestartSwitch => rack.restart_switch(),
             Step::RestartController(done) => rack.restart_controller(usize::from(done)),
             Step::Reconnect if !rack.connected => rack.connect(),
-            Step::Reconnect => {}
+            Step::Reconnect | Step::RenewServer(_) => {}
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::epoch::StateFolder;
 use sluice_net::faults::FaultPlan;
+use sluice_net::first::FirstPacket;
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_net::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     let driver = SwitchDriver::new(&config(args, &plan, epoch)?)?;
     let handle = driver.handle();
     let server = serve(args, &plan, &handle)?;
-    say(args, epoch, &handle, &server);
+    say(args, epoch, &plan, &handle, &server);
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
@@ -134,7 +135,7 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
 }
 
 /// Says where it is: for people, or as JSON for whoever started it.
-fn say(args: &Switch, epoch: Epoch, handle: &SwitchHandle, server: &RpcServer) {
+fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) {
     let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
     if args.output.json {
         println!(
@@ -142,7 +143,11 @@ fn say(args: &Switch, epoch: Epoch, handle: &SwitchHandle, server: &RpcServer) {
             json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control })
         );
     } else if !args.output.quiet {
-        eprintln!("switch on {switch}, asked on {control}, epoch {epoch}; Ctrl-C ends it");
+        let FirstPacket { bytes, limit, .. } = plan.first_packet();
+        eprintln!(
+            "switch on {switch}, asked on {control}, epoch {epoch}; a task's first packet brings {bytes} B ({limit} sets \
+             it); Ctrl-C ends it"
+        );
     }
 }
 
