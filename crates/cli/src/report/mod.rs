@@ -12,6 +12,7 @@ mod show;
 mod tables;
 mod text;
 mod timeline;
+mod verdicts;
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +24,7 @@ use crate::results::files;
 
 pub(crate) use show::is_open;
 pub(crate) use text::summary;
+pub(crate) use verdicts::verdicts;
 
 const JSON: &str = "study.json";
 const CSV: &str = "study.csv";

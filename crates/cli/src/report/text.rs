@@ -38,7 +38,7 @@ pub(crate) fn summary(study: &StudyOutcome) -> String {
 }
 
 /// With what every terminal can show.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.replace('µ', "u").replace('−', "-").replace('–', "..")
 }
 

@@ -141,7 +141,7 @@ pub(crate) struct Throughput {
 /// `sluice reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Plans by name, plan files, or all.
+    /// Plans by name, plan files, rain (all of its plans, one table of verdicts), or all.
     #[arg(value_name = "PLAN", required_unless_present = "list")]
     pub(crate) plans: Vec<String>,
     /// Show what there is.

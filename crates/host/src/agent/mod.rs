@@ -82,7 +82,7 @@ impl Agent {
         if let Rule::Replay(_) = self.settings.rule {
             let slice = self.members.iter().find(|member| member.worker == worker).map(|member| member.slice);
             if let Some(slice) = slice {
-                self.replay(slice).finished(sample.service);
+                self.replay(slice).finished(sample);
             }
         }
     }

@@ -4,7 +4,12 @@
 //! the tasks that it saw: it draws their services again, lets them arrive at the measured rate, and runs a small model of
 //! the slice ([`Model`]): one queue, workers with N places each, and the gap between a worker's token and its next task.
 //! The depth with the lowest p99 wins, response and slowdown weighed alike; the present one stays unless another is
-//! clearly better, and depths change only when two intervals in a row say the same.
+//! clearly better.
+//!
+//! Agents see tasks that end, not tasks that arrive. What arrived in an interval is what ended and what the switch's queue
+//! grew by, which each DISPATCH tells. Rate and services are means over many intervals, until one is so far off that
+//! chance does not do it: then what was known before is forgotten, so that a step is answered at once and noise hardly.
+//! Each model run adds to what earlier ones said of the depths under the same load.
 //!
 //! It has no setting that depends on the load or the services. What it cannot see is an arrival process other than
 //! Poisson's, and workers that differ.
@@ -13,19 +18,28 @@ use alloc::vec::Vec;
 
 use sluice_wire::Nanos;
 
+use super::Sample;
+
 /// Services that are kept of a slice; the newest take the oldest ones' places.
-const SERVICES_MAX: usize = 4_096;
+const SERVICES_MAX: usize = 16_384;
 /// Services that have to be known before anything is said.
 const SERVICES_MIN: usize = 200;
-/// Tasks of a model run that are measured, and those before.
+/// Tasks of a model run, and how many more a new model serves before.
 const TASKS: usize = 12_000;
 const WARMUP: usize = 2_000;
 /// Depths that are tried.
 const DEPTHS: [u8; 5] = [1, 2, 3, 4, 8];
 /// How much better another depth has to be, as a share.
 const CLEARLY: f64 = 0.03;
-/// The rate that is reckoned with is the mean of about this many intervals.
-const MEMORY: f64 = 4.0;
+/// The rate that is reckoned with is the mean of this many intervals at most.
+const MEMORY: f64 = 64.0;
+/// So many deviations from the mean are no chance.
+const NO_CHANCE: f64 = 4.0;
+/// Model runs of one load before anything is said of it.
+const RUNS_MIN: f64 = 2.0;
+/// Model runs that are remembered; when there were so many, one follows in each sixteenth interval only.
+const RUNS: f64 = 16.0;
+const INTERVALS_A_RUN: u64 = 16;
 
 /// What lies between a worker and the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,22 +55,51 @@ pub struct Way {
 pub(super) struct Replay {
     services: Vec<u32>,
     next: usize,
-    /// Tasks that ended in the present interval.
-    tasks: u64,
+    interval: Interval,
+    /// Tasks that waited in the switch at the end of the last interval.
+    queue: u32,
     rate_per_s: f64,
-    intervals: u32,
-    wished: Option<u8>,
+    intervals: f64,
+    /// One for each depth; they go on where they were, so that what builds up slowly is seen.
+    models: Vec<Model>,
+    costs: [Cost; DEPTHS.len()],
+    runs: f64,
+    /// When the models' last task arrived, in their own time.
+    at: f64,
+    closed: u64,
+}
+
+/// What the present interval brought.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    tasks: u64,
+    service_sum: f64,
+    queue: u32,
 }
 
 impl Replay {
     pub(super) const fn new() -> Self {
-        Self { services: Vec::new(), next: 0, tasks: 0, rate_per_s: 0.0, intervals: 0, wished: None }
+        Self {
+            services: Vec::new(),
+            next: 0,
+            interval: Interval { tasks: 0, service_sum: 0.0, queue: 0 },
+            queue: 0,
+            rate_per_s: 0.0,
+            intervals: 0.0,
+            models: Vec::new(),
+            costs: [Cost { response: 0.0, slowdown: 0.0 }; DEPTHS.len()],
+            runs: 0.0,
+            at: 0.0,
+            closed: 0,
+        }
     }
 
     #[inline]
-    pub(super) fn finished(&mut self, service: Nanos) {
-        let service = u32::try_from(service.0).unwrap_or(u32::MAX).max(1);
-        self.tasks += 1;
+    pub(super) fn finished(&mut self, sample: Sample) {
+        let service = u32::try_from(sample.service.0).unwrap_or(u32::MAX).max(1);
+        self.interval.tasks += 1;
+        self.interval.service_sum += f64::from(service);
+        self.interval.queue = sample.occupancy;
         if self.services.len() < SERVICES_MAX {
             self.services.push(service);
         } else {
@@ -65,56 +108,125 @@ impl Replay {
         }
     }
 
-    /// The interval has ended: the depth that the slice should have, and whether any is enough.
+    /// The interval has ended: the depth that the slice should have, if another than it has.
     pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<u8> {
-        let rate = self.tasks as f64 * 1e9 / interval.0.max(1) as f64;
-        self.tasks = 0;
-        self.intervals += 1;
-        let weight = 1.0 / MEMORY.min(self.intervals.into());
-        self.rate_per_s += (rate - self.rate_per_s) * weight;
-        if self.services.len() < SERVICES_MIN || workers == 0 || rate <= 0.0 {
+        let ended = core::mem::take(&mut self.interval);
+        if ended.tasks == 0 {
             return None;
         }
-        let wished = self.best(workers, depth, way);
-        let is_sure = self.wished == Some(wished);
-        self.wished = Some(wished);
-        (is_sure && wished != depth).then_some(wished)
+        let grown = f64::from(ended.queue) - f64::from(self.queue);
+        self.queue = ended.queue;
+        let arrived = (ended.tasks as f64 + grown).max(1.0);
+        let is_new = self.is_another_load(&ended, arrived, interval);
+        if is_new {
+            self.forget(ended.tasks);
+        }
+        self.learn(arrived, interval);
+        if self.services.len() < SERVICES_MIN || workers == 0 {
+            return None;
+        }
+        self.closed += 1;
+        if self.runs < RUNS || self.closed.is_multiple_of(INTERVALS_A_RUN) {
+            self.run(workers, way);
+        }
+        let wished = self.best(depth);
+        (self.runs >= RUNS_MIN && wished != depth).then_some(wished)
     }
 
-    fn best(&self, workers: u32, depth: u8, way: Way) -> u8 {
-        let costs: Vec<(u8, Cost)> =
-            DEPTHS.iter().map(|depth| (*depth, self.model(workers, *depth, way))).collect();
-        let least =
-            |of: fn(&Cost) -> f64| costs.iter().map(|(_, cost)| of(cost)).fold(f64::INFINITY, f64::min);
+    /// Whether chance alone does not bring as many tasks, or such services, under what is known.
+    fn is_another_load(&self, ended: &Interval, arrived: f64, interval: Nanos) -> bool {
+        if self.intervals < 1.0 {
+            return false;
+        }
+        let expected = self.rate_per_s * interval.0 as f64 / 1e9;
+        let deviation = libm::sqrt(expected * (1.0 + 1.0 / self.intervals));
+        let is_other_rate = libm::fabs(arrived - expected) > NO_CHANCE * deviation.max(1.0);
+        let known = self.services.len() as f64 - ended.tasks as f64;
+        if is_other_rate || known < SERVICES_MIN as f64 {
+            return is_other_rate;
+        }
+        let (mean, variance) = self.moments();
+        let spread = libm::sqrt(variance * (1.0 / ended.tasks as f64 + 1.0 / known));
+        let of_interval = ended.service_sum / ended.tasks as f64;
+        libm::fabs(of_interval - mean) > NO_CHANCE * spread.max(mean * 1e-6)
+    }
+
+    /// Only what the last interval brought stays.
+    fn forget(&mut self, tasks: u64) {
+        let keep = usize::try_from(tasks).unwrap_or(usize::MAX).min(self.services.len());
+        if self.services.len() == SERVICES_MAX {
+            self.services.rotate_left(self.next);
+        }
+        self.services.drain(..self.services.len() - keep);
+        self.next = 0;
+        (self.intervals, self.runs) = (0.0, 0.0);
+        self.models.clear();
+    }
+
+    fn learn(&mut self, arrived: f64, interval: Nanos) {
+        let rate = arrived * 1e9 / interval.0.max(1) as f64;
+        self.intervals = (self.intervals + 1.0).min(MEMORY);
+        self.rate_per_s += (rate - self.rate_per_s) / self.intervals;
+    }
+
+    fn moments(&self) -> (f64, f64) {
+        let count = self.services.len() as f64;
+        let mean = self.services.iter().map(|service| f64::from(*service)).sum::<f64>() / count;
+        let square = |service: &u32| (f64::from(*service) - mean) * (f64::from(*service) - mean);
+        (mean, self.services.iter().map(square).sum::<f64>() / count)
+    }
+
+    /// One more run of each depth's model, all on the same tasks.
+    fn run(&mut self, workers: u32, way: Way) {
+        if self.models.first().is_none_or(|model| model.free_at.len() != workers as usize) {
+            self.models = DEPTHS.iter().map(|depth| Model::new(workers, *depth, way)).collect();
+            (self.at, self.runs) = (0.0, 0.0);
+        }
+        let skipped = if self.runs < 1.0 { WARMUP } else { 0 };
+        self.runs = (self.runs + 1.0).min(RUNS);
+        let mean_gap_ns = 1e9 / self.rate_per_s;
+        let mut ended_at = self.at;
+        for (model, known) in self.models.iter_mut().zip(&mut self.costs) {
+            let mut tasks =
+                Tasks { dice: Dice(self.closed), at: self.at, mean_gap_ns, services: &self.services };
+            let cost = model.cost(&mut tasks, skipped);
+            known.response += (cost.response - known.response) / self.runs;
+            known.slowdown += (cost.slowdown - known.slowdown) / self.runs;
+            ended_at = tasks.at;
+        }
+        self.at = ended_at;
+    }
+
+    fn best(&self, depth: u8) -> u8 {
+        let costs = || DEPTHS.into_iter().zip(self.costs);
+        let least = |of: fn(&Cost) -> f64| costs().map(|(_, cost)| of(&cost)).fold(f64::INFINITY, f64::min);
         let (response, slowdown) = (least(|c| c.response), least(|c| c.slowdown));
         let regret = |cost: &Cost| (cost.response / response).max(cost.slowdown / slowdown);
-        let present =
-            costs.iter().find(|(of, _)| *of == depth).map_or(f64::INFINITY, |(_, cost)| regret(cost));
+        let present = costs().find(|(of, _)| *of == depth).map_or(f64::INFINITY, |(_, cost)| regret(&cost));
         let mut best = (depth, present * (1.0 - CLEARLY));
-        for (depth, cost) in &costs {
-            if regret(cost) < best.1 {
-                best = (*depth, regret(cost));
+        for (depth, cost) in costs() {
+            if regret(&cost) < best.1 {
+                best = (depth, regret(&cost));
             }
         }
         best.0
     }
+}
 
-    fn model(&self, workers: u32, depth: u8, way: Way) -> Cost {
-        let mut model = Model::new(workers, depth, way);
-        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-        let mean_gap_ns = 1e9 / self.rate_per_s;
-        let mut at = 0.0;
-        let (mut responses, mut slowdowns) = (Vec::with_capacity(TASKS), Vec::with_capacity(TASKS));
-        for task in 0..TASKS + WARMUP {
-            at += mean_gap_ns * dice.exponential();
-            let service = self.services[dice.below(self.services.len())];
-            let response = model.serve(at as u64, service.into());
-            if task >= WARMUP {
-                responses.push(response);
-                slowdowns.push(response * 1_000 / u64::from(service));
-            }
-        }
-        Cost { response: p99(&mut responses), slowdown: p99(&mut slowdowns) }
+/// Tasks as they were measured, at random moments.
+#[derive(Debug)]
+struct Tasks<'s> {
+    dice: Dice,
+    at: f64,
+    mean_gap_ns: f64,
+    services: &'s [u32],
+}
+
+impl Tasks<'_> {
+    /// When the next one arrives, and its service.
+    fn next(&mut self) -> (u64, u32) {
+        self.at += self.mean_gap_ns * self.dice.exponential();
+        (self.at as u64, self.services[self.dice.below(self.services.len())])
     }
 }
 
@@ -152,6 +264,20 @@ impl Model {
             way: way.round_trip.0,
             busy: way.busy.0,
         }
+    }
+
+    /// What the next tasks take, after some that do not count.
+    fn cost(&mut self, tasks: &mut Tasks<'_>, skipped: usize) -> Cost {
+        let (mut responses, mut slowdowns) = (Vec::with_capacity(TASKS), Vec::with_capacity(TASKS));
+        for task in 0..skipped + TASKS {
+            let (at, service) = tasks.next();
+            let response = self.serve(at, service.into());
+            if task >= skipped {
+                responses.push(response);
+                slowdowns.push(response * 1_000 / u64::from(service));
+            }
+        }
+        Cost { response: p99(&mut responses), slowdown: p99(&mut slowdowns) }
     }
 
     /// A task arrives; how long it takes until its service ends.
@@ -198,22 +324,56 @@ mod tests {
     const INTERVAL: Nanos = Nanos::from_millis(10);
     const WORKERS: u32 = 32;
 
-    /// What the rule says after some intervals of tasks at this rate, beginning at depth 2.
-    fn settled(rate_per_s: u64, service_ns: impl Fn(u64) -> u64) -> u8 {
-        let (mut replay, mut depth, mut task) = (Replay::new(), 2, 0);
-        for _ in 0..4 {
-            for _ in 0..rate_per_s / 100 {
-                replay.finished(Nanos(service_ns(task)));
-                task += 1;
-            }
-            depth = replay.close(INTERVAL, WORKERS, depth, WAY).unwrap_or(depth);
+    /// A slice that the rule looks after.
+    struct Slice {
+        replay: Replay,
+        depth: u8,
+        changes: u32,
+        tasks: u64,
+    }
+
+    impl Slice {
+        fn new() -> Self {
+            Self { replay: Replay::new(), depth: 2, changes: 0, tasks: 0 }
         }
-        depth
+
+        /// Intervals of tasks that end at this rate, while the switch's queue grows by so many a second.
+        fn runs(&mut self, intervals: u32, rate_per_s: u64, grows_per_s: u64, service: fn(u64) -> u64) -> u8 {
+            let mut waiting = 0;
+            for interval in 0..intervals {
+                for _ in 0..rate_per_s / 100 {
+                    let occupancy = waiting as u32;
+                    self.replay.finished(Sample { occupancy, ..sample(service(self.tasks)) });
+                    self.tasks += 1;
+                }
+                waiting = u64::from(interval + 1) * grows_per_s / 100;
+                if let Some(depth) = self.replay.close(INTERVAL, WORKERS, self.depth, WAY) {
+                    self.depth = depth;
+                    self.changes += 1;
+                }
+            }
+            self.depth
+        }
+    }
+
+    /// What the rule says after some intervals of tasks at this rate, beginning at depth 2.
+    fn settled(rate_per_s: u64, service: fn(u64) -> u64) -> u8 {
+        Slice::new().runs(8, rate_per_s, 0, service)
+    }
+
+    fn sample(service_ns: u64) -> Sample {
+        Sample { service: Nanos(service_ns), ..Sample::default() }
     }
 
     /// One long task in ten.
     fn bimodal(task: u64) -> u64 {
         if task.is_multiple_of(10) { 100_000 } else { 10_000 }
+    }
+
+    /// Services of 10 us on average, in an order that repeats after 1,000.
+    fn exponential(task: u64) -> u64 {
+        let uniform = ((task * 617 % 1_000) as f64 + 0.5) / 1_000.0;
+        (-libm::log(uniform) * 10_000.0) as u64
     }
 
     #[test]
@@ -228,6 +388,23 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_grows_is_load_too() {
+        // With one token a worker 32 of them end 2,330 kRPS, however many arrive.
+        assert_eq!(Slice::new().runs(6, 2_100_000, 0, exponential), 1);
+        assert!(Slice::new().runs(6, 2_300_000, 400_000, exponential) > 1);
+    }
+
+    #[test]
+    fn another_load_is_answered_in_two_intervals_and_the_same_one_changes_nothing() {
+        let mut slice = Slice::new();
+        assert_eq!(slice.runs(40, 800_000, 0, bimodal), 1);
+        assert_eq!(slice.changes, 1);
+        assert_eq!(slice.runs(2, 2_600_000, 0, |_| 10_000), 2);
+        assert_eq!(slice.runs(40, 2_600_000, 0, |_| 10_000), 2);
+        assert_eq!(slice.changes, 2);
+    }
+
+    #[test]
     fn too_few_tasks_say_nothing() {
         assert_eq!(settled(2_000, bimodal), 2);
     }
@@ -235,7 +412,7 @@ mod tests {
     #[test]
     fn one_interval_alone_changes_nothing() {
         let mut replay = Replay::new();
-        (0..8_000).for_each(|task| replay.finished(Nanos(bimodal(task))));
+        (0..8_000).for_each(|task| replay.finished(sample(bimodal(task))));
         assert_eq!(replay.close(INTERVAL, WORKERS, 2, WAY), None);
     }
 }

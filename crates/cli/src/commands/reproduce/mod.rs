@@ -20,7 +20,7 @@ use crate::study::{Job, Ran, run as run_study, show};
 use crate::{hint, report};
 
 /// The plans that come with this program.
-const PLANS: [(&str, &str); 12] = [
+const PLANS: [(&str, &str); 14] = [
     ("rain-1", include_str!("../../../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../../../experiments/rain-6a.toml")),
@@ -30,10 +30,16 @@ const PLANS: [(&str, &str); 12] = [
     ("rain-8", include_str!("../../../../../experiments/rain-8.toml")),
     ("rain-9", include_str!("../../../../../experiments/rain-9.toml")),
     ("rain-10", include_str!("../../../../../experiments/rain-10.toml")),
+    ("rain-11", include_str!("../../../../../experiments/rain-11.toml")),
     ("rain-early", include_str!("../../../../../experiments/rain-early.toml")),
+    ("rain-interference", include_str!("../../../../../experiments/rain-interference.toml")),
     ("pallas-bimodal", include_str!("../../../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../../../experiments/pallas-trimodal.toml")),
 ];
+
+/// What stands for all of Rain's plans, and for all there are.
+const RAIN: &str = "rain";
+const ALL: &str = "all";
 
 /// A mean of fewer operations says nothing.
 const SAMPLES_MIN: u64 = 20;
@@ -67,8 +73,7 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
     if args.list {
         return list(args.how.output.json);
     }
-    let all = args.plans.len() == 1 && args.plans[0] == "all";
-    let names = if all { PLANS.map(|(name, _)| name.to_owned()).to_vec() } else { args.plans.clone() };
+    let names = names(&args.plans);
     let found = names.iter().map(|name| find(name)).collect::<Outcome<Vec<_>>>()?;
     let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
     let stop = Stop::on_signals()?;
@@ -91,6 +96,19 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
     }
     let outcomes: Vec<StudyOutcome> = ran.into_iter().map(|ran| ran.outcome).collect();
     verdict(&outcomes)
+}
+
+/// The plans that are asked for; `rain` stands for those of its figures, `all` for all.
+fn names(asked: &[String]) -> Vec<String> {
+    let known = |begins: &str| {
+        let fits = PLANS.iter().filter(|(name, _)| name.starts_with(begins));
+        fits.map(|(name, _)| (*name).to_owned()).collect()
+    };
+    match asked {
+        [one] if one == ALL => known(""),
+        [one] if one == RAIN => known("rain-"),
+        _ => asked.to_vec(),
+    }
 }
 
 fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &Stop) -> Outcome<Ran> {
@@ -197,7 +215,7 @@ fn find(name: &str) -> Outcome<Found> {
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {
         let mut known = PLANS.map(|(known, _)| known).to_vec();
-        known.push("all");
+        known.extend([RAIN, ALL]);
         let unknown = hint::unknown("plan", name, &known);
         return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
     }
@@ -297,9 +315,11 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
         let studies: Vec<_> = ran.iter().map(|ran| json!(ran.outcome)).collect();
         println!("{}", json!({ "schema": "sluice.studies.v1", "studies": studies }));
     } else {
-        for ran in ran {
+        let is_rain = args.plans.len() == 1 && args.plans[0] == RAIN;
+        for ran in ran.iter().filter(|_| !is_rain) {
             println!("{}", report::summary(&ran.outcome));
         }
+        println!("{}", report::verdicts(ran.iter().map(|ran| &ran.outcome)));
     }
     if ran.iter().any(|ran| ran.stopped) {
         let why = "stopped; what was done is kept, and the same command goes on from there";

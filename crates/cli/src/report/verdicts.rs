@@ -1,0 +1,54 @@
+//! All statements of several studies in one table: what the paper says, what came out here, and where a difference comes
+//! from.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use sluice_sim::study::outcome::{Expectation, StudyOutcome, Verdict};
+
+use super::show;
+use crate::results::table::Table;
+
+/// The table, and under it how many statements have which verdict.
+pub(crate) fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
+    let mut table = Table::new(["plan", "statement", "paper", "here", "verdict", "cause"]);
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for study in studies {
+        for row in &study.expectations {
+            *counts.entry(row.verdict.to_string()).or_default() += 1;
+            table.row([
+                study.name.clone(),
+                row.id.clone(),
+                row.paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, row.unit)),
+                here(row),
+                row.verdict.to_string(),
+                cause(row),
+            ]);
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let mut out = table.to_string();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{}", counts.join(", "));
+    out.push_str("a cause is shown by: sluice reproduce PLAN --cause CAUSE\n");
+    super::text::plain(&out)
+}
+
+/// Our number, or how many pairs stand as in the paper's shape.
+fn here(row: &Expectation) -> String {
+    match &row.measured {
+        Some(measured) => show::estimate(measured, row.unit),
+        None => row.why.split([';', ',']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The cause's name as `--cause` takes it.
+fn cause(row: &Expectation) -> String {
+    let name = row.cause.as_ref().and_then(|cause| cause.command.rsplit("--cause ").next());
+    match (name, row.verdict) {
+        (Some(name), _) => name.to_owned(),
+        (None, Verdict::Agrees) => "-".to_owned(),
+        (None, Verdict::SetUpNotKnown) => "the set-up is not known".to_owned(),
+        (None, _) => "none shown".to_owned(),
+    }
+}
