@@ -27,7 +27,7 @@ pub use verdict::{Decision, SliceTally, Verdict};
 
 use crate::worker::QUOTA_MAX;
 use gauge::Gauge;
-use replay::Replay;
+use replay::{Replay, Wish};
 
 /// The agent of one server.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Agent {
     }
 
     /// The depths that slices should have, where that is found for all of a slice's workers together.
-    fn wishes(&mut self, interval: Nanos) -> Vec<(SliceId, Option<u8>)> {
+    fn wishes(&mut self, interval: Nanos) -> Vec<(SliceId, Option<Wish>)> {
         let Rule::Replay(way) = self.settings.rule else { return Vec::new() };
         let members = &self.members;
         let of = |(slice, replay): &mut (SliceId, Replay)| {

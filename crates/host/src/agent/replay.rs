@@ -41,6 +41,9 @@ const RUNS_MIN: f64 = 2.0;
 const RUNS: f64 = 16.0;
 const INTERVALS_A_RUN: u64 = 16;
 
+/// Slowdowns are reckoned in thousandths.
+const MILLI: f64 = 1_000.0;
+
 /// What lies between a worker and the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
@@ -69,6 +72,14 @@ pub(super) struct Replay {
     closed: u64,
 }
 
+/// The depth that a slice should have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wish {
+    pub(super) depth: u8,
+    /// The p99 slowdown that it would have then, in switch and worker as the agent samples it.
+    pub(super) slowdown: f64,
+}
+
 /// What the present interval brought.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
@@ -87,7 +98,7 @@ impl Replay {
             rate_per_s: 0.0,
             intervals: 0.0,
             models: Vec::new(),
-            costs: [Cost { response: 0.0, slowdown: 0.0 }; DEPTHS.len()],
+            costs: [Cost { response: 0.0, slowdown: 0.0, sampled: 0.0 }; DEPTHS.len()],
             runs: 0.0,
             at: 0.0,
             closed: 0,
@@ -108,8 +119,8 @@ impl Replay {
         }
     }
 
-    /// The interval has ended: the depth that the slice should have, if another than it has.
-    pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<u8> {
+    /// The interval has ended: the depth that the slice should have, if that is known.
+    pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<Wish> {
         let ended = core::mem::take(&mut self.interval);
         if ended.tasks == 0 {
             return None;
@@ -129,8 +140,7 @@ impl Replay {
         if self.runs < RUNS || self.closed.is_multiple_of(INTERVALS_A_RUN) {
             self.run(workers, way);
         }
-        let wished = self.best(depth);
-        (self.runs >= RUNS_MIN && wished != depth).then_some(wished)
+        (self.runs >= RUNS_MIN).then(|| self.best(depth))
     }
 
     /// Whether chance alone does not bring as many tasks, or such services, under what is known.
@@ -180,9 +190,10 @@ impl Replay {
     fn run(&mut self, workers: u32, way: Way) {
         if self.models.first().is_none_or(|model| model.free_at.len() != workers as usize) {
             self.models = DEPTHS.iter().map(|depth| Model::new(workers, *depth, way)).collect();
-            (self.at, self.runs) = (0.0, 0.0);
+            // A worker more or less is no other load: what was known of the depths still counts.
+            (self.at, self.runs) = (0.0, self.runs.min(1.0));
         }
-        let skipped = if self.runs < 1.0 { WARMUP } else { 0 };
+        let skipped = if self.at > 0.0 { 0 } else { WARMUP };
         self.runs = (self.runs + 1.0).min(RUNS);
         let mean_gap_ns = 1e9 / self.rate_per_s;
         let mut ended_at = self.at;
@@ -192,12 +203,13 @@ impl Replay {
             let cost = model.cost(&mut tasks, skipped);
             known.response += (cost.response - known.response) / self.runs;
             known.slowdown += (cost.slowdown - known.slowdown) / self.runs;
+            known.sampled += (cost.sampled - known.sampled) / self.runs;
             ended_at = tasks.at;
         }
         self.at = ended_at;
     }
 
-    fn best(&self, depth: u8) -> u8 {
+    fn best(&self, depth: u8) -> Wish {
         let costs = || DEPTHS.into_iter().zip(self.costs);
         let least = |of: fn(&Cost) -> f64| costs().map(|(_, cost)| of(&cost)).fold(f64::INFINITY, f64::min);
         let (response, slowdown) = (least(|c| c.response), least(|c| c.slowdown));
@@ -209,7 +221,8 @@ impl Replay {
                 best = (depth, regret(&cost));
             }
         }
-        best.0
+        let of_best = costs().find(|(of, _)| *of == best.0);
+        Wish { depth: best.0, slowdown: of_best.map_or(f64::INFINITY, |(_, cost)| cost.sampled / MILLI) }
     }
 }
 
@@ -235,6 +248,8 @@ impl Tasks<'_> {
 struct Cost {
     response: f64,
     slowdown: f64,
+    /// The slowdown without the way there and what the core spends beside the service.
+    sampled: f64,
 }
 
 fn p99(values: &mut [u64]) -> f64 {
@@ -268,16 +283,18 @@ impl Model {
 
     /// What the next tasks take, after some that do not count.
     fn cost(&mut self, tasks: &mut Tasks<'_>, skipped: usize) -> Cost {
-        let (mut responses, mut slowdowns) = (Vec::with_capacity(TASKS), Vec::with_capacity(TASKS));
+        let [mut responses, mut slowdowns, mut sampled] = [(); 3].map(|()| Vec::with_capacity(TASKS));
+        let beside = self.way / 2 + self.busy;
         for task in 0..skipped + TASKS {
             let (at, service) = tasks.next();
             let response = self.serve(at, service.into());
             if task >= skipped {
                 responses.push(response);
-                slowdowns.push(response * 1_000 / u64::from(service));
+                slowdowns.push(response * MILLI as u64 / u64::from(service));
+                sampled.push(response.saturating_sub(beside) * MILLI as u64 / u64::from(service));
             }
         }
-        Cost { response: p99(&mut responses), slowdown: p99(&mut slowdowns) }
+        Cost { response: p99(&mut responses), slowdown: p99(&mut slowdowns), sampled: p99(&mut sampled) }
     }
 
     /// A task arrives; how long it takes until its service ends.
@@ -347,7 +364,8 @@ mod tests {
                     self.tasks += 1;
                 }
                 waiting = u64::from(interval + 1) * grows_per_s / 100;
-                if let Some(depth) = self.replay.close(INTERVAL, WORKERS, self.depth, WAY) {
+                let wish = self.replay.close(INTERVAL, WORKERS, self.depth, WAY);
+                if let Some(Wish { depth, .. }) = wish.filter(|wish| wish.depth != self.depth) {
                     self.depth = depth;
                     self.changes += 1;
                 }

@@ -1,11 +1,13 @@
 //! How a worker is judged by its samples, and what that means for its slice.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::gauge::Numbers;
+use super::replay::Wish;
 use super::settings::AgentSettings;
 
 /// What a worker's samples say.
@@ -37,20 +39,25 @@ impl Verdict {
         }
     }
 
-    /// Our rule: `wish` is the depth of all workers of the slice, if it is to change. Where no depth helps, what is wrong
-    /// is the load.
+    /// Our rule: `wish` is what all workers of the slice should have, as far as that is known. Where slowdowns would stay too
+    /// high under it, or are although the depth is as it should be, what is wrong is the load: the slice says so, and goes
+    /// to that depth all the same.
     pub(super) fn of_wish(
         settings: &AgentSettings,
         depth: u8,
-        wish: Option<u8>,
+        wish: Option<Wish>,
         numbers: &Numbers,
     ) -> (Self, u8) {
-        match wish {
-            Some(wish) if wish > depth => (Self::Deeper, wish.min(settings.depth_max)),
-            Some(wish) if wish < depth => (Self::Shallower, wish),
-            _ if numbers.tasks == 0 || numbers.slowdown_p99 <= settings.slowdown_max => (Self::Calm, depth),
-            _ => (Self::Overloaded, depth),
-        }
+        let to = wish.map_or(depth, |wish| wish.depth.min(settings.depth_max));
+        let is_slow = numbers.tasks > 0 && numbers.slowdown_p99 > settings.slowdown_max;
+        let stays_slow = to == depth || wish.is_some_and(|wish| wish.slowdown > settings.slowdown_max);
+        let verdict = match to.cmp(&depth) {
+            _ if is_slow && stays_slow => Self::Overloaded,
+            Ordering::Greater => Self::Deeper,
+            Ordering::Less => Self::Shallower,
+            Ordering::Equal => Self::Calm,
+        };
+        (verdict, to)
     }
 
     /// The depth that follows.
@@ -87,6 +94,9 @@ impl fmt::Display for Decision {
         let Self { worker, from, to, numbers, .. } = self;
         match self.verdict {
             Verdict::Shallower | Verdict::Deeper => write!(f, "worker {worker}: depth {from} to {to}: ")?,
+            Verdict::Overloaded if from != to => {
+                write!(f, "worker {worker}: overloaded, depth {from} to {to}: ")?;
+            }
             Verdict::Overloaded => write!(f, "worker {worker}: overloaded at depth {from}: ")?,
             Verdict::Calm => write!(f, "worker {worker}: depth {from} stays: ")?,
         }
@@ -129,5 +139,28 @@ impl SliceTally {
             Verdict::Calm => self.idle_milli += (numbers.idle_share * 1_000.0) as u32,
             Verdict::Shallower | Verdict::Deeper => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a worker at depth 2.
+    fn said(slowdown_p99: f64, wish: Option<(u8, f64)>) -> (Verdict, u8) {
+        let numbers = Numbers { tasks: 100, slowdown_p99, ..Numbers::default() };
+        let wish = wish.map(|(depth, slowdown)| Wish { depth, slowdown });
+        Verdict::of_wish(&AgentSettings::default(), 2, wish, &numbers)
+    }
+
+    #[test]
+    fn a_wish_is_followed_and_one_that_is_not_enough_is_overload_too() {
+        assert_eq!(said(4.0, None), (Verdict::Calm, 2));
+        assert_eq!(said(4.0, Some((2, 4.0))), (Verdict::Calm, 2));
+        assert_eq!(said(4.0, Some((1, 3.0))), (Verdict::Shallower, 1));
+        assert_eq!(said(40.0, Some((3, 8.0))), (Verdict::Deeper, 3));
+        assert_eq!(said(40.0, Some((3, 30.0))), (Verdict::Overloaded, 3));
+        assert_eq!(said(40.0, Some((2, 8.0))), (Verdict::Overloaded, 2), "the depth is as it should be");
+        assert_eq!(said(40.0, None), (Verdict::Overloaded, 2));
     }
 }

@@ -29,6 +29,8 @@ enum Of {
     Workers,
     /// The largest number of workers.
     WorkersMost,
+    /// The same less those that the slice had at first.
+    Borrowed,
     /// The mean of the intervals' p99 slowdowns.
     Slowdown,
     /// The mean of the intervals' p99 responses.
@@ -39,11 +41,12 @@ enum Of {
     Recovery,
 }
 
-const NAMES: [(&str, Of); 8] = [
+const NAMES: [(&str, Of); 9] = [
     ("depth", Of::Depth),
     ("depth_most", Of::DepthMost),
     ("workers", Of::Workers),
     ("workers_most", Of::WorkersMost),
+    ("borrowed", Of::Borrowed),
     ("slowdown_p99", Of::Slowdown),
     ("response_p99", Of::Response),
     ("changes", Of::Changes),
@@ -84,7 +87,7 @@ impl Course {
     pub const fn unit(&self) -> Unit {
         match self.of {
             Of::Response => Unit::Ns,
-            Of::Recovery => Unit::Count,
+            Of::Recovery | Of::Borrowed => Unit::Count,
             _ => Unit::Ratio,
         }
     }
@@ -112,6 +115,10 @@ impl Course {
             Of::DepthMost => most(|d| d.depth_mean),
             Of::Workers => mean(|d| d.workers.into()),
             Of::WorkersMost => most(|d| d.workers.into()),
+            Of::Borrowed => {
+                let first = depths.iter().find(|d| d.slice == self.slice).map_or(0, |d| d.workers);
+                most(|d| d.workers.into()) - f64::from(first)
+            }
             Of::Slowdown => mean(|d| d.slowdown_p99),
             Of::Response => mean(|d| d.response_p99_ns),
             Of::Changes => {
