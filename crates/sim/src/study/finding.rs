@@ -213,7 +213,8 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
             measured: None,
             verdict: of_order(pairs, tolerance.order),
             why: told_order(pairs, &wrong),
-            off: f64::from(pairs.wrong) / all,
+            // Pairs that cannot be told apart are half off, so that a change which parts them counts.
+            off: (f64::from(pairs.wrong) + f64::from(pairs.tied) / 2.0) / all,
         }
     })
 }

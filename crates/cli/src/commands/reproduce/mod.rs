@@ -20,7 +20,7 @@ use crate::study::{Job, Ran, run as run_study, show};
 use crate::{hint, report};
 
 /// The plans that come with this program.
-const PLANS: [(&str, &str); 14] = [
+const PLANS: [(&str, &str); 15] = [
     ("rain-1", include_str!("../../../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../../../experiments/rain-6a.toml")),
@@ -32,6 +32,7 @@ const PLANS: [(&str, &str); 14] = [
     ("rain-10", include_str!("../../../../../experiments/rain-10.toml")),
     ("rain-11", include_str!("../../../../../experiments/rain-11.toml")),
     ("rain-early", include_str!("../../../../../experiments/rain-early.toml")),
+    ("rain-adaptive", include_str!("../../../../../experiments/rain-adaptive.toml")),
     ("rain-interference", include_str!("../../../../../experiments/rain-interference.toml")),
     ("pallas-bimodal", include_str!("../../../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../../../experiments/pallas-trimodal.toml")),
