@@ -295,7 +295,11 @@ impl Change {
         match self {
             Self::Policy { from, to } => format!("{to} for {from}"),
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),
-            Self::Workload(text) => format!("the workload {text}"),
+            Self::Workload(text) => {
+                // A table has many lines; what it comes to has one.
+                let short = crate::workload::Workload::parse(text).map(|workload| workload.to_string());
+                format!("the workload {}", short.as_ref().unwrap_or(text))
+            }
             Self::Large(share) => format!("{} % of tasks over 8 bytes", share * 100.0),
             Self::Slowdown(measure) => format!("{} for the slowdown", measure.name()),
             Self::Slices(slices) if slices.is_empty() => "all workers shared".into(),
