@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Load(Load),
     /// Show how a rack stands.
     Status(Status),
+    /// Move a worker to another slice while it runs.
+    Move(Move),
+    /// Let another slice take a type of tasks, while they are sent.
+    Map(Map),
     /// Say what this machine can do, and what to do about the rest.
     Doctor(Doctor),
     /// Show what a scheduler's program takes of the switch.
@@ -211,6 +215,15 @@ pub(crate) struct Server {
     /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
     #[arg(long, value_name = "SLOTS", hide = true)]
     pub(crate) tiny_slots: Option<u32>,
+    /// The scheduler: `rain:adaptive` and its arguments start an agent, which finds the workers' depths.
+    #[arg(long, value_name = "POLICY", default_value = "rain")]
+    pub(crate) policy: String,
+    /// The agent's times multiplied by this factor, as its workers' are.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: u32,
+    /// The switch holds packets for the delays of the paper's testbed, and the agent reckons with them.
+    #[arg(long)]
+    pub(crate) testbed_delays: bool,
     /// Write every RoCE packet that comes and goes into this file, for tshark or Wireshark.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -306,6 +319,35 @@ pub(crate) struct Status {
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The worker's name.
+    pub(crate) worker: String,
+    /// The slice that it is to serve.
+    pub(crate) slice: String,
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub(crate) controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// The type: its number, or the name of one of ours.
+    #[arg(value_name = "TYPE")]
+    pub(crate) task_type: String,
+    /// The slice that is to take it; without one its tasks are refused.
+    pub(crate) slice: Option<String>,
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub(crate) controller: String,
+    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::decisions::Decisions;
+
 /// The present state of a run, shared between threads.
 #[derive(Clone)]
 pub(crate) struct Board {
     started: Instant,
     inner: Arc<Mutex<Known>>,
+    decisions: Arc<Mutex<Decisions>>,
 }
 
 /// Everything that the board shows.
@@ -131,13 +134,23 @@ pub(crate) enum NoteKind {
 impl Board {
     /// An empty board; its time starts now.
     pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), inner: Arc::default() }
+        Self { started: Instant::now(), inner: Arc::default(), decisions: Arc::default() }
     }
 
     /// Notes something that happened now.
     pub(crate) fn note(&self, kind: NoteKind, text: impl Into<String>) {
         let note = Note { at: self.started.elapsed(), text: text.into(), kind };
         self.lock().notes.push(note);
+    }
+
+    /// The slices of agents' intervals are called so, in the order of their indices.
+    pub(crate) fn name_slices(&self, slices: Vec<String>) {
+        *self.decided() = Decisions::of(slices);
+    }
+
+    /// What agents and the slice step decided.
+    pub(crate) fn decided(&self) -> MutexGuard<'_, Decisions> {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows how the load stands.

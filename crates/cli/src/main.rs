@@ -1,9 +1,11 @@
 //! The `sluice` command: a rack, its load, and what is known of both.
 #![forbid(unsafe_code)]
 
+mod adaptation;
 mod args;
 mod board;
 mod commands;
+mod decisions;
 mod fail;
 mod hint;
 mod live;
@@ -50,6 +52,8 @@ fn run(command: Command) -> Outcome<()> {
         Command::Server(args) => commands::server::run(&args),
         Command::Load(args) => commands::load::run(&args),
         Command::Status(args) => commands::status::run(&args),
+        Command::Move(args) => commands::change::moves(&args),
+        Command::Map(args) => commands::change::map(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Resources(args) => commands::resources::run(&args),
         Command::Profile(args) => commands::profile::run(&args),
@@ -83,6 +87,6 @@ fn json_of(command: &Command) -> bool {
         Command::Compare(args) => args.how.output.json,
         Command::Throughput(args) => args.how.output.json,
         Command::Reproduce(args) => args.how.output.json,
-        Command::Report(_) | Command::ReplayFault(_) => false,
+        Command::Move(_) | Command::Map(_) | Command::Report(_) | Command::ReplayFault(_) => false,
     }
 }

@@ -237,6 +237,12 @@ impl Controller {
         }
     }
 
+    /// A worker's generation, unless it is just being changed.
+    pub fn settled_generation(&self, worker: WorkerId) -> Option<Generation> {
+        let worker = self.workers.get(worker.0).filter(|worker| worker.is_settled())?;
+        Some(worker.row.generation)
+    }
+
     /// The name's holder, or a row without a name that this worker proves to be its own.
     fn find_worker(&mut self, hello: &WorkerHello) -> Option<u16> {
         if let Some(index) = self.workers.by_name(&hello.name) {

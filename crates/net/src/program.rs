@@ -18,6 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::NetError;
+use crate::agent::LINES_FILE;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
 use crate::rpc::{ClientTls, Remote};
@@ -70,6 +71,9 @@ pub struct WorkerArgs {
     /// Ask for the next task before the running one ends, where the service or tasks of the same type tell when that is.
     #[arg(long)]
     pub early: bool,
+    /// Let the server's agent find how many tasks are granted or held at once, beginning with --quota.
+    #[arg(long, requires = "memory")]
+    pub adaptive: bool,
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub pin: Option<usize>,
@@ -134,6 +138,7 @@ impl WorkerArgs {
             datagram_max: FirstPacket::fitting(self.link_mtu, None).datagram_max,
             dilation: self.dilate,
             early: self.early,
+            agent: self.memory.as_ref().filter(|_| self.adaptive).map(|folder| folder.join(LINES_FILE)),
             waiting: self.waiting.into(),
             pin: self.pin,
             name,

@@ -51,7 +51,17 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     target.into_client().close()?;
     let measured = end.saturating_sub(what.load.warm_up).min(what.load.length);
     let aborted = stop.is_asked();
-    let run = Run { label: what.label, load: &what.load, measured, aborted, events: Vec::new(), started };
+    let run = Run {
+        label: what.label,
+        load: &what.load,
+        measured,
+        aborted,
+        events: Vec::new(),
+        started,
+        slices: Vec::new(),
+        depths: Vec::new(),
+        decisions: Vec::new(),
+    };
     let result = RunResult::new(run, &tally);
     if let Some(out) = &what.out {
         files::write(out, &result, &tally)?;

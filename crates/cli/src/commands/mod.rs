@@ -1,5 +1,6 @@
 //! One module for each command but `up`.
 
+pub(crate) mod change;
 pub(crate) mod compare;
 pub(crate) mod controller;
 pub(crate) mod doctor;
@@ -31,6 +32,9 @@ use crate::plan::Plan;
 
 /// How long a packet may be under way: what the controller adds to deadlines.
 const PACKET_LIFETIME: Duration = Duration::from_secs(1);
+/// How far apart agents may report that have one interval; dilated, up to a limit.
+const GATHER_AGENTS: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(2);
+const GATHER_AGENTS_MAX: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(200);
 /// How often a command that runs until it is stopped looks whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -59,6 +63,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
     let deadline = plan.load.as_ref().map_or_else(|| deadline_default(plan.dilation), |load| load.deadline);
     control.retry_for = crate::load::nanos(deadline);
     control.packet_lifetime = crate::load::nanos(PACKET_LIFETIME);
+    // Agents of servers whose intervals end together report a moment apart.
+    control.gather_agents = GATHER_AGENTS.times(plan.dilation.into()).min(GATHER_AGENTS_MAX);
     control.rdma = sluice_control::RdmaPlan {
         first_bytes: plan.first_packet().bytes as u32,
         stall_tasks: plan.rdma.stall_tasks,

@@ -5,12 +5,16 @@ use std::thread;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::faults::FaultPlan;
 use sluice_net::program::log;
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
+use sluice_sim::testbed::Testbed;
+use sluice_switch::registry::Choice;
 
 use super::remote;
+use crate::adaptation;
 use crate::args::Server as Args;
 use crate::fail::{Failure, Outcome};
 use crate::rack::parent;
@@ -19,7 +23,9 @@ use crate::rack::parent;
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     parent::die_with(args.parent)?;
     log(args.output.quiet);
-    let server = Server::new(&options(args)?)?;
+    let options = options(args)?;
+    let server = Server::new(&options)?;
+    let _agent = agent(args, &options)?;
     stop_on_signals(server.stopper())?;
     if args.output.json {
         println!("{}", json!({ "schema": "sluice.listening.v1", "roce": server.local() }));
@@ -50,6 +56,25 @@ fn options(args: &Args) -> Outcome<ServerOptions> {
     options.pin = args.pin;
     options.faults = FaultPlan::both(args.seed, &options.name, args.faults.parse()?);
     Ok(options)
+}
+
+/// The agent that finds the workers' depths, if the policy asks for one.
+fn agent(args: &Args, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
+    let choice = Choice::parse(&args.policy).map_err(Failure::bad_input)?;
+    let Some(adaptive) = choice.adaptive() else { return Ok(None) };
+    let way = if args.testbed_delays {
+        adaptation::way(&Testbed::rain())
+    } else {
+        adaptation::way_of_loopback(args.dilate)
+    };
+    let options = AgentOptions {
+        controller: server.controller.clone(),
+        server: server.name.clone(),
+        lines: Lines::make(&server.memory.join(LINES_FILE), LINES)?,
+        settings: adaptation::settings(adaptive, way, args.dilate),
+        begins: None,
+    };
+    Ok(Some(start_agent(options)?))
 }
 
 fn stop_on_signals(stopper: ServerStopper) -> Outcome<()> {

@@ -1,9 +1,12 @@
 //! The flags of `sluice up` that hold a live rack against the simulator.
 
+use std::time::Duration;
+
 use clap::Args;
 use sluice_sim::study::numbers;
 
 use crate::fail::{Failure, Outcome};
+use crate::units;
 
 /// How far apart the loads of a range are that does not say.
 const STEP: &str = "0.3";
@@ -35,6 +38,29 @@ pub(crate) struct LiveArgs {
     /// Keep what became of each task, in a file for each run.
     #[arg(long, requires = "sweep")]
     pub(crate) each_task: bool,
+}
+
+/// The flags of `sluice reproduce` that run a plan's adaptive policies live.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FollowArgs {
+    /// Run the plan's adaptive policies live, dilated, and hold their depths against the simulator's, interval by interval.
+    #[arg(long, conflicts_with_all = ["cause", "paper_length", "tasks", "replications", "list"])]
+    pub(crate) live: bool,
+    /// All times of the live rack multiplied.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1000, requires = "live",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: u32,
+    /// Live runs of each case.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "live",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// Seeds that the simulator runs of each case.
+    #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "live",
+          value_parser = clap::value_parser!(u32).range(20..=10_000))]
+    pub(crate) seeds: u32,
+    /// How long each run is in the rack that is stood for; live it takes that times the factor.
+    #[arg(long, value_name = "SPAN", default_value = "200ms", requires = "live", value_parser = units::span)]
+    pub(crate) span: Duration,
 }
 
 /// Loads one by one, from a list or a range; a range without a step gets one.

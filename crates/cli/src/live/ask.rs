@@ -46,6 +46,8 @@ pub(crate) struct Ask {
     /// Where everything goes.
     pub(crate) out: PathBuf,
     pub(crate) each_task: bool,
+    /// Classes that have workers of their own (`get`, or `get+put`), and how many; all share all if there are none.
+    pub(crate) slices: Vec<(String, u32)>,
 }
 
 /// A scheduler, for the rack and for the simulator.
@@ -75,6 +77,7 @@ impl Ask {
             seed: live.seed,
             out: up.out.clone().unwrap_or_else(|| PathBuf::from("out/live")),
             each_task: live.each_task,
+            slices: Vec::new(),
         };
         for load in &ask.loads {
             if ask.tasks(*load) == 0 {

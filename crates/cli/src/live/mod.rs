@@ -8,6 +8,7 @@
 pub(crate) mod args;
 mod ask;
 mod favour;
+pub(crate) mod follow;
 mod outcome;
 mod rack;
 mod record;
@@ -93,7 +94,8 @@ fn measure(
     let began = Instant::now();
     let all = ask.policies.len() * ask.loads.len();
     for (who, policy) in ask.policies.iter().enumerate() {
-        let rack = LiveRack::start(ask, policy, Epoch(who as u32 + 1))?;
+        let mut rack = LiveRack::start(ask, policy, Epoch(who as u32 + 1))?;
+        rack.adapt(None)?;
         let measured: Outcome<()> = (0..ask.loads.len()).try_for_each(|load| {
             let takes = takes(ask, traces, &rack, who, load, stop)?;
             if cells.is_empty() && takes.iter().all(Take::is_disturbed) {

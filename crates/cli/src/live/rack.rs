@@ -4,14 +4,17 @@
 //! each spinning on a core of its own if there are two. So the machine's lateness is microseconds, and stays small
 //! beside a dilated rack's times; how late it was is part of the result.
 
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sluice_apps::hold::{self, Hold};
+use sluice_host::agent::AgentSettings;
+use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::crew::{Crew, Planned, Played, Player, RunningCrew};
 use sluice_net::pin::{cores, pin_thread};
-use sluice_net::rpc::{LocalSwitch, RpcServer};
+use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
 use sluice_net::switch::{Count, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
@@ -21,19 +24,25 @@ use sluice_switch::Config;
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
+use crate::adaptation;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::nanos;
+use crate::results::files;
 use crate::stop::Stop;
 
 /// How long registration may take.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a task may take before its outcome is unknown.
 const DEADLINE: Nanos = Nanos::from_millis(5_000);
+/// … at least: in the rack that is stood for, this.
+const DEADLINE_STOOD_FOR: Nanos = Nanos::from_millis(50);
 /// How long a packet may be under way.
 const PACKET_LIFETIME: Nanos = Nanos::from_millis(1_000);
 /// Hosts renew rarely: registrations are not what is measured, and nobody dies here.
 const LEASE: Nanos = Nanos::from_millis(60_000);
 const RENEW_EVERY: Nanos = Nanos::from_millis(10_000);
+/// What the slice is called that all share.
+const ALL: &str = "all";
 /// How often a signal is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -45,6 +54,9 @@ pub(crate) struct LiveRack {
     crew: RunningCrew,
     player: Player,
     types: Vec<TaskType>,
+    /// Where workers write what their agent reads, if depths are found at run time.
+    desk: Option<Desk>,
+    agent: Option<RunningAgent>,
 }
 
 /// One run of a trace.
@@ -92,8 +104,10 @@ impl LiveRack {
         let controller = server.local().to_string();
         let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
-        for number in 1..=ask.testbed.workers {
-            let options = worker_options(ask, who, &controller, number)?;
+        let desk = Desk::of(ask, who)?;
+        for number in 0..ask.testbed.workers {
+            let mut options = worker_options(ask, who, &controller, number)?;
+            options.agent = desk.as_ref().map(Desk::file);
             crew.worker(&options, Box::new(Hold::of(types.clone())))?;
         }
         let client = ClientOptions {
@@ -102,13 +116,43 @@ impl LiveRack {
             ..ClientOptions::new(&controller)?
         };
         let player = crew.player(&client)?;
-        let rack = Self { handle, switching, server, crew: crew.spawn()?, player, types };
+        let crew = crew.spawn()?;
+        let rack = Self { handle, switching, server, crew, player, types, desk, agent: None };
         rack.wait_until_ready(ask.testbed.workers)?;
         Ok(rack)
     }
 
+    /// Lets the agent begin, if depths are found at run time; its first interval begins at `begins`.
+    pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
+        let Some(desk) = &self.desk else { return Ok(()) };
+        self.agent = Some(start_agent(AgentOptions {
+            controller: self.controller()?,
+            server: "all".to_owned(),
+            lines: desk.lines.clone(),
+            settings: desk.settings,
+            begins,
+        })?);
+        Ok(())
+    }
+
+    /// Where the controller is asked.
+    pub(crate) fn controller(&self) -> Outcome<Remote> {
+        Ok(Remote::new(&self.server.local().to_string(), None)?)
+    }
+
     /// Sends a trace, dilated, and waits for all of its tasks.
     pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+        self.play_from(Nanos(0), trace, dilation, stop)
+    }
+
+    /// The same, from this time of the machine's clock on.
+    pub(crate) fn play_from(
+        &self,
+        start: Nanos,
+        trace: &Trace,
+        dilation: u32,
+        stop: &Stop,
+    ) -> Outcome<Performance> {
         let factor = u64::from(dilation);
         let planned = trace.tasks().iter().map(|task| Planned {
             due: task.at.times(factor),
@@ -117,7 +161,7 @@ impl LiveRack {
         });
         let (counted, switch_late, hosts_late) =
             (self.counted(), self.handle.counters().late(), self.crew.late());
-        let playing = self.player.play(planned.collect(), DEADLINE);
+        let playing = self.player.play_from(start, planned.collect(), deadline(dilation));
         let played = loop {
             if stop.is_asked() {
                 return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
@@ -136,6 +180,7 @@ impl LiveRack {
 
     /// Ends all parts.
     pub(crate) fn end(self) -> Outcome<()> {
+        drop(self.agent);
         self.crew.end()?;
         drop(self.server);
         self.handle.stop();
@@ -172,6 +217,48 @@ impl LiveRack {
     }
 }
 
+/// The agent's settings, and the file that workers write.
+struct Desk {
+    settings: AgentSettings,
+    folder: Folder,
+    lines: Lines,
+}
+
+impl Desk {
+    /// `None` if depths are fixed.
+    fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
+        let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
+        let settings = adaptation::settings(adaptive, adaptation::way(&ask.testbed), ask.dilation);
+        let folder = Folder::in_memory()?;
+        let lines = Lines::make(&folder.0.join(LINES_FILE), ask.testbed.workers as usize)?;
+        Ok(Some(Self { settings, folder, lines }))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.0.join(LINES_FILE)
+    }
+}
+
+/// A folder of this process's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn in_memory() -> Outcome<Self> {
+        let memory = Path::new("/dev/shm");
+        let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let folder = root.join(format!("sluice-live-{}", std::process::id()));
+        files::make(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is found again by its name only.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
 impl Counted {
     fn since(&self, before: &Self) -> Self {
         Self {
@@ -204,6 +291,10 @@ impl Layout {
     }
 }
 
+fn deadline(dilation: u32) -> Nanos {
+    DEADLINE.max(DEADLINE_STOOD_FOR.times(dilation.into()))
+}
+
 /// Tasks that may be outstanding together: C + ΣN, as in the simulator.
 fn outstanding(ask: &Ask, who: &Who) -> u32 {
     ask.testbed.queue + ask.testbed.workers * u32::from(quota(who))
@@ -220,7 +311,7 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
     let size = Config {
         workers: ask.testbed.workers as u16,
         clients: 2,
-        slices: 1,
+        slices: ask.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
         tokens_per_slice: (ask.testbed.workers * 8).next_power_of_two(),
@@ -240,23 +331,43 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
 }
 
 fn control_plan(ask: &Ask, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
-    let types = ask.workload.classes.iter().map(|class| class.task_type).collect();
-    let slice = sluice_control::SlicePlan { name: "all".into(), types, limit: Some(ask.testbed.queue) };
+    let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
+        let classes = ask.workload.classes.iter().filter(|class| serves(&class.name));
+        let types = classes.map(|class| class.task_type).collect();
+        sluice_control::SlicePlan { name: name.into(), types, limit: Some(ask.testbed.queue) }
+    };
+    let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
+    let slices = match &ask.slices[..] {
+        [] => vec![slice(ALL, &|_| true)],
+        slices => slices.iter().map(of).collect(),
+    };
     sluice_control::Plan {
         lease: LEASE,
         renew_every: RENEW_EVERY,
-        retry_for: DEADLINE,
+        retry_for: deadline(ask.dilation),
         packet_lifetime: PACKET_LIFETIME,
         max_wait: nanos(Duration::from_secs(1)),
-        ..sluice_control::Plan::new(switch, vec![slice])
+        ..sluice_control::Plan::new(switch, slices)
     }
+}
+
+/// The slice of a worker, by its place among all.
+fn slice_of(ask: &Ask, mut place: u32) -> String {
+    for (name, workers) in &ask.slices {
+        if place < *workers {
+            return name.clone();
+        }
+        place -= workers;
+    }
+    ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
 fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
-        name: format!("hold-{number}"),
+        name: format!("hold-{}", number + 1),
+        slice: slice_of(ask, number),
         quota: quota(who),
         capacity: capacity.max(1),
         dilation: ask.dilation,

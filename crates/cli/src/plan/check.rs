@@ -16,7 +16,19 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     workers(plan)?;
     rings(plan)?;
     load(plan)?;
+    adaptive(plan)?;
     events(plan)
+}
+
+/// Depths are found by an agent in each server.
+pub(super) fn adaptive(plan: &Plan) -> Result<(), String> {
+    if plan.program().adaptive().is_none() || !plan.servers().is_empty() {
+        return Ok(());
+    }
+    let policy = &plan.policy;
+    Err(format!(
+        "`{policy}` needs a server, whose agent finds the depths: give `servers = 1` or more in [rdma]"
+    ))
 }
 
 fn slices(plan: &Plan) -> Result<(), String> {

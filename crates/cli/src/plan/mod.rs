@@ -309,6 +309,7 @@ impl Plan {
         if let Some(policy) = policy {
             live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
             policy.clone_into(&mut self.policy);
+            check::adaptive(&self).map_err(Failure::bad_input)?;
         }
         Ok(self)
     }
@@ -344,10 +345,5 @@ pub(crate) fn live(choice: Choice) -> Result<Choice, String> {
             "`{choice}`: only the simulator makes estimates worse; ask for `early`, and services say what they know"
         ));
     }
-    match choice.adaptive() {
-        None => Ok(choice),
-        Some(_) => Err(format!(
-            "`{choice}`: only the simulator has adaptive agents so far; ask for a depth from 1 to 8, such as rain:2"
-        )),
-    }
+    Ok(choice)
 }

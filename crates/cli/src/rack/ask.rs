@@ -10,6 +10,7 @@ use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
+use tonic::Status;
 
 use crate::board::{Board, NoteKind, RackNow, SliceNow, WorkerNow};
 use crate::fail::{Failure, Outcome};
@@ -31,6 +32,18 @@ impl Asker {
         Ok(Self { runtime: runtime()?, remote })
     }
 
+    /// Asks for something that a controller may refuse, and says why it did.
+    pub(crate) fn ask<T>(&self, call: impl AsyncFnOnce(Calls) -> Result<T, Status>) -> Outcome<T> {
+        self.runtime
+            .block_on(async {
+                let answered = timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await;
+                answered
+                    .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))
+                    .and_then(|answer| answer.map_err(|status| sluice_net::rpc::reason(&status)))
+            })
+            .map_err(|why| Failure::bad_input(format!("the controller at {}: {why}", self.remote.url())))
+    }
+
     /// How everything stands.
     pub(crate) fn status(&self) -> Outcome<StatusResponse> {
         self.runtime.block_on(async {
@@ -46,7 +59,8 @@ impl Asker {
     }
 }
 
-type Calls = ControllerClient<tonic::transport::Channel>;
+/// A line to a controller.
+pub(crate) type Calls = ControllerClient<tonic::transport::Channel>;
 
 async fn status(controller: &mut Calls) -> Result<StatusResponse, String> {
     match timeout(PATIENCE, controller.status(StatusRequest {})).await {
@@ -62,14 +76,14 @@ fn runtime() -> Outcome<Runtime> {
 }
 
 /// Keeps a board informed until it is dropped.
-pub(super) struct Reporter {
+pub(crate) struct Reporter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reporter {
     /// Tells `board` what the controller at `remote` says from now on.
-    pub(super) fn start(remote: Remote, board: Board) -> Outcome<Self> {
+    pub(crate) fn start(remote: Remote, board: Board) -> Outcome<Self> {
         let runtime = runtime()?;
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
@@ -114,7 +128,10 @@ async fn tell_events(remote: &Remote, board: &Board) {
         if let Ok(answer) = controller.watch(WatchRequest {}).await {
             let mut events = answer.into_inner();
             while let Ok(Some(event)) = events.message().await {
-                board.note(kind(&event.kind), event.text);
+                let news = board.decided().hear(&event);
+                for line in news {
+                    board.note(kind(&event.kind), line);
+                }
             }
         }
         sleep(ASK_EVERY).await;

@@ -12,7 +12,7 @@ mod servers;
 
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_apps::progress;
 use sluice_apps::rocks::RocksArgs;
@@ -59,6 +59,7 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     load_data(&plan, shown)?;
     let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
     let board = Board::new();
+    board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
     let mut processes =
         Processes::start(&plan, Files { program, plan: plan_file, logs, pcap: args.pcap.clone() })?;
     processes.wait_until_ready(&stop)?;
@@ -186,6 +187,7 @@ fn run_load(
     })?;
     target.into_client().close()?;
     let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
+    let decided = board.decided().clone();
     let run = Run {
         label: Label::of(plan),
         load,
@@ -193,6 +195,9 @@ fn run_load(
         aborted,
         events: script.results(&tally.timeline, load_end),
         started,
+        slices: plan.slices.iter().map(|slice| slice.name.clone()).collect(),
+        depths: decided.depths(unix_ns(started), 1),
+        decisions: decided.kept(unix_ns(started)),
     };
     Ok((RunResult::new(run, &tally), tally))
 }
@@ -227,6 +232,10 @@ fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, b
         script.did(event, &step, now);
     }
     Ok(())
+}
+
+fn unix_ns(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
 fn since(start: Nanos) -> Duration {

@@ -267,6 +267,9 @@ impl<'p> Processes<'p> {
             let memory = self.memory.join(&server);
             common.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
         }
+        if self.plan.program().adaptive().is_some() {
+            common.push("--adaptive".to_owned());
+        }
         if self.plan.program().early().is_some() {
             common.push("--early".to_owned());
         }

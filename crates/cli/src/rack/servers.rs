@@ -60,11 +60,16 @@ pub(super) fn args(
     flag("--memory", memory.join(name).display().to_string());
     flag("--mtu", plan.rdma.mtu.bytes().to_string());
     flag("--seed", plan.seed.to_string());
+    flag("--policy", plan.policy.clone());
+    flag("--dilate", plan.dilation.to_string());
     if let Some(slots) = plan.rdma.tiny_slots {
         flag("--tiny-slots", slots.to_string());
     }
     if let Some(faults) = &plan.faults {
         flag("--faults", faults.clone());
+    }
+    if plan.switch.testbed_delays {
+        args.push("--testbed-delays".to_owned());
     }
     if plan.rdma.reliable {
         args.push("--reliable".to_owned());

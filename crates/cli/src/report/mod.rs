@@ -3,6 +3,7 @@
 
 mod chart;
 mod csv;
+mod decided;
 mod heat;
 mod html;
 mod look;
@@ -22,6 +23,7 @@ use sluice_sim::study::outcome::StudyOutcome;
 use crate::fail::{Failure, Outcome};
 use crate::results::files;
 
+pub(crate) use decided::{decided, followed};
 pub(crate) use show::is_open;
 pub(crate) use text::summary;
 pub(crate) use verdicts::verdicts;

@@ -11,7 +11,7 @@ pub(crate) fn page(study: &StudyOutcome) -> String {
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {
-        head(html, study);
+        head(html, &format!("{}: {}", study.name, study.title));
         html.element("body", |html| {
             heading(html, study);
             html.element("main", |html| body(html, study));
@@ -22,7 +22,8 @@ pub(crate) fn page(study: &StudyOutcome) -> String {
     html.into_string()
 }
 
-fn head(html: &mut Html, study: &StudyOutcome) {
+/// What browsers are told of a page.
+pub(super) fn head(html: &mut Html, title: &str) {
     html.element("head", |html| {
         html.verbatim(concat!(
             "<meta charset=\"utf-8\"/>\n",
@@ -30,7 +31,7 @@ fn head(html: &mut Html, study: &StudyOutcome) {
             "<meta name=\"color-scheme\" content=\"light dark\"/>\n",
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n",
         ));
-        html.leaf("title", format_args!("{}: {} · Sluice", study.name, study.title));
+        html.leaf("title", format_args!("{title} · Sluice"));
         html.verbatim(concat!("\n<style>\n", include_str!("style.css"), "</style>\n"));
     });
 }

@@ -19,6 +19,8 @@ const GAP: f64 = 26.0;
 const TOP: f64 = 16.0;
 /// Pictures of one panel; the rest would say the same.
 const PICTURES_MAX: usize = 12;
+/// From this length on times are in seconds.
+const SECONDS_FROM_NS: f64 = 2e9;
 /// Intervals that a picture shows.
 const INTERVALS_MAX: usize = 400;
 
@@ -32,13 +34,36 @@ pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
     }
     html.leaf("h3", "Depths over time, first replication");
     for (series, point) in adaptive.iter().rev().take(PICTURES_MAX).rev() {
-        html.element("figure", |html| {
-            let rate = show::rate(point.offered_per_s);
-            html.leaf("figcaption", format_args!("{} at {rate}: {}", series.label, totals(&point.depths)));
-            let slices = 1 + point.depths.iter().map(|depths| depths.slice).max().unwrap_or(0) as usize;
-            Timeline::new(&point.depths[..point.depths.len().min(INTERVALS_MAX * slices)]).draw(html);
-        });
+        let rate = show::rate(point.offered_per_s);
+        figure(html, &format!("{} at {rate}", series.label), &point.depths);
     }
+}
+
+/// One picture with its caption.
+pub(super) fn figure(html: &mut Html, caption: &str, depths: &[Depths]) {
+    html.element("figure", |html| {
+        html.leaf("figcaption", format_args!("{caption}: {}", totals(depths)));
+        let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0) as usize;
+        Timeline::new(&depths[..depths.len().min(INTERVALS_MAX * slices)]).draw(html);
+    });
+}
+
+/// What colours and marks mean.
+pub(super) fn legend(html: &mut Html, slices: &[String]) {
+    html.element(tag("p").with("class", "made"), |html| {
+        for (slice, name) in slices.iter().take(2).enumerate() {
+            let swatch =
+                tag("svg").with("class", "swatch").with("viewBox", "0 0 24 10").with("aria-hidden", "true");
+            html.element(swatch, |html| {
+                let class = if slice == 0 { "c0" } else { "c1" };
+                html.element(tag("g").with("class", class), |html| {
+                    html.lone(tag("path").with("class", "line").with("d", "M0 5H24"));
+                });
+            });
+            html.text(format_args!(" slice {name} · "));
+        }
+        html.text("▲ one token more · ▼ one less · ○ overloaded · ■ a worker moved between slices");
+    });
 }
 
 /// All decisions in a few words.
@@ -101,7 +126,8 @@ impl<'d> Timeline<'d> {
             },
         ];
         let height = top(3.0) - GAP + 18.0;
-        let svg = tag("svg").with("class", "chart").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
+        let svg =
+            tag("svg").with("class", "chart times").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
         let name = format!("depth, workers and p99 slowdown over time. {}", totals(self.depths));
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
             for strip in &strips {
@@ -187,7 +213,12 @@ impl<'d> Timeline<'d> {
             let text =
                 tag("text").with("x", LEFT + (RIGHT - LEFT) * f64::from(part) / 4.0).with("y", height - 3.0);
             let anchor = if part == 4 { "end" } else { "middle" };
-            html.leaf(text.with("text-anchor", anchor), format_args!("{:.0} ms", at_ns / 1e6));
+            let text = text.with("text-anchor", anchor);
+            if self.ends_ns < SECONDS_FROM_NS {
+                html.leaf(text, format_args!("{:.0} ms", at_ns / 1e6));
+            } else {
+                html.leaf(text, format_args!("{:.1} s", at_ns / 1e9));
+            }
         }
     }
 }
@@ -201,6 +232,6 @@ fn frame(html: &mut Html, strip: &Strip) {
     );
     html.leaf(tag("text").with("x", LEFT).with("y", strip.top - 4.0), strip.title);
     let number = |y: f64| tag("text").with("x", LEFT - 5.0).with("y", y + 3.0).with("text-anchor", "end");
-    html.leaf(number(strip.top), show::quantity(strip.most, sluice_sim::study::outcome::Unit::Count));
+    html.leaf(number(strip.top), format_args!("{:.0}", strip.most));
     html.leaf(number(bottom), "0");
 }

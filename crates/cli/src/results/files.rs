@@ -1,5 +1,5 @@
 //! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), and an `.hgrm`
-//! per type and time, as HDR histogram plotters read them.
+//! per type and time, as HDR histogram plotters read them; `depths.html` where depths were found at run time.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use super::{Quantiles, RunResult};
 use crate::fail::{Failure, Outcome};
 use crate::load::{SLOWDOWN_SCALE, Tally};
+use crate::report;
 
 /// Steps per halving of the distance to 100 %, as the format's other writers use.
 const TICKS_PER_HALF: u32 = 5;
@@ -20,6 +21,10 @@ pub(crate) fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome
     save(folder, "result.json", &(result.to_json() + "\n"))?;
     save(folder, "result.csv", &types_csv(result))?;
     save(folder, "timeline.csv", &timeline_csv(result))?;
+    if !result.depths().is_empty() {
+        let (title, slices) = (result.title(), result.slices());
+        save(folder, "depths.html", &report::decided(&title, slices, result.depths(), result.decisions()))?;
+    }
     for kind in &tally.kinds {
         let times = &kind.times;
         for (what, histogram, unit) in [

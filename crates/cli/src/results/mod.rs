@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use sluice_sim::study::outcome::Depths;
 
+use crate::decisions::Decision;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::{Bin, Counts, Felt, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
@@ -52,6 +54,12 @@ pub(crate) struct RunResult {
     passed: bool,
     timeline_bin_s: f64,
     timeline: Vec<Bin>,
+    /// The slices, by the indices that depths name them with.
+    slices: Vec<String>,
+    /// Depths over time, where they were found at run time; times since the load began.
+    depths: Vec<Depths>,
+    /// Each decision, with the numbers behind it.
+    decisions: Vec<Decision>,
 }
 
 /// Tasks by outcome.
@@ -176,6 +184,12 @@ pub(crate) struct Run<'r> {
     pub(crate) events: Vec<EventResult>,
     /// When it began.
     pub(crate) started: SystemTime,
+    /// The slices' names, in the order of their indices.
+    pub(crate) slices: Vec<String>,
+    /// Depths over time, if they were found at run time.
+    pub(crate) depths: Vec<Depths>,
+    /// What was decided.
+    pub(crate) decisions: Vec<Decision>,
 }
 
 impl RunResult {
@@ -211,7 +225,32 @@ impl RunResult {
             gates,
             timeline_bin_s: tally.timeline.bin().0 as f64 / 1e9,
             timeline: tally.timeline.bins().to_vec(),
+            slices: run.slices,
+            depths: run.depths,
+            decisions: run.decisions,
         }
+    }
+
+    /// The slices' names.
+    pub(crate) fn slices(&self) -> &[String] {
+        &self.slices
+    }
+
+    /// Depths over time; empty where they were fixed.
+    pub(crate) fn depths(&self) -> &[Depths] {
+        &self.depths
+    }
+
+    /// What was decided.
+    pub(crate) fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// What was run, in a line.
+    pub(crate) fn title(&self) -> String {
+        let dilated =
+            if self.dilation > 1 { format!(", dilated {} times", self.dilation) } else { String::new() };
+        format!("{}: {}{dilated}", self.name, self.policy)
     }
 
     /// Success only if every gate passed and the run came to its end.

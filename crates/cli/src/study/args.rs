@@ -9,6 +9,7 @@ use sluice_sim::study::limit::Limit;
 use sluice_sim::study::numbers;
 
 use crate::args::Output;
+use crate::live::args::FollowArgs;
 
 /// What is run, where, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -162,6 +163,8 @@ pub(crate) struct Reproduce {
     /// Seeds all streams, instead of the plan's.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
     #[command(flatten)]
     pub(crate) how: How,
 }

@@ -22,6 +22,15 @@ pub struct Sample {
     pub service: Nanos,
 }
 
+impl Sample {
+    /// (t_s + t_w + t_p) / t_p in thousandths, rounded down: exactly, for tasks that took less than an hour.
+    #[inline]
+    pub fn slowdown_milli(&self) -> u32 {
+        let all = self.switch_wait.0 + self.worker_wait.0 + self.service.0;
+        ((all * MILLI) as f64 / self.service.0.max(1) as f64) as u32
+    }
+}
+
 /// What an interval's samples come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
@@ -44,8 +53,8 @@ pub struct Numbers {
 #[derive(Debug)]
 pub(super) struct Gauge {
     last: Option<Sample>,
-    /// Samples up to this number, counted from time 0, are taken.
-    taken_to: u64,
+    /// When the next sample is due.
+    due: Nanos,
     samples: u64,
     tasks: u64,
     slowdowns: Tail,
@@ -61,7 +70,7 @@ impl Gauge {
         let expected = interval.0 / every.0;
         Self {
             last: None,
-            taken_to: now.0 / every.0,
+            due: Nanos((now.0 / every.0 + 1) * every.0),
             samples: 0,
             tasks: 0,
             slowdowns: Tail::new(expected),
@@ -105,15 +114,18 @@ impl Gauge {
     /// The last task is what every sample since then has shown.
     #[inline]
     fn take(&mut self, now: Nanos, every: Nanos) {
-        let until = now.0 / every.0;
-        let times = until.saturating_sub(self.taken_to);
-        self.taken_to = until;
-        let Some(sample) = self.last.filter(|_| times > 0) else { return };
+        if now < self.due {
+            return;
+        }
+        // Divisions are what samples cost, and mostly one is due.
+        let late = now - self.due;
+        let times = if late < every { 1 } else { 1 + late.0 / every.0 };
+        self.due = self.due + every.times(times);
+        let Some(sample) = self.last else { return };
         self.samples += times;
         let weight = u32::try_from(times).unwrap_or(u32::MAX);
         let wait = sample.switch_wait.0 + sample.worker_wait.0;
-        let slowdown = (wait + sample.service.0) * MILLI / sample.service.0.max(1);
-        self.slowdowns.add(u32::try_from(slowdown).unwrap_or(u32::MAX), weight);
+        self.slowdowns.add(sample.slowdown_milli(), weight);
         self.occupancies.add(sample.occupancy, weight);
         if wait > 0 {
             self.share_sum += times as f64 * sample.worker_wait.0 as f64 / wait as f64;

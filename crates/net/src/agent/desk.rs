@@ -1,13 +1,10 @@
 //! The agent at its desk: reads the lines, lets intervals end, and writes down which depths it wants.
 
-use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, Sample, SliceTally};
+use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::lines::{Lines, Reader, Seat};
 use super::slowdowns::Slowdowns;
-
-/// Slowdowns are counted in thousandths.
-const MILLI: u64 = 1_000;
 
 /// What an agent found in an interval.
 #[derive(Clone, Debug)]
@@ -74,7 +71,7 @@ impl Desk {
             let agent = &mut self.agent;
             self.unseen += row.reader.read(until, |at, sample| {
                 if at >= since {
-                    slowdowns.add(slowdown_milli(&sample), 1);
+                    slowdowns.add(sample.slowdown_milli(), 1);
                     agent.finished(at, seat.worker, sample);
                 }
             });
@@ -149,15 +146,9 @@ fn of_slice(all: &mut Vec<(SliceId, Slowdowns)>, slice: SliceId) -> &mut Slowdow
     &mut all[place].1
 }
 
-/// Waits and service over service.
-fn slowdown_milli(sample: &Sample) -> u32 {
-    let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
-    u32::try_from(all * MILLI / sample.service.0.max(1)).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use sluice_host::agent::Verdict;
+    use sluice_host::agent::{Sample, Verdict};
     use sluice_wire::{Epoch, Generation};
     use tempfile::TempDir;
 

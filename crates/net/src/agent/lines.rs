@@ -16,16 +16,20 @@ use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 use crate::NetError;
 use crate::rdma::SharedMemory;
 
+/// The file's name in the folder of its server's memory.
+pub const LINES_FILE: &str = "agent";
 /// Tasks that are kept of each worker.
-pub const RING: usize = 1_024;
+pub const RING: usize = 2_048;
 /// Workers that one file has lines for, unless it is said otherwise.
-pub const LINES: usize = 128;
+pub const LINES: usize = 64;
 
 /// Words of a cache line.
 const LINE: usize = 8;
 /// Words of one sample; two share a line.
 const SAMPLE: usize = 4;
 const BLOCK: usize = 2 * LINE + RING * SAMPLE;
+/// Samples that an agent copies before it makes sure that they were not overwritten meanwhile.
+const COPIED: usize = 16;
 /// The file's first word: what it is, and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"sluice.1");
 
@@ -316,37 +320,31 @@ impl Reader {
 
     /// Calls `each` with every task that ended since the last time, up to `until`; says how many were missed.
     pub fn read(&mut self, until: Nanos, mut each: impl FnMut(Nanos, Sample)) -> u64 {
-        let (block, count) = (self.lines.block(self.place), self.count());
-        let oldest = |count: u64| count.saturating_sub(RING as u64);
-        let mut missed = 0;
-        let mut skip = |read: &mut u64, to: u64| {
-            missed += to.saturating_sub(*read);
-            *read = to.max(*read);
-        };
-        skip(&mut self.read, oldest(count));
+        let block = self.lines.block(self.place);
+        let (count, mut missed, mut copy) = (self.count(), 0, [[0; SAMPLE]; COPIED]);
         while self.read < count {
-            let start = 2 * LINE + (self.read as usize % RING) * SAMPLE;
-            let [at, waits, service, occupancy] =
-                [0, 1, 2, 3].map(|word| block[start + word].load(Ordering::Relaxed));
+            let copied = ((count - self.read) as usize).min(COPIED);
+            for (at, sample) in (self.read..).zip(&mut copy[..copied]) {
+                let start = 2 * LINE + (at as usize % RING) * SAMPLE;
+                for (to, word) in sample.iter_mut().zip(&block[start..start + SAMPLE]) {
+                    *to = word.load(Ordering::Relaxed);
+                }
+            }
             fence(Ordering::Acquire);
             let now = block[own::ENDED].load(Ordering::Relaxed);
             // One that is being written takes the oldest one's place.
-            let gone = oldest((now & !WRITING) + u64::from(now & WRITING != 0));
-            if self.read < gone {
-                skip(&mut self.read, gone);
-                continue;
+            let begun = (now & !WRITING) + u64::from(now & WRITING != 0);
+            let gone = begun.saturating_sub(RING as u64).saturating_sub(self.read);
+            missed += gone;
+            let skipped = (gone as usize).min(copied);
+            self.read += gone;
+            for words in &copy[skipped..copied] {
+                if words[0] > until.0 {
+                    return missed;
+                }
+                self.read += 1;
+                each(Nanos(words[0]), sample_of(words));
             }
-            if at > until.0 {
-                break;
-            }
-            self.read += 1;
-            let sample = Sample {
-                switch_wait: Nanos(waits >> 32),
-                worker_wait: Nanos(waits & u64::from(u32::MAX)),
-                service: Nanos(service),
-                occupancy: occupancy as u32,
-            };
-            each(Nanos(at), sample);
         }
         missed
     }
@@ -379,6 +377,15 @@ impl Reader {
 
     fn word(&self, at: usize) -> u64 {
         self.lines.block(self.place)[at].load(Ordering::Acquire)
+    }
+}
+
+fn sample_of([_, waits, service, occupancy]: &[u64; SAMPLE]) -> Sample {
+    Sample {
+        switch_wait: Nanos(waits >> 32),
+        worker_wait: Nanos(waits & u64::from(u32::MAX)),
+        service: Nanos(*service),
+        occupancy: *occupancy as u32,
     }
 }
 

@@ -21,7 +21,7 @@ use sluice_wire::Nanos;
 use crate::rpc::Remote;
 
 pub use desk::{Desk, Interval};
-pub use lines::{LINES, Line, Lines, RING, Reader, Seat};
+pub use lines::{LINES, LINES_FILE, Line, Lines, RING, Reader, Seat};
 pub use said::lines as judgement_lines;
 pub use slowdowns::Slowdowns;
 pub use thread::{RunningAgent, start_agent};

@@ -98,6 +98,9 @@ pub fn lines(interval: &v1::AgentInterval, slice_name: impl Fn(u32) -> String) -
         for judgement in &slice.judgements {
             alike.entry((judgement.verdict, judgement.from, judgement.to)).or_default().push(judgement);
         }
+        for judged in alike.values_mut() {
+            judged.sort_by_key(|judgement| judgement.worker);
+        }
         let name = slice_name(slice.slice);
         lines.extend(alike.values().map(|judged| line(&name, interval.advises, judged)));
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceTally, View};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Endpoint, Nanos, SliceId, WorkerId};
+use sluice_wire::{Endpoint, Generation, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -24,6 +24,8 @@ pub(super) enum Command {
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
     /// Show everything, with balances read now.
     Look { answer: oneshot::Sender<Sight> },
+    /// Say when a worker's generation is another than this one.
+    Await { worker: WorkerId, generation: Generation, answer: oneshot::Sender<()> },
     /// Hear an agent, and answer with the depths that the slice step wants of its workers.
     Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<Depths> },
 }
@@ -98,6 +100,8 @@ pub(super) struct Runner {
     calls: HashMap<CallId, oneshot::Sender<Answer>>,
     next_call: u64,
     lookers: Vec<oneshot::Sender<Sight>>,
+    /// Workers that wait for a change.
+    awaiting: Vec<(WorkerId, Generation, oneshot::Sender<()>)>,
     /// Agents that wait for the slice step.
     agents: Vec<Waiting>,
     /// What the step wants of workers.
@@ -132,6 +136,7 @@ impl Runner {
             calls: HashMap::new(),
             next_call: 0,
             lookers: Vec::new(),
+            awaiting: Vec::new(),
             agents: Vec::new(),
             depths: Vec::new(),
             out: Vec::new(),
@@ -158,6 +163,7 @@ impl Runner {
             }
             self.act();
             self.answer_agents();
+            self.tell_changes();
             self.send_steps().await;
             self.show();
         }
@@ -177,6 +183,11 @@ impl Runner {
                 let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
+            Command::Await { worker, generation, answer } => {
+                // One that asks again has hung up before.
+                self.awaiting.retain(|(known, ..)| *known != worker);
+                self.awaiting.push((worker, generation, answer));
+            }
             Command::Hear { interval, tallies, answer } => self.hear(*interval, tallies, answer),
         }
     }
@@ -193,6 +204,17 @@ impl Runner {
         self.agents.push(Waiting { server, workers, answer });
         if !advises {
             self.event(Event::Tallies { tallies });
+        }
+    }
+
+    fn tell_changes(&mut self) {
+        let controller = &self.controller;
+        let is_old = |(worker, generation, _): &mut (WorkerId, Generation, _)| {
+            controller.settled_generation(*worker).is_some_and(|now| now != *generation)
+        };
+        for (.., answer) in self.awaiting.extract_if(.., is_old) {
+            // It may have heard otherwise.
+            let _ = answer.send(());
         }
     }
 

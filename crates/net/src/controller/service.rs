@@ -6,7 +6,7 @@ use sluice_control::{
     Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
     WorkerHello, WorkerPhase, WorkerView,
 };
-use sluice_wire::{Incarnation, TaskType};
+use sluice_wire::{Generation, Incarnation, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -65,6 +65,21 @@ impl Controller for Service {
         let hello = WorkerHello::try_from(request.into_inner())?;
         let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn await_change(
+        &self,
+        request: Request<v1::AwaitChangeRequest>,
+    ) -> Result<Response<v1::AwaitChangeResponse>, Status> {
+        let held = present("held", request.into_inner().held)?;
+        let (worker, generation) =
+            (WorkerId(number("held.worker", held.worker)?), Generation(held.generation));
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Await { worker, generation, answer })?;
+        answered
+            .await
+            .map_err(|_| Status::unavailable("asked again meanwhile, or the controller is stopping"))?;
+        Ok(Response::new(v1::AwaitChangeResponse {}))
     }
 
     async fn leave_worker(

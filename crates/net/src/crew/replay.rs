@@ -80,9 +80,14 @@ impl Player {
 
     /// Sends `tasks`, which are in the order of their times; each ends `deadline` after its time at the latest.
     pub fn play(&self, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
+        self.play_from(Nanos(0), tasks, deadline)
+    }
+
+    /// The same, beginning at this time of the machine's clock, or as soon as all of it was looked at.
+    pub fn play_from(&self, start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         let (answer, played) = channel();
         // A crew that has ended drops the command, which ends the wait for its answer.
-        self.commands.send(Command { tasks, deadline, answer }).ok();
+        self.commands.send(Command { start, tasks, deadline, answer }).ok();
         self.waker.wake();
         Playing(played)
     }
@@ -107,6 +112,7 @@ impl Playing {
 
 /// A schedule, and who wants to know what came of it.
 struct Command {
+    start: Nanos,
     tasks: Vec<Planned>,
     deadline: Nanos,
     answer: Sender<Vec<Played>>,
@@ -247,7 +253,7 @@ impl Replay {
                 attempts: 0,
                 outcome: Outcome::Unknown(sluice_host::client::UnknownWhy::Deadline),
             };
-            let (start, left) = (self.clock.now() + BEGINS_AFTER, command.tasks.len());
+            let (start, left) = (command.start.max(self.clock.now() + BEGINS_AFTER), command.tasks.len());
             let played = vec![nothing; left];
             self.stage = Some(Stage { command, start, seen: 0, next: 0, offer_at: start, played, left });
             self.end_stage();

@@ -62,6 +62,15 @@ pub(super) mod sealed {
             floor: Serial,
         ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
 
+        /// Ends when the registration is another than what is held; never if that is not known.
+        fn changed(
+            calls: ControllerClient<Channel>,
+            held: Option<Self::Held>,
+        ) -> impl Future<Output = ()> + Send {
+            drop((calls, held));
+            std::future::pending()
+        }
+
         /// Leaves.
         fn leave(
             calls: &mut ControllerClient<Channel>,
@@ -102,6 +111,15 @@ impl sealed::Calls for WorkerRole {
         hello.held = held;
         let answer = calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?;
         answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+    }
+
+    async fn changed(mut calls: ControllerClient<Channel>, held: Option<Self::Held>) {
+        let Some((worker, key, generation)) = held else { return std::future::pending().await };
+        let held = v1::HeldWorker { worker: worker.0.into(), key: key.0, generation: generation.0 };
+        // A controller that does not say it is asked again after the next renewal.
+        if calls.await_change(v1::AwaitChangeRequest { held: Some(held) }).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: WorkerHello) -> Result<Departure, Status> {

@@ -89,9 +89,11 @@ impl<R: Role> Session<R> {
                     None => std::future::pending().await,
                 }
             };
+            let held = self.held.filter(|_| !self.lost && !hurried);
             tokio::select! {
                 () = due => return,
                 () = self.shared.bell.notified() => {}
+                () = R::changed(self.calls.clone(), held) => self.shared.hurry.store(true, Ordering::Relaxed),
             }
         }
     }

@@ -183,8 +183,7 @@ fn engine<S: Service>(
         rejoins: 0,
         held: None,
     };
-    let now = sys::monotonic();
-    let telling = options.agent.as_ref().map(|file| Telling::new(file, &options.name, now)).transpose()?;
+    let telling = options.agent.clone().map(|file| Telling::new(file, options.name.clone()));
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
     Ok(Engine::new(options, socket, hello, (registrar, telling), service, stopper))

@@ -1,64 +1,86 @@
 //! What a worker tells its server's agent, and the depth that it hears from it.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use sluice_control::WorkerGrant;
 use sluice_host::agent::Sample;
 use sluice_wire::Nanos;
 
-use crate::NetError;
 use crate::agent::{Line, Seat};
 
 /// A worker's end of the agent's lines.
 #[derive(Debug)]
 pub(super) struct Telling {
-    line: Line,
+    file: PathBuf,
+    name: String,
+    /// None while the server has not made the file.
+    line: Option<Line>,
     /// Since when it has nothing to do.
     free_since: Option<Nanos>,
+    complained: bool,
 }
 
 impl Telling {
-    /// A line in the agent's file.
-    pub(super) fn new(file: &Path, name: &str, now: Nanos) -> Result<Self, NetError> {
-        Ok(Self { line: Line::claim(file, name, now)?, free_since: None })
+    /// A line in the agent's file, once that is there.
+    pub(super) fn new(file: PathBuf, name: String) -> Self {
+        Self { file, name, line: None, free_since: None, complained: false }
     }
 
     /// A registration, new or renewed: the depth that holds from now on. A renewed one says only what was heard of this
     /// worker before, and the agent knows better.
     pub(super) fn granted(&mut self, now: Nanos, grant: &WorkerGrant) -> u8 {
-        let life = (grant.epoch, grant.generation);
-        let known = self.line.seat().filter(|seat| seat.life() == life);
-        let depth = known.map_or(grant.quota, |seat| seat.depth);
-        let WorkerGrant { worker, slice, epoch, generation, lease, .. } = *grant;
-        self.line.serves(now, Seat { worker, slice, epoch, generation, depth }, now + lease);
-        if self.free_since.is_none() && known.is_none() {
-            self.is_free(now);
+        if self.line.is_none() {
+            self.claim(now);
         }
+        let Some(line) = &mut self.line else { return grant.quota };
+        let WorkerGrant { worker, slice, epoch, generation, quota, lease, .. } = *grant;
+        let known = line.seat().filter(|seat| seat.life() == (epoch, generation));
+        let depth = known.map_or(quota, |seat| seat.depth);
+        line.serves(now, Seat { worker, slice, epoch, generation, depth }, now + lease);
         depth
     }
 
     /// The depth that the agent wants from now on, if it is another.
     pub(super) fn wanted(&mut self) -> Option<u8> {
-        let depth = self.line.wanted()?;
-        self.line.holds(depth);
+        let line = self.line.as_mut()?;
+        let depth = line.wanted()?;
+        line.holds(depth);
         Some(depth)
     }
 
     /// A task that came at `received` begins.
     pub(super) fn is_taken(&mut self, received: Nanos) {
-        if let Some(since) = self.free_since.take() {
-            self.line.is_taken(received.since(since));
+        if let Some((since, line)) = self.free_since.take().zip(self.line.as_mut()) {
+            line.is_taken(received.since(since));
         }
     }
 
     /// A task ended.
     pub(super) fn ended(&mut self, at: Nanos, sample: &Sample) {
-        self.line.ended(at, sample);
+        if let Some(line) = &mut self.line {
+            line.ended(at, sample);
+        }
     }
 
     /// Nothing is left to do.
     pub(super) fn is_free(&mut self, since: Nanos) {
-        self.free_since = Some(since);
-        self.line.is_free(since);
+        if let Some(line) = &self.line {
+            self.free_since = Some(since);
+            line.is_free(since);
+        }
+    }
+
+    fn claim(&mut self, now: Nanos) {
+        match Line::claim(&self.file, &self.name, now) {
+            Ok(line) => {
+                self.line = Some(line);
+                self.is_free(now);
+            }
+            Err(why) if !self.complained => {
+                self.complained = true;
+                tracing::info!("{}: {why}; the depth stays as it is until then", self.name);
+            }
+            Err(_) => {}
+        }
     }
 }

@@ -221,6 +221,25 @@ fn an_adviser_tells_and_changes_nothing() {
 }
 
 #[test]
+fn a_worker_that_has_nothing_to_do_hears_of_its_move() {
+    let rack = both_slices();
+    let slow = |name: &str| {
+        rack.worker_with(name, Both(Duration::ZERO), |options| {
+            options.slice = ECHO.to_string();
+            // No probe comes for a quarter of an hour.
+            options.dilation = 10_000;
+        })
+    };
+    let _workers = [slow("a"), slow("b")];
+    let person = Person::of(&rack);
+    until("two workers", || person.status().workers.len() == 2);
+    let client = rack.client("c");
+    person.moves("a", OTHER).expect("it serves that");
+    let ended = client.submit(OTHER, b"now", DEADLINE).expect("it fits").wait();
+    assert_eq!(ended.outcome.done(), Some(&b"now"[..]), "{}", ended.outcome);
+}
+
+#[test]
 fn types_and_workers_move_under_load_without_losing_a_task() {
     let rack = both_slices();
     let worker = |name: &str, slice: TaskType| {

@@ -12,6 +12,7 @@ use sluice_sim::study::outcome::{StudyOutcome, Verdict};
 use sluice_sim::study::plan::Plan;
 
 use crate::fail::{Failure, Kind, Outcome};
+use crate::live;
 use crate::results::files;
 use crate::results::table::Table;
 use crate::stop::Stop;
@@ -76,6 +77,9 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
     }
     let names = names(&args.plans);
     let found = names.iter().map(|name| find(name)).collect::<Outcome<Vec<_>>>()?;
+    if args.follow.live {
+        return follow(args, &found);
+    }
     let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
     let stop = Stop::on_signals()?;
     let several = found.len() > 1;
@@ -110,6 +114,20 @@ fn names(asked: &[String]) -> Vec<String> {
         [one] if one == RAIN => known("rain-"),
         _ => asked.to_vec(),
     }
+}
+
+/// Live, beside the simulator.
+fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
+    let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
+    for one in found {
+        let Figure::Simulated(plan) = &one.plan else {
+            let name = one.called();
+            return Err(Failure::bad_input(format!("{name} is measured here already: leave --live out")));
+        };
+        let out = folder(args, one.plan.name(), found.len() > 1).join("live");
+        live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json)?;
+    }
+    Ok(())
 }
 
 fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &Stop) -> Outcome<Ran> {

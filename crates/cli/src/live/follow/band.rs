@@ -1,0 +1,190 @@
+//! What the simulator says of depths over time: the sequences of many seeds, and the band that holds 95 % of them whole.
+
+use serde::Serialize;
+use sluice_sim::study::outcome::Depths;
+
+/// The share of sequences that lie inside the band in every interval.
+const HELD: f64 = 0.95;
+/// The slice that is looked at.
+const SLICE: u32 = 0;
+
+/// A slice's mean depth and the workers that were moved until then, interval by interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Sequence(pub(crate) Vec<Step>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Step {
+    pub(crate) depth_mean: f64,
+    pub(crate) borrowed: u32,
+}
+
+impl Sequence {
+    /// Of the intervals 1 to `intervals`; one that is missing is as the one before.
+    pub(crate) fn of(depths: &[Depths], interval_ns: u64, intervals: usize) -> Self {
+        let mut steps = Vec::new();
+        let mut last = Step { depth_mean: 0.0, borrowed: 0 };
+        for number in 1..=intervals as u64 {
+            let is_it =
+                |of: &&Depths| of.slice == SLICE && of.at_ns.abs_diff(number * interval_ns) < interval_ns / 2;
+            if let Some(found) = depths.iter().find(is_it) {
+                last = Step { depth_mean: found.depth_mean, borrowed: found.moves };
+            }
+            steps.push(last);
+        }
+        Self(steps)
+    }
+
+    /// The sequence in words, depths rounded: equal ones are one line.
+    pub(crate) fn words(&self) -> String {
+        let runs = |of: fn(&Step) -> u32| {
+            let mut runs: Vec<(u32, usize)> = Vec::new();
+            for value in self.0.iter().map(of) {
+                match runs.last_mut() {
+                    Some((known, times)) if *known == value => *times += 1,
+                    _ => runs.push((value, 1)),
+                }
+            }
+            let word = |(value, times): &(u32, usize)| {
+                if *times == 1 { value.to_string() } else { format!("{value}×{times}") }
+            };
+            runs.iter().map(word).collect::<Vec<_>>().join(" ")
+        };
+        format!(
+            "depth {}, borrowed {}",
+            runs(|step| step.depth_mean.round() as u32),
+            runs(|step| step.borrowed)
+        )
+    }
+}
+
+/// The least and the most of each interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Band {
+    pub(crate) least: Vec<Step>,
+    pub(crate) most: Vec<Step>,
+    /// How many of the sequences lie inside in every interval.
+    pub(crate) inside: usize,
+    pub(crate) of: usize,
+}
+
+impl Band {
+    /// As narrow as it can be: the same number of sequences is left out above and below in each interval.
+    pub(crate) fn of(sequences: &[Sequence]) -> Self {
+        let mut band = Self::without(sequences, 0);
+        for left_out in 1..sequences.len() / 2 {
+            let narrower = Self::without(sequences, left_out);
+            if (narrower.inside as f64) < HELD * sequences.len() as f64 {
+                break;
+            }
+            band = narrower;
+        }
+        band
+    }
+
+    fn without(sequences: &[Sequence], left_out: usize) -> Self {
+        let intervals = sequences.first().map_or(0, |sequence| sequence.0.len());
+        let (mut least, mut most) = (Vec::new(), Vec::new());
+        for interval in 0..intervals {
+            let mut depths: Vec<f64> = sequences.iter().map(|of| of.0[interval].depth_mean).collect();
+            let mut borrowed: Vec<u32> = sequences.iter().map(|of| of.0[interval].borrowed).collect();
+            depths.sort_by(f64::total_cmp);
+            borrowed.sort_unstable();
+            let last = sequences.len() - 1 - left_out;
+            least.push(Step { depth_mean: depths[left_out], borrowed: borrowed[left_out] });
+            most.push(Step { depth_mean: depths[last], borrowed: borrowed[last] });
+        }
+        let mut band = Self { least, most, inside: 0, of: sequences.len() };
+        band.inside = sequences.iter().filter(|sequence| band.outside(sequence).is_none()).count();
+        band
+    }
+
+    /// The first interval, from 1, in which a sequence lies outside.
+    pub(crate) fn outside(&self, sequence: &Sequence) -> Option<usize> {
+        let bounds = self.least.iter().zip(&self.most);
+        let is_outside = |((least, most), step): ((&Step, &Step), &Step)| {
+            // Means of a few depths, rounded otherwise.
+            let rounding = 1e-9;
+            let depth = step.depth_mean;
+            let is_deep = depth < least.depth_mean - rounding || depth > most.depth_mean + rounding;
+            is_deep || !(least.borrowed..=most.borrowed).contains(&step.borrowed)
+        };
+        bounds.zip(&sequence.0).position(is_outside).map(|place| place + 1)
+    }
+}
+
+/// Which sequences occur, and how often; the most frequent first.
+pub(crate) fn shares(sequences: &[Sequence]) -> Vec<(String, usize)> {
+    let mut shares: Vec<(String, usize)> = Vec::new();
+    for words in sequences.iter().map(Sequence::words) {
+        match shares.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, times)) => *times += 1,
+            None => shares.push((words, 1)),
+        }
+    }
+    shares.sort_by(|(a, often), (b, rarely)| rarely.cmp(often).then_with(|| a.cmp(b)));
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sequence(depths: &[f64], borrowed: &[u32]) -> Sequence {
+        let steps = depths.iter().zip(borrowed);
+        Sequence(
+            steps
+                .map(|(depth_mean, borrowed)| Step { depth_mean: *depth_mean, borrowed: *borrowed })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn the_band_holds_nineteen_of_twenty_sequences_whole() {
+        let mut sequences: Vec<Sequence> =
+            (0..100).map(|of| sequence(&[1.0 + f64::from(of) / 100.0], &[0])).collect();
+        let band = Band::of(&sequences);
+        assert_eq!((band.inside, band.of), (96, 100));
+        assert!(
+            (band.least[0].depth_mean - 1.02).abs() < 1e-9 && (band.most[0].depth_mean - 1.97).abs() < 1e-9
+        );
+        sequences[50] = sequence(&[9.0], &[0]);
+        assert_eq!(Band::of(&sequences).outside(&sequence(&[9.0], &[0])), Some(1));
+    }
+
+    #[test]
+    fn a_sequence_is_outside_if_it_is_in_one_interval() {
+        let sequences = vec![sequence(&[2.0, 1.0], &[0, 1]); 20];
+        let band = Band::of(&sequences);
+        assert_eq!(band.outside(&sequence(&[2.0, 1.0], &[0, 1])), None);
+        assert_eq!(band.outside(&sequence(&[2.0, 1.0], &[0, 2])), Some(2));
+        assert_eq!(band.outside(&sequence(&[2.5, 1.0], &[0, 1])), Some(1));
+    }
+
+    #[test]
+    fn equal_sequences_are_counted_in_words() {
+        let sequences = [sequence(&[2.0, 1.9, 1.2], &[0, 0, 1]), sequence(&[2.0, 2.1, 0.9], &[0, 0, 1])];
+        assert_eq!(shares(&sequences), [("depth 2×2 1, borrowed 0×2 1".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn an_interval_that_nobody_told_is_as_the_one_before() {
+        let depths = |at_ns, depth_mean| Depths {
+            at_ns,
+            slice: 0,
+            workers: 1,
+            depth_mean,
+            depth_min: 1,
+            depth_max: 1,
+            deeper: 0,
+            shallower: 0,
+            overloaded: 0,
+            tasks: 0,
+            slowdown_p99: 0.0,
+            response_p99_ns: 0.0,
+            idle_workers: 0.0,
+            moves: 3,
+        };
+        let found = Sequence::of(&[depths(9, 2.0), depths(31, 1.0)], 10, 3);
+        assert_eq!(found.0.iter().map(|step| step.depth_mean).collect::<Vec<_>>(), [2.0, 2.0, 1.0]);
+    }
+}

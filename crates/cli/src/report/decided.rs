@@ -1,0 +1,96 @@
+//! The page of a rack whose depths were found at run time: depths over time, and every decision with its reason.
+
+use sluice_sim::study::outcome::Depths;
+
+use super::html::{Html, tag};
+use super::{page, timeline};
+use crate::decisions::Decision;
+
+/// Decisions that the page lists; the rest is in the JSON.
+const LISTED_MAX: usize = 500;
+
+/// The page.
+pub(crate) fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[Decision]) -> String {
+    let mut html = Html::new();
+    html.verbatim("<!doctype html>\n");
+    html.element(tag("html").with("lang", "en"), |html| {
+        page::head(html, title);
+        html.element("body", |html| {
+            html.element("header", |html| {
+                html.leaf(tag("p").with("class", "kicker"), "Sluice");
+                html.leaf("h1", format_args!("Depths over time: {title}"));
+            });
+            html.element("main", |html| {
+                html.element("section", |html| {
+                    html.leaf("h2", "Depths, workers and slowdowns");
+                    timeline::legend(html, slices);
+                    timeline::figure(html, "The whole run", depths);
+                });
+                html.element("section", |html| list(html, decisions));
+            });
+        });
+    });
+    html.line();
+    html.into_string()
+}
+
+/// The page of a plan that was followed live: pictures by case.
+pub(crate) fn followed<'d>(
+    title: &str,
+    cases: impl Iterator<Item = (String, Vec<(String, &'d [Depths])>)>,
+) -> String {
+    let mut html = Html::new();
+    html.verbatim("<!doctype html>\n");
+    html.element(tag("html").with("lang", "en"), |html| {
+        page::head(html, title);
+        html.element("body", |html| {
+            html.element("header", |html| {
+                html.leaf(tag("p").with("class", "kicker"), "Sluice");
+                html.leaf("h1", title);
+                timeline::legend(html, &[]);
+            });
+            html.element("main", |html| {
+                for (case, pictures) in cases {
+                    html.element("section", |html| {
+                        html.leaf("h2", case);
+                        for (caption, depths) in pictures {
+                            timeline::figure(html, &caption, depths);
+                        }
+                    });
+                }
+            });
+        });
+    });
+    html.line();
+    html.into_string()
+}
+
+fn list(html: &mut Html, decisions: &[Decision]) {
+    html.leaf("h2", "Decisions");
+    if decisions.len() > LISTED_MAX {
+        let (shown, all) = (LISTED_MAX, decisions.len());
+        html.leaf(
+            tag("p").with("class", "notice"),
+            format_args!("The first {shown} of {all}; result.json has all."),
+        );
+    }
+    html.element(tag("table").with("class", "cards"), |html| {
+        html.element("thead", |html| {
+            html.element("tr", |html| {
+                for head in ["at", "what", "why"] {
+                    html.leaf(tag("th").with("scope", "col"), head);
+                }
+            });
+        });
+        html.element("tbody", |html| {
+            for decision in decisions.iter().take(LISTED_MAX) {
+                let (what, why) = decision.said();
+                html.element("tr", |html| {
+                    html.leaf(tag("td").with("data-of", "at"), format_args!("{:.2} s", decision.at_s()));
+                    html.leaf(tag("td").with("data-of", "what"), what);
+                    html.leaf(tag("td").with("data-of", "why"), why);
+                });
+            }
+        });
+    });
+}
