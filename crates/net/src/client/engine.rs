@@ -414,7 +414,8 @@ impl Effects {
                     }
                 }
                 Action::Parts { need, payload } => {
-                    for (part, body) in parts(&need, &payload, self.payloads.bytes(&payload), self.first_max)
+                    for (part, body) in
+                        parts(&need, &payload, self.payloads.bytes(&payload), self.first_bytes())
                     {
                         let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
                         outbox.send_with(need.asker_at, write);

@@ -29,10 +29,11 @@ pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::faults::FaultPlan;
+use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
 use crate::registrar::ClientRegistrar;
 use crate::rpc::Remote;
-use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker};
+use crate::udp::{Socket, SocketCounts, SocketOptions, Waiting, Waker};
 use ended::Teller;
 pub(crate) use engine::host_grant;
 use engine::{Command, Engine, Joining, Parts, Task};
@@ -54,7 +55,8 @@ pub struct ClientOptions {
     pub retry: bool,
     /// Times of the network, multiplied: for dilated runs.
     pub dilation: u32,
-    /// The longest packet, in bytes of UDP payload.
+    /// The longest packet that is taken, in bytes of UDP payload: what the rack's links pass. What is sent is as short as the
+    /// rack says.
     pub datagram_max: usize,
     /// How the packet thread waits.
     pub waiting: Waiting,
@@ -77,7 +79,7 @@ impl ClientOptions {
             patience: Duration::from_secs(5),
             retry: true,
             dilation: 1,
-            datagram_max: DATAGRAM_BYTES,
+            datagram_max: FirstPacket::fitting(LINK_MTU, None).datagram_max,
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
 use sluice_net::faults::Rates;
+use sluice_net::first::{FirstPacket, LINK_MTU};
 use sluice_net::service::{Service, ServiceError, Task};
-use sluice_net::{Client, ClientOptions, NetError, TaskType, service_fn};
+use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
 use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};
@@ -36,6 +37,19 @@ fn tasks_of_every_size_come_back_as_the_service_answered() {
     assert_eq!((report.tasks.long_replies, report.tasks.long_replies_lost), (4, 0));
     let too_long = client.submit(ECHO, &vec![0; most + 1], DEADLINE).expect_err("one too many");
     assert_eq!(too_long, SubmitError::TooLong { bytes: most + 1, most });
+}
+
+#[test]
+fn a_reply_as_long_as_the_links_of_a_rack_pass_reaches_a_client_that_was_told_nothing() {
+    let rack = Rack::start();
+    let link = |options: &mut WorkerOptions| {
+        options.datagram_max = FirstPacket::fitting(LINK_MTU, None).datagram_max;
+    };
+    let _worker = rack.worker_with("w", Echo::default(), link);
+    let client = rack.client("c");
+    let task: Vec<u8> = (0..3_000).map(|i| (i / 7) as u8).collect();
+    let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
+    assert_eq!(ended.outcome.done(), Some(&task[..]), "{}", ended.outcome);
 }
 
 #[test]
@@ -273,7 +287,7 @@ fn a_client_without_a_controller_gives_up_and_says_so() {
 #[test]
 fn a_worker_that_no_slice_wants_is_told_why() {
     let rack = Rack::start();
-    let mut options = sluice_net::WorkerOptions::new(&rack.controller()).expect("a legal address");
+    let mut options = WorkerOptions::new(&rack.controller()).expect("a legal address");
     options.slice = "nowhere".into();
     let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
     let error = worker.run().expect_err("there is no such slice");
