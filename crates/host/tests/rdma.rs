@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_host::rdma::{
-    Endpoint, Mtu, PairSpec, PairState, Placed, RdmaError, Received, RegionId, RegionSpec, RoceRefusal,
+    Endpoint, Mtu, NAK_EVERY, PairSpec, PairState, Placed, RdmaError, Received, RegionId, RegionSpec,
+    RoceRefusal,
 };
 use sluice_wire::roce::{
     Acknowledge, NakCode, PORT, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write, encode_acknowledge,
@@ -151,6 +152,17 @@ fn a_reliable_connection_asks_once_for_what_is_missing_and_goes_back() {
     assert_eq!(send(0), (Some(RoceRefusal::Duplicate), Some(answer(FIRST.plus(1), Syndrome::ACK, 2))));
     let missing = answer(FIRST.plus(2), Syndrome::Nak(NakCode::Sequence), 2);
     assert_eq!(send(4), (Some(RoceRefusal::Gap), Some(missing)), "a new gap is asked for anew");
+}
+
+#[test]
+fn a_reliable_connection_asks_again_while_the_number_stays_missing() {
+    let mut endpoint = endpoint(Transport::Rc);
+    let mut asks = |turn: u32| {
+        let bytes = sealed(&write(Transport::Rc, turn), b"x");
+        endpoint.receive(&bytes, &path()).answer.is_some()
+    };
+    let asked: Vec<u32> = (1..100).filter(|turn| asks(*turn)).collect();
+    assert_eq!(asked, [1, 1 + NAK_EVERY, 1 + 2 * NAK_EVERY, 1 + 3 * NAK_EVERY]);
 }
 
 /// What is wrong with a packet, the reason, and what a reliable connection answers if that puts it in error.

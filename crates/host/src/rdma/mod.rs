@@ -22,7 +22,7 @@ use sluice_wire::RoceError;
 use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Transport, View, Write};
 
 use pair::Pair;
-pub use pair::{Mtu, PairSpec, PairState};
+pub use pair::{Mtu, NAK_EVERY, PairSpec, PairState};
 pub use refusal::{Counts, RdmaError, RoceRefusal};
 use region::Region;
 pub use region::{RegionId, RegionSpec};

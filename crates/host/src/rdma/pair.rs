@@ -7,6 +7,10 @@ use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Syndrome, 
 
 use super::RoceRefusal;
 
+/// A missing packet is asked for when the first one behind it comes, and again after so many more: the NAK may be lost, or what
+/// the writer sends under the missing number.
+pub const NAK_EVERY: u32 = 32;
+
 /// The most bytes of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mtu {
@@ -74,15 +78,15 @@ pub(super) struct Pair {
     expected: Psn,
     /// Messages completed.
     messages: Psn,
-    /// Whether the missing packet was asked for already.
-    asked: bool,
+    /// Packets behind the missing one that were dropped since it is missing.
+    behind: u32,
 }
 
 impl Pair {
     pub(super) fn new(spec: PairSpec) -> Self {
         let peer = spec.peer.map(|ip| Address::from(SocketAddr::new(ip, 0)).ip);
         let (expected, messages) = (spec.first, Psn::new(0));
-        Self { spec, peer, state: PairState::Ready, expected, messages, asked: false }
+        Self { spec, peer, state: PairState::Ready, expected, messages, behind: 0 }
     }
 
     pub(super) const fn number(&self) -> Qpn {
@@ -135,11 +139,11 @@ impl Pair {
             0 => Ok(()),
             // It came before, and its answer may be lost.
             ..0 => Err((RoceRefusal::Duplicate, Some(self.acknowledge()))),
-            // Asked for once: what follows on the way would ask again for each packet.
-            _ if self.asked => Err((RoceRefusal::Gap, None)),
+            // What follows on the way would else ask again for each packet.
             _ => {
-                self.asked = true;
-                Err((RoceRefusal::Gap, Some(self.refuse(self.expected, NakCode::Sequence))))
+                let asks = self.behind.is_multiple_of(NAK_EVERY);
+                self.behind = self.behind.wrapping_add(1);
+                Err((RoceRefusal::Gap, asks.then(|| self.refuse(self.expected, NakCode::Sequence))))
             }
         }
     }
@@ -150,7 +154,7 @@ impl Pair {
         let jumped = psn != self.expected;
         self.expected = psn.plus(1);
         self.messages = self.messages.plus(1);
-        self.asked = false;
+        self.behind = 0;
         jumped
     }
 

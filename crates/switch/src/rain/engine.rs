@@ -7,7 +7,9 @@
 //!
 //! A reliable queue pair answers, and a NAK takes its packet number back to what the server expects, but only within
 //! (last NAK, next]: an older one would make the switch repeat numbers. Nothing is sent again; the task whose WRITE was
-//! lost costs its worker a round trip. The last NAK moves along 2^23 numbers behind the next, so that it stays comparable.
+//! lost costs its worker a round trip. What is sent under the missing number may be lost as well, and then the server asks
+//! for the same number again: that counts once so many were sent that it is no copy of the last NAK (which would cost the
+//! tasks whose numbers are repeated a round trip each, and nothing else). The last NAK moves along 2^23 numbers behind the next, so that it stays comparable.
 //!
 //! Left out: acknowledgements (the switch waits for none), congestion control, WRITEs of more than one packet.
 
@@ -23,6 +25,8 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Replica, WriteAhead};
 use crate::refusal::Refusal;
 
+/// A NAK of the same number as the last is a new one once so many numbers were sent: a server asks again after 32.
+const AGAIN_AFTER: u32 = 16;
 /// How far the last NAK may lie behind the next number.
 const BEHIND_MAX: u32 = 1 << 23;
 
@@ -54,8 +58,13 @@ struct Numbers {
 }
 
 impl Numbers {
+    /// A new pair: its first packet may be missing like any other.
     const fn starting(at: Psn) -> Self {
-        Self { last_nak: at, next: at }
+        Self { last_nak: at.plus(u32::MAX), next: at }
+    }
+
+    const fn back_at(missing: Psn) -> Self {
+        Self { last_nak: missing, next: missing }
     }
 
     const fn advanced(self) -> Self {
@@ -65,8 +74,8 @@ impl Numbers {
     }
 
     const fn admits(self, expected: Psn) -> bool {
-        let past = expected.past(self.last_nak);
-        past > 0 && past <= self.next.past(self.last_nak)
+        let (past, sent) = (expected.past(self.last_nak), self.next.past(self.last_nak));
+        if past == 0 { sent >= AGAIN_AFTER } else { past <= sent }
     }
 }
 
@@ -134,7 +143,7 @@ impl Engine {
             return Err(Refusal::Unexpected);
         }
         let takes = |numbers: Numbers| numbers.admits(expected);
-        let back = |_| Numbers::starting(expected);
+        let back = |_| Numbers::back_at(expected);
         let numbers = self.numbers.branch(pass, server.0 as usize, takes, back, |numbers| numbers);
         if takes(numbers) { Ok(()) } else { Err(Refusal::OldNak) }
     }
@@ -215,11 +224,23 @@ mod tests {
         assert_eq!(numbers.next, Psn::new(3));
         assert!(numbers.admits(Psn::new(1)) && numbers.admits(Psn::new(3)));
         assert!(!numbers.admits(Psn::new(4)), "it was not sent");
-        assert!(!numbers.admits(Psn::new(0xff_fffe)), "where it started counts as the last");
-        numbers = Numbers::starting(Psn::new(1)).advanced();
+        assert!(numbers.admits(Psn::new(0xff_fffe)), "the very first may be lost");
+        assert!(!numbers.admits(Psn::new(0xff_fffd)), "it was not sent");
+        numbers = Numbers::back_at(Psn::new(1)).advanced();
         assert!(!numbers.admits(Psn::new(1)), "it came already");
         assert!(!numbers.admits(Psn::new(0)));
         assert!(numbers.admits(Psn::new(2)));
+    }
+
+    #[test]
+    fn a_number_that_is_missing_again_is_admitted_again_once_so_many_were_sent() {
+        let mut numbers = Numbers::back_at(Psn::new(7));
+        for _ in 0..AGAIN_AFTER {
+            assert!(!numbers.admits(Psn::new(7)), "a copy of the last");
+            numbers = numbers.advanced();
+        }
+        assert!(numbers.admits(Psn::new(7)));
+        assert!(!numbers.admits(Psn::new(6)));
     }
 
     #[test]
