@@ -146,7 +146,7 @@ impl Rack<'_> {
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
             server: String::new(),
-            rejoins: 0,
+            rejoins: node.rejoins,
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
     }

@@ -1,63 +1,26 @@
 //! Large tasks: the memory that servers register, what the switch writes into it, and what workers copy and ask for.
 //!
 //! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is right if it
-//! is its task's. The servers' processes outlive their workers', and their queue pairs drop what a later WRITE overtook.
+//! is its task's.
 
 use std::collections::HashMap;
 
 use sluice_host::PART_BYTES;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
-use sluice_wire::tables::{RingRow, ServerRow, TableOp};
 use sluice_wire::{
-    Dispatch, Endpoint, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, Psn, Qpn, Rkey,
-    ServerId, SliceId, TaskId,
+    Dispatch, Endpoint, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, SliceId,
 };
 
-use super::network::WRITES;
 use super::rack::{Event, Rack};
-use super::scenario::{SETTLED, Scenario};
+use super::scenario::SETTLED;
 use super::switch::{ROUND, SwitchNode};
 
-/// Workers of a server.
-const WORKERS: usize = 2;
-/// Slices of the switch.
-const SLICES: u16 = 2;
 /// The longest first packet of a task, and what a slot holds.
 pub(super) const FIRST_BYTES: u16 = 1_400;
-const SLOT_BYTES: u32 = 12 + FIRST_BYTES as u32;
-/// What lies between two rings' addresses.
-const RING_SHIFT: u32 = 32;
-/// A WRITE so far ahead of what is expected is one from the past.
-const PAST: u32 = 1 << 23;
 /// With so many slots nothing is written over while its task waits.
 const AMPLE_SLOTS: u32 = 64;
 /// A task that waited longer was overtaken by no DISPATCH of its own.
 const OVERTAKEN_MAX_NS: u32 = 20_000;
-
-/// What a slot holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
-    task: TaskId,
-    content: Handle,
-}
-
-/// The servers' registered memory and queue pairs.
-#[derive(Debug, Default)]
-pub(super) struct Servers {
-    slots: HashMap<(u64, u64), Slot>,
-    expected: Vec<Psn>,
-}
-
-impl Servers {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let count = if scenario.writes_ahead { scenario.workers.div_ceil(WORKERS) } else { 0 };
-        Self { slots: HashMap::new(), expected: vec![Psn::new(u32::MAX - 1); count] }
-    }
-
-    pub(super) fn count(&self) -> u16 {
-        self.expected.len() as u16
-    }
-}
 
 /// The pieces of each task in a worker's memory.
 pub(super) type Pieces = HashMap<Handle, Vec<Handle>>;
@@ -90,27 +53,7 @@ pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<
     Ok(())
 }
 
-const fn ring_address(server: u16, slice: u16) -> u64 {
-    ((server * SLICES + slice) as u64) << RING_SHIFT
-}
-
 impl Rack<'_> {
-    /// The servers' rings enter the tables of a new life of the switch.
-    pub(super) fn set_rings(&mut self) {
-        let slots = self.scenario.ring_slots;
-        let Some(rain) = &mut self.switch.rain else { return };
-        for (server, expected) in (0..).zip(&self.servers.expected) {
-            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false, icrc: true };
-            rain.table(TableOp::SetServer(ServerId(server), Some((row, *expected))));
-            for slice in 0..SLICES {
-                let address = ring_address(server, slice);
-                let ring = RingRow { rkey: Rkey(1), address, slots, slot_bytes: SLOT_BYTES };
-                rain.table(TableOp::SetRing(SliceId(slice), ServerId(server), Some(ring)));
-                rain.table(TableOp::SetCopies(SliceId(slice), self.scenario.copies));
-            }
-        }
-    }
-
     /// One pass of a switch that keeps no bytes: `brought` is what the packet's consist of.
     pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) {
         let now = self.now;
@@ -160,39 +103,8 @@ impl Rack<'_> {
         for copy in 0..write.copies {
             let Some(rain) = &mut self.switch.rain else { return };
             let Some(replica) = rain.replica(write, copy) else { continue };
-            let arrivals = self.network.arrivals(self.now, WRITES);
-            self.say(|| format!("switch writes {} ahead: {replica:?}, arrives {arrivals:?}", write.task));
-            let slot = Slot { task: write.task, content };
-            for at in arrivals.into_iter().flatten() {
-                let (server, psn, address) = (replica.server, replica.psn, replica.address);
-                self.agenda.add(at, Event::Write { server, psn, address, slot });
-            }
+            self.send_write(write.task, content, write.payload.len, &replica);
         }
-    }
-
-    /// A WRITE comes to a server's queue pair, which lets no byte outside its ring.
-    pub(super) fn written(
-        &mut self,
-        server: ServerId,
-        psn: Psn,
-        address: u64,
-        slot: Slot,
-    ) -> Result<(), String> {
-        let Some(expected) = self.servers.expected.get_mut(usize::from(server.0)) else { return Ok(()) };
-        if psn.past(*expected) >= PAST {
-            return Ok(());
-        }
-        *expected = psn.plus(1);
-        let (ring, offset) = (address >> RING_SHIFT, address & ((1 << RING_SHIFT) - 1));
-        let is_inside = offset < u64::from(self.scenario.ring_slots) * u64::from(SLOT_BYTES);
-        if !is_inside
-            || ring / u64::from(SLICES) != u64::from(server.0)
-            || offset % u64::from(SLOT_BYTES) != 0
-        {
-            return Err(format!("a WRITE to server {server} went to {address:x}"));
-        }
-        self.servers.slots.insert((ring, offset / u64::from(SLOT_BYTES)), slot);
-        Ok(())
     }
 
     /// The worker's driver copies a task's bytes, and tells the machine what it found: gives the pieces.
@@ -226,12 +138,11 @@ impl Rack<'_> {
         slice: SliceId,
         ticket: u32,
     ) -> Result<Option<Handle>, String> {
-        let server = (worker / WORKERS) as u16;
-        let place = u64::from(ticket & (self.scenario.ring_slots - 1));
-        let slot = self.servers.slots.get(&(ring_address(server, slice.0) >> RING_SHIFT, place));
-        let found = slot.filter(|slot| slot.task == dispatch.task).map(|slot| slot.content);
+        let slot = self.servers.slot(worker, slice, ticket);
+        let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
         let is_quiet = self.now >= SETTLED && received == self.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
-        let is_written = self.scenario.copies == 0 && self.scenario.ring_slots >= AMPLE_SLOTS;
+        let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= AMPLE_SLOTS;
+        let is_written = is_ample && self.servers.takes(worker);
         if found.is_none() && is_quiet && is_written {
             return Err(format!(
                 "task {} was not where its DISPATCH says, and nothing failed",

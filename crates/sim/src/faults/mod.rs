@@ -18,6 +18,7 @@ mod network;
 mod oracle;
 mod rack;
 mod scenario;
+mod servers;
 mod switch;
 mod workers;
 

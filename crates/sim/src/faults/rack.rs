@@ -8,10 +8,10 @@ use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId};
 use super::Broken;
 use super::clients::ClientNode;
 use super::controller::Brain;
-use super::large::{Servers, Slot};
 use super::network::{Network, kind};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
+use super::servers::{Mishap, Servers};
 use super::switch::SwitchNode;
 use super::workers::WorkerNode;
 use crate::agenda::Agenda;
@@ -74,10 +74,16 @@ pub(super) enum Event {
     /// A WRITE comes to a server.
     Write {
         server: ServerId,
-        psn: Psn,
-        address: u64,
-        slot: Slot,
+        bytes: Vec<u8>,
+        /// It was changed on its way.
+        spoilt: bool,
     },
+    /// A server misses a number.
+    Nak {
+        server: ServerId,
+        expected: Psn,
+    },
+    Mishap(ServerId, Mishap),
     Submit(usize),
     Disaster(Disaster),
     FaultsEnd,
@@ -126,7 +132,7 @@ impl<'t> Rack<'t> {
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
             clients: (0..scenario.clients).map(ClientNode::new).collect(),
-            servers: Servers::new(&scenario),
+            servers: Servers::new(seed, &scenario),
             oracle: Oracle::default(),
             scenario,
             trace,
@@ -180,6 +186,7 @@ impl<'t> Rack<'t> {
             self.after(Nanos(50_000), Event::Submit(client));
         }
         self.set_rings();
+        self.plan_mishaps();
         self.connect_brain();
         for (at, disaster) in self.scenario.disasters.clone() {
             self.agenda.add(at, Event::Disaster(disaster));
@@ -220,7 +227,9 @@ impl<'t> Rack<'t> {
                 self.finish(worker, life, slot, task, started)?;
             }
             Event::Early { worker, life } => self.early(worker, life)?,
-            Event::Write { server, psn, address, slot } => self.written(server, psn, address, slot)?,
+            Event::Write { server, bytes, spoilt } => self.written(server, &bytes, spoilt)?,
+            Event::Nak { server, expected } => self.nak(server, expected),
+            Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
             Event::FaultsEnd => self.faults_end(),

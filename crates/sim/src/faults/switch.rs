@@ -6,9 +6,9 @@ use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
 
 use super::bytes::Bytes;
-use super::large::Servers;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
+use super::servers::Servers;
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -64,7 +64,7 @@ fn config(scenario: &Scenario) -> Config {
         tasks_per_slice: 32,
         tokens_per_slice: scenario.token_cells,
         replay_cells: scenario.replay_cells,
-        servers: Servers::new(scenario).count(),
+        servers: Servers::count(scenario),
         counters_start: START,
         seed: 0,
     }

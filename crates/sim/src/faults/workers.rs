@@ -37,6 +37,8 @@ pub(super) struct WorkerNode {
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) early: EarlyBook,
+    /// How often its server's queue pair failed.
+    pub(super) rejoins: u32,
 }
 
 impl WorkerNode {
@@ -58,6 +60,7 @@ impl WorkerNode {
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             early: EarlyBook::default(),
+            rejoins: 0,
         }
     }
 
