@@ -12,6 +12,12 @@ use sluice_net::service::ServiceError;
 /// Every key's length.
 pub const KEY_BYTES: usize = 64;
 
+/// What a key's number takes of it.
+const NUMBER_BYTES: usize = 16;
+
+/// The length of what a SCAN starts at, as in Rain's evaluation (Rain §5.3).
+pub const SCAN_START_BYTES: usize = 1_024;
+
 /// The most rows that one scan may ask for.
 pub const SCAN_ROWS_MAX: u32 = 100_000;
 
@@ -25,10 +31,17 @@ const MISSING: u16 = u16::MAX;
 pub fn key(number: u64) -> [u8; KEY_BYTES] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut key = [b'.'; KEY_BYTES];
-    for (at, byte) in key.iter_mut().take(16).enumerate() {
+    for (at, byte) in key.iter_mut().take(NUMBER_BYTES).enumerate() {
         *byte = HEX[(number >> (60 - 4 * at)) as usize & 15];
     }
     key
+}
+
+/// Where a scan from this number's key on starts: just before that key in the database's order.
+pub fn scan_start(number: u64) -> [u8; SCAN_START_BYTES] {
+    let mut start = [b'-'; SCAN_START_BYTES];
+    start[..NUMBER_BYTES].copy_from_slice(&key(number)[..NUMBER_BYTES]);
+    start
 }
 
 /// The value that belongs to a key's number: always the same, so that any client can check an answer.
@@ -64,7 +77,7 @@ pub fn decode_get(request: &[u8]) -> Result<impl ExactSizeIterator<Item = &[u8]>
 /// Writes a SCAN request for `rows` rows from the key with this number on.
 pub fn encode_scan(number: u64, rows: u32, request: &mut Vec<u8>) {
     request.extend(rows.to_be_bytes());
-    request.extend(key(number));
+    request.extend(scan_start(number));
 }
 
 /// As [`encode_scan`], for a reply that holds the rows.
@@ -327,6 +340,14 @@ mod tests {
         assert_ne!(of(&[b"a", b"b"]), of(&[b"b", b"a"]));
     }
 
+    #[test]
+    fn a_scan_starts_before_its_first_key_and_after_the_one_before() {
+        for number in [1, 7, 200_000, u64::MAX] {
+            let start = scan_start(number);
+            assert!(start[..] < key(number)[..] && start[..] > key(number - 1)[..], "{number}");
+        }
+    }
+
     proptest! {
         #[test]
         fn requests_come_back_as_they_were(numbers in prop::collection::vec(any::<u64>(), 1..20), rows in 0..=SCAN_ROWS_MAX) {
@@ -337,7 +358,7 @@ mod tests {
 
             let mut scan = Vec::new();
             encode_scan(numbers[0], rows, &mut scan);
-            let start = &key(numbers[0]);
+            let start = &scan_start(numbers[0]);
             prop_assert_eq!(decode_scan(&scan).expect("legal"), Scan { rows, sends_rows: false, start });
             scan.clear();
             encode_scan_for_rows(numbers[0], rows, &mut scan);
