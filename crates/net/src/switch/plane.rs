@@ -155,13 +155,12 @@ impl Plane {
                 }
             }
             Verdict::Parked if self.keeps_waiting => self.keep(long),
-            Verdict::Parked => self.give_back(long),
             Verdict::Again(circulating) => {
                 self.keep(long);
                 self.again(now, circulating);
             }
             Verdict::Ahead(write) => self.write_ahead(now, &write, long, outbox),
-            Verdict::Drop(_) => self.give_back(long),
+            Verdict::Parked | Verdict::Drop(_) => self.give_back(long),
         }
     }
 
