@@ -1,8 +1,9 @@
 //! Depths over time: what the agent and the slice step did in one run, with each decision marked.
 //!
-//! Three strips under each other: the workers' depths (mean, with the span from the smallest to the largest), how many
-//! workers each slice has, and the p99 slowdown of the tasks that ended. Marks stand on the first: up for one token
-//! more, down for one less, a ring for overload, a square where a worker changed its slice; their titles say how many.
+//! Four strips under each other: the workers' depths (mean, with the span from the smallest to the largest), how many
+//! workers each slice has, and the p99 slowdown and response of the tasks that ended. Marks stand on the first: up for
+//! one token more, down for one less, a ring for overload, a square where a worker changed its slice; their titles say
+//! how many.
 
 use std::fmt::Write;
 
@@ -109,6 +110,7 @@ impl<'d> Timeline<'d> {
         let most = |of: fn(&Depths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
         let slowdown: fn(&Depths) -> f64 = |depths| depths.slowdown_p99;
         let workers: fn(&Depths) -> f64 = |depths| depths.workers.into();
+        let response: fn(&Depths) -> f64 = |depths| depths.response_p99_ns / 1e3;
         let top = |place: f64| TOP + place * (STRIP + GAP);
         let strips = [
             Strip {
@@ -124,13 +126,17 @@ impl<'d> Timeline<'d> {
                 most: most(slowdown).min(40.0),
                 of: slowdown,
             },
+            Strip { top: top(3.0), title: "p99 response, µs", most: most(response), of: response },
         ];
-        let height = top(3.0) - GAP + 18.0;
+        // Studies of earlier versions, and live ones, know no responses.
+        let strips = &strips[..if most(response) > 1.0 { strips.len() } else { strips.len() - 1 }];
+        let height = top(strips.len() as f64) - GAP + 18.0;
         let svg =
             tag("svg").with("class", "chart times").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
-        let name = format!("depth, workers and p99 slowdown over time. {}", totals(self.depths));
+        let name =
+            format!("depth, workers, p99 slowdown and p99 response over time. {}", totals(self.depths));
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
-            for strip in &strips {
+            for strip in strips {
                 frame(html, strip);
                 for slice in 0..self.slices {
                     self.curve(html, strip, slice);
