@@ -49,6 +49,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::decision(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
     ratios::rdma(&mut report)?;
+    ratios::agent(&mut report)?;
     ratios::central(&mut report)?;
     ratios::rack(&mut report)?;
     ratios::others(&mut report)?;

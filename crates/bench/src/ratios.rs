@@ -12,6 +12,11 @@ use crate::root;
 
 /// Rain's decision may take so many times a bare ring's.
 const DECISION_MAX: f64 = 3.0;
+/// A server's agent may take this share of a core for 32 workers that never rest, sampled every 20 µs.
+const AGENT_MAX: f64 = 0.05;
+/// From this time between samples on, µs.
+const AGENT_SAMPLE_US: u32 = 20;
+
 /// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
 
@@ -65,6 +70,21 @@ struct Written {
     receive_ns: f64,
     build_ratio: f64,
     receive_ratio: f64,
+}
+
+/// `crates/net/benches/agent.rs`.
+#[derive(Deserialize)]
+struct Watching {
+    cases: Vec<Watched>,
+}
+
+#[derive(Deserialize)]
+struct Watched {
+    service_us: u32,
+    sample_us: u32,
+    share: f64,
+    ns_per_task: f64,
+    ns_per_interval: f64,
 }
 
 /// `crates/sim/benches/central.rs`.
@@ -131,6 +151,19 @@ pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
         report.add(&format!("  build a WRITE, {bytes} B"), case.build_ns, "ns", Bound::None);
         report.add(&format!("  receive a WRITE, {bytes} B"), case.receive_ns, "ns", Bound::None);
         report.add(&format!("  headers, copy and CRC, {bytes} B"), case.bare_ns, "ns", Bound::None);
+    }
+    Ok(())
+}
+
+/// The agent's processor time over the time that it looks after.
+pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
+    let Watching { cases } = bench("sluice-net", "agent")?;
+    for case in &cases {
+        let bound = if case.sample_us >= AGENT_SAMPLE_US { Bound::AtMost(AGENT_MAX) } else { Bound::None };
+        let of = format!("32 workers, tasks of {} us, samples every {} us", case.service_us, case.sample_us);
+        report.add(&format!("agent's share of a core, {of}"), case.share, "of a core", bound);
+        report.add(&format!("  a task that ended, {of}"), case.ns_per_task, "ns", Bound::None);
+        report.add(&format!("  an interval's end, {of}"), case.ns_per_interval, "ns", Bound::None);
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! What a server's agent costs: the processor time that it takes over the time that it looks after, with 32 workers that
-//! are never idle and sampled every 10 µs.
+//! are never idle and sampled every 10 or 20 µs.
 //!
 //! Workers write from another thread, as they would from another core, an eighth of an interval at a time; then the
 //! agent reads, and at the interval's end it judges. Both services are exponential around their mean. Prints one line of
@@ -17,19 +17,19 @@ use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 const WORKERS: u16 = 32;
 const LOOKS: u64 = 8;
 const INTERVALS: u64 = 101;
-/// Mean services, µs.
-const SERVICES_US: [u64; 2] = [10, 1];
+/// Mean services and the time between samples, µs.
+const CASES_US: [(u64, u64); 3] = [(10, 10), (10, 20), (1, 10)];
 
 fn main() {
-    let cases: Vec<String> = SERVICES_US.into_iter().map(case).collect();
+    let cases: Vec<String> = CASES_US.into_iter().map(case).collect();
     println!(r#"{{"bench":"agent","cases":[{}]}}"#, cases.join(","));
 }
 
-fn case(service_us: u64) -> String {
+fn case((service_us, sample_us): (u64, u64)) -> String {
     let folder = Folder::new();
     let file = folder.0.join("agent");
     let lines = Lines::make(&file, WORKERS.into()).expect("there is room");
-    let settings = AgentSettings::default();
+    let settings = AgentSettings { sample_every: Nanos::from_micros(sample_us), ..AgentSettings::default() };
     let mut desk = Desk::new(Nanos(0), settings, &lines).expect("sound settings");
     let (write, written) = writers(&file, service_us);
     let look_every = Nanos(settings.interval.0 / LOOKS);
@@ -55,7 +55,7 @@ fn case(service_us: u64) -> String {
     let share = median(intervals) as f64 / settings.interval.0 as f64;
     let (per_task, per_interval) = (reading as f64 / tasks as f64, judging as f64 / INTERVALS as f64);
     format!(
-        r#"{{"service_us":{service_us},"share":{share:.4},"ns_per_task":{per_task:.2},"ns_per_interval":{per_interval:.0}}}"#
+        r#"{{"service_us":{service_us},"sample_us":{sample_us},"share":{share:.4},"ns_per_task":{per_task:.2},"ns_per_interval":{per_interval:.0}}}"#
     )
 }
 

@@ -1,5 +1,6 @@
 //! What callgrind counts: each layer's work for one packet or one task, one way.
 
+mod agent;
 mod driver;
 mod ends;
 mod policies;
@@ -49,6 +50,8 @@ pub(crate) const ALL: &[Case] = &[
     case("driver 8 B task first", "task", driver::TASKS, driver::short_task_first),
     case("driver 640 B task first", "task", driver::TASKS, driver::long_task_first),
     case("worker DISPATCH to REPLY and TOKEN", "task", REPEATS, ends::worker_task),
+    case("agent task", "task", agent::TASKS, agent::tasks),
+    case("agent interval", "interval of 32 workers", agent::INTERVALS, agent::intervals),
     case("client SUBMIT to outcome", "task", REPEATS, ends::client_task),
 ];
 
