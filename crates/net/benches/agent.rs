@@ -1,5 +1,5 @@
 //! What a server's agent costs: the processor time that it takes over the time that it looks after, with 32 workers that
-//! are never idle and sampled every 10 or 20 µs.
+//! are never idle and sampled every 10 or 40 µs.
 //!
 //! Workers write from another thread, as they would from another core, an eighth of an interval at a time; then the
 //! agent reads, and at the interval's end it judges. Both services are exponential around their mean. Prints one line of
@@ -18,7 +18,7 @@ const WORKERS: u16 = 32;
 const LOOKS: u64 = 8;
 const INTERVALS: u64 = 101;
 /// Mean services and the time between samples, µs.
-const CASES_US: [(u64, u64); 3] = [(10, 10), (10, 20), (1, 10)];
+const CASES_US: [(u64, u64); 3] = [(10, 10), (10, 40), (1, 40)];
 
 fn main() {
     let cases: Vec<String> = CASES_US.into_iter().map(case).collect();
