@@ -22,6 +22,7 @@ use sluice_sim::study::PointId;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::outcome::Depths;
 use sluice_sim::study::plan::Plan;
+use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Trace, TraceWriter};
 use sluice_switch::registry::Choice;
 use sluice_wire::{Epoch, Nanos};
@@ -111,6 +112,7 @@ pub(crate) fn run(
             else {
                 continue;
             };
+            check(&of.id, bench.testbed(case, None))?;
             let rate = of.rates.first().copied().unwrap_or(1.0) as u64;
             let point = bench.point(&PointId { case, run: run.clone(), rate, change: None });
             if !quiet {
@@ -144,6 +146,18 @@ pub(crate) fn run(
         }
     }
     finish(args, plan, out, &followed, json)
+}
+
+/// What a live rack cannot stand for.
+fn check(case: &str, testbed: &Testbed) -> Outcome<()> {
+    let only = if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
+        "faults and stalls"
+    } else if !testbed.slow.workers.is_empty() {
+        "slow workers"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::bad_input(format!("case {case}: {only} are the simulator's only: leave --live out")))
 }
 
 fn tell(number: u32, lived: Option<&Lived>) {
