@@ -169,8 +169,9 @@ proptest! {
         for (write, nak) in losses {
             pair.task(write, nak);
         }
-        // The NAK may have been lost, and the last one was counted when a few numbers were sent since.
-        let soon = 2 * NAK_EVERY as usize + 4 * delay + 2;
+        // The NAK may have been lost, and the last one was counted when a few numbers were sent since. On a long way it is
+        // sent once more while what it asked for comes, and takes the switch back a second time.
+        let soon = 3 * NAK_EVERY as usize + 4 * delay + 2;
         for _ in 0..soon {
             pair.task(false, false);
         }
