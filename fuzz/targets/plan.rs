@@ -16,6 +16,9 @@ mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/net/src/faults.rs"]
 pub mod faults;
+#[allow(dead_code, reason = "only the limits are needed")]
+#[path = "../../crates/net/src/first.rs"]
+pub mod first;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/hint.rs"]
 mod hint;
@@ -39,6 +42,11 @@ pub mod client {
     pub const fn deadline_default(_dilation: u32) -> std::time::Duration {
         std::time::Duration::from_secs(5)
     }
+}
+
+/// What a plan says of its servers.
+pub mod rdma {
+    pub use sluice_host::rdma::Mtu;
 }
 
 /// The names that the plan's services are checked against.

@@ -17,6 +17,9 @@ pub mod service;
 #[path = "../../crates/apps/src/span.rs"]
 mod span;
 
+/// The longest reply that a service may be asked for here.
+const REPLY_MAX: usize = 4_096;
+
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(keys) = codec::decode_get(bytes) {
         assert_eq!(keys.map(<[u8]>::len).sum::<usize>(), bytes.len());
@@ -29,11 +32,15 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(10 + values.sum::<usize>(), bytes.len());
     }
     if let Some(reply) = codec::decode_scan_reply(bytes) {
-        let mut again = Vec::new();
+        let mut again = bytes.to_vec();
+        again[..codec::SCAN_HEAD_BYTES].fill(0);
         reply.encode(&mut again);
         assert_eq!(again, bytes);
+        assert!(codec::rows_of(bytes).count() <= bytes.len());
     }
-    if let Ok(span) = span::decode(bytes) {
-        assert!(span <= span::SPAN_MAX);
+    if let Ok(request) = span::decode(bytes, REPLY_MAX) {
+        let mut reply = Vec::new();
+        request.reply(request.span, &mut reply);
+        assert!(request.span <= span::SPAN_MAX && reply.len() <= REPLY_MAX);
     }
 });
