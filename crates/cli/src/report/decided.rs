@@ -11,27 +11,15 @@ const LISTED_MAX: usize = 500;
 
 /// The page.
 pub(crate) fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[Decision]) -> String {
-    let mut html = Html::new();
-    html.verbatim("<!doctype html>\n");
-    html.element(tag("html").with("lang", "en"), |html| {
-        page::head(html, title);
-        html.element("body", |html| {
-            html.element("header", |html| {
-                html.leaf(tag("p").with("class", "kicker"), "Sluice");
-                html.leaf("h1", format_args!("Depths over time: {title}"));
-            });
-            html.element("main", |html| {
-                html.element("section", |html| {
-                    html.leaf("h2", "Depths, workers and slowdowns");
-                    timeline::legend(html, slices);
-                    timeline::figure(html, "The whole run", depths);
-                });
-                html.element("section", |html| list(html, decisions));
-            });
+    let header = |html: &mut Html| html.leaf("h1", format_args!("Depths over time: {title}"));
+    whole(title, header, |html| {
+        html.element("section", |html| {
+            html.leaf("h2", "Depths, workers and slowdowns");
+            timeline::legend(html, slices);
+            timeline::figure(html, "The whole run", depths);
         });
-    });
-    html.line();
-    html.into_string()
+        html.element("section", |html| list(html, decisions));
+    })
 }
 
 /// The page of a plan that was followed live: pictures by case.
@@ -39,6 +27,23 @@ pub(crate) fn followed<'d>(
     title: &str,
     cases: impl Iterator<Item = (String, Vec<(String, &'d [Depths])>)>,
 ) -> String {
+    let header = |html: &mut Html| {
+        html.leaf("h1", title);
+        timeline::legend(html, &[]);
+    };
+    whole(title, header, |html| {
+        for (case, pictures) in cases {
+            html.element("section", |html| {
+                html.leaf("h2", case);
+                for (caption, depths) in pictures {
+                    timeline::figure(html, &caption, depths);
+                }
+            });
+        }
+    })
+}
+
+fn whole(title: &str, header: impl FnOnce(&mut Html), main: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {
@@ -46,19 +51,9 @@ pub(crate) fn followed<'d>(
         html.element("body", |html| {
             html.element("header", |html| {
                 html.leaf(tag("p").with("class", "kicker"), "Sluice");
-                html.leaf("h1", title);
-                timeline::legend(html, &[]);
+                header(html);
             });
-            html.element("main", |html| {
-                for (case, pictures) in cases {
-                    html.element("section", |html| {
-                        html.leaf("h2", case);
-                        for (caption, depths) in pictures {
-                            timeline::figure(html, &caption, depths);
-                        }
-                    });
-                }
-            });
+            html.element("main", main);
         });
     });
     html.line();

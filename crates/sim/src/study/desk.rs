@@ -7,7 +7,7 @@ use super::limit::{Limit, Wanted};
 use super::outcome::{Metric, Unit};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
-use crate::stats::{Each, Estimate, Method, SloFound, Summary};
+use crate::stats::{Estimate, Method, SloFound, Summary};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;
@@ -55,46 +55,29 @@ impl<'k> Desk<'k> {
 
     /// A metric at a rate; of a family, the lowest.
     pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
-        let one = |run: &Run| {
-            let id = self.point(case, run, rate);
-            if !self.bench.is_within_reach(&id) {
-                let note = "above what it can serve at all".to_owned();
-                return Answer::Known(Figure {
-                    estimate: UNBOUNDED,
-                    by: run.label(),
-                    rate: Some(rate),
-                    note,
-                });
-            }
-            let Some(summary) = self.known.get(&id) else { return Answer::Wants([id].into()) };
+        self.lowest(case, who, rate, |summary| {
             let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
-            let note = summary.sustained.why.clone();
-            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
-        };
-        best(who.of.iter().map(one), |one, other| one.value < other.value)
+            (estimate, summary.sustained.why.clone())
+        })
     }
 
-    /// A number of each replication at a rate; of a family, the lowest.
-    fn counted(
+    /// A number at a rate, with what else to know of it; of a family, the lowest.
+    fn lowest(
         &self,
         case: usize,
         who: &Who,
         rate: u64,
-        number: impl Fn(&[Each]) -> (Estimate, String),
+        number: impl Fn(&Summary) -> (Estimate, String),
     ) -> Answer<Figure> {
         let one = |run: &Run| {
             let id = self.point(case, run, rate);
-            if !self.bench.is_within_reach(&id) {
-                let note = "above what it can serve at all".to_owned();
-                return Answer::Known(Figure {
-                    estimate: UNBOUNDED,
-                    by: run.label(),
-                    rate: Some(rate),
-                    note,
-                });
-            }
-            let Some(summary) = self.known.get(&id) else { return Answer::Wants([id].into()) };
-            let (estimate, note) = number(&summary.each);
+            let (estimate, note) = if !self.bench.is_within_reach(&id) {
+                (UNBOUNDED, "above what it can serve at all".to_owned())
+            } else if let Some(summary) = self.known.get(&id) {
+                number(summary)
+            } else {
+                return Answer::Wants([id].into());
+            };
             Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
         };
         best(who.of.iter().map(one), |one, other| one.value < other.value)
@@ -128,12 +111,14 @@ impl<'k> Desk<'k> {
             Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
             Quantity::Gauge { gauge, rates } => {
                 let facts = Facts::of(self.bench, case, self.change);
-                let one = |rate: &f64| self.counted(case, who, *rate as u64, |each| gauge.of(each, &facts));
+                let one = |rate: &f64| {
+                    self.lowest(case, who, *rate as u64, |summary| gauge.of(&summary.each, &facts))
+                };
                 Answer::all(rates.iter().map(one))
             }
-            Quantity::Course { course, rate } => {
-                self.counted(case, who, *rate as u64, |each| course.of(each)).map(|figure| vec![figure])
-            }
+            Quantity::Course { course, rate } => self
+                .lowest(case, who, *rate as u64, |summary| course.of(&summary.each))
+                .map(|figure| vec![figure]),
         }
     }
 
