@@ -6,7 +6,7 @@ use super::desk::{Desk, Figure};
 use super::known::Answer;
 use super::outcome::{Estimate, Unit, Verdict};
 use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
-use super::verdict::{Pairs, excused, of_number, of_order, quotient};
+use super::verdict::{Pairs, excused, is_at_most, of_number, of_order, quotient};
 
 /// A statement's number here, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,7 +153,7 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
     }
 }
 
-/// The rate that is worst decides. A load that neither sustains says nothing.
+/// The rate that is worst decides: one that breaks the limit, if there is one. A load that neither sustains says nothing.
 fn at_most(
     claim: &Claim,
     who: &Who,
@@ -166,14 +166,21 @@ fn at_most(
     let others =
         over.map_or(Answer::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
     figures.and(others).map(|(figures, others)| {
-        let number = |(at, figure): (usize, &Figure)| match others.get(at) {
-            None => Some(figure.estimate),
-            Some(other) if other.estimate.value.is_infinite() => None,
-            Some(other) => Some(quotient(&figure.estimate, &other.estimate).unwrap_or(figure.estimate)),
+        let number = |(at, figure): (usize, &Figure)| {
+            let other = others.get(at).map(|other| other.estimate);
+            if other.is_some_and(|other| other.value.is_infinite()) {
+                return None;
+            }
+            let found = other.and_then(|other| quotient(&figure.estimate, &other));
+            let keeps = is_at_most(&figure.estimate, other.as_ref(), most);
+            Some((at, found.unwrap_or(figure.estimate), keeps))
         };
-        let numbers = figures.iter().enumerate().filter_map(|one| Some((one.0, number(one)?)));
-        let worst = numbers.max_by(|one, other| one.1.value.total_cmp(&other.1.value));
-        let Some((at, found)) = worst else {
+        let worst = figures
+            .iter()
+            .enumerate()
+            .filter_map(number)
+            .max_by(|one, other| other.2.cmp(&one.2).then(one.1.value.total_cmp(&other.1.value)));
+        let Some((at, found, keeps)) = worst else {
             let why = "no rate is sustained".to_owned();
             return Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY };
         };
@@ -184,7 +191,7 @@ fn at_most(
         let why =
             if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
         let measured = found.value.is_finite().then_some(found);
-        let verdict = if found.low <= most { Verdict::Agrees } else { Verdict::Differs };
+        let verdict = if keeps { Verdict::Agrees } else { Verdict::Differs };
         Finding { measured, verdict, why, off: (found.value / most - 1.0).max(0.0) }
     })
 }

@@ -23,6 +23,15 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     }
 }
 
+/// Whether a number is at most so much, or so many times another one. It is by its value, not by the end of a wide
+/// interval; or if it lies inside the other's own interval, since what is not known of that cannot be asked of it.
+pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> bool {
+    match over {
+        None => found.value <= most,
+        Some(over) => found.value <= most * over.value || found.value <= over.high,
+    }
+}
+
 /// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other: neighbours
 /// are held against each other, as for an order that a paper states. What it rests on is told.
 pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) {
@@ -117,6 +126,15 @@ mod tests {
         assert_eq!(of_order(pairs, 0.25), Verdict::Differs);
         assert_eq!(of_order(pairs, 0.4), Verdict::AgreesInShape);
         assert_eq!(of_order(Pairs::default(), 0.4), Verdict::NotMeasured);
+    }
+
+    #[test]
+    fn a_wide_interval_keeps_no_limit_unless_it_is_the_others() {
+        let over = |half| about(100.0, half);
+        assert!(is_at_most(&about(104.0, 0.0), Some(&over(1.0)), 1.05));
+        assert!(!is_at_most(&about(108.0, 50.0), Some(&over(1.0)), 1.05));
+        assert!(is_at_most(&about(108.0, 0.0), Some(&over(9.0)), 1.05));
+        assert!(is_at_most(&about(1.0, 5.0), None, 1.0) && !is_at_most(&about(1.1, 5.0), None, 1.0));
     }
 
     #[test]
