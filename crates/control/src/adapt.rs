@@ -1,7 +1,8 @@
 //! The slice step of adaptive scheduling: which slice evens out its depths, and which lends a worker to which
 //! (Rain §3.3).
 //!
-//! Agents send a [`SliceTally`] for each of their slices at each interval's end. [`slice_step`] decides on the sums of
+//! Agents send a [`SliceTally`] for each of their slices at each interval's end, and each hears what the slice's workers
+//! on other servers did ([`SliceOthers`]): a rule that looks at a whole slice needs to know. [`slice_step`] decides on the sums of
 //! all agents: a slice with both overloaded workers and idle ones evens out its depths; one with overloaded ones only
 //! may take a worker; one whose workers are idle for more than a floor together may give one. The most overloaded is
 //! paired with the idlest until one side runs out: a taker takes one worker an interval, and a giver's idleness drops
@@ -10,6 +11,7 @@
 //! The bounds: no slice gives its last worker, and a worker moves only where the controller would also let a person
 //! move it.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_wire::{Nanos, SliceId, WorkerId};
@@ -18,7 +20,7 @@ use crate::controller::Controller;
 use crate::message::{Action, Answer, Refusal};
 use crate::note::Note;
 use crate::plan::QUOTA_MAX;
-use crate::workers::Fate;
+use crate::workers::{Fate, Worker};
 
 /// A whole worker, in the tallies' unit.
 const WORKER_MILLI: u32 = 1_000;
@@ -34,6 +36,21 @@ pub struct SliceTally {
     pub idle_milli: u32,
     /// The workers and their depths.
     pub depths: Vec<(WorkerId, u8)>,
+    /// Tasks that they ended.
+    pub tasks: u64,
+}
+
+/// What the workers of a slice that belong to other servers than an agent's did in its last interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceOthers {
+    /// The slice.
+    pub slice: SliceId,
+    /// How many of them serve it.
+    pub workers: u32,
+    /// How many of them other agents have just spoken for.
+    pub heard: u32,
+    /// The tasks that those ended.
+    pub tasks: u64,
 }
 
 impl SliceTally {
@@ -109,11 +126,19 @@ pub fn slice_step(
     changes
 }
 
-/// The tallies of the present interval, and when the step is taken.
+/// What agents said of the present interval, and when the step is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Adapting {
-    tallies: Vec<SliceTally>,
+    reports: Vec<Report>,
     pub(crate) due: Option<Nanos>,
+}
+
+/// What an agent said.
+#[derive(Debug)]
+struct Report {
+    server: String,
+    advises: bool,
+    tallies: Vec<SliceTally>,
 }
 
 impl Controller {
@@ -123,21 +148,21 @@ impl Controller {
     }
 
     /// An agent's tallies join those of the others; its depths are those that its workers have from now on.
-    pub(crate) fn tallied(&mut self, now: Nanos, tallies: Vec<SliceTally>, out: &mut Vec<Action>) {
-        for tally in tallies {
-            if !self.slice_exists(tally.slice) {
-                continue;
-            }
-            self.take_depths(now, &tally, out);
-            match self.adapting.tallies.iter_mut().find(|known| known.slice == tally.slice) {
-                Some(known) => {
-                    known.overloads = known.overloads.saturating_add(tally.overloads);
-                    known.idle_milli = known.idle_milli.saturating_add(tally.idle_milli);
-                    known.depths.extend(tally.depths);
-                }
-                None => self.adapting.tallies.push(tally),
-            }
+    pub(crate) fn tallied(
+        &mut self,
+        now: Nanos,
+        server: String,
+        advises: bool,
+        mut tallies: Vec<SliceTally>,
+        out: &mut Vec<Action>,
+    ) {
+        tallies.retain(|tally| self.slice_exists(tally.slice));
+        for tally in tallies.iter().filter(|_| !advises) {
+            self.take_depths(now, tally, out);
         }
+        // One that reports twice has come late with the first.
+        self.adapting.reports.retain(|report| report.server != server);
+        self.adapting.reports.push(Report { server, advises, tallies });
         self.adapting.due.get_or_insert(now + self.plan.gather_agents);
     }
 
@@ -147,7 +172,9 @@ impl Controller {
             return;
         }
         self.adapting.due = None;
-        let mut tallies = core::mem::take(&mut self.adapting.tallies);
+        let reports = core::mem::take(&mut self.adapting.reports);
+        out.extend(reports.iter().map(|report| self.beside(report, &reports)));
+        let mut tallies = sums(reports);
         for tally in &mut tallies {
             tally.depths.retain(|(worker, _)| self.serves_in(*worker, tally.slice));
         }
@@ -155,6 +182,27 @@ impl Controller {
         for change in slice_step(&tallies, self.plan.idle_floor_milli, may_move) {
             self.carry_out(now, change, out);
         }
+    }
+
+    /// What the slices' workers beside this agent's did.
+    fn beside(&self, own: &Report, reports: &[Report]) -> Action {
+        let of = |tally: &SliceTally| {
+            let slice = tally.slice;
+            let is_own = |id| tally.depths.iter().any(|(worker, _)| *worker == id);
+            let is_other = |index, worker: &Worker| {
+                let is_known = worker.registration.name.is_some() && worker.server != own.server;
+                worker.serves == Some(slice) && is_known && !is_own(WorkerId(index))
+            };
+            let workers =
+                self.workers.iter().filter(|(index, worker)| is_other(*index, worker)).count() as u32;
+            let others = reports.iter().filter(|report| report.server != own.server);
+            let others = others.flat_map(|report| &report.tallies).filter(|other| other.slice == slice);
+            let (heard, tasks) = others.fold((0, 0_u64), |(heard, tasks), other| {
+                (heard + other.depths.len() as u32, tasks.saturating_add(other.tasks))
+            });
+            SliceOthers { slice, workers, heard, tasks }
+        };
+        Action::TellAgent { server: own.server.clone(), others: own.tallies.iter().map(of).collect() }
     }
 
     /// The queue has room for what workers may hold.
@@ -202,7 +250,7 @@ impl Controller {
     }
 
     fn serves_in(&self, worker: WorkerId, slice: SliceId) -> bool {
-        let is_there = |worker: &crate::workers::Worker| worker.serves == Some(slice) && worker.is_settled();
+        let is_there = |worker: &Worker| worker.serves == Some(slice) && worker.is_settled();
         self.workers.get(worker.0).is_some_and(is_there)
     }
 
@@ -222,9 +270,7 @@ impl Controller {
     /// A slice that takes tasks of registered clients keeps a worker.
     pub(crate) fn check_not_last(&self, index: u16) -> Result<(), Refusal> {
         let Some(worker) = self.workers.get(index) else { return Ok(()) };
-        let stays = |(i, w): (u16, &crate::workers::Worker)| {
-            i != index && w.slice == worker.slice && w.fate == Fate::Stays
-        };
+        let stays = |(i, w): (u16, &Worker)| i != index && w.slice == worker.slice && w.fate == Fate::Stays;
         let types = self.types_of(worker.slice);
         let is_used = !types.is_empty() && self.clients.iter().next().is_some();
         if !is_used || self.workers.iter().any(stays) {
@@ -238,6 +284,23 @@ impl Controller {
     }
 }
 
+/// What all agents say of each slice, but those that only advise.
+fn sums(reports: Vec<Report>) -> Vec<SliceTally> {
+    let mut sums: Vec<SliceTally> = Vec::new();
+    for tally in reports.into_iter().filter(|report| !report.advises).flat_map(|report| report.tallies) {
+        match sums.iter_mut().find(|sum| sum.slice == tally.slice) {
+            Some(sum) => {
+                sum.overloads = sum.overloads.saturating_add(tally.overloads);
+                sum.idle_milli = sum.idle_milli.saturating_add(tally.idle_milli);
+                sum.tasks = sum.tasks.saturating_add(tally.tasks);
+                sum.depths.extend(tally.depths);
+            }
+            None => sums.push(tally),
+        }
+    }
+    sums
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -248,7 +311,7 @@ mod tests {
 
     fn tally(slice: u16, overloads: u32, idle_milli: u32, depths: &[(u16, u8)]) -> SliceTally {
         let depths = depths.iter().map(|(worker, depth)| (WorkerId(*worker), *depth)).collect();
-        SliceTally { slice: SliceId(slice), overloads, idle_milli, depths }
+        SliceTally { slice: SliceId(slice), overloads, idle_milli, depths, tasks: 0 }
     }
 
     fn step(tallies: &[SliceTally]) -> Vec<SliceChange> {

@@ -116,7 +116,9 @@ impl Controller {
             Event::ServerLeave { call, name, life } => self.server_leave(call, &name, life, out),
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
             Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
-            Event::Tallies { tallies } => self.tallied(now, tallies, out),
+            Event::Tallies { server, advises, tallies } => {
+                self.tallied(now, server, advises, tallies, out);
+            }
             Event::Watch => self.watch(now),
         }
         self.due = self.deadline();

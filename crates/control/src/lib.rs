@@ -30,7 +30,7 @@ mod types;
 mod view;
 mod workers;
 
-pub use adapt::{SliceChange, SliceTally, slice_step};
+pub use adapt::{SliceChange, SliceOthers, SliceTally, slice_step};
 pub use controller::Controller;
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,

@@ -10,7 +10,7 @@ use sluice_wire::{
 };
 use thiserror::Error;
 
-use crate::adapt::SliceTally;
+use crate::adapt::{SliceOthers, SliceTally};
 use crate::note::Note;
 use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
@@ -136,8 +136,13 @@ pub enum Event {
         /// The slice's name.
         slice: Option<String>,
     },
-    /// An agent's interval has ended; the slice step follows once the other agents had time to be heard.
+    /// An agent's interval has ended; once the other agents had time to be heard, [`Action::TellAgent`] and the slice
+    /// step follow.
     Tallies {
+        /// The agent's server.
+        server: String,
+        /// Whether it changes nothing: the slice step is not for its workers then.
+        advises: bool,
         /// One for each slice of the agent's workers.
         tallies: Vec<SliceTally>,
     },
@@ -163,6 +168,13 @@ pub enum Action {
         worker: WorkerId,
         /// Its depth from now on.
         depth: u8,
+    },
+    /// An agent that was heard is to know what its slices' workers on other servers did.
+    TellAgent {
+        /// Its server.
+        server: String,
+        /// One for each slice that it spoke of.
+        others: Vec<SliceOthers>,
     },
     /// Something that people may want to see.
     Note(Note),

@@ -3,7 +3,7 @@
 mod rack;
 
 use rack::{Rack, client, worker};
-use sluice_control::{Answer, Event, Note, Refusal, SliceTally};
+use sluice_control::{Answer, Event, Note, Refusal, SliceOthers, SliceTally, WorkerHello};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 const GET: SliceId = SliceId(0);
@@ -23,12 +23,12 @@ fn rack() -> Rack {
 
 fn tally(slice: SliceId, overloads: u32, idle_milli: u32, workers: &[(u16, u8)]) -> SliceTally {
     let depths = workers.iter().map(|(worker, depth)| (WorkerId(*worker), *depth)).collect();
-    SliceTally { slice, overloads, idle_milli, depths }
+    SliceTally { slice, overloads, idle_milli, tasks: 100 * workers.len() as u64, depths }
 }
 
 fn interval(rack: &mut Rack, agents: impl IntoIterator<Item = Vec<SliceTally>>) {
-    for tallies in agents {
-        rack.feed(Event::Tallies { tallies });
+    for (agent, tallies) in agents.into_iter().enumerate() {
+        rack.feed(Event::Tallies { server: format!("server-{agent}"), advises: false, tallies });
     }
     rack.run(Nanos::from_millis(10));
 }
@@ -94,4 +94,52 @@ fn a_tally_of_a_worker_that_is_gone_moves_nobody() {
     rack.flush();
     interval(&mut rack, [vec![tally(GET, 0, 1_800, &[(0, 2), (1, 1)]), tally(SCAN, 1, 0, &[(2, 5)])]]);
     assert!(!rack.notes.iter().any(|note| matches!(note, Note::WorkerLent { .. })));
+}
+
+/// Two workers for GETs on a server each, and one without a server.
+fn rack_of_two_servers() -> Rack {
+    let mut rack = Rack::up();
+    for (name, life, on) in [("a", 1, "server-0"), ("b", 2, "server-1"), ("c", 3, "")] {
+        let mut hello = worker(name, life);
+        hello.server = on.to_string();
+        rack.join(&hello);
+    }
+    rack
+}
+
+fn others(workers: u32, heard: u32, tasks: u64) -> Vec<SliceOthers> {
+    vec![SliceOthers { slice: GET, workers, heard, tasks }]
+}
+
+#[test]
+fn each_agent_hears_what_the_slices_workers_on_other_servers_ended() {
+    let mut rack = rack_of_two_servers();
+    let (one, other) = (tally(GET, 0, 0, &[(0, 1)]), SliceTally { tasks: 70, ..tally(GET, 0, 0, &[(1, 1)]) });
+    interval(&mut rack, [vec![one.clone()], vec![other]]);
+    assert_eq!(rack.told["server-0"], others(2, 1, 70), "nobody spoke for the worker without a server");
+    assert_eq!(rack.told["server-1"], others(2, 1, 100));
+    interval(&mut rack, [vec![one]]);
+    assert_eq!(rack.told["server-0"], others(2, 0, 0), "the other agent was late");
+}
+
+#[test]
+fn an_agent_that_only_advises_hears_of_the_others_and_moves_nobody() {
+    let mut rack = rack();
+    let idle = vec![tally(GET, 0, 1_800, &[(0, 2), (1, 1)])];
+    let busy = vec![tally(SCAN, 1, 0, &[(2, 5)])];
+    for (name, tallies) in [("one", idle), ("two", busy)] {
+        rack.feed(Event::Tallies { server: name.to_string(), advises: true, tallies });
+    }
+    rack.run(Nanos::from_millis(10));
+    assert_eq!(rack.told["one"], others(0, 0, 0));
+    assert!(!rack.notes.iter().any(|note| matches!(note, Note::WorkerLent { .. })));
+}
+
+#[test]
+fn a_worker_that_is_gone_is_no_longer_among_the_others() {
+    let mut rack = rack_of_two_servers();
+    rack.leave(&WorkerHello { server: "server-1".to_string(), ..worker("b", 2) });
+    rack.flush();
+    interval(&mut rack, [vec![tally(GET, 0, 0, &[(0, 1)])]]);
+    assert_eq!(rack.told["server-0"], others(1, 0, 0));
 }

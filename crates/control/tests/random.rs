@@ -72,6 +72,7 @@ fn lending(scan_gives: bool) -> Vec<SliceTally> {
         overloads: u32::from(!gives),
         idle_milli: if gives { 3_000 } else { 0 },
         depths: depths(),
+        tasks: 0,
     };
     vec![tally(0, !scan_gives), tally(1, scan_gives)]
 }
@@ -129,7 +130,10 @@ impl World {
             Step::Move(h, scan) => {
                 _ = rack.move_to(&self.workers[h].name, if scan { "scan" } else { "get" });
             }
-            Step::Tallies(scan) => rack.feed(Event::Tallies { tallies: lending(scan) }),
+            Step::Tallies(scan) => {
+                let (server, advises) = ("s".to_string(), false);
+                rack.feed(Event::Tallies { server, advises, tallies: lending(scan) });
+            }
             Step::Readdress(h) => {
                 self.workers[h].at = address(rack.new_life() as u16);
                 self.clients[h % 3].at = address(rack.new_life() as u16);

@@ -104,6 +104,9 @@ pub struct Servers {
     /// How fast a worker copies what was written ahead; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_gbps: Option<f64>,
+    /// How many adaptive agents look after the workers, each after a block of them; without it, one after all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u16>,
 }
 
 /// How often something happens to packets of each kind.

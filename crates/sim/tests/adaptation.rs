@@ -12,9 +12,19 @@ use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::Workload;
 
 fn run(policy: &str, workload: &str, rate_per_s: f64, slices: Option<Vec<(String, u32)>>) -> Measured {
+    run_with(Testbed::rain(), policy, workload, rate_per_s, slices)
+}
+
+fn run_with(
+    testbed: Testbed,
+    policy: &str,
+    workload: &str,
+    rate_per_s: f64,
+    slices: Option<Vec<(String, u32)>>,
+) -> Measured {
     let point = Point {
         policy: Policy::parse(policy).expect("a policy"),
-        testbed: Testbed::rain(),
+        testbed,
         workload: Workload::parse(workload).expect("a workload"),
         rate_per_s,
         tasks: (rate_per_s * 0.08) as u64,
@@ -81,6 +91,37 @@ fn our_rule_finds_depth_one_and_stays_there() {
 fn our_rule_finds_depth_two_where_one_cannot_carry_the_load() {
     let measured = run("rain:1,adaptive,replay", "exp:10us", 2_700e3, None);
     assert_eq!((last(&measured).depth_min, last(&measured).depth_max), (2, 2));
+}
+
+/// The rack with an agent for each half of its workers, or for each quarter.
+fn with_agents(agents: u16, policy: &str, workload: &str, rate_per_s: f64) -> Measured {
+    let mut testbed = Testbed::rain();
+    testbed.servers.agents = Some(agents);
+    run_with(testbed, policy, workload, rate_per_s, None)
+}
+
+#[test]
+fn agents_of_several_servers_find_the_depth_that_one_agent_finds() {
+    for (workload, rate_per_s) in [
+        ("bimodal:10us:100us:0.9", 800e3),
+        ("bimodal:10us:100us:0.5", 420e3),
+        ("exp:10us", 2_000e3),
+        ("exp:10us", 2_700e3),
+        ("const:10us", 2_700e3),
+    ] {
+        let alone = last(&run("rain:adaptive,replay", workload, rate_per_s, None));
+        for agents in [2, 4] {
+            let found = last(&with_agents(agents, "rain:adaptive,replay", workload, rate_per_s));
+            let depths = (alone.depth_min, alone.depth_max);
+            assert_eq!((found.depth_min, found.depth_max), depths, "{agents}: {workload} at {rate_per_s}");
+        }
+    }
+}
+
+#[test]
+fn the_papers_rule_does_the_same_with_any_number_of_agents() {
+    let of = |agents| with_agents(agents, "rain:adaptive", "bimodal:10us:100us:0.5", 480e3);
+    assert_eq!(of(1), of(2));
 }
 
 #[test]

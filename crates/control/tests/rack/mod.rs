@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
-    ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
+    ServerGrant, ServerHello, SliceOthers, SlicePlan, WorkerGrant, WorkerHello,
 };
 use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
@@ -29,6 +29,7 @@ pub(crate) struct Rack {
     pub(crate) answers: BTreeMap<CallId, Answer>,
     pub(crate) notes: Vec<Note>,
     pub(crate) depths: Vec<(WorkerId, u8)>,
+    pub(crate) told: BTreeMap<String, Vec<SliceOthers>>,
     pub(crate) ops: usize,
     calls: u64,
     lives: u64,
@@ -111,6 +112,7 @@ impl Rack {
             answers: BTreeMap::new(),
             notes: Vec::new(),
             depths: Vec::new(),
+            told: BTreeMap::new(),
             ops: 0,
             calls: 0,
             lives: 0,
@@ -157,6 +159,7 @@ impl Rack {
                     self.answers.insert(call, answer);
                 }
                 Action::SetDepth { worker, depth } => self.depths.push((worker, depth)),
+                Action::TellAgent { server, others } => _ = self.told.insert(server, others),
                 Action::Note(note) => {
                     assert!(!matches!(note, Note::SwitchConfused), "the answers came in order");
                     self.notes.push(note);

@@ -9,6 +9,9 @@
 //! Two readings of ours: a sample without any wait counts in the slowdown only (its share would be 0/0), and an
 //! interval in which a worker ended no task says nothing of its depth, only that it was idle.
 //!
+//! A slice may have workers on other servers. Judging a worker by its own samples needs to know nothing of them; the
+//! [`Rule::Replay`] does, and is told what they did ([`Agent::told`]) by the controller, which hears every agent.
+//!
 //! Left out: moving workers and evening out depths, which only the controller does with the tallies of all agents.
 
 mod gauge;
@@ -23,7 +26,7 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 pub use gauge::{Numbers, Sample};
 pub use replay::Way;
 pub use settings::{AgentError, AgentSettings, Mode, Rule};
-pub use verdict::{Decision, SliceTally, Verdict};
+pub use verdict::{Decision, Others, SliceTally, Verdict};
 
 use crate::worker::QUOTA_MAX;
 use gauge::Gauge;
@@ -36,6 +39,8 @@ pub struct Agent {
     members: Vec<Member>,
     slices: Vec<(SliceId, Replay)>,
     interval_ends: Nanos,
+    /// When the interval before was closed.
+    last_ended: Nanos,
 }
 
 #[derive(Debug)]
@@ -53,7 +58,8 @@ impl Agent {
     /// [`AgentError`] if a setting is out of its range.
     pub fn new(now: Nanos, settings: AgentSettings) -> Result<Self, AgentError> {
         settings.check()?;
-        Ok(Self { settings, members: Vec::new(), slices: Vec::new(), interval_ends: now + settings.interval })
+        let interval_ends = now + settings.interval;
+        Ok(Self { settings, members: Vec::new(), slices: Vec::new(), interval_ends, last_ended: now })
     }
 
     /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is forgotten.
@@ -95,6 +101,18 @@ impl Agent {
         }
     }
 
+    /// What other servers' workers did in the interval that ended at `ended`. Until this is heard they are taken to do as
+    /// before; before it is heard at all, there are none.
+    pub fn told(&mut self, ended: Nanos, others: &[Others]) {
+        if !matches!(self.settings.rule, Rule::Replay(_)) {
+            return;
+        }
+        let is_of_last = ended == self.last_ended;
+        for of_slice in others {
+            self.replay(of_slice.slice).told(of_slice, is_of_last);
+        }
+    }
+
     /// When the present interval ends.
     pub const fn deadline(&self) -> Nanos {
         self.interval_ends
@@ -129,6 +147,7 @@ impl Agent {
             let tally = SliceTally::of(member.slice, tallies);
             tally.count(member.worker, member.depth, verdict, &numbers);
         }
+        self.last_ended = now;
         // However late the driver called: the intervals of all servers end together.
         let next = self.interval_ends + settings.interval;
         self.interval_ends = if next > now { next } else { now + settings.interval };
@@ -239,8 +258,8 @@ mod tests {
         agent.idled(WORKER, MS.times(4));
         let (decisions, tallies) = interval(&mut agent, sample(20, 20, 1));
         assert!(decisions.is_empty());
-        let told =
-            SliceTally { slice: SLICE, overloads: 0, idle_milli: 400, depths: alloc::vec![(WORKER, 2)] };
+        let depths = alloc::vec![(WORKER, 2)];
+        let told = SliceTally { slice: SLICE, overloads: 0, idle_milli: 400, depths, tasks: 500 };
         assert_eq!(tallies, [told]);
     }
 

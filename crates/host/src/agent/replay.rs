@@ -11,6 +11,10 @@
 //! chance does not do it: then what was known before is forgotten, so that a step is answered at once and noise hardly.
 //! Each model run adds to what earlier ones said of the depths under the same load.
 //!
+//! A slice may span servers, and an agent sees the workers of its own. The switch's queue is everybody's, so it takes its
+//! share of what ended for the whole: `scale` times its own, by the last [`Others`] that it heard of. When it hears
+//! what the others ended in the interval itself, it puts its estimate right. Alone, all of this comes to a factor of 1.
+//!
 //! It has no setting that depends on the load or the services. What it cannot see is an arrival process other than
 //! Poisson's, and workers that differ.
 
@@ -18,7 +22,7 @@ use alloc::vec::Vec;
 
 use sluice_wire::Nanos;
 
-use super::Sample;
+use super::{Others, Sample};
 
 /// Services that are kept of a slice; the newest take the oldest ones' places.
 const SERVICES_MAX: usize = 16_384;
@@ -33,6 +37,8 @@ const DEPTHS: [u8; 5] = [1, 2, 3, 4, 8];
 const CLEARLY: f64 = 0.03;
 /// The rate that is reckoned with is the mean of this many intervals at most.
 const MEMORY: f64 = 64.0;
+/// How fast other servers' workers are is the mean of this many intervals at most.
+const PACES: f64 = 16.0;
 /// So many deviations from the mean are no chance.
 const NO_CHANCE: f64 = 4.0;
 /// Model runs of one load before anything is said of it.
@@ -59,6 +65,9 @@ pub(super) struct Replay {
     services: Vec<u32>,
     next: usize,
     interval: Interval,
+    others: OtherServers,
+    /// The last interval, until it is heard what the others ended in it.
+    last: Option<Reckoned>,
     /// Tasks that waited in the switch at the end of the last interval.
     queue: u32,
     rate_per_s: f64,
@@ -80,6 +89,27 @@ pub(super) struct Wish {
     pub(super) slowdown: f64,
 }
 
+/// What is known of the slice's workers on other servers.
+#[derive(Clone, Copy, Debug)]
+struct OtherServers {
+    workers: u32,
+    /// What one of them ends while one of ours ends one.
+    pace: f64,
+    /// Intervals that this is the mean of.
+    heard: f64,
+}
+
+/// How the last interval was reckoned.
+#[derive(Clone, Copy, Debug)]
+struct Reckoned {
+    tasks: f64,
+    workers: f64,
+    scale: f64,
+    grown: f64,
+    arrived: f64,
+    length: Nanos,
+}
+
 /// What the present interval brought.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
@@ -94,6 +124,8 @@ impl Replay {
             services: Vec::new(),
             next: 0,
             interval: Interval { tasks: 0, service_sum: 0.0, queue: 0 },
+            others: OtherServers { workers: 0, pace: 1.0, heard: 0.0 },
+            last: None,
             queue: 0,
             rate_per_s: 0.0,
             intervals: 0.0,
@@ -119,38 +151,69 @@ impl Replay {
         }
     }
 
-    /// The interval has ended: the depth that the slice should have, if that is known.
+    /// The interval has ended, in which the agent saw so many workers: the depth that the slice should have, if that is
+    /// known.
     pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<Wish> {
         let ended = core::mem::take(&mut self.interval);
+        self.last = None;
         if ended.tasks == 0 {
             return None;
         }
-        let grown = f64::from(ended.queue) - f64::from(self.queue);
+        let reckoned = self.reckon(&ended, workers, interval);
         self.queue = ended.queue;
-        let arrived = (ended.tasks as f64 + grown).max(1.0);
-        let is_new = self.is_another_load(&ended, arrived, interval);
+        let is_new = self.is_another_load(&ended, &reckoned);
         if is_new {
             self.forget(ended.tasks);
         }
-        self.learn(arrived, interval);
+        self.learn(reckoned.arrived, interval);
+        self.last = Some(reckoned);
         if self.services.len() < SERVICES_MIN || workers == 0 {
             return None;
         }
         self.closed += 1;
         if self.runs < RUNS || self.closed.is_multiple_of(INTERVALS_A_RUN) {
-            self.run(workers, way);
+            self.run(workers + self.others.workers, way);
         }
         (self.runs >= RUNS_MIN).then(|| self.best(depth))
     }
 
+    /// What other servers' workers of the slice did, in the last interval if `is_of_last`, else in one before.
+    pub(super) fn told(&mut self, others: &Others, is_of_last: bool) {
+        self.others.workers = others.workers;
+        if !is_of_last || (others.heard == 0 && others.workers > 0) {
+            return;
+        }
+        let Some(last) = self.last.take() else { return };
+        let each = others.tasks as f64 / f64::from(others.heard.max(1));
+        let arrived = (last.tasks + each * f64::from(others.workers) + last.grown).max(1.0);
+        let was_chance = libm::sqrt(arrived * (last.scale - 1.0)).max(1.0);
+        if libm::fabs(arrived - last.arrived) > NO_CHANCE * was_chance {
+            // It was another slice that the models ran.
+            self.runs = 0.0;
+            self.models.clear();
+        }
+        self.rate_per_s += (arrived - last.arrived) * 1e9 / last.length.0.max(1) as f64 / self.intervals;
+        if others.heard > 0 && last.workers > 0.0 {
+            self.others.learn(each * last.workers / last.tasks);
+        }
+    }
+
+    fn reckon(&self, ended: &Interval, workers: u32, length: Nanos) -> Reckoned {
+        let (tasks, workers) = (ended.tasks as f64, f64::from(workers));
+        let scale = 1.0 + self.others.pace * f64::from(self.others.workers) / workers.max(1.0);
+        let grown = f64::from(ended.queue) - f64::from(self.queue);
+        Reckoned { tasks, workers, scale, grown, arrived: (tasks * scale + grown).max(1.0), length }
+    }
+
     /// Whether chance alone does not bring as many tasks, or such services, under what is known.
-    fn is_another_load(&self, ended: &Interval, arrived: f64, interval: Nanos) -> bool {
+    fn is_another_load(&self, ended: &Interval, reckoned: &Reckoned) -> bool {
         if self.intervals < 1.0 {
             return false;
         }
-        let expected = self.rate_per_s * interval.0 as f64 / 1e9;
-        let deviation = libm::sqrt(expected * (1.0 + 1.0 / self.intervals));
-        let is_other_rate = libm::fabs(arrived - expected) > NO_CHANCE * deviation.max(1.0);
+        let expected = self.rate_per_s * reckoned.length.0 as f64 / 1e9;
+        // Which server a task came to is chance too.
+        let deviation = libm::sqrt(expected * (reckoned.scale + 1.0 / self.intervals));
+        let is_other_rate = libm::fabs(reckoned.arrived - expected) > NO_CHANCE * deviation.max(1.0);
         let known = self.services.len() as f64 - ended.tasks as f64;
         if is_other_rate || known < SERVICES_MIN as f64 {
             return is_other_rate;
@@ -223,6 +286,13 @@ impl Replay {
         }
         let of_best = costs().find(|(of, _)| *of == best.0);
         Wish { depth: best.0, slowdown: of_best.map_or(f64::INFINITY, |(_, cost)| cost.sampled / MILLI) }
+    }
+}
+
+impl OtherServers {
+    fn learn(&mut self, pace: f64) {
+        self.heard = (self.heard + 1.0).min(PACES);
+        self.pace += (pace - self.pace) / self.heard;
     }
 }
 
@@ -335,6 +405,8 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
+    use sluice_wire::SliceId;
+
     use super::*;
 
     const WAY: Way = Way { round_trip: Nanos(3_100), busy: Nanos(600) };
@@ -410,6 +482,69 @@ mod tests {
         // With one token a worker 32 of them end 2,330 kRPS, however many arrive.
         assert_eq!(Slice::new().runs(6, 2_100_000, 0, exponential), 1);
         assert!(Slice::new().runs(6, 2_300_000, 400_000, exponential) > 1);
+    }
+
+    /// What the agents of two servers say in the end, with 16 workers each: every other task ends at the one that works
+    /// twice as fast if `skewed`, and each hears of the other after every interval but the first `unheard`.
+    fn two_agents(rate_per_s: u64, skewed: bool, unheard: u32) -> [(u8, f64); 2] {
+        let mut agents = [Replay::new(), Replay::new()];
+        let mut depths = [2; 2];
+        let mut task = 0;
+        for interval in 0..12 {
+            let mut ended = [0_u64; 2];
+            for _ in 0..rate_per_s / 100 {
+                let one = if skewed { task % 3 / 2 } else { task % 2 } as usize;
+                agents[one].finished(sample(exponential(task)));
+                ended[one] += 1;
+                task += 1;
+            }
+            for (agent, depth) in agents.iter_mut().zip(&mut depths) {
+                *depth = agent.close(INTERVAL, WORKERS / 2, *depth, WAY).map_or(*depth, |wish| wish.depth);
+            }
+            for one in (0..2).filter(|_| interval >= unheard) {
+                let workers = WORKERS / 2;
+                let tasks = ended[1 - one];
+                agents[one].told(&Others { slice: SliceId(0), workers, heard: workers, tasks }, true);
+            }
+        }
+        [0, 1].map(|one| (depths[one], agents[one].rate_per_s))
+    }
+
+    #[test]
+    fn agents_of_two_servers_say_what_one_would_say_that_sees_all() {
+        for (rate_per_s, depth) in [(2_000_000, 1), (2_600_000, 2)] {
+            assert_eq!(settled(rate_per_s, exponential), depth);
+            for skewed in [false, true] {
+                for unheard in [0, 3] {
+                    for (found, rate) in two_agents(rate_per_s, skewed, unheard) {
+                        assert_eq!(found, depth, "{rate_per_s} {skewed} {unheard}");
+                        assert!((rate / rate_per_s as f64 - 1.0).abs() < 0.001, "{rate}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_agent_that_hears_nothing_of_others_goes_on_with_what_it_knew() {
+        let mut agent = Replay::new();
+        let half = |agent: &mut Replay| {
+            (0..10_000).for_each(|task| agent.finished(sample(exponential(task))));
+            agent.close(INTERVAL, WORKERS / 2, 1, WAY);
+        };
+        let others = |workers, heard, tasks| Others { slice: SliceId(0), workers, heard, tasks };
+        half(&mut agent);
+        assert!((agent.rate_per_s - 1e6).abs() < 1.0, "nothing is known of others yet");
+        agent.told(&others(16, 16, 10_000), true);
+        for _ in 0..3 {
+            half(&mut agent);
+            assert!((agent.rate_per_s - 2e6).abs() < 1.0, "{}", agent.rate_per_s);
+        }
+        agent.told(&others(16, 0, 0), true);
+        assert!((agent.rate_per_s - 2e6).abs() < 1.0, "the other agent was late");
+        agent.told(&others(0, 0, 0), true);
+        half(&mut agent);
+        assert!((agent.rate_per_s - 1e6).abs() < 1.0, "the other server is gone");
     }
 
     #[test]

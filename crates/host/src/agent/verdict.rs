@@ -120,13 +120,28 @@ pub struct SliceTally {
     pub idle_milli: u32,
     /// The workers and their depths.
     pub depths: Vec<(WorkerId, u8)>,
+    /// Tasks that they ended.
+    pub tasks: u64,
+}
+
+/// What the workers of a slice that belong to other servers did in an interval, as the controller heard it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// The slice.
+    pub slice: SliceId,
+    /// How many of them serve it.
+    pub workers: u32,
+    /// How many of these an agent spoke for.
+    pub heard: u32,
+    /// The tasks that those ended.
+    pub tasks: u64,
 }
 
 impl SliceTally {
     /// The slice's tally; a new one if it has none yet.
     pub(super) fn of(slice: SliceId, tallies: &mut Vec<Self>) -> &mut Self {
         let place = tallies.iter().position(|tally| tally.slice == slice).unwrap_or_else(|| {
-            tallies.push(Self { slice, overloads: 0, idle_milli: 0, depths: Vec::new() });
+            tallies.push(Self { slice, overloads: 0, idle_milli: 0, depths: Vec::new(), tasks: 0 });
             tallies.len() - 1
         });
         &mut tallies[place]
@@ -134,6 +149,7 @@ impl SliceTally {
 
     pub(super) fn count(&mut self, worker: WorkerId, depth: u8, verdict: Verdict, numbers: &Numbers) {
         self.depths.push((worker, depth));
+        self.tasks += numbers.tasks;
         match verdict {
             Verdict::Overloaded => self.overloads += 1,
             Verdict::Calm => self.idle_milli += (numbers.idle_share * 1_000.0) as u32,

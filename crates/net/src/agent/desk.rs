@@ -1,6 +1,6 @@
 //! The agent at its desk: reads the lines, lets intervals end, and writes down which depths it wants.
 
-use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, SliceTally};
+use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, Others, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::lines::{Lines, Reader, Seat};
@@ -105,6 +105,11 @@ impl Desk {
                 self.agent.serves(now, *worker, seat.slice, *depth);
             }
         }
+    }
+
+    /// What other servers' workers did in the interval that ended then.
+    pub fn told_of_others(&mut self, ended: Nanos, others: &[Others]) {
+        self.agent.told(ended, others);
     }
 
     /// Who sits at a line now.

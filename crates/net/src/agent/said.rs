@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sluice_control::SliceTally;
-use sluice_host::agent::{Decision, Mode, Verdict};
+use sluice_control::{SliceOthers, SliceTally};
+use sluice_host::agent::{Decision, Mode, Others, Verdict};
 use sluice_wire::{SliceId, WorkerId};
 
 use super::AgentOptions;
@@ -49,6 +49,12 @@ pub(crate) fn depth_of(worker: WorkerId, depth: u8) -> v1::WorkerDepth {
     v1::WorkerDepth { worker: worker.0.into(), depth: depth.into() }
 }
 
+/// What other servers' workers of a slice did.
+pub(crate) fn others_of(others: &SliceOthers) -> v1::SliceOthers {
+    let SliceOthers { slice, workers, heard, tasks } = *others;
+    v1::SliceOthers { slice: slice.0.into(), workers, heard, tasks }
+}
+
 fn judgement(decision: &Decision) -> v1::Judgement {
     let verdict = match decision.verdict {
         Verdict::Shallower => v1::Verdict::Shallower,
@@ -82,7 +88,14 @@ fn tally(slice: &v1::SliceInterval) -> Result<SliceTally, Malformed> {
         overloads: slice.overloads,
         idle_milli: slice.idle_milli,
         depths: slice.workers.iter().copied().map(worker_depth).collect::<Result<_, _>>()?,
+        tasks: slice.tasks,
     })
+}
+
+/// What other servers' workers did, as it was sent.
+pub(super) fn others(of: v1::SliceOthers) -> Result<Others, Malformed> {
+    let v1::SliceOthers { slice, workers, heard, tasks } = of;
+    Ok(Others { slice: SliceId(number("others.slice", slice)?), workers, heard, tasks })
 }
 
 /// A worker's depth as it was sent.

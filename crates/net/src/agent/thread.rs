@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sluice_host::agent::Others;
 use sluice_wire::{Nanos, WorkerId};
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
@@ -17,7 +18,7 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::rpc::v1::ReportIntervalRequest;
 use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{reason, v1};
+use crate::rpc::{Malformed, reason, v1};
 use crate::udp::sys;
 
 /// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
@@ -81,7 +82,14 @@ impl Drop for RunningAgent {
 }
 
 /// What a report is answered with.
-type Heard = Result<Vec<(WorkerId, u8)>, String>;
+type Heard = Result<Told, String>;
+
+struct Told {
+    /// The interval of the report ended then.
+    ended: Nanos,
+    depths: Vec<(WorkerId, u8)>,
+    others: Vec<Others>,
+}
 
 /// The desk, and the line to the controller.
 struct Office {
@@ -122,7 +130,7 @@ impl Office {
             while let Some(interval) = desk.close(now) {
                 let ago = now.since(interval.ended);
                 let message = said::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
-                self.report(message);
+                self.report(interval.ended, message);
                 // What ended after that belongs to the next one.
                 desk.look(now);
             }
@@ -137,7 +145,7 @@ impl Office {
     }
 
     /// One report at a time: what comes while the controller does not answer is not reported.
-    fn report(&mut self, interval: v1::AgentInterval) {
+    fn report(&mut self, ended: Nanos, interval: v1::AgentInterval) {
         if self.is_reporting {
             return;
         }
@@ -147,7 +155,9 @@ impl Office {
         tokio::spawn(async move {
             let request = ReportIntervalRequest { interval: Some(interval) };
             let answer = match timeout(patience, calls.report_interval(request)).await {
-                Ok(Ok(answer)) => depths(&answer.into_inner()),
+                Ok(Ok(answer)) => {
+                    told(ended, &answer.into_inner()).map_err(|malformed| malformed.to_string())
+                }
                 Ok(Err(status)) => Err(reason(&status)),
                 Err(_) => Err(format!("no answer within {patience:?}")),
             };
@@ -159,11 +169,12 @@ impl Office {
     fn answered(&mut self, desk: &mut Desk, answer: Option<Heard>) {
         self.is_reporting = false;
         match answer {
-            Some(Ok(depths)) => {
+            Some(Ok(Told { ended, depths, others })) => {
                 if std::mem::take(&mut self.complained) {
                     tracing::info!("agent of {}: the controller hears it again", self.options.server);
                 }
                 desk.told(self.clock.now(), &depths);
+                desk.told_of_others(ended, &others);
             }
             Some(Err(why)) if !self.complained => {
                 self.complained = true;
@@ -175,9 +186,12 @@ impl Office {
     }
 }
 
-fn depths(answer: &v1::ReportIntervalResponse) -> Heard {
-    let depths: Result<Vec<_>, _> = answer.depths.iter().copied().map(said::worker_depth).collect();
-    depths.map_err(|malformed| malformed.to_string())
+fn told(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<Told, Malformed> {
+    Ok(Told {
+        ended,
+        depths: answer.depths.iter().copied().map(said::worker_depth).collect::<Result<_, _>>()?,
+        others: answer.others.iter().copied().map(said::others).collect::<Result<_, _>>()?,
+    })
 }
 
 async fn until(clock: &Clock, at: Nanos) {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceTally, View};
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceOthers, SliceTally, View};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Endpoint, Generation, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -26,11 +26,19 @@ pub(super) enum Command {
     Look { answer: oneshot::Sender<Sight> },
     /// Say when a worker's generation is another than this one.
     Await { worker: WorkerId, generation: Generation, answer: oneshot::Sender<()> },
-    /// Hear an agent, and answer with the depths that the slice step wants of its workers.
-    Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<Depths> },
+    /// Hear an agent, and answer once the others were heard and the slice step was taken.
+    Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<ForAgent> },
 }
 
-pub(super) type Depths = Vec<(WorkerId, u8)>;
+/// What an agent is answered.
+pub(super) struct ForAgent {
+    /// What the slice step wants of its workers.
+    pub(super) depths: Depths,
+    /// What its slices' workers on other servers did.
+    pub(super) others: Vec<SliceOthers>,
+}
+
+type Depths = Vec<(WorkerId, u8)>;
 
 /// Everything that the controller knows, and where its switch is.
 pub(super) struct Sight {
@@ -113,7 +121,8 @@ pub(super) struct Runner {
 struct Waiting {
     server: String,
     workers: Vec<WorkerId>,
-    answer: oneshot::Sender<Depths>,
+    others: Vec<SliceOthers>,
+    answer: oneshot::Sender<ForAgent>,
 }
 
 impl Runner {
@@ -192,7 +201,7 @@ impl Runner {
         }
     }
 
-    fn hear(&mut self, interval: AgentInterval, tallies: Vec<SliceTally>, answer: oneshot::Sender<Depths>) {
+    fn hear(&mut self, interval: AgentInterval, tallies: Vec<SliceTally>, answer: oneshot::Sender<ForAgent>) {
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
             |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));
@@ -201,10 +210,8 @@ impl Runner {
             tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
         // An agent that reports again has given up on its last call.
         self.agents.retain(|agent| agent.server != server);
-        self.agents.push(Waiting { server, workers, answer });
-        if !advises {
-            self.event(Event::Tallies { tallies });
-        }
+        self.agents.push(Waiting { server: server.clone(), workers, others: Vec::new(), answer });
+        self.event(Event::Tallies { server, advises, tallies });
     }
 
     fn tell_changes(&mut self) {
@@ -223,10 +230,10 @@ impl Runner {
         if self.agents.is_empty() || self.controller.is_gathering() {
             return;
         }
-        for Waiting { workers, answer, .. } in self.agents.drain(..) {
+        for Waiting { workers, others, answer, .. } in self.agents.drain(..) {
             let depths = self.depths.iter().filter(|(worker, _)| workers.contains(worker)).copied().collect();
             // The agent may have hung up.
-            let _ = answer.send(depths);
+            let _ = answer.send(ForAgent { depths, others });
         }
         self.depths.clear();
     }
@@ -270,6 +277,11 @@ impl Runner {
                     }
                 }
                 Action::SetDepth { worker, depth } => self.depths.push((worker, depth)),
+                Action::TellAgent { server, others } => {
+                    if let Some(agent) = self.agents.iter_mut().find(|agent| agent.server == server) {
+                        agent.others = others;
+                    }
+                }
                 Action::Note(note) => self.telling.note(note),
             }
         }

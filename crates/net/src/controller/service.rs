@@ -155,9 +155,11 @@ impl Controller for Service {
         let tallies = said::tallies(&interval)?;
         let (answer, answered) = oneshot::channel();
         self.command(Command::Hear { interval, tallies, answer })?;
-        let depths = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
-        let depths = depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect();
-        Ok(Response::new(v1::ReportIntervalResponse { depths }))
+        let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
+        Ok(Response::new(v1::ReportIntervalResponse {
+            depths: told.depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect(),
+            others: told.others.iter().map(said::others_of).collect(),
+        }))
     }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {

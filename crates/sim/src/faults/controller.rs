@@ -229,7 +229,7 @@ impl Rack<'_> {
                     }
                 }
                 // The fault runs have no agents.
-                Action::SetDepth { .. } => {}
+                Action::SetDepth { .. } | Action::TellAgent { .. } => {}
                 Action::Note(note) => self.say(|| format!("controller notes: {note}")),
             }
         }

@@ -1,12 +1,13 @@
 //! Adaptive depths and slices in the rack: the agent as it runs beside workers, and the controller's slice step.
 //!
-//! One agent looks after all workers; its judgements are each about one worker, so that two agents of 16 say the same as
-//! one of 32. Samples come from what each DISPATCH carried and what its worker knew. A move follows the generation
-//! rules: the worker is closed, its generation raised, and after [`OPENS_AFTER`] it is let in again elsewhere, with new
-//! counters; its old tokens are swept. What is left out is the controller's own time for the step.
+//! One agent looks after all workers, or several after a block of them each if the testbed says so (`servers.agents`).
+//! They hear of each other what a controller would tell them, at once. Samples come from what each DISPATCH carried and
+//! what its worker knew. A move follows the generation rules: the worker is closed, its generation raised, and after
+//! [`OPENS_AFTER`] it is let in again elsewhere, with new counters; its old tokens are swept. What is left out is the
+//! controller's own time for the step.
 
 use sluice_control::{SliceChange, SliceTally, slice_step};
-use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Sample, Verdict, Way};
+use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Others, Sample, Verdict, Way};
 use sluice_switch::registry::{Adaptive, Rule};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
@@ -22,14 +23,17 @@ const OPENS_AFTER: Nanos = Nanos::from_micros(100);
 /// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
 const IDLE_FLOOR_MILLI: u32 = 1_000;
 
-/// The agent and the controller of a rack.
+/// The agents and the controller of a rack.
 #[derive(Debug)]
 pub(super) struct Adaptation {
-    agent: Agent,
+    agents: Vec<Agent>,
+    /// How many workers each looks after.
+    workers_each: u32,
     carries_out: bool,
     interval_began: Nanos,
     seats: Vec<Seat>,
     decisions: Vec<Decision>,
+    /// Of all agents together.
     tallies: Vec<agent::SliceTally>,
     /// The interval's tasks by slice: slowdowns in thousandths, responses in nanoseconds.
     ended: Vec<Ended>,
@@ -60,15 +64,20 @@ impl Adaptation {
             },
             ..AgentSettings::default()
         };
-        let mut agent = Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
+        let count = testbed.servers.agents.map_or(1, u32::from);
+        let workers_each = workers.div_ceil(count).max(1);
+        let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
+        let mut agents: Vec<Agent> = (0..count).map(agent).collect();
         let seat = |worker| {
             let grant = plan.worker_grant(worker);
+            let agent = &mut agents[(worker / workers_each) as usize];
             agent.serves(Nanos(0), grant.worker, grant.slice, grant.quota);
             Seat { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
         };
         let seats = (0..workers).map(seat).collect();
         Self {
-            agent,
+            agents,
+            workers_each,
             carries_out: mode == Mode::On,
             interval_began: Nanos(0),
             seats,
@@ -80,15 +89,16 @@ impl Adaptation {
         }
     }
 
-    pub(super) const fn deadline(&self) -> Nanos {
-        self.agent.deadline()
+    pub(super) fn deadline(&self) -> Nanos {
+        // Their intervals end together.
+        self.agents[0].deadline()
     }
 
     /// A worker that was free since `free_at` gets something to do.
     #[inline]
     pub(super) fn wakes(&mut self, now: Nanos, worker: u32, free_at: Nanos) {
         let since = free_at.max(self.interval_began);
-        self.agent.idled(WorkerId(worker as u16), now.since(since));
+        self.agent_of(worker).idled(WorkerId(worker as u16), now.since(since));
     }
 
     #[inline]
@@ -98,7 +108,28 @@ impl Adaptation {
             self.ended.resize_with(slice + 1, Ended::default);
         }
         self.ended[slice].take(&sample);
-        self.agent.finished(now, WorkerId(worker as u16), sample);
+        self.agent_of(worker).finished(now, WorkerId(worker as u16), sample);
+    }
+
+    #[inline]
+    fn agent_of(&mut self, worker: u32) -> &mut Agent {
+        &mut self.agents[(worker / self.workers_each) as usize]
+    }
+
+    /// The interval ends for all agents, and each hears what the others' workers did in it.
+    fn tick(&mut self, now: Nanos) {
+        self.decisions.clear();
+        let tick = |agent: &mut Agent| {
+            let mut tallies = Vec::new();
+            agent.tick(now, &mut self.decisions, &mut tallies);
+            tallies
+        };
+        let of_agents: Vec<_> = self.agents.iter_mut().map(tick).collect();
+        self.tallies = together(of_agents.iter().flatten());
+        for (agent, own) in self.agents.iter_mut().zip(&of_agents) {
+            let others = own.iter().map(|own| beside(own, &self.tallies));
+            agent.told(now, &others.collect::<Vec<_>>());
+        }
     }
 
     /// What became of depths and slices, interval by interval.
@@ -146,10 +177,7 @@ impl<O: Observer> Rack<'_, O> {
             }
         }
         adaptation.interval_began = self.now;
-        let Adaptation { agent, decisions, tallies, .. } = &mut *adaptation;
-        decisions.clear();
-        tallies.clear();
-        agent.tick(self.now, decisions, tallies);
+        adaptation.tick(self.now);
         if adaptation.carries_out {
             for index in 0..adaptation.decisions.len() {
                 let Decision { worker, to, .. } = adaptation.decisions[index];
@@ -174,7 +202,7 @@ impl<O: Observer> Rack<'_, O> {
             self.switch.table(op);
         }
         self.servers.serves(self.switch.program(), worker, slice);
-        adaptation.agent.serves(self.now, WorkerId(worker as u16), slice, depth);
+        adaptation.agent_of(worker).serves(self.now, WorkerId(worker as u16), slice, depth);
         let grant =
             sluice_host::worker::Grant { generation, slice, quota: depth, ..self.plan.worker_grant(worker) };
         self.adaptation = Some(adaptation);
@@ -208,7 +236,8 @@ impl<O: Observer> Rack<'_, O> {
             return;
         }
         seat.depth = depth;
-        adaptation.agent.serves(self.now, worker, seat.slice, depth);
+        let slice = seat.slice;
+        adaptation.agent_of(worker.0.into()).serves(self.now, worker, slice, depth);
         self.set_quota(worker.0.into(), depth);
     }
 
@@ -225,7 +254,7 @@ impl<O: Observer> Rack<'_, O> {
         let generation = Generation(seat.generation.0 + 1);
         *seat = Seat { slice: to, depth, generation, is_open: false };
         adaptation.moves += 1;
-        adaptation.agent.gone(worker);
+        adaptation.agent_of(worker.0.into()).gone(worker);
         let closed = worker_row(worker, from, Generation(generation.0 - 1), false);
         self.switch.table(TableOp::SetWorker(worker, Some(closed)));
         self.switch.table(TableOp::RaiseGeneration(worker, generation));
@@ -266,6 +295,30 @@ fn p99(mut values: Vec<u32>) -> f64 {
     f64::from(*p99)
 }
 
+/// The tallies of all agents, one for each slice.
+fn together<'t>(all: impl Iterator<Item = &'t agent::SliceTally>) -> Vec<agent::SliceTally> {
+    let mut sums: Vec<agent::SliceTally> = Vec::new();
+    for tally in all {
+        match sums.iter_mut().find(|sum| sum.slice == tally.slice) {
+            Some(sum) => {
+                sum.overloads += tally.overloads;
+                sum.idle_milli += tally.idle_milli;
+                sum.tasks += tally.tasks;
+                sum.depths.extend(&tally.depths);
+            }
+            None => sums.push(tally.clone()),
+        }
+    }
+    sums
+}
+
+/// What the workers of a slice that are not this agent's did.
+fn beside(own: &agent::SliceTally, sums: &[agent::SliceTally]) -> Others {
+    let all = sums.iter().find(|sum| sum.slice == own.slice).unwrap_or(own);
+    let workers = (all.depths.len() - own.depths.len()) as u32;
+    Others { slice: own.slice, workers, heard: workers, tasks: all.tasks - own.tasks }
+}
+
 fn of_agent(tally: &agent::SliceTally, seats: &[Seat]) -> SliceTally {
     let depth = |(worker, _): &(WorkerId, u8)| (*worker, seats[usize::from(worker.0)].depth);
     SliceTally {
@@ -273,5 +326,6 @@ fn of_agent(tally: &agent::SliceTally, seats: &[Seat]) -> SliceTally {
         overloads: tally.overloads,
         idle_milli: tally.idle_milli,
         depths: tally.depths.iter().map(depth).collect(),
+        tasks: tally.tasks,
     }
 }

@@ -30,6 +30,7 @@ impl Testbed {
             .or_else(|| self.too_long())
             .or_else(|| self.bad_bandwidth())
             .or_else(|| self.bad_servers())
+            .or_else(|| whole("servers.agents", self.servers.agents.map_or(1, u32::from), self.workers))
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())
             .or_else(|| self.bad_slow())
@@ -133,6 +134,7 @@ mod tests {
             ("[switch]\nrecirculation_gbps = nan", "recirculation_gbps"),
             ("[servers]\ncount = 5", "servers.count = 5"),
             ("[servers]\ncopy_gbps = 0.0", "servers.copy_gbps"),
+            ("[servers]\nagents = 0", "servers.agents = 0"),
             ("[faults.reply]\nloss = 1.5", "loss = 1.5"),
             ("[faults.reply]\nloss = nan", "loss = NaN"),
             ("[stalls]\nper_s = -1.0", "stalls.per_s"),
