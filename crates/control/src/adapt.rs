@@ -267,13 +267,18 @@ impl Controller {
         if worker.needs_room_in(to) { Ok(()) } else { self.check_room(to) }
     }
 
+    /// Whether this is the last worker of a slice, and clients are there whose tasks may be in it.
+    pub(crate) fn is_missed(&self, index: u16) -> bool {
+        let Some(worker) = self.workers.get(index) else { return false };
+        let stays = |(i, w): (u16, &Worker)| i != index && w.slice == worker.slice && w.fate == Fate::Stays;
+        self.clients.iter().next().is_some() && !self.workers.iter().any(stays)
+    }
+
     /// A slice that takes tasks of registered clients keeps a worker.
     pub(crate) fn check_not_last(&self, index: u16) -> Result<(), Refusal> {
-        let Some(worker) = self.workers.get(index) else { return Ok(()) };
-        let stays = |(i, w): (u16, &Worker)| i != index && w.slice == worker.slice && w.fate == Fate::Stays;
+        let Some(worker) = self.workers.get(index).filter(|_| self.is_missed(index)) else { return Ok(()) };
         let types = self.types_of(worker.slice);
-        let is_used = !types.is_empty() && self.clients.iter().next().is_some();
-        if !is_used || self.workers.iter().any(stays) {
+        if types.is_empty() {
             return Ok(());
         }
         Err(Refusal::LastWorker {

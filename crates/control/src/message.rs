@@ -290,6 +290,8 @@ pub enum Waiting {
     Leaving,
     /// Indices or ring places are free again once stale tokens are swept out.
     Sweeping,
+    /// Tasks may still wait in the slice whose last worker would go.
+    SliceEmptying,
     /// Too many calls for one name at once; a newer one took this one's place.
     TooManyCalls,
 }
@@ -306,6 +308,7 @@ impl fmt::Display for Waiting {
             Self::NameHeld => "another life holds this name, until its lease ends",
             Self::Leaving => "the last registration of this name is being taken down",
             Self::Sweeping => "stale tokens are being swept to make room",
+            Self::SliceEmptying => "tasks still wait in the slice whose last worker would go",
             Self::TooManyCalls => "too many calls for this name at once",
         })
     }

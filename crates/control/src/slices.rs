@@ -1,5 +1,7 @@
 //! Slices: how much may wait in each, who may have how much outstanding, and the broom.
 //!
+//! A slice that takes no types any more keeps its last worker until nothing waits in it.
+//!
 //! C is what the plan says, or the longest wait times the service rate that the slice's workers report. A slice
 //! without workers is closed, and its waiting tasks are swept out as REJECTs. Tokens that a change of generation
 //! made stale are swept out of their ring; until then they take room in it, and their index is not given away.
@@ -32,6 +34,10 @@ const TASK_SWEEPS_MAX: u32 = 256;
 /// round when it was closed.
 const CALM_READINGS: u8 = 2;
 
+/// A slice that was seen to be empty so long ago still is, if no type was mapped to it; and it is looked at for so long after
+/// the last one who wanted it to be empty has asked.
+const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
+
 /// How often balances are read while someone looks, and for how long after they last said so.
 const WATCH_EVERY: Nanos = Nanos::from_millis(100);
 const WATCH_FOR: Nanos = Nanos::from_millis(2_000);
@@ -55,6 +61,7 @@ pub(crate) struct Slice {
     stale: Vec<Stale>,
     /// Readings without waiting tasks that are still needed, while it is closed.
     calm_left: u8,
+    emptying: Option<Emptying>,
     /// When to look at it next, and how often.
     look: Option<Nanos>,
     pace: Nanos,
@@ -63,6 +70,15 @@ pub(crate) struct Slice {
     /// How far the last broom for tokens was sent, and when it had set out.
     swept_to: Serial,
     swept_at: Option<Nanos>,
+}
+
+/// A slice whose last worker is wanted elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct Emptying {
+    /// Readings without waiting tasks that are still needed.
+    left: u8,
+    /// When it was asked for last, or when the last of these came.
+    since: Nanos,
 }
 
 /// Tokens in the ring that may be of a generation that is no more.
@@ -89,6 +105,7 @@ impl Slice {
             state: None,
             stale: Vec::new(),
             calm_left: 0,
+            emptying: None,
             look: None,
             pace: SWEEP_EVERY,
             asked: false,
@@ -102,6 +119,7 @@ impl Slice {
         self.row = state.row;
         self.state = Some((state, now));
         self.stale.clear();
+        self.emptying = None;
         self.asked = false;
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
@@ -118,7 +136,9 @@ impl Slice {
     }
 
     fn is_dirty(&self) -> bool {
-        !self.stale.is_empty() || self.calm_left > 0
+        !self.stale.is_empty()
+            || self.calm_left > 0
+            || self.emptying.is_some_and(|emptying| emptying.left > 0)
     }
 
     /// Takes in a reading; says whether it differs from the last.
@@ -134,6 +154,7 @@ impl Slice {
         if self.calm_left > 0 {
             self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
         }
+        self.emptying = self.emptying.and_then(|emptying| emptying.read(now, state.balance < 0));
         last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
     }
 
@@ -150,7 +171,39 @@ impl Slice {
     }
 }
 
+impl Emptying {
+    /// A reading came; `None` if nobody wants to know any more.
+    fn read(self, now: Nanos, waits: bool) -> Option<Self> {
+        let Self { left, since } = self;
+        let left = if waits { CALM_READINGS } else { left.saturating_sub(1) };
+        let since = if self.left > 0 && left == 0 { now } else { since };
+        (now.since(since) < EMPTY_FOR).then_some(Self { left, since })
+    }
+}
+
 impl Controller {
+    /// A worker is wanted in another slice: if it is the last one of its own, nothing may wait there any more.
+    pub(crate) fn let_slice_empty(&mut self, now: Nanos, index: u16, to: SliceId) -> Result<(), Answer> {
+        let leaves = self.workers.get(index).map(|worker| worker.slice).filter(|from| *from != to);
+        let Some(from) = leaves.filter(|_| self.is_missed(index)) else { return Ok(()) };
+        let Some(slice) = self.slices.get_mut(usize::from(from.0)) else { return Ok(()) };
+        let known = slice.emptying.filter(|emptying| now.since(emptying.since) < EMPTY_FOR);
+        if known.is_some_and(|emptying| emptying.left == 0) {
+            return Ok(());
+        }
+        let left = known.map_or(CALM_READINGS, |emptying| emptying.left);
+        slice.emptying = Some(Emptying { left, since: now });
+        self.sweep_soon(now, from);
+        Err(wait(Waiting::SliceEmptying, SOON))
+    }
+
+    /// Tasks may wait in a slice again.
+    pub(crate) fn slice_used(&mut self, id: SliceId) {
+        if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
+            slice.emptying = None;
+        }
+    }
+
     /// Writes a slice's row if what it should be has changed: its workers, their quotas or their rates.
     pub(crate) fn refresh_slice(&mut self, now: Nanos, id: SliceId, out: &mut Vec<Action>) {
         let (serving, quotas, rate) = self.served(id);

@@ -24,6 +24,10 @@ impl Controller {
     ) {
         match self.check_type(task_type, slice) {
             Ok(slice) => {
+                let before = self.types.get(&task_type).copied();
+                for slice in [before, slice].into_iter().flatten() {
+                    self.slice_used(slice);
+                }
                 match slice {
                     Some(slice) => self.types.insert(task_type, slice),
                     None => self.types.remove(&task_type),

@@ -193,7 +193,11 @@ impl Controller {
         slice: &str,
         out: &mut Vec<Action>,
     ) {
-        match self.admit_move(name, slice) {
+        let admitted = self.admit_move(name, slice).and_then(|(index, slice)| {
+            self.let_slice_empty(now, index, slice)?;
+            Ok((index, slice))
+        });
+        match admitted {
             Ok((index, slice)) => {
                 if let Some(worker) = self.workers.get_mut(index) {
                     worker.slice = slice;

@@ -3,8 +3,8 @@
 mod rack;
 
 use rack::{Rack, client, worker};
-use sluice_control::{Answer, Event, Note, Refusal, SliceOthers, SliceTally, WorkerHello};
-use sluice_wire::{Nanos, SliceId, WorkerId};
+use sluice_control::{Answer, Event, Note, Refusal, SliceOthers, SliceTally, Waiting, WorkerHello};
+use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
 
 const GET: SliceId = SliceId(0);
 const SCAN: SliceId = SliceId(1);
@@ -142,4 +142,57 @@ fn a_worker_that_is_gone_is_no_longer_among_the_others() {
     rack.flush();
     interval(&mut rack, [vec![tally(GET, 0, 0, &[(0, 1)])]]);
     assert_eq!(rack.told["server-0"], others(1, 0, 0));
+}
+
+/// What is said when the last worker for SCANs is wanted for GETs.
+fn move_the_last(rack: &mut Rack) -> Answer {
+    let call = rack.move_to("c", "get");
+    rack.flush();
+    rack.answers[&call].clone()
+}
+
+/// Maps SCANs to a slice.
+fn map(rack: &mut Rack, slice: &str) {
+    let slice = Some(slice.to_string());
+    rack.call(|call| Event::SetType { call, task_type: TaskType(2), slice });
+    rack.flush();
+}
+
+#[test]
+fn the_last_worker_of_a_slice_that_takes_nothing_more_goes_when_its_queue_is_empty() {
+    let mut rack = rack();
+    for _ in 0..3 {
+        rack.switch.submit(SCAN);
+    }
+    map(&mut rack, "get");
+    let all = [worker("a", 1), worker("b", 2), worker("c", 3)];
+    for _ in 0..8 {
+        let Answer::Wait { why, .. } = move_the_last(&mut rack) else { panic!("tasks wait there") };
+        assert_eq!(why, Waiting::SliceEmptying);
+        rack.renew_for(Nanos::from_millis(200), &all.each_ref());
+        rack.join_client(&client("x", 9));
+        assert_eq!(rack.switch.slices[1].tasks, 3, "none of them is refused");
+    }
+    let grant = rack.join(&all[2]);
+    for _ in 0..3 {
+        rack.switch.token(grant.worker, grant.generation, 8);
+    }
+    assert_eq!(rack.switch.slices[1].tasks, 0);
+    assert!(matches!(move_the_last(&mut rack), Answer::Wait { .. }), "one may be going round");
+    rack.run(Nanos::from_millis(150));
+    assert_eq!(move_the_last(&mut rack), Answer::Done);
+    assert_eq!(rack.join(&all[2]).slice, GET);
+}
+
+#[test]
+fn that_a_slice_was_empty_counts_no_more_when_a_type_was_mapped_to_it_meanwhile() {
+    let mut rack = rack();
+    map(&mut rack, "get");
+    assert!(matches!(move_the_last(&mut rack), Answer::Wait { .. }));
+    rack.run(Nanos::from_millis(10));
+    map(&mut rack, "scan");
+    assert!(matches!(move_the_last(&mut rack), Answer::Refused { .. }));
+    rack.switch.submit(SCAN);
+    map(&mut rack, "get");
+    assert!(matches!(move_the_last(&mut rack), Answer::Wait { .. }));
 }
