@@ -243,3 +243,15 @@ fn a_load_against_an_absent_switch_ends_after_its_patience() {
     assert!(started.elapsed().as_secs() < 5);
     refuses(folder().path(), &["status", "--controller", &at, "--json"], &[&at, "sluice switch"]);
 }
+
+#[test]
+fn whoever_asks_a_controller_that_is_not_there_hears_how_to_start_one() {
+    let folder = folder();
+    let held = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nobody = held.local_addr().expect("an address").to_string();
+    drop(held);
+    for asks in [&["status"][..], &["move", "w", "s"], &["map", "get", "s"]] {
+        let args = [asks, &["--controller", &nobody]].concat();
+        refuses(folder.path(), &args, &["no controller answers", "start one with `sluice switch`"]);
+    }
+}

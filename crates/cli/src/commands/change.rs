@@ -14,7 +14,7 @@ use crate::rack::ask::Asker;
 pub(crate) fn moves(args: &Move) -> Outcome<()> {
     let asker = Asker::new(remote(&args.controller, args.ca.as_ref())?)?;
     let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
-    asker.ask(async |mut controller| controller.move_worker(request).await.map(|_| ()))?;
+    asker.ask(async |mut controller| controller.move_worker(request.clone()).await.map(|_| ()))?;
     println!("worker {} serves slice {}", args.worker, args.slice);
     Ok(())
 }
@@ -23,7 +23,7 @@ pub(crate) fn moves(args: &Move) -> Outcome<()> {
 pub(crate) fn map(args: &Map) -> Outcome<()> {
     let asker = Asker::new(remote(&args.controller, args.ca.as_ref())?)?;
     let request = SetTypeRequest { task_type: number(&args.task_type)?.into(), slice: args.slice.clone() };
-    asker.ask(async |mut controller| controller.set_type(request).await.map(|_| ()))?;
+    asker.ask(async |mut controller| controller.set_type(request.clone()).await.map(|_| ()))?;
     match &args.slice {
         Some(slice) => println!("tasks of type {} go to slice {slice}", args.task_type),
         None => println!("tasks of type {} are refused", args.task_type),

@@ -1,23 +1,26 @@
 //! Asking a controller, and telling the board what it says.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sluice_net::rpc::Remote;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::board::{Board, NoteKind, RackNow, SliceNow, WorkerNow};
 use crate::fail::{Failure, Outcome};
 
 /// How long one question may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the board is told.
+/// How long one that says not now is asked again.
+const WAITS: Duration = Duration::from_secs(10);
+/// How often the board is told, and one that says not now is asked.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// Someone who asks a controller, one question at a time.
@@ -32,16 +35,29 @@ impl Asker {
         Ok(Self { runtime: runtime()?, remote })
     }
 
-    /// Asks for something that a controller may refuse, and says why it did.
-    pub(crate) fn ask<T>(&self, call: impl AsyncFnOnce(Calls) -> Result<T, Status>) -> Outcome<T> {
-        self.runtime
-            .block_on(async {
-                let answered = timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await;
-                answered
-                    .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))
-                    .and_then(|answer| answer.map_err(|status| sluice_net::rpc::reason(&status)))
-            })
-            .map_err(|why| Failure::bad_input(format!("the controller at {}: {why}", self.remote.url())))
+    /// Asks for something that a controller may refuse, and says why it did. One that says not now is asked again for a
+    /// while.
+    pub(crate) fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
+        let began = Instant::now();
+        self.runtime.block_on(async {
+            loop {
+                let status = match timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await
+                {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => status,
+                    Err(_) => return Err(self.silent(&no_answer())),
+                };
+                let why = sluice_net::rpc::reason(&status);
+                if status.source().is_some() {
+                    return Err(self.silent(&why));
+                }
+                if status.code() != Code::Unavailable || began.elapsed() > WAITS {
+                    let url = self.remote.url();
+                    return Err(Failure::bad_input(format!("the controller at {url}: {why}")));
+                }
+                sleep(ASK_EVERY).await;
+            }
+        })
     }
 
     /// How everything stands.
@@ -49,13 +65,16 @@ impl Asker {
         self.runtime.block_on(async {
             // The channel is made inside the runtime: it keeps a task there.
             let mut controller = ControllerClient::new(self.remote.connect());
-            status(&mut controller).await.map_err(|why| {
-                let url = self.remote.url();
-                Failure::bad_input(format!(
-                    "no controller answers at {url} ({why}); start one with `sluice switch`, or name it with --controller"
-                ))
-            })
+            status(&mut controller).await.map_err(|why| self.silent(&why))
         })
+    }
+
+    /// No controller was heard.
+    fn silent(&self, why: &str) -> Failure {
+        let url = self.remote.url();
+        Failure::bad_input(format!(
+            "no controller answers at {url} ({why}); start one with `sluice switch`, or name it with --controller"
+        ))
     }
 }
 
@@ -66,8 +85,12 @@ async fn status(controller: &mut Calls) -> Result<StatusResponse, String> {
     match timeout(PATIENCE, controller.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
         Ok(Err(status)) => Err(sluice_net::rpc::reason(&status)),
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(no_answer()),
     }
+}
+
+fn no_answer() -> String {
+    format!("no answer within {} s", PATIENCE.as_secs())
 }
 
 fn runtime() -> Outcome<Runtime> {
