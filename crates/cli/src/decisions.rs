@@ -284,7 +284,7 @@ impl Row {
             overloaded: self.overloaded,
             tasks: self.tasks,
             slowdown_p99: f64::from(self.slowdowns.p99_milli()) / 1e3,
-            // Agents count slowdowns only; who sees the replies may fill it in.
+            // Agents count slowdowns only; who sees the replies fills it in (`live::follow`).
             response_p99_ns: 0.0,
             idle_workers: f64::from(self.idle_milli) / 1e3,
             moves,

@@ -13,6 +13,7 @@ pub mod client;
 mod parts;
 pub mod rdma;
 pub mod rtt;
+pub mod slow;
 pub mod worker;
 
 pub use parts::PART_BYTES;

@@ -7,6 +7,7 @@ mod checks;
 mod toml_text;
 
 use serde::{Deserialize, Serialize};
+use sluice_host::slow::SlowTime;
 use sluice_wire::Nanos;
 
 use crate::error::SimError;
@@ -320,6 +321,19 @@ impl Testbed {
     /// From a worker's send to the client.
     pub(crate) fn way_back(&self) -> Nanos {
         self.links.worker + self.switch.pass + self.links.client
+    }
+}
+
+impl Slow {
+    /// Whether any worker is ever slow.
+    pub fn is_any(&self) -> bool {
+        !self.workers.is_empty() && self.factor > 1.0 && self.length > Nanos(0)
+    }
+
+    /// When a worker is slow, and how much; `None` if it never is.
+    pub fn of(&self, worker: u32) -> Option<SlowTime> {
+        let time = SlowTime { factor: self.factor, from: self.from, until: self.from + self.length };
+        (self.is_any() && self.workers.contains(&worker)).then_some(time)
     }
 }
 

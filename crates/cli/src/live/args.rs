@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sluice_sim::study::numbers;
+use sluice_switch::registry::Choice;
 
 use crate::fail::{Failure, Outcome};
 use crate::units;
@@ -40,10 +41,11 @@ pub(crate) struct LiveArgs {
     pub(crate) each_task: bool,
 }
 
-/// The flags of `sluice reproduce` that run a plan's adaptive policies live.
+/// The flags of `sluice reproduce` that run a plan's policies live whose load or workers change.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FollowArgs {
-    /// Run the plan's adaptive policies live, dilated, and hold their depths against the simulator's, interval by interval.
+    /// Run the plan's adaptive policies live, dilated, and hold their depths against the simulator's, interval by interval;
+    /// where workers are slow for a while, all policies with an agent, and their p99 too.
     #[arg(long, conflicts_with_all = ["cause", "paper_length", "tasks", "replications", "list"])]
     pub(crate) live: bool,
     /// All times of the live rack multiplied.
@@ -58,9 +60,24 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub(crate) seeds: u32,
-    /// How long each run is in the rack that is stood for; live it takes that times the factor.
-    #[arg(long, value_name = "SPAN", default_value = "200ms", requires = "live", value_parser = units::span)]
-    pub(crate) span: Duration,
+    /// How long each run is in the rack that is stood for; live it takes that times the factor [default: 200ms; where
+    /// workers are slow for a while, as long as the plan says].
+    #[arg(long, value_name = "SPAN", requires = "live", value_parser = units::span)]
+    pub(crate) span: Option<Duration>,
+    /// Only these cases of the plan: one, several with commas between them, or the flag again.
+    #[arg(long, value_name = "CASES", requires = "live", value_delimiter = ',')]
+    pub(crate) case: Vec<String>,
+    /// Only these of its policies, likewise.
+    #[arg(long, value_name = "POLICIES", requires = "live")]
+    pub(crate) policy: Vec<String>,
+}
+
+impl FollowArgs {
+    /// The policies that were asked for, one by one.
+    pub(super) fn policies(&self) -> Vec<String> {
+        let is_name = |name: &str| Choice::all().any(|known| known.name == name);
+        self.policy.iter().flat_map(|listed| policies(listed, is_name)).collect()
+    }
 }
 
 /// Loads one by one, from a list or a range; a range without a step gets one.

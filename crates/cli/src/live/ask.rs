@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_net::crew::Beginning;
 use sluice_net::switch::Delays;
-use sluice_net::worker::HostCosts;
+use sluice_net::worker::{HostCosts, Slowed};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
@@ -150,10 +151,12 @@ impl Ask {
         }
     }
 
-    /// What packets cost a worker, dilated.
-    pub(crate) fn costs(&self) -> HostCosts {
+    /// What packets cost a worker, dilated, and when it is slow, counted from the schedule's beginning.
+    pub(crate) fn costs(&self, worker: u32, since: Beginning) -> HostCosts {
         let factor = u64::from(self.dilation);
+        let slow = self.testbed.slow.of(worker);
         HostCosts {
+            slow: slow.map(|time| Slowed { time: time.dilated(factor), since }),
             receive: self.testbed.worker.receive.times(factor),
             send: self.testbed.worker.send.times(factor),
             to_client: self.delays().host_to_host(),

@@ -12,7 +12,7 @@ use sluice_apps::hold::{self, Hold};
 use sluice_host::agent::AgentSettings;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
-use sluice_net::crew::{Crew, Planned, Played, Player, RunningCrew};
+use sluice_net::crew::{Beginning, Crew, Planned, Played, Player, RunningCrew};
 use sluice_net::pin::{cores, pin_thread};
 use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
 use sluice_net::switch::{Count, SwitchConfig, SwitchDriver, SwitchHandle};
@@ -106,7 +106,7 @@ impl LiveRack {
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
         let desk = Desk::of(ask, who)?;
         for number in 0..ask.testbed.workers {
-            let mut options = worker_options(ask, who, &controller, number)?;
+            let mut options = worker_options(ask, who, &controller, (number, crew.beginning()))?;
             options.agent = desk.as_ref().map(Desk::file);
             crew.worker(&options, Box::new(Hold::of(types.clone())))?;
         }
@@ -362,7 +362,12 @@ fn slice_of(ask: &Ask, mut place: u32) -> String {
     ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
-fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
+fn worker_options(
+    ask: &Ask,
+    who: &Who,
+    controller: &str,
+    (number, beginning): (u32, Beginning),
+) -> Outcome<WorkerOptions> {
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
@@ -371,7 +376,7 @@ fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcom
         quota: quota(who),
         capacity: capacity.max(1),
         dilation: ask.dilation,
-        costs: Some(ask.costs()),
+        costs: Some(ask.costs(number, beginning)),
         early: who.choice.early().is_some(),
         ..WorkerOptions::new(controller)?
     })

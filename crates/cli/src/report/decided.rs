@@ -22,28 +22,8 @@ pub(crate) fn decided(title: &str, slices: &[String], depths: &[Depths], decisio
     })
 }
 
-/// The page of a plan that was followed live: pictures by case.
-pub(crate) fn followed<'d>(
-    title: &str,
-    cases: impl Iterator<Item = (String, Vec<(String, &'d [Depths])>)>,
-) -> String {
-    let header = |html: &mut Html| {
-        html.leaf("h1", title);
-        timeline::legend(html, &[]);
-    };
-    whole(title, header, |html| {
-        for (case, pictures) in cases {
-            html.element("section", |html| {
-                html.leaf("h2", case);
-                for (caption, depths) in pictures {
-                    timeline::figure(html, &caption, depths);
-                }
-            });
-        }
-    })
-}
-
-fn whole(title: &str, header: impl FnOnce(&mut Html), main: impl FnOnce(&mut Html)) -> String {
+/// A page of this look.
+pub(super) fn whole(title: &str, header: impl FnOnce(&mut Html), main: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {

@@ -4,6 +4,7 @@
 mod chart;
 mod csv;
 mod decided;
+mod followed;
 mod heat;
 mod html;
 mod look;
@@ -23,7 +24,8 @@ use sluice_sim::study::outcome::StudyOutcome;
 use crate::fail::{Failure, Outcome};
 use crate::results::files;
 
-pub(crate) use decided::{decided, followed};
+pub(crate) use decided::decided;
+pub(crate) use followed::{Beside, Compared, Section, Strip, followed};
 pub(crate) use show::is_open;
 pub(crate) use text::summary;
 pub(crate) use verdicts::verdicts;

@@ -12,12 +12,12 @@ use sluice_sim::study::outcome::{Depths, Panel};
 use super::html::{Html, tag};
 use super::show;
 
-const WIDTH: f64 = 720.0;
-const LEFT: f64 = 46.0;
-const RIGHT: f64 = 712.0;
-const STRIP: f64 = 92.0;
-const GAP: f64 = 26.0;
-const TOP: f64 = 16.0;
+pub(super) const WIDTH: f64 = 720.0;
+pub(super) const LEFT: f64 = 46.0;
+pub(super) const RIGHT: f64 = 712.0;
+pub(super) const STRIP: f64 = 92.0;
+pub(super) const GAP: f64 = 26.0;
+pub(super) const TOP: f64 = 16.0;
 /// Pictures of one panel; the rest would say the same.
 const PICTURES_MAX: usize = 12;
 /// From this length on times are in seconds.
@@ -137,13 +137,13 @@ impl<'d> Timeline<'d> {
             format!("depth, workers, p99 slowdown and p99 response over time. {}", totals(self.depths));
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
             for strip in strips {
-                frame(html, strip);
+                frame(html, strip.top, strip.title, strip.most);
                 for slice in 0..self.slices {
                     self.curve(html, strip, slice);
                 }
             }
             self.marks(html, &strips[0]);
-            self.times(html, height);
+            times(html, self.ends_ns, height);
         });
         html.line();
     }
@@ -212,32 +212,31 @@ impl<'d> Timeline<'d> {
             }
         }
     }
+}
 
-    fn times(&self, html: &mut Html, height: f64) {
-        for part in 0..=4 {
-            let at_ns = self.ends_ns * f64::from(part) / 4.0;
-            let text =
-                tag("text").with("x", LEFT + (RIGHT - LEFT) * f64::from(part) / 4.0).with("y", height - 3.0);
-            let anchor = if part == 4 { "end" } else { "middle" };
-            let text = text.with("text-anchor", anchor);
-            if self.ends_ns < SECONDS_FROM_NS {
-                html.leaf(text, format_args!("{:.0} ms", at_ns / 1e6));
-            } else {
-                html.leaf(text, format_args!("{:.1} s", at_ns / 1e9));
-            }
+/// The moments under a picture.
+pub(super) fn times(html: &mut Html, ends_ns: f64, height: f64) {
+    for part in 0..=4 {
+        let at_ns = ends_ns * f64::from(part) / 4.0;
+        let text =
+            tag("text").with("x", LEFT + (RIGHT - LEFT) * f64::from(part) / 4.0).with("y", height - 3.0);
+        let anchor = if part == 4 { "end" } else { "middle" };
+        let text = text.with("text-anchor", anchor);
+        if ends_ns < SECONDS_FROM_NS {
+            html.leaf(text, format_args!("{:.0} ms", at_ns / 1e6));
+        } else {
+            html.leaf(text, format_args!("{:.1} s", at_ns / 1e9));
         }
     }
 }
 
 /// A strip's edge, title and largest value.
-fn frame(html: &mut Html, strip: &Strip) {
-    let bottom = strip.top + STRIP;
-    html.lone(tag("path").with("class", "grid").with("d", format_args!("M{LEFT} {}H{RIGHT}", strip.top)));
-    html.lone(
-        tag("path").with("class", "edge").with("d", format_args!("M{LEFT} {}V{bottom}H{RIGHT}", strip.top)),
-    );
-    html.leaf(tag("text").with("x", LEFT).with("y", strip.top - 4.0), strip.title);
+pub(super) fn frame(html: &mut Html, top: f64, title: &str, most: f64) {
+    let bottom = top + STRIP;
+    html.lone(tag("path").with("class", "grid").with("d", format_args!("M{LEFT} {top}H{RIGHT}")));
+    html.lone(tag("path").with("class", "edge").with("d", format_args!("M{LEFT} {top}V{bottom}H{RIGHT}")));
+    html.leaf(tag("text").with("x", LEFT).with("y", top - 4.0), title);
     let number = |y: f64| tag("text").with("x", LEFT - 5.0).with("y", y + 3.0).with("text-anchor", "end");
-    html.leaf(number(strip.top), format_args!("{:.0}", strip.most));
+    html.leaf(number(top), format_args!("{most:.0}"));
     html.leaf(number(bottom), "0");
 }

@@ -5,6 +5,7 @@
 //! come, so that one spinning core serves dozens of them within microseconds. Not for services that compute: one
 //! would hold up all.
 
+mod beginning;
 mod replay;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
 use replay::Replay;
 pub use sluice_host::client::Outcome;
 
+pub use beginning::Beginning;
 pub use replay::{Planned, Played, Player, Playing};
 
 /// How often other threads see how the crew stands.
@@ -35,6 +37,7 @@ pub struct Crew {
     stopper: Stopper,
     pin: Option<usize>,
     standing: Arc<Standing>,
+    beginning: Beginning,
 }
 
 /// How a crew stands, for other threads.
@@ -80,7 +83,19 @@ impl Crew {
     pub fn new(waiting: Waiting, pin: Option<usize>) -> Result<Self, NetError> {
         let ready = ReadySet::new(waiting)?;
         let stopper = Stopper::new(ready.waker());
-        Ok(Self { hosts: Vec::new(), ready, stopper, pin, standing: Arc::default() })
+        Ok(Self {
+            hosts: Vec::new(),
+            ready,
+            stopper,
+            pin,
+            standing: Arc::default(),
+            beginning: Beginning::default(),
+        })
+    }
+
+    /// When the schedules of its client begin.
+    pub fn beginning(&self) -> Beginning {
+        self.beginning.clone()
     }
 
     /// Adds a worker, which begins to register.
@@ -97,7 +112,7 @@ impl Crew {
     /// # Errors
     /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
     pub fn player(&mut self, options: &ClientOptions) -> Result<Player, NetError> {
-        let (replay, player) = Replay::new(options, self.ready.waker())?;
+        let (replay, player) = Replay::new(options, self.ready.waker(), self.beginning())?;
         self.join(Kind::Replay(Box::new(replay)))?;
         Ok(player)
     }

@@ -11,7 +11,7 @@ use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Incarnation, Nanos, Packet, Payload, Serial, TaskType};
 use sluice_wire::{encode, parse};
 
-use super::Turn;
+use super::{Beginning, Turn};
 use crate::NetError;
 use crate::client::{ClientOptions, host_grant};
 use crate::clock::Clock;
@@ -136,6 +136,7 @@ pub(super) struct Replay {
     joining: Sender<Joining>,
     actions: Vec<Action>,
     stage: Option<Stage>,
+    beginning: Beginning,
 }
 
 /// The schedule that is being sent.
@@ -152,7 +153,11 @@ struct Stage {
 }
 
 impl Replay {
-    pub(super) fn new(options: &ClientOptions, waker: Waker) -> Result<(Self, Player), NetError> {
+    pub(super) fn new(
+        options: &ClientOptions,
+        waker: Waker,
+        beginning: Beginning,
+    ) -> Result<(Self, Player), NetError> {
         let options_of_socket = SocketOptions {
             datagram_max: options.datagram_max,
             waiting: options.waiting,
@@ -183,6 +188,7 @@ impl Replay {
             joining,
             actions: Vec::new(),
             stage: None,
+            beginning,
         };
         Ok((replay, Player { commands, joined, waker, url: options.controller.url().to_owned() }))
     }
@@ -254,6 +260,7 @@ impl Replay {
                 outcome: Outcome::Unknown(sluice_host::client::UnknownWhy::Deadline),
             };
             let (start, left) = (command.start.max(self.clock.now() + BEGINS_AFTER), command.tasks.len());
+            self.beginning.tell(start);
             let played = vec![nothing; left];
             self.stage = Some(Stage { command, start, seen: 0, next: 0, offer_at: start, played, left });
             self.end_stage();

@@ -372,7 +372,9 @@ impl<S: Service> Engine<S> {
                 Some(reply) => (ran.ended, reply),
                 None => (Ended::Failed, Payload::EMPTY),
             };
-        let busy = Busy { slot: run.slot, started: ran.started, until: ran.until, ended, reply };
+        let took = ran.until.since(ran.started);
+        let until = self.effects.pace.as_ref().map_or(ran.until, |pace| pace.done(ran.started, took));
+        let busy = Busy { slot: run.slot, started: ran.started, until, ended, reply };
         self.busy = Some(busy);
         // A worker that reports its load first looks what came meanwhile.
         if paced.is_none() && !self.reports {
@@ -515,7 +517,7 @@ impl Effects {
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
-            pace: options.costs.map(Pace::new),
+            pace: options.costs.clone().map(Pace::new),
         }
     }
 

@@ -32,7 +32,7 @@ use crate::rpc::Remote;
 use crate::service::Service;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker, sys};
 pub(crate) use engine::Engine;
-pub use pace::HostCosts;
+pub use pace::{HostCosts, Slowed};
 use telling::Telling;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.

@@ -6,10 +6,13 @@
 
 use std::collections::VecDeque;
 
+use sluice_host::slow::SlowTime;
 use sluice_wire::{Nanos, Packet};
 
+use crate::crew::Beginning;
+
 /// What a worker of a testbed takes for packets, dilated already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct HostCosts {
     /// Busy with each packet that comes.
     pub receive: Nanos,
@@ -17,6 +20,17 @@ pub struct HostCosts {
     pub send: Nanos,
     /// On the way: a packet from the worker to a client, past the switch.
     pub to_client: Nanos,
+    /// When it takes longer for everything, services too.
+    pub slow: Option<Slowed>,
+}
+
+/// A time in which a worker is slow.
+#[derive(Clone, Debug)]
+pub struct Slowed {
+    /// When, counted from a schedule's beginning, dilated already.
+    pub time: SlowTime,
+    /// That beginning.
+    pub since: Beginning,
 }
 
 /// The processor of a paced worker.
@@ -41,7 +55,7 @@ impl Pace {
     /// When the next packet will have been received, if nothing else is done before.
     pub(super) fn next_received(&self) -> Option<Nanos> {
         let (at, _) = self.arrived.front()?;
-        Some(self.free.max(*at) + self.costs.receive)
+        Some(self.done(self.free.max(*at), self.costs.receive))
     }
 
     /// Receives the next packet if that is done by `now`: when it came, and the packet.
@@ -68,8 +82,14 @@ impl Pace {
 
     /// Sends a packet; says when it leaves.
     pub(super) fn send(&mut self) -> Nanos {
-        self.free = self.free + self.costs.send;
+        self.free = self.done(self.free, self.costs.send);
         self.free
+    }
+
+    /// When `work` is done that begins at `at`.
+    pub(super) fn done(&self, at: Nanos, work: Nanos) -> Nanos {
+        let slow = self.costs.slow.as_ref().and_then(|slow| Some(slow.time.counted_from(slow.since.get()?)));
+        at + slow.map_or(work, |slow| slow.takes(at, work))
     }
 
     /// How long a packet to a client is on its way.
@@ -85,7 +105,26 @@ mod tests {
     use super::*;
 
     fn pace() -> Pace {
-        Pace::new(HostCosts { receive: Nanos(20), send: Nanos(30), to_client: Nanos(0) })
+        Pace::new(costs(None))
+    }
+
+    fn costs(slow: Option<Slowed>) -> HostCosts {
+        HostCosts { receive: Nanos(20), send: Nanos(30), to_client: Nanos(0), slow }
+    }
+
+    #[test]
+    fn a_slow_processor_takes_longer_for_everything_once_a_schedule_has_begun() {
+        let time = SlowTime { factor: 3.0, from: Nanos(1_000), until: Nanos(2_000) };
+        let since = Beginning::default();
+        let mut pace = Pace::new(costs(Some(Slowed { time, since: since.clone() })));
+        assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
+        since.tell(Nanos(5_000));
+        assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
+        assert_eq!(pace.done(Nanos(6_000), Nanos(100)), Nanos(6_300));
+        pace.arrived(Nanos(6_100), Packet::Token(Token::default()));
+        assert_eq!(pace.next_received(), Some(Nanos(6_160)));
+        assert!(pace.receive(Nanos(7_000)).is_some());
+        assert_eq!((pace.send(), pace.done(Nanos(7_000), Nanos(100))), (Nanos(6_250), Nanos(7_100)));
     }
 
     #[test]

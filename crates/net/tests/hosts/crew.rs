@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use sluice_host::slow::SlowTime;
 use sluice_net::crew::{Crew, CrewReport, Outcome, Planned};
 use sluice_net::switch::Delays;
 use sluice_net::udp::Waiting;
-use sluice_net::worker::HostCosts;
+use sluice_net::worker::{HostCosts, Slowed};
 use sluice_net::{ClientOptions, ServiceError, WorkerOptions, service_fn};
 use sluice_switch::registry::Choice;
 use sluice_wire::{Nanos, ReplyStatus};
@@ -15,8 +16,9 @@ use super::rack::{ECHO, Rack};
 const DILATION: u32 = 20;
 const TASKS: u64 = 60;
 
-/// Sends tasks of 200 us, dilated to 4 ms, every millisecond to three workers; gives their outcomes.
-fn play(program: &str) -> (Vec<Outcome>, CrewReport) {
+/// Sends tasks of 200 us, dilated to 4 ms, every millisecond to three workers, of which the first may be
+/// slow; gives their outcomes.
+fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
     let delays = Delays::testbed(DILATION.into());
     let rack = Rack::under(Choice::parse(program).expect("it is known"), delays);
     let mut crew = Crew::new(Waiting::Block, None).expect("descriptors are left");
@@ -28,6 +30,7 @@ fn play(program: &str) -> (Vec<Outcome>, CrewReport) {
                 receive: Nanos(4_000),
                 send: Nanos(4_000),
                 to_client: delays.host_to_host(),
+                slow: slow.filter(|_| number == 0).map(|time| Slowed { time, since: crew.beginning() }),
             }),
             ..WorkerOptions::new(&rack.controller()).expect("a legal address")
         };
@@ -51,7 +54,7 @@ fn play(program: &str) -> (Vec<Outcome>, CrewReport) {
 #[test]
 fn a_crew_runs_every_task_once_under_every_program() {
     for program in Choice::all() {
-        let (outcomes, report) = play(program.name);
+        let (outcomes, report) = play(program.name, None);
         for (number, outcome) in outcomes.iter().enumerate() {
             let Outcome::Reply(reply) = outcome else { panic!("{} {number}: {outcome:?}", program.name) };
             assert_eq!(reply.status, ReplyStatus::Done);
@@ -62,4 +65,20 @@ fn a_crew_runs_every_task_once_under_every_program() {
         assert_eq!(finished, TASKS, "{}", program.name);
         assert!(report.workers.iter().all(|worker| worker.drained), "{}", program.name);
     }
+}
+
+#[test]
+fn a_worker_that_is_slow_takes_as_much_longer_for_its_services_and_gets_fewer() {
+    let slow = SlowTime { factor: 3.0, from: Nanos(0), until: Nanos::from_millis(60_000) };
+    let (outcomes, _) = play("rain", Some(slow));
+    let services = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Reply(reply) => (reply.worker, reply.service_ns),
+        other => panic!("{other:?}"),
+    });
+    let services: Vec<_> = services.collect();
+    let slow: Vec<_> = services.iter().filter(|(_, service_ns)| *service_ns == 12_000_000).collect();
+    assert!(!slow.is_empty() && slow.iter().all(|(worker, _)| *worker == slow[0].0));
+    let others = services.iter().filter(|(worker, _)| *worker != slow[0].0);
+    assert!(others.clone().all(|(_, service_ns)| *service_ns == 4_000_000));
+    assert!(others.count() > 2 * slow.len(), "tokens of a slow worker come more rarely");
 }

@@ -15,7 +15,7 @@ use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
 use super::Rack;
 use super::links::Due;
 use super::setup::{EPOCH, GENERATION, Plan, worker_ops, worker_row};
-use crate::stats::{Depths, Observer};
+use crate::stats::{Depths, Ended, Observer};
 use crate::testbed::Testbed;
 
 /// What closing a worker, raising its generation and opening it again takes: four steps of a controller over a link.
@@ -35,7 +35,7 @@ pub(super) struct Adaptation {
     decisions: Vec<Decision>,
     /// Of all agents together.
     tallies: Vec<agent::SliceTally>,
-    /// The interval's tasks by slice: slowdowns in thousandths, responses in nanoseconds.
+    /// The interval's tasks by slice.
     ended: Vec<Ended>,
     log: Vec<Depths>,
     moves: u32,
@@ -107,7 +107,7 @@ impl Adaptation {
         if self.ended.len() <= slice {
             self.ended.resize_with(slice + 1, Ended::default);
         }
-        self.ended[slice].take(&sample);
+        self.ended[slice].take(sample.switch_wait + sample.worker_wait, sample.service);
         self.agent_of(worker).finished(now, WorkerId(worker as u16), sample);
     }
 
@@ -145,7 +145,7 @@ impl Adaptation {
                 let fits = |d: &&Decision| d.slice == tally.slice && d.verdict == verdict;
                 self.decisions.iter().filter(fits).count() as u32
             };
-            let ended =
+            let mut ended =
                 self.ended.get_mut(usize::from(tally.slice.0)).map(std::mem::take).unwrap_or_default();
             self.log.push(Depths {
                 at_ns: now.0,
@@ -157,9 +157,9 @@ impl Adaptation {
                 deeper: of(Verdict::Deeper),
                 shallower: of(Verdict::Shallower),
                 overloaded: of(Verdict::Overloaded),
-                tasks: ended.slowdowns.len() as u64,
-                slowdown_p99: p99(ended.slowdowns) / 1_000.0,
-                response_p99_ns: p99(ended.responses),
+                tasks: ended.tasks(),
+                slowdown_p99: ended.slowdown_p99(),
+                response_p99_ns: ended.response_p99_ns(),
                 idle_workers: f64::from(tally.idle_milli) / 1_000.0,
                 moves: self.moves,
             });
@@ -270,29 +270,6 @@ impl<O: Observer> Rack<'_, O> {
 fn way(testbed: &Testbed) -> Way {
     let busy = testbed.worker.receive + testbed.worker.send.times(2);
     Way { round_trip: testbed.refill() - busy, busy }
-}
-
-/// What the tasks took that ended in an interval.
-#[derive(Debug, Default)]
-struct Ended {
-    slowdowns: Vec<u32>,
-    responses: Vec<u32>,
-}
-
-impl Ended {
-    /// Waits and service, and the same over the service.
-    fn take(&mut self, sample: &Sample) {
-        let all = sample.switch_wait.0 + sample.worker_wait.0 + sample.service.0;
-        let slowdown_milli = all * 1_000 / sample.service.0.max(1);
-        self.slowdowns.push(u32::try_from(slowdown_milli).unwrap_or(u32::MAX));
-        self.responses.push(u32::try_from(all).unwrap_or(u32::MAX));
-    }
-}
-
-fn p99(mut values: Vec<u32>) -> f64 {
-    let Some(last) = values.len().checked_sub(1) else { return 0.0 };
-    let (_, p99, _) = values.select_nth_unstable(last * 99 / 100);
-    f64::from(*p99)
 }
 
 /// The tallies of all agents, one for each slice.

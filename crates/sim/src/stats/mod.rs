@@ -7,6 +7,7 @@
 //! highest rate that keeps a limit. Time stands still here: nothing reads a clock.
 
 mod distribution;
+mod ended;
 mod interval;
 mod level;
 mod measured;
@@ -19,6 +20,7 @@ mod sustained;
 mod warmup;
 
 pub use distribution::Distribution;
+pub use ended::Ended;
 pub use interval::{estimate, student_t};
 pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, EIGHTHS, Measured};

@@ -7,6 +7,8 @@ use sluice_sim::study::outcome::Depths;
 const HELD: f64 = 0.95;
 /// The slice that is looked at.
 const SLICE: u32 = 0;
+/// Numbers of a step.
+const COLUMNS: usize = 2;
 
 /// A slice's mean depth and the workers that were moved until then, interval by interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,17 +23,13 @@ pub(crate) struct Step {
 impl Sequence {
     /// Of the intervals 1 to `intervals`; one that is missing is as the one before.
     pub(crate) fn of(depths: &[Depths], interval_ns: u64, intervals: usize) -> Self {
-        let mut steps = Vec::new();
-        let mut last = Step { depth_mean: 0.0, borrowed: 0 };
-        for number in 1..=intervals as u64 {
-            let is_it =
-                |of: &&Depths| of.slice == SLICE && of.at_ns.abs_diff(number * interval_ns) < interval_ns / 2;
-            if let Some(found) = depths.iter().find(is_it) {
-                last = Step { depth_mean: found.depth_mean, borrowed: found.moves };
-            }
-            steps.push(last);
-        }
-        Self(steps)
+        let step = |of: &Depths| Step { depth_mean: of.depth_mean, borrowed: of.moves };
+        Self(in_intervals(depths, interval_ns, intervals, Step { depth_mean: 0.0, borrowed: 0 }, step))
+    }
+
+    /// Depth and borrowed workers of the first interval, then of the second, and so on.
+    fn row(&self) -> Vec<f64> {
+        self.0.iter().flat_map(|step| [step.depth_mean, step.borrowed.into()]).collect()
     }
 
     /// The sequence in words, depths rounded: equal ones are one line.
@@ -57,6 +55,25 @@ impl Sequence {
     }
 }
 
+/// What the slice was in each of the intervals 1 to `intervals`; one that is missing is as the one before.
+pub(super) fn in_intervals<T: Copy>(
+    depths: &[Depths],
+    interval_ns: u64,
+    intervals: usize,
+    first: T,
+    of: impl Fn(&Depths) -> T,
+) -> Vec<T> {
+    let mut last = first;
+    let mut found = Vec::with_capacity(intervals);
+    for number in 1..=intervals as u64 {
+        let is_it =
+            |of: &&Depths| of.slice == SLICE && of.at_ns.abs_diff(number * interval_ns) < interval_ns / 2;
+        last = depths.iter().find(is_it).map_or(last, &of);
+        found.push(last);
+    }
+    found
+}
+
 /// The least and the most of each interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Band {
@@ -68,47 +85,72 @@ pub(crate) struct Band {
 }
 
 impl Band {
-    /// As narrow as it can be: the same number of sequences is left out above and below in each interval.
+    /// The band of depths and of borrowed workers.
     pub(crate) fn of(sequences: &[Sequence]) -> Self {
-        let mut band = Self::without(sequences, 0);
-        for left_out in 1..sequences.len() / 2 {
-            let narrower = Self::without(sequences, left_out);
-            if (narrower.inside as f64) < HELD * sequences.len() as f64 {
-                break;
-            }
-            band = narrower;
-        }
-        band
-    }
-
-    fn without(sequences: &[Sequence], left_out: usize) -> Self {
-        let intervals = sequences.first().map_or(0, |sequence| sequence.0.len());
-        let (mut least, mut most) = (Vec::new(), Vec::new());
-        for interval in 0..intervals {
-            let mut depths: Vec<f64> = sequences.iter().map(|of| of.0[interval].depth_mean).collect();
-            let mut borrowed: Vec<u32> = sequences.iter().map(|of| of.0[interval].borrowed).collect();
-            depths.sort_by(f64::total_cmp);
-            borrowed.sort_unstable();
-            let last = sequences.len() - 1 - left_out;
-            least.push(Step { depth_mean: depths[left_out], borrowed: borrowed[left_out] });
-            most.push(Step { depth_mean: depths[last], borrowed: borrowed[last] });
-        }
-        let mut band = Self { least, most, inside: 0, of: sequences.len() };
-        band.inside = sequences.iter().filter(|sequence| band.outside(sequence).is_none()).count();
-        band
+        let rows: Vec<Vec<f64>> = sequences.iter().map(Sequence::row).collect();
+        let Range { least, most, inside } = Range::of(&rows);
+        let steps = |row: &[f64]| {
+            let step = |pair: &[f64]| Step { depth_mean: pair[0], borrowed: pair[1] as u32 };
+            row.chunks_exact(COLUMNS).map(step).collect()
+        };
+        Self { least: steps(&least), most: steps(&most), inside, of: sequences.len() }
     }
 
     /// The first interval, from 1, in which a sequence lies outside.
     pub(crate) fn outside(&self, sequence: &Sequence) -> Option<usize> {
-        let bounds = self.least.iter().zip(&self.most);
-        let is_outside = |((least, most), step): ((&Step, &Step), &Step)| {
-            // Means of a few depths, rounded otherwise.
-            let rounding = 1e-9;
-            let depth = step.depth_mean;
-            let is_deep = depth < least.depth_mean - rounding || depth > most.depth_mean + rounding;
-            is_deep || !(least.borrowed..=most.borrowed).contains(&step.borrowed)
+        let row = |steps: &[Step]| Sequence(steps.to_vec()).row();
+        let range = Range { least: row(&self.least), most: row(&self.most), inside: self.inside };
+        range.outside(&sequence.row()).map(|column| column / COLUMNS + 1)
+    }
+}
+
+/// The least and the most of each column of many rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Range {
+    pub(super) least: Vec<f64>,
+    pub(super) most: Vec<f64>,
+    /// How many of the rows lie inside in every column.
+    pub(super) inside: usize,
+}
+
+impl Range {
+    /// As narrow as it can be with 95 % of the rows whole inside: the same number is left out above and below in each column.
+    pub(super) fn of(rows: &[Vec<f64>]) -> Self {
+        let columns = rows.first().map_or(0, Vec::len);
+        let column = |place: usize| {
+            let mut values: Vec<f64> = rows.iter().map(|row| row[place]).collect();
+            values.sort_by(f64::total_cmp);
+            values
         };
-        bounds.zip(&sequence.0).position(is_outside).map(|place| place + 1)
+        let columns: Vec<Vec<f64>> = (0..columns).map(column).collect();
+        let mut range = Self::without(rows, &columns, 0);
+        for left_out in 1..rows.len() / 2 {
+            let narrower = Self::without(rows, &columns, left_out);
+            if (narrower.inside as f64) < HELD * rows.len() as f64 {
+                break;
+            }
+            range = narrower;
+        }
+        range
+    }
+
+    fn without(rows: &[Vec<f64>], columns: &[Vec<f64>], left_out: usize) -> Self {
+        let least = columns.iter().map(|values| values[left_out]).collect();
+        let most = columns.iter().map(|values| values[values.len() - 1 - left_out]).collect();
+        let mut range = Self { least, most, inside: 0 };
+        range.inside = rows.iter().filter(|row| range.outside(row).is_none()).count();
+        range
+    }
+
+    /// The first column in which a row lies outside.
+    pub(super) fn outside(&self, row: &[f64]) -> Option<usize> {
+        // Means of a few values, rounded otherwise.
+        let rounding = 1e-9;
+        let bounds = self.least.iter().zip(&self.most);
+        let is_outside = |((least, most), value): ((&f64, &f64), &f64)| {
+            *value < least - rounding || *value > most + rounding
+        };
+        bounds.zip(row).position(is_outside)
     }
 }
 

@@ -1,55 +1,36 @@
-//! `sluice reproduce PLAN --live`: a plan whose load changes, its adaptive policies run live and dilated, held against the
+//! `sluice reproduce PLAN --live`: a plan whose load or workers change, its policies run live and dilated, held against the
 //! simulator's interval by interval.
 //!
 //! The simulator runs each case with many seeds and gives a band; each live run draws tasks of a seed of its own, in a rack
 //! of its own, whose agent's first interval begins with the first task. What is compared is the first slice's mean depth
-//! and the workers that were borrowed.
+//! and the workers that were borrowed; where some workers are slow for a while, the p99 response too.
 
 mod band;
+mod picks;
+mod responses;
+mod run;
+mod tell;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use sluice_net::clock::Clock;
-use sluice_net::pin::cores;
-use sluice_sim::point::Point;
-use sluice_sim::policy::Policy;
-use sluice_sim::run_jobs;
-use sluice_sim::stats::Warmup;
-use sluice_sim::study::PointId;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::outcome::Depths;
 use sluice_sim::study::plan::Plan;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::{Trace, TraceWriter};
-use sluice_switch::registry::Choice;
-use sluice_wire::{Epoch, Nanos};
 
 use super::args::FollowArgs;
-use super::ask::{Ask, Who};
-use super::favour::Favour;
-use super::rack::LiveRack;
-use crate::board::Board;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::nanos;
-use crate::rack::ask::Reporter;
-use crate::report;
 use crate::results::files;
 use crate::stop::Stop;
 use band::{Band, Sequence, shares};
+use picks::Pick;
+use responses::Responses;
 
 /// An interval of the agents, in the rack that is stood for.
 const INTERVAL_NS: u64 = 10_000_000;
-/// Replications of the live runs: others than the simulator's.
-const LIVE_FROM: u32 = 1_000_000;
-/// How long a live run has to look at its tasks before it begins.
-const BEGINS_AFTER: Duration = Duration::from_millis(500);
 /// How many of five live runs have to lie inside.
 const INSIDE: f64 = 0.8;
-/// Sequences that are told one by one.
-const TOLD_MAX: usize = 5;
 
 /// What came of one case under one policy.
 #[derive(Debug, Serialize)]
@@ -60,7 +41,11 @@ struct Followed {
     band: Band,
     /// The simulator's sequences and how often each occurred.
     sequences: Vec<(String, usize)>,
+    /// Where workers are slow for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    responses: Option<Responses>,
     live: Vec<Lived>,
+    /// The first seed's.
     #[serde(skip)]
     simulated: Vec<Depths>,
 }
@@ -89,7 +74,7 @@ struct Answer<'f> {
     followed: &'f [Followed],
 }
 
-/// Runs the plan's adaptive policies.
+/// Runs what is picked of the plan.
 pub(crate) fn run(
     args: &FollowArgs,
     plan: &Plan,
@@ -99,211 +84,106 @@ pub(crate) fn run(
 ) -> Outcome<()> {
     let (folder, out) = at;
     let stop = Stop::on_signals()?;
-    files::make(&out.join("traces"))?;
-    let length = Length::Time { warmup_ns: 0, span_ns: nanos(args.span).0 };
+    let span = args.span.unwrap_or(picks::SPAN);
+    let length = Length::Time { warmup_ns: 0, span_ns: nanos(span).0 };
     let terms = Terms { length, overload: Overload::Meant, folder: folder.to_owned() };
     let bench = Bench::new(plan.clone(), terms)?;
-    let mut followed = Vec::new();
-    for (case, of) in plan.cases.iter().enumerate() {
-        for run in &of.runs {
-            let choice = Choice::parse(&run.policy).ok();
-            let Some(choice) =
-                choice.filter(|choice| choice.adaptive().is_some_and(|adaptive| !adaptive.advises))
-            else {
-                continue;
-            };
-            check(&of.id, bench.testbed(case, None))?;
-            let rate = of.rates.first().copied().unwrap_or(1.0) as u64;
-            let point = bench.point(&PointId { case, run: run.clone(), rate, change: None });
-            if !quiet {
-                eprintln!(
-                    "{}, {}: {} seeds simulated, then {} runs live",
-                    of.id, run.policy, args.seeds, args.runs
-                );
-            }
-            let who = Who {
-                name: run.policy.clone(),
-                choice,
-                policy: Policy::parse(&run.policy).map_err(Failure::bad_input)?,
-            };
-            let (sequences, simulated) = simulate(args, &point)?;
-            let mut one = Followed {
-                case: of.id.clone(),
-                title: of.title.clone(),
-                policy: run.policy.clone(),
-                band: Band::of(&sequences),
-                sequences: shares(&sequences),
-                live: Vec::new(),
-                simulated,
-            };
-            for number in 0..args.runs {
-                one.live.push(live(args, &who, &point, number, &one.band, (out, &stop))?);
-                if !quiet {
-                    tell(number, one.live.last());
-                }
-            }
-            followed.push(one);
+    let picks = picks::picks(args, &bench)?;
+    files::make(&out.join("traces"))?;
+    let say = |text: String| {
+        if !quiet {
+            eprintln!("{text}");
         }
+    };
+    say(cost(args, &picks));
+    let mut followed = Vec::new();
+    for pick in &picks {
+        say(format!(
+            "{}, {}: {} seeds simulated, then {} runs live",
+            pick.case, pick.who.name, args.seeds, args.runs
+        ));
+        followed.push(follow(args, pick, (out, &stop), &say)?);
     }
     finish(args, plan, out, &followed, json)
 }
 
-/// What a live rack cannot stand for.
-fn check(case: &str, testbed: &Testbed) -> Outcome<()> {
-    let only = if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
-        "faults and stalls"
-    } else if !testbed.slow.workers.is_empty() {
-        "slow workers"
-    } else {
-        return Ok(());
-    };
-    Err(Failure::bad_input(format!("case {case}: {only} are the simulator's only: leave --live out")))
+fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
+    let minutes = run::takes(args, picks).as_secs_f64() / 60.0;
+    format!(
+        "{} times a policy in a case, {} live runs each, dilated {} times: about {minutes:.0} minutes, and the simulator's \
+         seeds before",
+        picks.len(),
+        args.runs,
+        args.dilate
+    )
 }
 
-fn tell(number: u32, lived: Option<&Lived>) {
-    let Some(lived) = lived else { return };
-    let verdict = lived.outside.map_or("inside".to_owned(), |at| format!("outside from interval {at} on"));
-    eprintln!("live run {}: {verdict}: {}", number + 1, lived.words);
-}
-
-/// The sequences of all seeds, and the first one's depths.
-fn simulate(args: &FollowArgs, point: &Point) -> Outcome<(Vec<Sequence>, Vec<Depths>)> {
-    let (stop, seeds) = (AtomicBool::new(false), (0..args.seeds).collect::<Vec<u32>>());
-    // The last interval has to end while tasks still come.
-    let until = Nanos(nanos(args.span).0 + INTERVAL_NS);
-    let run = |seed: &u32| {
-        let tasks = point.requests(*seed).take_while(|request| request.at < until).count() as u64;
-        let point = Point { tasks, warmup: Warmup::Tasks(0), ..point.clone() };
-        point.replicate(*seed, &stop).map(|measured| measured.depths)
-    };
-    let (mut sequences, mut first, mut failed) = (Vec::new(), Vec::new(), None);
-    run_jobs(&seeds, cores(), &stop, run, |seed, depths| match depths {
-        Ok(depths) => {
-            sequences.push(Sequence::of(&depths, INTERVAL_NS, intervals(args)));
-            if seed == 0 {
-                first = depths;
-            }
-        }
-        Err(why) => failed = Some(why),
-    });
-    match failed {
-        Some(why) => Err(Failure::broken(why)),
-        None => Ok((sequences, first)),
+/// One case under one policy.
+fn follow(args: &FollowArgs, pick: &Pick, at: (&Path, &Stop), say: &impl Fn(String)) -> Outcome<Followed> {
+    let intervals = (pick.span.0 / INTERVAL_NS) as usize;
+    let mut simulated = run::simulate(args, pick)?;
+    let sequence = |depths: &Vec<Depths>| Sequence::of(depths, INTERVAL_NS, intervals);
+    let sequences: Vec<Sequence> = simulated.iter().map(sequence).collect();
+    let band = Band::of(&sequences);
+    let mut live = Vec::new();
+    for number in 0..args.runs {
+        let said = run::live(args, pick, number, at)?;
+        let sequence = sequence(&said.depths);
+        let (outside, words) = (band.outside(&sequence), sequence.words());
+        let verdict = outside.map_or("inside".to_owned(), |at| format!("outside from interval {at} on"));
+        say(format!("live run {}: {verdict}: {words}", number + 1));
+        let run::Said { depths, behind_p99_ns, unknown } = said;
+        live.push(Lived { sequence, words, outside, depths, behind_p99_ns, unknown });
     }
-}
-
-/// One live run: a rack of its own, whose agent begins with the first task.
-fn live(
-    args: &FollowArgs,
-    who: &Who,
-    point: &Point,
-    number: u32,
-    band: &Band,
-    (out, stop): (&Path, &Stop),
-) -> Outcome<Lived> {
-    let ask = ask(args, who, point, out);
-    let trace = draw(args, point, number, out)?;
-    let favour = Favour::ask();
-    let mut rack = LiveRack::start(&ask, who, Epoch(number + 1))?;
-    let board = Board::new();
-    board.name_slices(ask.slices.iter().map(|(name, _)| name.clone()).collect());
-    let reporter = Reporter::start(rack.controller()?, board.clone())?;
-    let begins = Clock::start().now() + nanos(BEGINS_AFTER);
-    let wall = SystemTime::now() + BEGINS_AFTER;
-    let played = rack.adapt(Some(begins)).and_then(|()| rack.play_from(begins, &trace, args.dilate, stop));
-    drop(reporter);
-    // Its threads spin: they must not outlive it, however it went.
-    rack.end()?;
-    drop(favour);
-    let played = played?.played;
-    let began = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let depths = board.decided().depths(began, args.dilate);
-    let sequence = Sequence::of(&depths, INTERVAL_NS, intervals(args));
-    let mut behind: Vec<u64> = trace
-        .tasks()
-        .iter()
-        .zip(&played)
-        .map(|(task, played)| played.seen.since(task.at.times(args.dilate.into())).0 / u64::from(args.dilate))
-        .collect();
-    behind.sort_unstable();
-    let unknown =
-        played.iter().filter(|of| matches!(of.outcome, sluice_net::crew::Outcome::Unknown(_))).count();
-    Ok(Lived {
-        words: sequence.words(),
-        outside: band.outside(&sequence),
-        sequence,
-        depths,
-        behind_p99_ns: behind.get(behind.len().saturating_sub(1) * 99 / 100).copied().unwrap_or(0),
-        unknown,
+    let responses = pick.slow().map(|slow| {
+        let of_run = |depths: &Vec<Depths>| responses::of_run(depths, intervals);
+        let rows: Vec<Vec<f64>> = simulated.iter().map(of_run).collect();
+        Responses::of(slow, &rows, live.iter().map(|lived: &Lived| of_run(&lived.depths)).collect())
+    });
+    Ok(Followed {
+        case: pick.case.clone(),
+        title: pick.title.clone(),
+        policy: pick.who.name.clone(),
+        sequences: shares(&sequences),
+        band,
+        responses,
+        live,
+        simulated: simulated.swap_remove(0),
     })
 }
 
-/// The rack of a live run.
-fn ask(args: &FollowArgs, who: &Who, point: &Point, out: &Path) -> Ask {
-    Ask {
-        policies: vec![who.clone()],
-        loads: vec![1.0],
-        workload: point.workload.clone(),
-        testbed: point.testbed.clone(),
-        dilation: args.dilate,
-        length: args.span,
-        replications: args.runs,
-        seed: point.seed,
-        out: out.to_owned(),
-        each_task: false,
-        slices: point.slices.clone().unwrap_or_default(),
-    }
-}
-
-fn draw(args: &FollowArgs, point: &Point, number: u32, out: &Path) -> Outcome<Trace> {
-    let path = out.join("traces").join(format!("live-{}.csv", number + 1));
-    let failed = |why: std::io::Error| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another --out"))
-    };
-    let names: Vec<String> = point.workload.classes.iter().map(|class| class.name.clone()).collect();
-    let file = std::io::BufWriter::new(std::fs::File::create(&path).map_err(failed)?);
-    let mut writer = TraceWriter::new(file, names.clone()).map_err(failed)?;
-    let until = nanos(args.span);
-    for request in point.requests(LIVE_FROM + number).take_while(|request| request.at < until) {
-        writer.write(&request).map_err(failed)?;
-    }
-    writer.finish().map_err(failed)?;
-    Trace::read(&path, Some(&names)).map_err(Failure::broken)
-}
-
-/// Whole intervals of a run.
-fn intervals(args: &FollowArgs) -> usize {
-    (nanos(args.span).0 / INTERVAL_NS) as usize
-}
-
 fn finish(args: &FollowArgs, plan: &Plan, out: &Path, followed: &[Followed], json: bool) -> Outcome<()> {
-    if followed.is_empty() {
-        let name = &plan.name;
-        return Err(Failure::bad_input(format!("{name} has no adaptive policy that could be followed live")));
-    }
     let (schema, dilation) = ("sluice.followed.v1", args.dilate);
     let result =
         Answer { schema, plan: &plan.name, dilation, seeds: args.seeds, interval_ns: INTERVAL_NS, followed };
     let text = serde_json::to_string(&result).expect("every key is a string and every number is finite");
     files::save(out, "followed.json", &(text.clone() + "\n"))?;
-    files::save(out, "followed.html", &page(plan, dilation, followed))?;
+    files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
     if json {
         println!("{text}");
     } else {
-        followed.iter().for_each(print);
+        followed.iter().for_each(tell::print);
         println!("the depths over time are drawn in {}", out.join("followed.html").display());
     }
-    let missed: Vec<String> =
-        followed.iter().filter(|one| !one.holds()).map(|one| one.case.clone()).collect();
-    if missed.is_empty() {
+    let missed = |holds: fn(&Followed) -> bool, why: &str| {
+        let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();
+        (!of.is_empty()).then(|| format!("{}: {why}", of.join(", ")))
+    };
+    let whys = [
+        missed(
+            Followed::holds,
+            "fewer than four live runs of five lie inside the simulator's band in every interval",
+        ),
+        missed(
+            Followed::responds,
+            "a live p99 response is more than a tenth off the simulated one, and outside its band",
+        ),
+    ];
+    let whys: Vec<String> = whys.into_iter().flatten().collect();
+    if whys.is_empty() {
         return Ok(());
     }
-    let cases = missed.join(", ");
-    let why = format!(
-        "{cases}: fewer than four live runs of five lie inside the simulator's band in every interval"
-    );
-    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+    Err(Failure::new(Kind::GateFailed, whys.join("; ")).with_result_shown())
 }
 
 impl Followed {
@@ -314,57 +194,8 @@ impl Followed {
     fn holds(&self) -> bool {
         self.inside() as f64 >= INSIDE * self.live.len() as f64
     }
-}
 
-fn print(one: &Followed) {
-    let Followed { case, policy, band, .. } = one;
-    println!(
-        "{case}, {policy}: {} of {} live runs lie inside the simulator's band",
-        one.inside(),
-        one.live.len()
-    );
-    println!(
-        "  the band holds {} of {} simulated sequences whole; interval: mean depth, borrowed:",
-        band.inside, band.of
-    );
-    for (number, (least, most)) in band.least.iter().zip(&band.most).enumerate() {
-        let live: Vec<String> = one
-            .live
-            .iter()
-            .map(|lived| {
-                format!("{:.2}/{}", lived.sequence.0[number].depth_mean, lived.sequence.0[number].borrowed)
-            })
-            .collect();
-        let (depths, borrowed) = ((least.depth_mean, most.depth_mean), (least.borrowed, most.borrowed));
-        println!(
-            "  {:2}: {:.2} to {:.2}, {} to {}; live {}",
-            number + 1,
-            depths.0,
-            depths.1,
-            borrowed.0,
-            borrowed.1,
-            live.join(" ")
-        );
+    fn responds(&self) -> bool {
+        self.responses.as_ref().is_none_or(Responses::hold)
     }
-    for (words, times) in one.sequences.iter().take(TOLD_MAX) {
-        println!("  {times} of {}: {words}", band.of);
-    }
-    if let Some(rest) = one.sequences.len().checked_sub(TOLD_MAX).filter(|rest| *rest > 0) {
-        println!("  and {rest} other sequences");
-    }
-}
-
-fn page(plan: &Plan, dilation: u32, followed: &[Followed]) -> String {
-    let title =
-        format!("{}: {}, live (dilated {dilation} times) beside the simulator", plan.name, plan.title);
-    let pictures = followed.iter().map(|one| {
-        let mut pictures = vec![("simulated, first seed".to_owned(), &one.simulated[..])];
-        for (number, lived) in one.live.iter().enumerate() {
-            let verdict =
-                lived.outside.map_or("inside the band".into(), |at| format!("outside from interval {at} on"));
-            pictures.push((format!("live run {}, {verdict}", number + 1), &lived.depths[..]));
-        }
-        (format!("{}: {}", one.policy, one.title), pictures)
-    });
-    report::followed(&title, pictures)
 }

@@ -1,0 +1,233 @@
+//! The page of a plan that was followed live: each run's depths, or the simulator's band with the live runs in it.
+
+use std::fmt::Write;
+
+use sluice_sim::study::outcome::Depths;
+
+use super::decided::whole;
+use super::html::{Html, tag};
+use super::timeline::{self, GAP, LEFT, RIGHT, STRIP, TOP, WIDTH};
+
+/// A part of the page.
+pub(crate) enum Section<'d> {
+    /// One case under one policy, run by run.
+    Runs {
+        /// What stands above.
+        title: String,
+        /// Captions and depths over time.
+        pictures: Vec<(String, &'d [Depths])>,
+    },
+    /// One case in which workers are slow for a while, policy by policy.
+    Beside {
+        /// What stands above.
+        title: String,
+        /// In the plan's order.
+        policies: Vec<Beside<'d>>,
+    },
+}
+
+/// A policy's live runs beside the simulator's.
+pub(crate) struct Beside<'d> {
+    pub(crate) policy: &'d str,
+    /// Live runs whose depths lie inside the band, of how many.
+    pub(crate) inside: (usize, usize),
+    /// Simulated runs.
+    pub(crate) seeds: usize,
+    pub(crate) windows: Vec<Compared>,
+    pub(crate) interval_ns: u64,
+    /// From when to when workers are slow.
+    pub(crate) slow_ns: (u64, u64),
+    pub(crate) strips: [Strip; 2],
+}
+
+/// A mean p99 before, during or after the slow time, in words.
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
+    pub(crate) simulated: String,
+    /// Where 95 % of the simulated runs lie.
+    pub(crate) band: String,
+    pub(crate) live: String,
+    pub(crate) off: String,
+    pub(crate) holds: bool,
+}
+
+/// A number over time: an entry for each interval.
+pub(crate) struct Strip {
+    pub(crate) title: &'static str,
+    pub(crate) least: Vec<f64>,
+    pub(crate) most: Vec<f64>,
+    /// Each live run.
+    pub(crate) live: Vec<Vec<f64>>,
+}
+
+/// The page.
+pub(crate) fn followed(title: &str, sections: Vec<Section<'_>>) -> String {
+    let is_beside = sections.iter().any(|section| matches!(section, Section::Beside { .. }));
+    let header = |html: &mut Html| {
+        html.leaf("h1", title);
+        if is_beside { legend(html) } else { timeline::legend(html, &[]) }
+    };
+    whole(title, header, |html| {
+        for section in sections {
+            html.element("section", |html| match section {
+                Section::Runs { title, pictures } => {
+                    html.leaf("h2", title);
+                    for (caption, depths) in pictures {
+                        timeline::figure(html, &caption, depths);
+                    }
+                }
+                Section::Beside { title, policies } => {
+                    html.leaf("h2", title);
+                    table(html, &policies);
+                    for one in &policies {
+                        figure(html, one);
+                    }
+                }
+            });
+        }
+    })
+}
+
+/// What colours mean.
+fn legend(html: &mut Html) {
+    let swatch = |html: &mut Html, colour: &'static str, class: &'static str, path: &'static str| {
+        let swatch =
+            tag("svg").with("class", "swatch").with("viewBox", "0 0 24 10").with("aria-hidden", "true");
+        html.element(swatch, |html| {
+            html.element(tag("g").with("class", colour), |html| {
+                html.lone(tag("path").with("class", class).with("d", path));
+            });
+        });
+    };
+    html.element(tag("p").with("class", "made"), |html| {
+        swatch(html, "c0", "band", "M0 1H24V9H0Z");
+        html.text(" simulated: 95 % of the runs lie inside in every interval · ");
+        swatch(html, "c1", "line", "M0 5H24");
+        html.text(" a live run · ");
+        swatch(html, "c7", "band", "M0 1H24V9H0Z");
+        html.text(" some workers are slow. p99 response: waits in switch and worker and the service, of the tasks that ended in an interval of 10 ms.");
+    });
+}
+
+/// The means of all policies.
+fn table(html: &mut Html, policies: &[Beside<'_>]) {
+    let Some(first) = policies.first() else { return };
+    html.element(tag("div").with("class", "wide"), |html| {
+        html.element(tag("table").with("class", "numbers"), |html| {
+            html.leaf(
+                "caption",
+                "p99 response in µs, mean of the intervals: simulated (95 % of the runs), live, off",
+            );
+            html.element("thead", |html| {
+                html.element("tr", |html| {
+                    html.leaf(tag("th").with("scope", "col"), "policy");
+                    for window in &first.windows {
+                        html.leaf(tag("th").with("scope", "col").with("colspan", 3), window.name);
+                    }
+                    html.leaf(tag("th").with("scope", "col"), "depths inside");
+                });
+            });
+            html.element("tbody", |html| policies.iter().for_each(|one| row(html, one)));
+        });
+    });
+}
+
+fn row(html: &mut Html, one: &Beside<'_>) {
+    html.element("tr", |html| {
+        html.leaf(tag("th").with("scope", "row"), one.policy);
+        for window in &one.windows {
+            let Compared { simulated, band, live, off, holds, .. } = window;
+            html.leaf("td", format_args!("{simulated} ({band})"));
+            html.leaf("td", live);
+            let badge = tag("span").with("class", if *holds { "badge good" } else { "badge bad" });
+            html.element("td", |html| html.leaf(badge, off));
+        }
+        html.leaf("td", format_args!("{} of {}", one.inside.0, one.inside.1));
+    });
+}
+
+fn figure(html: &mut Html, one: &Beside<'_>) {
+    let (inside, runs) = one.inside;
+    let caption = format!(
+        "{}: the depths of {inside} of {runs} live runs lie inside the band of {} simulated ones",
+        one.policy, one.seeds
+    );
+    let ends_ns = (one.strips[0].least.len() as u64 * one.interval_ns).max(1) as f64;
+    let height = TOP + one.strips.len() as f64 * (STRIP + GAP) - GAP + 18.0;
+    html.element("figure", |html| {
+        html.leaf("figcaption", &caption);
+        let svg =
+            tag("svg").with("class", "chart times").with("viewBox", format_args!("0 0 {WIDTH} {height}"));
+        let name = format!("p99 response and depth over time. {caption}");
+        html.element(svg.with("role", "img").with("aria-label", name), |html| {
+            for (place, strip) in one.strips.iter().enumerate() {
+                let top = TOP + place as f64 * (STRIP + GAP);
+                Picture { one, strip, top, ends_ns }.draw(html);
+            }
+            timeline::times(html, ends_ns, height);
+        });
+    });
+}
+
+/// One strip of a picture.
+struct Picture<'d> {
+    one: &'d Beside<'d>,
+    strip: &'d Strip,
+    top: f64,
+    ends_ns: f64,
+}
+
+impl Picture<'_> {
+    fn draw(&self, html: &mut Html) {
+        let Strip { title, least, most, live } = self.strip;
+        let highest = live.iter().flatten().chain(most).copied().fold(1.0, f64::max);
+        // Above the highest there is room to see that nothing is higher.
+        let scale = (highest * 1.08).ceil().max(highest.floor() + 1.0);
+        self.slow(html);
+        timeline::frame(html, self.top, title, scale);
+        let band: Vec<(usize, f64)> = most.iter().copied().enumerate().collect();
+        let back = least.iter().copied().enumerate().rev();
+        let outline = self.path(band.into_iter().chain(back), scale) + "Z";
+        html.element(tag("g").with("class", "c0"), |html| {
+            html.lone(tag("path").with("class", "band").with("d", &outline));
+            // Where all runs are the same, the band has no area.
+            html.lone(tag("path").with("class", "line faint").with("d", outline));
+        });
+        html.element(tag("g").with("class", "c1"), |html| {
+            for run in live {
+                let path = self.path(run.iter().copied().enumerate(), scale);
+                html.lone(
+                    tag("path")
+                        .with("class", if live.len() > 1 { "line faint" } else { "line" })
+                        .with("d", path),
+                );
+            }
+        });
+    }
+
+    /// The time in which workers are slow.
+    fn slow(&self, html: &mut Html) {
+        let (from, to) = (self.x(self.one.slow_ns.0 as f64), self.x(self.one.slow_ns.1 as f64));
+        let bottom = self.top + STRIP;
+        html.element(tag("g").with("class", "c7"), |html| {
+            let path = format!("M{from:.1} {}H{to:.1}V{bottom}H{from:.1}Z", self.top);
+            html.lone(tag("path").with("class", "band").with("d", path));
+        });
+    }
+
+    /// A line through values at the ends of intervals.
+    fn path(&self, values: impl Iterator<Item = (usize, f64)>, scale: f64) -> String {
+        let mut line = String::new();
+        for (interval, value) in values {
+            let x = self.x((interval as u64 + 1) as f64 * self.one.interval_ns as f64);
+            let y = self.top + STRIP * (1.0 - (value / scale).min(1.0));
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { "M" } else { "L" });
+        }
+        line
+    }
+
+    fn x(&self, at_ns: f64) -> f64 {
+        LEFT + (RIGHT - LEFT) * (at_ns / self.ends_ns).min(1.0)
+    }
+}
