@@ -40,3 +40,79 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
     let played = fs::read_to_string(swept.join("tasks-rain-2-0.1-1.csv")).expect("it is there");
     assert_eq!(traced.lines().count(), played.lines().count(), "a line for each task");
 }
+
+/// Two of four workers are slow from the third interval to the fourth.
+const SLOWED: &str = r#"
+name = "slowed"
+title = "Two of four workers three times as slow"
+source = "a test"
+testbed = "rain"
+seed = 1
+tasks = 1000
+replications = 2
+workers = 4
+
+[[policy]]
+run = ["rain:1,advise", "rain:2,advise", "rain:adaptive"]
+
+[[case]]
+id = "half"
+title = "Constant service of 50 us, half the load"
+workload = "const:50us"
+rates = "40k"
+lasts = "40ms"
+testbed = { slow = { workers = [0, 1], factor = 3.0, from = "20ms", length = "10ms" } }
+
+[[case]]
+id = "calm"
+title = "The same with nobody slow"
+workload = "const:50us"
+rates = "40k"
+"#;
+
+#[test]
+fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_against_the_simulators() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("slowed.toml"), SLOWED).expect("there is room");
+    let flags = "reproduce slowed.toml --live --dilate 100 --runs 1 --seeds 20 --case half \
+                 --policy rain:1,advise,rain:adaptive --json --out out";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = sluice(folder.path(), &args);
+    // A machine that is busy with other tests may well be too late to lie inside.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let answer = json(&output);
+    let followed = answer["followed"].as_array().expect("a list");
+    let ran: Vec<_> = followed.iter().map(|one| (&one["case"], &one["policy"])).collect();
+    assert_eq!(ran, [(&"half".into(), &"rain:1,advise".into()), (&"half".into(), &"rain:adaptive".into())]);
+    for one in followed {
+        let windows = one["responses"]["windows"].as_array().expect("a list");
+        let names: Vec<_> = windows.iter().map(|window| window["name"].as_str().expect("a text")).collect();
+        assert_eq!(names, ["before", "during", "after"]);
+        for window in windows {
+            // A service that is slow takes 150 us, any other 50.
+            let least = if window["name"] == "during" { 150_000.0 } else { 50_000.0 };
+            assert!(window["simulated_ns"].as_f64().expect("a number") >= least, "{window}");
+            let live = window["live_ns"].as_array().expect("a list");
+            assert!(live.len() == 1 && live[0].as_f64().expect("a number") >= least, "{window}");
+        }
+    }
+    let page = fs::read_to_string(folder.path().join("out/live/followed.html")).expect("it is there");
+    assert!(page.contains("some workers are slow") && page.contains("rain:adaptive"));
+}
+
+#[test]
+fn a_case_or_policy_that_the_plan_does_not_have_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("slowed.toml"), SLOWED).expect("there is room");
+    for (flags, says) in [
+        ("--case hlaf", "did you mean `half`"),
+        ("--policy rain:9,advise", "unknown policy with an agent `rain:9,advise`"),
+        ("--case calm --policy pallas", "unknown policy with an agent `pallas`"),
+    ] {
+        let args: Vec<&str> =
+            ["reproduce", "slowed.toml", "--live"].into_iter().chain(flags.split_whitespace()).collect();
+        let output = sluice(folder.path(), &args);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+}

@@ -8,6 +8,11 @@ use super::decided::whole;
 use super::html::{Html, tag};
 use super::timeline::{self, GAP, LEFT, RIGHT, STRIP, TOP, WIDTH};
 
+/// What the column is called that says how many live runs' depths lie inside.
+const DEPTHS: &str = "depths inside";
+/// What is free above a strip, for its title.
+const ABOVE: f64 = TOP + 8.0;
+
 /// A part of the page.
 pub(crate) enum Section<'d> {
     /// One case under one policy, run by run.
@@ -112,37 +117,37 @@ fn legend(html: &mut Html) {
 /// The means of all policies.
 fn table(html: &mut Html, policies: &[Beside<'_>]) {
     let Some(first) = policies.first() else { return };
-    html.element(tag("div").with("class", "wide"), |html| {
-        html.element(tag("table").with("class", "numbers"), |html| {
-            html.leaf(
-                "caption",
-                "p99 response in µs, mean of the intervals: simulated (95 % of the runs), live, off",
-            );
-            html.element("thead", |html| {
-                html.element("tr", |html| {
-                    html.leaf(tag("th").with("scope", "col"), "policy");
-                    for window in &first.windows {
-                        html.leaf(tag("th").with("scope", "col").with("colspan", 3), window.name);
-                    }
-                    html.leaf(tag("th").with("scope", "col"), "depths inside");
-                });
+    html.leaf("h3", "Mean p99 response in µs: simulated, where 95 % of the runs lie, live");
+    html.element(tag("table").with("class", "cards"), |html| {
+        html.element("thead", |html| {
+            html.element("tr", |html| {
+                let windows = first.windows.iter().map(|window| window.name);
+                for head in ["policy"].into_iter().chain(windows).chain([DEPTHS]) {
+                    html.leaf(tag("th").with("scope", "col"), head);
+                }
             });
-            html.element("tbody", |html| policies.iter().for_each(|one| row(html, one)));
         });
+        html.element("tbody", |html| policies.iter().for_each(|one| row(html, one)));
     });
+    html.leaf("h3", "Over time");
 }
 
 fn row(html: &mut Html, one: &Beside<'_>) {
     html.element("tr", |html| {
-        html.leaf(tag("th").with("scope", "row"), one.policy);
+        html.leaf(tag("td").with("data-of", "policy"), one.policy);
         for window in &one.windows {
-            let Compared { simulated, band, live, off, holds, .. } = window;
-            html.leaf("td", format_args!("{simulated} ({band})"));
-            html.leaf("td", live);
-            let badge = tag("span").with("class", if *holds { "badge good" } else { "badge bad" });
-            html.element("td", |html| html.leaf(badge, off));
+            let Compared { name, simulated, band, live, off, holds } = window;
+            html.element(tag("td").with("data-of", *name), |html| {
+                html.element("div", |html| {
+                    html.leaf(tag("span").with("class", "n"), format_args!("{simulated} "));
+                    html.leaf("small", format_args!("{band} "));
+                    html.leaf(tag("span").with("class", "n"), format_args!("{live} "));
+                    let class = if *holds { "badge good" } else { "badge bad" };
+                    html.leaf(tag("span").with("class", class), off);
+                });
+            });
         }
-        html.leaf("td", format_args!("{} of {}", one.inside.0, one.inside.1));
+        html.leaf(tag("td").with("data-of", DEPTHS), format_args!("{} of {}", one.inside.0, one.inside.1));
     });
 }
 
@@ -153,7 +158,7 @@ fn figure(html: &mut Html, one: &Beside<'_>) {
         one.policy, one.seeds
     );
     let ends_ns = (one.strips[0].least.len() as u64 * one.interval_ns).max(1) as f64;
-    let height = TOP + one.strips.len() as f64 * (STRIP + GAP) - GAP + 18.0;
+    let height = ABOVE + one.strips.len() as f64 * (STRIP + GAP) - GAP + 18.0;
     html.element("figure", |html| {
         html.leaf("figcaption", &caption);
         let svg =
@@ -161,7 +166,7 @@ fn figure(html: &mut Html, one: &Beside<'_>) {
         let name = format!("p99 response and depth over time. {caption}");
         html.element(svg.with("role", "img").with("aria-label", name), |html| {
             for (place, strip) in one.strips.iter().enumerate() {
-                let top = TOP + place as f64 * (STRIP + GAP);
+                let top = ABOVE + place as f64 * (STRIP + GAP);
                 Picture { one, strip, top, ends_ns }.draw(html);
             }
             timeline::times(html, ends_ns, height);

@@ -32,7 +32,7 @@ const LIVE_FROM: u32 = 1_000_000;
 /// How long a live run has to look at its tasks before it begins.
 const BEGINS_AFTER: Duration = Duration::from_millis(500);
 /// What a live run takes beside its span.
-const AROUND: Duration = Duration::from_millis(2_000);
+const AROUND: Duration = Duration::from_secs(2);
 
 /// What a live run said.
 pub(super) struct Said {
