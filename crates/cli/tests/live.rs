@@ -52,6 +52,13 @@ tasks = 1000
 replications = 2
 workers = 4
 
+[tolerance]
+value = 0.1
+ratio = 0.1
+change = 0.1
+rate = 0.1
+order = 0.25
+
 [[policy]]
 run = ["rain:1,advise", "rain:2,advise", "rain:adaptive"]
 
