@@ -18,7 +18,7 @@ const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// However often the host asks: two calls are at least so far apart.
 const CALLS_APART: Duration = Duration::from_millis(20);
-/// No answer, however odd, makes the next call come later than this.
+/// No answer, however odd, makes the next call come later than this, but a lease that is much longer.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long leaving is tried before the first grant said how long a lease is.
 const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
@@ -161,7 +161,7 @@ impl<R: Role> Session<R> {
     }
 
     fn call_in(&mut self, pause: Duration) {
-        self.next = Some(Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX));
+        self.next = Some(Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX.max(self.lease / 4)));
     }
 
     /// Leaves; past a lease the registration has died by itself.

@@ -238,8 +238,9 @@ fn an_adviser_tells_and_changes_nothing() {
 }
 
 #[test]
-fn a_worker_that_has_nothing_to_do_hears_of_its_move() {
-    let rack = both_slices();
+fn a_worker_that_has_nothing_to_do_hears_of_its_move_before_it_renews() {
+    // It renews in an hour.
+    let rack = Rack::renewing_every(Nanos::from_millis(3_600_000), &[ECHO, OTHER]);
     let slow = |name: &str| {
         rack.worker_with(name, Both(Duration::ZERO), |options| {
             options.slice = ECHO.to_string();

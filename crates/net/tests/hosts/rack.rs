@@ -16,13 +16,16 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
-use sluice_wire::Epoch;
 use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Epoch, Nanos};
 
 /// What the tests' tasks are.
 pub(crate) const ECHO: TaskType = TaskType(9);
 /// A second type, in a slice of its own.
 pub(crate) const OTHER: TaskType = TaskType(10);
+
+/// As controllers have it by default.
+const RENEW_EVERY: Nanos = Nanos::from_millis(250);
 
 /// The switch and its controller.
 pub(crate) struct Rack {
@@ -33,6 +36,8 @@ pub(crate) struct Rack {
     /// Room for servers, and what the controller is told of them.
     servers: u16,
     rdma: RdmaPlan,
+    /// How often hosts renew; a lease is four times as long.
+    renew_every: Nanos,
     life: Option<Life>,
     controller_at: SocketAddr,
 }
@@ -67,8 +72,17 @@ impl Rack {
         let slice = |of: &TaskType| SlicePlan { name: of.to_string(), types: vec![*of], limit: Some(limit) };
         let slices = types.iter().map(slice).collect();
         let (servers, rdma) = (0, RdmaPlan::default());
-        let rack =
-            Self { faults, program, delays, slices, servers, rdma, life: None, controller_at: anywhere };
+        let rack = Self {
+            faults,
+            program,
+            delays,
+            slices,
+            servers,
+            rdma,
+            renew_every: RENEW_EVERY,
+            life: None,
+            controller_at: anywhere,
+        };
         rack.begin()
     }
 
@@ -78,9 +92,26 @@ impl Rack {
         // So few that none waits for its client's first timeout, also on a busy machine.
         let slice = SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64) };
         let (program, delays, slices) = (Choice::default(), Delays::NONE, vec![slice]);
-        let rack =
-            Self { faults, program, delays, slices, servers: 2, rdma, life: None, controller_at: anywhere };
+        let rack = Self {
+            faults,
+            program,
+            delays,
+            slices,
+            servers: 2,
+            rdma,
+            renew_every: RENEW_EVERY,
+            life: None,
+            controller_at: anywhere,
+        };
         rack.begin()
+    }
+
+    /// A slice for each type, and hosts that renew only so often.
+    pub(crate) fn renewing_every(renew_every: Nanos, types: &[TaskType]) -> Self {
+        let mut rack = Self::with(Rates::default(), types, 1_000);
+        rack.renew_every = renew_every;
+        rack.restart();
+        rack
     }
 
     fn begin(mut self) -> Self {
@@ -164,7 +195,12 @@ impl Rack {
         let controller = start_controller(ControllerOptions {
             at: self.controller_at,
             tls: None,
-            plan: Plan { rdma: self.rdma, ..Plan::new(at, self.slices.clone()) },
+            plan: Plan {
+                rdma: self.rdma,
+                renew_every: self.renew_every,
+                lease: self.renew_every.times(4),
+                ..Plan::new(at, self.slices.clone())
+            },
             seed: [7; 32],
             switch: SwitchLink::Here(LocalSwitch::new(switch.clone(), at)),
         });
