@@ -244,8 +244,8 @@ fn a_worker_that_has_nothing_to_do_hears_of_its_move_before_it_renews() {
     let slow = |name: &str| {
         rack.worker_with(name, Both(Duration::ZERO), |options| {
             options.slice = ECHO.to_string();
-            // No probe comes for a quarter of an hour.
-            options.dilation = 10_000;
+            // Its first probe comes after the task's deadline.
+            options.dilation = 50_000;
         })
     };
     let _workers = [slow("a"), slow("b")];
