@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+pub mod agents;
 mod dice;
 mod error;
 pub mod faults;

@@ -71,8 +71,14 @@ impl Policy {
         }
     }
 
-    /// Whether depths are found at run time: then what is measured begins when they have settled.
-    pub fn is_adaptive(&self) -> bool {
+    /// Whether an agent looks on: then what is measured begins when it has settled, also if it only advises, so that
+    /// fixed depths can be measured on the same tasks.
+    pub fn has_agent(&self) -> bool {
+        matches!(self, Self::Program(choice) if choice.adaptive().is_some())
+    }
+
+    /// Whether depths are found at run time.
+    fn is_adaptive(&self) -> bool {
         matches!(self, Self::Program(choice) if choice.adaptive().is_some_and(|asked| !asked.advises))
     }
 

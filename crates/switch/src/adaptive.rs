@@ -19,6 +19,8 @@ pub struct Adaptive {
     pub slowdown_max: u8,
     /// By which rule.
     pub rule: Rule,
+    /// Whether workers stay in their slices.
+    pub stays: bool,
 }
 
 /// How a depth follows from samples.
@@ -33,7 +35,7 @@ pub enum Rule {
 
 impl Default for Adaptive {
     fn default() -> Self {
-        Self { advises: false, theta_milli: 300, slowdown_max: 10, rule: Rule::Steps }
+        Self { advises: false, theta_milli: 300, slowdown_max: 10, rule: Rule::Steps, stays: false }
     }
 }
 
@@ -45,6 +47,7 @@ impl Adaptive {
             None if argument == "adaptive" => Some(so_far),
             None if argument == "advise" => Some(Self { advises: true, ..so_far }),
             None if argument == "replay" => before.map(|_| Self { rule: Rule::Replay, ..so_far }),
+            None if argument == "stay" => before.map(|_| Self { stays: true, ..so_far }),
             Some(("theta", share)) => {
                 before.and_then(|_| Some(Self { theta_milli: milli(share)?, ..so_far }))
             }
@@ -66,7 +69,10 @@ impl fmt::Display for Adaptive {
         if self.slowdown_max != plain.slowdown_max {
             write!(f, ",slowdown={}", self.slowdown_max)?;
         }
-        if self.rule == Rule::Replay { f.write_str(",replay") } else { Ok(()) }
+        if self.rule == Rule::Replay {
+            f.write_str(",replay")?;
+        }
+        if self.stays { f.write_str(",stay") } else { Ok(()) }
     }
 }
 

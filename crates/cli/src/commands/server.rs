@@ -10,6 +10,7 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::program::log;
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
+use sluice_sim::agents;
 use sluice_sim::testbed::Testbed;
 use sluice_switch::registry::Choice;
 
@@ -63,7 +64,7 @@ fn agent(args: &Args, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
     let choice = Choice::parse(&args.policy).map_err(Failure::bad_input)?;
     let Some(adaptive) = choice.adaptive() else { return Ok(None) };
     let way = if args.testbed_delays {
-        adaptation::way(&Testbed::rain())
+        agents::way(&Testbed::rain())
     } else {
         adaptation::way_of_loopback(args.dilate)
     };

@@ -19,6 +19,7 @@ use sluice_net::switch::{Count, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
 use sluice_net::{ClientOptions, NetError};
+use sluice_sim::agents;
 use sluice_sim::workload::Trace;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
@@ -228,7 +229,7 @@ impl Desk {
     /// `None` if depths are fixed.
     fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
-        let settings = adaptation::settings(adaptive, adaptation::way(&ask.testbed), ask.dilation);
+        let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
         let folder = Folder::in_memory()?;
         let lines = Lines::make(&folder.0.join(LINES_FILE), ask.testbed.workers as usize)?;
         Ok(Some(Self { settings, folder, lines }))

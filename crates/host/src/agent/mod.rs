@@ -147,6 +147,9 @@ impl Agent {
             let tally = SliceTally::of(member.slice, tallies);
             tally.count(member.worker, member.depth, verdict, &numbers);
         }
+        for tally in tallies.iter_mut().filter(|_| !settings.lends) {
+            tally.idle_milli = 0;
+        }
         self.last_ended = now;
         // However late the driver called: the intervals of all servers end together.
         let next = self.interval_ends + settings.interval;
@@ -261,6 +264,13 @@ mod tests {
         let depths = alloc::vec![(WORKER, 2)];
         let told = SliceTally { slice: SLICE, overloads: 0, idle_milli: 400, depths, tasks: 500 };
         assert_eq!(tallies, [told]);
+    }
+
+    #[test]
+    fn workers_that_are_to_stay_are_never_said_to_be_idle() {
+        let mut agent = agent(2, AgentSettings { lends: false, ..AgentSettings::default() });
+        agent.idled(WORKER, MS.times(4));
+        assert_eq!(interval(&mut agent, sample(20, 20, 1)).1[0].idle_milli, 0);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct AgentSettings {
     pub mode: Mode,
     /// By which rule depths are found.
     pub rule: Rule,
+    /// Whether idleness is told, so that a slice may lend a worker.
+    pub lends: bool,
     /// The p99 slowdown that is wished for (S_max).
     pub slowdown_max: f64,
     /// The share of the wait that may be spent at the worker (θ).
@@ -50,6 +52,7 @@ impl Default for AgentSettings {
         Self {
             mode: Mode::On,
             rule: Rule::Steps,
+            lends: true,
             slowdown_max: 10.0,
             theta: 0.3,
             depth_max: QUOTA_MAX,

@@ -7,14 +7,15 @@
 //! controller's own time for the step.
 
 use sluice_control::{SliceChange, SliceTally, slice_step};
-use sluice_host::agent::{self, Agent, AgentSettings, Decision, Mode, Others, Sample, Verdict, Way};
-use sluice_switch::registry::{Adaptive, Rule};
+use sluice_host::agent::{self, Agent, Decision, Others, Sample, Verdict};
+use sluice_switch::registry::Adaptive;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
 
 use super::Rack;
 use super::links::Due;
 use super::setup::{EPOCH, GENERATION, Plan, worker_ops, worker_row};
+use crate::agents;
 use crate::stats::{Depths, Ended, Observer};
 use crate::testbed::Testbed;
 
@@ -53,17 +54,7 @@ struct Seat {
 impl Adaptation {
     pub(super) fn new(asked: Adaptive, plan: &Plan, testbed: &Testbed) -> Self {
         let workers = testbed.workers;
-        let mode = if asked.advises { Mode::Advise } else { Mode::On };
-        let settings = AgentSettings {
-            mode,
-            theta: f64::from(asked.theta_milli) / 1_000.0,
-            slowdown_max: asked.slowdown_max.into(),
-            rule: match asked.rule {
-                Rule::Steps => agent::Rule::Steps,
-                Rule::Replay => agent::Rule::Replay(way(testbed)),
-            },
-            ..AgentSettings::default()
-        };
+        let settings = agents::settings(asked, agents::way(testbed));
         let count = testbed.servers.agents.map_or(1, u32::from);
         let workers_each = workers.div_ceil(count).max(1);
         let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
@@ -78,7 +69,7 @@ impl Adaptation {
         Self {
             agents,
             workers_each,
-            carries_out: mode == Mode::On,
+            carries_out: !asked.advises,
             interval_began: Nanos(0),
             seats,
             decisions: Vec::new(),
@@ -264,12 +255,6 @@ impl<O: Observer> Rack<'_, O> {
         }
         self.links.at(self.now + OPENS_AFTER, Due::Opens(worker.0.into()));
     }
-}
-
-/// What lies between two services of a worker with one token: what the core spends, and the rest.
-fn way(testbed: &Testbed) -> Way {
-    let busy = testbed.worker.receive + testbed.worker.send.times(2);
-    Way { round_trip: testbed.refill() - busy, busy }
 }
 
 /// The tallies of all agents, one for each slice.

@@ -183,7 +183,7 @@ impl Bench {
             _ if lasts_ns.is_some() => Warmup::Tasks(0),
             // What changes with time is looked at from its beginning.
             Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
-            Length::Tasks(..) if policy.is_adaptive() => Warmup::TimeNs(SETTLES_NS),
+            Length::Tasks(..) if policy.has_agent() => Warmup::TimeNs(SETTLES_NS),
             _ => warmup,
         };
         Point {

@@ -192,13 +192,14 @@ fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Optio
     (best.map(|(_, cause)| cause), others.join("; "))
 }
 
-/// Whether a change brings the number closer to the paper's, and by more than chance.
+/// Whether a change brings the number closer to the paper's, by more than chance or so far that what differed agrees.
 fn moves(found: &Finding, with: &Finding) -> bool {
     let apart = match (found.measured, with.measured) {
         (Some(one), Some(other)) => one.high < other.low || other.high < one.low,
         _ => true,
     };
-    apart && with.off < found.off
+    let mends = found.verdict == Verdict::Differs && with.verdict == Verdict::Agrees;
+    (apart || mends) && with.off < found.off
 }
 
 fn shows(claim: &Claim, test: &CauseTest, found: &Finding, with: &Finding) -> String {

@@ -276,7 +276,7 @@ impl registry::Settings for Settings {
 
     fn arguments(&self) -> &'static str {
         "N, tokens of each worker: 1 to 8; adaptive or advise (depths follow the load, or are only advised), then \
-         theta=0.3 (0 to 1), slowdown=10 (2 to 255), replay (our rule); early, early=10% or early=learned (tokens \
+         theta=0.3 (0 to 1), slowdown=10 (2 to 255), replay (our rule), stay (workers stay in their slices); early, early=10% or early=learned (tokens \
          leave before tasks end: known perfectly, with this error, or from tasks of the same type)"
     }
 
