@@ -4,8 +4,8 @@ use std::future::Future;
 
 use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Code, Status};
 
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
@@ -116,9 +116,14 @@ impl sealed::Calls for WorkerRole {
     async fn changed(mut calls: ControllerClient<Channel>, held: Option<Self::Held>) {
         let Some((worker, key, generation)) = held else { return std::future::pending().await };
         let held = v1::HeldWorker { worker: worker.0.into(), key: key.0, generation: generation.0 };
-        // A controller that does not say it is asked again after the next renewal.
-        if calls.await_change(v1::AwaitChangeRequest { held: Some(held) }).await.is_err() {
-            std::future::pending::<()>().await;
+        loop {
+            match calls.await_change(v1::AwaitChangeRequest { held: Some(held) }).await {
+                Ok(_) => return,
+                // Nothing has changed for as long as a call may take.
+                Err(status) if matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded) => {}
+                // A controller that does not say it is asked again after the next renewal.
+                Err(_) => std::future::pending().await,
+            }
         }
     }
 
