@@ -57,7 +57,7 @@ pub(crate) struct FollowArgs {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
     /// Seeds that the simulator runs of each case.
-    #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "live",
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub(crate) seeds: u32,
     /// How long each run is in the rack that is stood for; live it takes that times the factor [default: 200ms; where

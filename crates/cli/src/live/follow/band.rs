@@ -81,6 +81,8 @@ pub(crate) struct Band {
     pub(crate) most: Vec<Step>,
     /// How many of the sequences lie inside in every interval.
     pub(crate) inside: usize,
+    /// How many lie inside the band that the others give: as many as of sequences that it was not made of.
+    pub(crate) unseen_inside: usize,
     pub(crate) of: usize,
 }
 
@@ -88,18 +90,19 @@ impl Band {
     /// The band of depths and of borrowed workers.
     pub(crate) fn of(sequences: &[Sequence]) -> Self {
         let rows: Vec<Vec<f64>> = sequences.iter().map(Sequence::row).collect();
-        let Range { least, most, inside } = Range::of(&rows);
+        let Range { least, most, inside, unseen_inside } = Range::of(&rows);
         let steps = |row: &[f64]| {
             let step = |pair: &[f64]| Step { depth_mean: pair[0], borrowed: pair[1] as u32 };
             row.chunks_exact(COLUMNS).map(step).collect()
         };
-        Self { least: steps(&least), most: steps(&most), inside, of: sequences.len() }
+        Self { least: steps(&least), most: steps(&most), inside, unseen_inside, of: sequences.len() }
     }
 
     /// The first interval, from 1, in which a sequence lies outside.
     pub(crate) fn outside(&self, sequence: &Sequence) -> Option<usize> {
         let row = |steps: &[Step]| Sequence(steps.to_vec()).row();
-        let range = Range { least: row(&self.least), most: row(&self.most), inside: self.inside };
+        let Self { inside, unseen_inside, .. } = *self;
+        let range = Range { least: row(&self.least), most: row(&self.most), inside, unseen_inside };
         range.outside(&sequence.row()).map(|column| column / COLUMNS + 1)
     }
 }
@@ -111,6 +114,8 @@ pub(super) struct Range {
     pub(super) most: Vec<f64>,
     /// How many of the rows lie inside in every column.
     pub(super) inside: usize,
+    /// How many do in the range of the others.
+    pub(super) unseen_inside: usize,
 }
 
 impl Range {
@@ -137,8 +142,9 @@ impl Range {
     fn without(rows: &[Vec<f64>], columns: &[Vec<f64>], left_out: usize) -> Self {
         let least = columns.iter().map(|values| values[left_out]).collect();
         let most = columns.iter().map(|values| values[values.len() - 1 - left_out]).collect();
-        let mut range = Self { least, most, inside: 0 };
+        let mut range = Self { least, most, inside: 0, unseen_inside: 0 };
         range.inside = rows.iter().filter(|row| range.outside(row).is_none()).count();
+        range.unseen_inside = rows.iter().filter(|row| is_in_range_of_others(row, columns, left_out)).count();
         range
     }
 
@@ -152,6 +158,21 @@ impl Range {
         };
         bounds.zip(row).position(is_outside)
     }
+}
+
+/// Whether a row, which is one of those that the sorted columns were made of, lies inside what they are without it.
+fn is_in_range_of_others(row: &[f64], columns: &[Vec<f64>], left_out: usize) -> bool {
+    row.iter().zip(columns).all(|(value, values)| {
+        let last = values.len() - 1;
+        if left_out >= last {
+            return false;
+        }
+        let is_low = *value <= values[left_out];
+        let is_high = *value >= values[last - left_out];
+        let least = values[left_out + usize::from(is_low)];
+        let most = values[last - left_out - usize::from(is_high)];
+        (least..=most).contains(value)
+    })
 }
 
 /// Which sequences occur, and how often; the most frequent first.
@@ -185,12 +206,21 @@ mod tests {
         let mut sequences: Vec<Sequence> =
             (0..100).map(|of| sequence(&[1.0 + f64::from(of) / 100.0], &[0])).collect();
         let band = Band::of(&sequences);
-        assert_eq!((band.inside, band.of), (96, 100));
+        assert_eq!((band.inside, band.unseen_inside, band.of), (96, 94, 100));
         assert!(
             (band.least[0].depth_mean - 1.02).abs() < 1e-9 && (band.most[0].depth_mean - 1.97).abs() < 1e-9
         );
         sequences[50] = sequence(&[9.0], &[0]);
         assert_eq!(Band::of(&sequences).outside(&sequence(&[9.0], &[0])), Some(1));
+    }
+
+    #[test]
+    fn sequences_that_a_band_was_not_made_of_lie_inside_less_often() {
+        // Each is the least, or the most, in an interval of its own.
+        let of = |at: usize| (0..10).map(move |i| if i == at / 2 { 2.0 + (at % 2) as f64 } else { 2.5 });
+        let few: Vec<Sequence> = (0..20).map(|at| sequence(&of(at).collect::<Vec<_>>(), &[0; 10])).collect();
+        let band = Band::of(&few);
+        assert_eq!((band.inside, band.unseen_inside), (20, 0));
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub(super) fn print(one: &Followed) {
 fn print_intervals(one: &Followed) {
     let band = &one.band;
     println!(
-        "  the band holds {} of {} simulated sequences whole; interval: mean depth, borrowed:",
-        band.inside, band.of
+        "  the band holds {} of {} simulated sequences whole ({} that it was not made of); interval: mean depth, borrowed:",
+        band.inside, band.of, band.unseen_inside
     );
     for (number, (least, most)) in band.least.iter().zip(&band.most).enumerate() {
         let live: Vec<String> = one
