@@ -320,6 +320,18 @@ mod tests {
 
     const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/wire.md");
     const BEGIN: &str = "<!-- tables -->\n";
+    const MASKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets/ebpf/unused.h");
+    const MASKS_HEAD: &str = "/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per kind, ones where its header must be zero: words as they lie in the memory of a little-endian machine.
+ * Written by a test: BLESS=1 cargo test -p sluice-wire
+ */
+#pragma once
+
+#include \"wire.h\"
+
+static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
+";
 
     fn tables() -> String {
         let mut out = String::from("| offset | bytes | field | used by |\n|---:|---:|---|---|\n");
@@ -343,6 +355,28 @@ mod tests {
             writeln!(out, "| {} | {} | {words} | {codes} |", kind.name(), *kind as u8).unwrap();
         }
         out
+    }
+
+    fn masks() -> String {
+        let mut out = String::from(MASKS_HEAD);
+        for (uses, mask) in USES.iter().zip(&UNUSED) {
+            writeln!(out, "\t/* {} */\n\t{{", uses.kind.name()).unwrap();
+            for row in mask.as_chunks::<8>().0.chunks(3) {
+                let words = row.iter().map(|word| std::format!("{:#018x},", u64::from_le_bytes(*word)));
+                writeln!(out, "\t\t{}", words.collect::<std::vec::Vec<_>>().join(" ")).unwrap();
+            }
+            out.push_str("\t},\n");
+        }
+        out + "};\n"
+    }
+
+    /// Compares a file with what it should hold, or writes it.
+    fn check_or_bless(path: &str, now: &str) {
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, now).unwrap();
+        } else {
+            assert_eq!(std::fs::read_to_string(path).unwrap(), now, "{path}");
+        }
     }
 
     #[test]
@@ -369,11 +403,12 @@ mod tests {
     #[test]
     fn the_document_shows_these_tables() {
         let document = std::fs::read_to_string(DOCUMENT).unwrap();
-        let (text, shown) = document.split_once(BEGIN).expect("the marker before the tables");
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(DOCUMENT, [text, BEGIN, &tables()].concat()).unwrap();
-        } else {
-            assert_eq!(shown, tables());
-        }
+        let (text, _) = document.split_once(BEGIN).expect("the marker before the tables");
+        check_or_bless(DOCUMENT, &[text, BEGIN, &tables()].concat());
+    }
+
+    #[test]
+    fn the_xdp_program_has_these_masks() {
+        check_or_bless(MASKS, &masks());
     }
 }

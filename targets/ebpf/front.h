@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stands before the queue: sources, epochs, generations, tokens that are granted once, tries that enter once; and
+ * what becomes of the packet. The checks and their order are those of `sluice_switch`'s front.
+ */
+#pragma once
+
+#include "match.h"
+#include "parse.h"
+
+enum {
+	/* How far a TOKEN's count may run ahead of what was granted. */
+	TOKENS_AHEAD_MAX = 8,
+	/* How often a counter is read again because another CPU has changed it. */
+	TRIES_MAX = 4,
+};
+
+/* What all steps of a pass work on. */
+struct pass {
+	const struct life *life;
+	struct counters *counters;
+	struct frame frame;
+	__u64 now;
+	struct out out;
+};
+
+/* What becomes of the frame: it ends here, or leaves as what was made of it, to where `out` says. */
+enum verdict { VERDICT_DROP, VERDICT_SEND };
+
+/* ADMITTED, or why a worker's packet is answered with where its counters stand instead of being taken. */
+static __always_inline int out_of_date(const struct life *life, const struct worker_row *row,
+				       const struct header *header)
+{
+	if (bpf_ntohl(header->epoch) != life->epoch)
+		return REFUSAL_WRONG_EPOCH;
+	if (bpf_ntohl(header->generation) != row->generation)
+		return REFUSAL_WRONG_GENERATION;
+	return row->open ? ADMITTED : REFUSAL_CLOSED;
+}
+
+/* ADMITTED: one token more was granted. One a packet, however many were lost before it: the worker repeats. */
+static __always_inline int grant(struct worker_counters *held, __u32 issued)
+{
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
+		__u32 seen = READ_ONCE(held->seen);
+
+		if (issued - seen - 1 >= TOKENS_AHEAD_MAX)
+			return (__s32)(issued - seen) <= 0 ? REFUSAL_REPEATED_TOKEN : REFUSAL_IMPOSSIBLE_COUNTER;
+		if (__sync_val_compare_and_swap(&held->seen, seen, seen + 1) == seen) {
+			held->seen_out = seen + 1;
+			return ADMITTED;
+		}
+	}
+	return REFUSAL_REPEATED_TOKEN;
+}
+
+/* Whether the token finds room in its ring; nothing has been changed yet. */
+static __always_inline int token_room(struct queue *queue, __u32 slice, struct counters *counters)
+{
+	if (READ_ONCE(queue->balance) >= (__s32)shape.tokens_per_slice) {
+		refuse(counters, REFUSAL_TOKEN_RING_FULL);
+		return 0;
+	}
+	if (is_busy(tokens_of(queue, slice))) {
+		count(counters, COUNT_RING_BUSY);
+		return 0;
+	}
+	return 1;
+}
+
+static __always_inline enum verdict answer(struct pass *pass, const struct worker_row *row,
+					   const struct worker_counters *held)
+{
+	write_answer(pass->frame.header, pass->life, row, held);
+	return VERDICT_SEND;
+}
+
+/* A token that was granted goes into the queue, and may come out with a task. */
+static __always_inline enum verdict token_enters(struct pass *pass, struct queue *queue, __u32 slice,
+						 struct granted granted, struct worker_counters *held)
+{
+	struct met met;
+
+	for (int round = 0; round <= ROUNDS_MAX; round++) {
+		enum entered entered = token_try(queue, slice, granted, pass->counters, &met);
+
+		if (entered == ENTERED_PARKED)
+			return VERDICT_DROP;
+		if (entered == ENTERED_VOID) {
+			count(pass->counters, COUNT_RECIRCULATED);
+			continue;
+		}
+		dispatch_waiting(pass->frame.header, pass->life, met.cell, granted, held, pass->now, met.occupancy);
+		cell_release(met.side, met.ticket, met.cell);
+		count(pass->counters, COUNT_DISPATCHED);
+		return VERDICT_SEND;
+	}
+	/* Only more SWEEPs at once than a controller sends could come here; the token is spent, and its worker told. */
+	write_empty(pass->frame.header, pass->life, held);
+	return VERDICT_SEND;
+}
+
+static __always_inline enum verdict token(struct pass *pass)
+{
+	struct header *header = pass->frame.header;
+	__u32 worker = bpf_ntohs(header->worker);
+	const struct worker_row *row = worker_row(worker);
+	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+	struct granted granted;
+	struct queue *queue;
+	int why;
+
+	count(pass->counters, COUNT_TOKENS);
+	if (!row || !held) {
+		refuse(pass->counters, REFUSAL_UNKNOWN_SOURCE);
+		return VERDICT_DROP;
+	}
+	why = check_source(row->key, header->key, &row->at, &pass->frame.from);
+	if (why != ADMITTED) {
+		refuse(pass->counters, why);
+		return VERDICT_DROP;
+	}
+	queue = queue_of(row->slice);
+	if (!queue)
+		return VERDICT_DROP;
+	why = out_of_date(pass->life, row, header);
+	if (why == ADMITTED) {
+		if (!token_room(queue, row->slice, pass->counters))
+			return answer(pass, row, held);
+		why = grant(held, bpf_ntohl(header->words[TOKEN_ISSUED]));
+	}
+	if (why != ADMITTED) {
+		refuse(pass->counters, why);
+		return answer(pass, row, held);
+	}
+	granted.worker = worker;
+	granted.generation = row->generation;
+	return token_enters(pass, queue, row->slice, granted, held);
+}
+
+static __always_inline enum verdict probe(struct pass *pass)
+{
+	struct header *header = pass->frame.header;
+	__u32 worker = bpf_ntohs(header->worker);
+	const struct worker_row *row = worker_row(worker);
+	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+	int why;
+
+	if (!row || !held) {
+		refuse(pass->counters, REFUSAL_UNKNOWN_SOURCE);
+		return VERDICT_DROP;
+	}
+	why = check_source(row->key, header->key, &row->at, &pass->frame.from);
+	if (why != ADMITTED) {
+		refuse(pass->counters, why);
+		return VERDICT_DROP;
+	}
+	why = out_of_date(pass->life, row, header);
+	if (why != ADMITTED)
+		refuse(pass->counters, why);
+	return answer(pass, row, held);
+}
+
+/* Whether this try of a task is newer than the last that its residue let in; if so, it is the last now. */
+static __always_inline int is_first(const struct header *header)
+{
+	__u32 sequence = bpf_ntohl(header->task.sequence);
+	__u32 index = bpf_ntohs(header->client) * shape.replay_cells + (sequence & (shape.replay_cells - 1));
+	__u64 word = (__u64)sequence << 32 | (__u64)bpf_ntohs(header->task.attempt) << 16;
+	__u64 *cell = bpf_map_lookup_elem(&replay, &index);
+
+	for (int tries = 0; cell && tries < TRIES_MAX; tries++) {
+		__u64 held = READ_ONCE(*cell);
+
+		if ((__s64)(word - held) <= 0)
+			return 0;
+		if (__sync_val_compare_and_swap(cell, held, word) == held)
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline enum verdict reject(struct pass *pass, enum reject why)
+{
+	write_reject(pass->frame.header, pass->life, why);
+	count(pass->counters, COUNT_REJECTED);
+	return VERDICT_SEND;
+}
+
+/* The task goes on whole to the worker whose token it met. */
+static __always_inline enum verdict dispatch(struct pass *pass, const struct worker_row *row,
+					     struct granted granted, struct worker_counters *held)
+{
+	struct header *header = pass->frame.header;
+	struct out *out = &pass->out;
+	enum place place = PLACE_HERE;
+
+	*out = (struct out){ .to = row->at, .way = &row->way, .body = pass->frame.length - HEADER_BYTES };
+
+	/* A checksum cannot be carried over between the families: the worker asks for the bytes. */
+	if (out->body && ip_bytes_to(&out->to) != pass->frame.ip_bytes) {
+		out->body = 0;
+		place = PLACE_AT_CLIENT;
+	}
+	write_dispatch(header, pass->life, place, granted, held, 0, 0, bpf_ntohl(header->words[TASK_AGE]));
+	count(pass->counters, COUNT_DISPATCHED);
+	return VERDICT_SEND;
+}
+
+/* A task that was let in: to a parked token that is live, or into the queue, or back with a reason. */
+static __always_inline enum verdict task_enters(struct pass *pass)
+{
+	struct header *header = pass->frame.header;
+	struct granted granted;
+
+	for (int round = 0; round <= ROUNDS_MAX; round++) {
+		__u32 slice = slice_of(bpf_ntohs(header->task_type)), worker;
+		const struct slice_row *row = slice ? slice_row(slice - 1) : 0;
+		struct queue *queue = slice ? queue_of(slice - 1) : 0;
+		const struct worker_row *to;
+		struct worker_counters *held;
+		enum entered entered;
+
+		if (!row || !queue)
+			return reject(pass, REJECT_UNKNOWN_TYPE);
+		if (!row->open)
+			return reject(pass, REJECT_NO_WORKERS);
+		if (READ_ONCE(queue->balance) <= -(__s32)row->limit)
+			return reject(pass, REJECT_QUEUE_FULL);
+		if (is_busy(tasks_of(queue, slice - 1))) {
+			count(pass->counters, COUNT_RING_BUSY);
+			return reject(pass, REJECT_QUEUE_FULL);
+		}
+		entered = task_try(queue, slice - 1, header, pass->now, pass->counters, &granted);
+		if (entered == ENTERED_PARKED)
+			return VERDICT_DROP;
+		if (entered == ENTERED_MET) {
+			worker = granted.worker;
+			to = worker_row(worker);
+			held = bpf_map_lookup_elem(&worker_counters, &worker);
+			if (held && is_live(granted, to, held))
+				return dispatch(pass, to, granted, held);
+		}
+		count(pass->counters, COUNT_RECIRCULATED);
+	}
+	return reject(pass, REJECT_STALE_TOKENS);
+}
+
+static __always_inline enum verdict submit(struct pass *pass)
+{
+	struct header *header = pass->frame.header;
+	const struct client_row *row = client_row(bpf_ntohs(header->client));
+	int why;
+
+	count(pass->counters, COUNT_SUBMITS);
+	if (!row) {
+		refuse(pass->counters, REFUSAL_UNKNOWN_SOURCE);
+		return VERDICT_DROP;
+	}
+	why = check_source(row->key, header->key, &row->at, &pass->frame.from);
+	if (why != ADMITTED) {
+		refuse(pass->counters, why);
+		return VERDICT_DROP;
+	}
+	if (bpf_ntohl(header->epoch) != pass->life->epoch) {
+		refuse(pass->counters, REFUSAL_WRONG_EPOCH);
+		write_notice(header, pass->life);
+		return VERDICT_SEND;
+	}
+	if (!is_first(header)) {
+		refuse(pass->counters, REFUSAL_REPLAYED);
+		return VERDICT_DROP;
+	}
+	return task_enters(pass);
+}

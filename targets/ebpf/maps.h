@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The maps. The loader sets how many values those have that say 1 here, and may pin all of them. */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "tables.h"
+
+const volatile struct shape shape = {};
+
+#define ARRAY(name, held)                                 \
+	struct {                                          \
+		__uint(type, BPF_MAP_TYPE_ARRAY);         \
+		__uint(map_flags, BPF_F_MMAPABLE);        \
+		__uint(max_entries, 1);                   \
+		__type(key, __u32);                       \
+		__type(value, held);                      \
+	} name SEC(".maps")
+
+ARRAY(lives, struct life);
+/* The slice of each task type, plus one; zero: none. */
+ARRAY(types, __u32);
+ARRAY(slices, struct slice_rows);
+ARRAY(workers, struct worker_rows);
+ARRAY(clients, struct client_rows);
+ARRAY(worker_counters, struct worker_counters);
+/* The newest try that each of a client's residues has let in. */
+ARRAY(replay, __u64);
+ARRAY(queues, struct queue);
+/* Of each slice, the ring of tasks and behind it the ring of tokens. */
+ARRAY(cells, struct cell);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+/* The links by their index, for frames that leave another way than they came. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} links SEC(".maps");

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a header and what stands behind it are a packet, and if not, why: the checks of `sluice_wire::View`, in its
+ * order, so that the same bytes are counted under the same reason. The three kinds that a switch takes come first;
+ * the others are looked at only to count them rightly.
+ */
+#pragma once
+
+#include "frame.h"
+#include "unused.h"
+
+enum { PARSED = -1 };
+
+/* Whether every field that a kind does not use is zero. With a constant kind the masks fold into the code. */
+static __always_inline int unused_is_zero(const struct header *header, __u32 kind)
+{
+	const __u64 *words = (const void *)header;
+	__u64 found = 0;
+
+#pragma unroll
+	for (int at = 0; at < HEADER_BYTES / 8; at++)
+		found |= words[at] & unused[kind - 1][at];
+	return !found;
+}
+
+/* Whether nothing stands behind a short payload's end. A large one fills the inline bytes. */
+static __always_inline int has_clean_padding(const struct header *header)
+{
+	__u32 length = bpf_ntohs(header->task.length);
+	__u64 bytes;
+
+	__builtin_memcpy(&bytes, header->task.bytes, sizeof(bytes));
+	return length >= INLINE_BYTES || !(bpf_be64_to_cpu(bytes) << (8 * length));
+}
+
+/* As many bytes behind the header as it states. */
+static __always_inline int parse_length(const struct frame *frame, const struct header *header, int elsewhere)
+{
+	__u32 stated = bpf_ntohs(header->task.length), beside, behind = frame->length - HEADER_BYTES;
+
+	if (stated > PAYLOAD_MAX)
+		return MALFORMED_PAYLOAD_LENGTH;
+	beside = stated > INLINE_BYTES && !elsewhere ? stated : 0;
+	if (behind < beside)
+		return MALFORMED_SHORT;
+	return behind > beside ? MALFORMED_LONG : PARSED;
+}
+
+static __always_inline int parse_dispatch(const struct header *header)
+{
+	int is_nowhere = !header->key && !header->slice;
+
+	if (header->code == PLACE_HERE) {
+		if (!is_nowhere)
+			return MALFORMED_UNUSED;
+	} else {
+		if (header->code > PLACE_AT_CLIENT)
+			return MALFORMED_CODE;
+		if (bpf_ntohs(header->task.length) <= INLINE_BYTES)
+			return MALFORMED_PAYLOAD_LENGTH;
+		if (header->code == PLACE_AT_CLIENT && !is_nowhere)
+			return MALFORMED_UNUSED;
+	}
+	return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
+}
+
+static __always_inline int parse_sweep(const struct header *header)
+{
+	if (header->code > (SWEEP_TASKS | SWEEP_CARRIES))
+		return MALFORMED_CODE;
+	if (!(header->code & SWEEP_CARRIES) && (header->worker || header->generation))
+		return MALFORMED_UNUSED;
+	return bpf_ntohl(header->words[SWEEP_LEFT]) > 0xffff ? MALFORMED_RANGE : PARSED;
+}
+
+static __always_inline int parse_answer(const struct header *header)
+{
+	if (!header->code && (header->words[ANSWER_SEEN] || header->words[ANSWER_SENT]))
+		return MALFORMED_UNUSED;
+	return header->code > 1 ? MALFORMED_CODE : PARSED;
+}
+
+/* The values of the kinds that no switch takes. */
+static __always_inline int parse_values(const struct header *header)
+{
+	switch (header->kind) {
+	case KIND_DISPATCH:
+		return parse_dispatch(header);
+	case KIND_REPLY:
+		if (header->code > 3)
+			return MALFORMED_CODE;
+		break;
+	case KIND_ANSWER:
+		return parse_answer(header);
+	case KIND_REJECT:
+		return header->code > REJECT_STALE_TOKENS ? MALFORMED_CODE : PARSED;
+	case KIND_NEED:
+	case KIND_PART:
+		if (header->code > 1)
+			return MALFORMED_CODE;
+		break;
+	case KIND_SWEEP:
+		return parse_sweep(header);
+	}
+	return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
+}
+
+static __always_inline int parse_as(const struct frame *frame, const struct header *header, __u32 kind)
+{
+	int length;
+
+	if (header->own_length != HEADER_BYTES)
+		return MALFORMED_HEADER_LENGTH;
+	if (!unused_is_zero(header, kind))
+		return MALFORMED_UNUSED;
+	length = parse_length(frame, header, kind == KIND_DISPATCH && header->code);
+	if (length != PARSED)
+		return length;
+	if (kind == KIND_TOKEN || kind == KIND_PROBE)
+		return PARSED;
+	if (kind == KIND_SUBMIT)
+		return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
+	return parse_values(header);
+}
+
+/* PARSED, or what is wrong. */
+static __always_inline int parse(const struct frame *frame, const struct header *header)
+{
+	__u32 kind = header->kind;
+
+	if (header->version != WIRE_VERSION)
+		return MALFORMED_VERSION;
+	if (kind == KIND_TOKEN)
+		return parse_as(frame, header, KIND_TOKEN);
+	if (kind == KIND_SUBMIT)
+		return parse_as(frame, header, KIND_SUBMIT);
+	if (kind == KIND_PROBE)
+		return parse_as(frame, header, KIND_PROBE);
+	if (kind < 1 || kind > KINDS)
+		return MALFORMED_KIND;
+	return parse_as(frame, header, kind);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Rain on a link: the switch as an XDP program. What it does and what it leaves out stands in README.md.
+ *
+ * A frame that is not for the switch goes to the kernel's stack; one that is, ends here: it leaves as another packet, or
+ * waits, or is dropped and counted. One frame in, one frame out at most.
+ */
+#include "send.h"
+#include "sweep.h"
+
+static __always_inline const struct life *own_life(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&lives, &only);
+}
+
+/* XDP_ABORTED: the frame is a packet, and stands in `pass`. */
+static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
+{
+	enum frame_is is;
+	int why;
+
+	pass->life = own_life();
+	pass->counters = own_counters();
+	if (!pass->life || !pass->counters)
+		return XDP_PASS;
+	is = frame_take(ctx, pass->life, pass->counters, &pass->frame);
+	if (is != FRAME_OURS)
+		return is == FRAME_PASS ? XDP_PASS : XDP_DROP;
+	why = parse(&pass->frame, pass->frame.header);
+	if (why != PARSED) {
+		malform(pass->counters, why);
+		return XDP_DROP;
+	}
+	pass->now = now_ns(pass->life);
+	pass->out.to = pass->frame.from;
+	return XDP_ABORTED;
+}
+
+static __always_inline enum verdict arrive(struct pass *pass)
+{
+	switch (pass->frame.header->kind) {
+	case KIND_TOKEN:
+		return token(pass);
+	case KIND_SUBMIT:
+		return submit(pass);
+	case KIND_PROBE:
+		return probe(pass);
+	}
+	refuse(pass->counters, REFUSAL_UNEXPECTED);
+	return VERDICT_DROP;
+}
+
+SEC("xdp")
+int rain(struct xdp_md *ctx)
+{
+	struct pass pass = {};
+	int done = begin(ctx, &pass);
+
+	if (done != XDP_PASS)
+		count(pass.counters, COUNT_RECEIVED);
+	if (done != XDP_ABORTED)
+		return done;
+	return arrive(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+}
+
+/* Run by the loader only. */
+SEC("xdp")
+int sweep(struct xdp_md *ctx)
+{
+	struct pass pass = {};
+	int done = begin(ctx, &pass);
+
+	if (done != XDP_ABORTED)
+		return done;
+	if (pass.frame.header->kind != KIND_SWEEP)
+		return XDP_DROP;
+	return sweep_walks(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+}
+
+char _license[] SEC("license") = "Apache-2.0";

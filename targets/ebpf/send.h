@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A frame's way out: its length, and the headers below ours. */
+#pragma once
+
+#include "front.h"
+
+static __always_inline __u16 folded(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static __always_inline void write_ethernet(struct ethhdr *eth, const struct frame *frame, const struct way *way)
+{
+	int leads = way && way->link;
+
+	__builtin_memcpy(eth->h_dest, leads ? way->to : frame->mac_from, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, leads ? way->from : frame->mac_to, ETH_ALEN);
+}
+
+static __always_inline void write_ip4(struct iphdr *ip, const struct life *life, const struct endpoint *to,
+				      __u32 udp_bytes)
+{
+	__u64 sum;
+
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tos = 0;
+	ip->tot_len = bpf_htons(sizeof(*ip) + udp_bytes);
+	ip->id = 0;
+	ip->frag_off = bpf_htons(DONT_FRAGMENT);
+	ip->ttl = HOPS;
+	ip->protocol = IPPROTO_UDP;
+	ip->saddr = life->at4;
+	ip->daddr = to->ip[3];
+	sum = (__u64)bpf_htons(0x4500) + ip->tot_len + bpf_htons(DONT_FRAGMENT) + bpf_htons(HOPS << 8 | IPPROTO_UDP);
+	ip->check = ~folded(sum + ip->saddr + ip->daddr);
+}
+
+static __always_inline void write_ip6(struct ipv6hdr *ip, const struct life *life, const struct endpoint *to,
+				      __u32 udp_bytes)
+{
+	*(__be32 *)ip = bpf_htonl(6 << 28);
+	ip->payload_len = bpf_htons(udp_bytes);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = HOPS;
+	__builtin_memcpy(&ip->saddr, life->at6, sizeof(ip->saddr));
+	__builtin_memcpy(&ip->daddr, to->ip, sizeof(ip->daddr));
+}
+
+/* The checksum over IPv6. What stands behind the header did not change, nor did its length: its part is carried over. */
+static __always_inline __be16 check6(struct ipv6hdr *ip, struct udphdr *udp, struct header *header,
+				     const struct frame *frame, __u32 body)
+{
+	__u64 sum = covered6(ip, udp, header);
+	__u16 check;
+
+	if (body)
+		sum += (__u16)~frame->check + (__u64)(__u32)~frame->covered;
+	else
+		sum += (__u64)udp->len + udp->len + bpf_htons(IPPROTO_UDP);
+	check = ~folded(sum);
+	return check ? check : 0xffff;
+}
+
+/* Makes the frame as long as what it carries, and as its next IP header wants it. */
+static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame, __u32 ip_bytes, __u32 want)
+{
+	int more = (int)ip_bytes - (int)frame->ip_bytes;
+	int tail;
+
+	if (more && bpf_xdp_adjust_head(ctx, -more))
+		return -1;
+	tail = (int)want - (int)(ctx->data_end - ctx->data);
+	return tail ? bpf_xdp_adjust_tail(ctx, tail) : 0;
+}
+
+static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, const struct way *way)
+{
+	count(counters, COUNT_SENT);
+	if (!way || !way->link || way->link == ctx->ingress_ifindex)
+		return XDP_TX;
+	return bpf_redirect_map(&links, way->link, 0);
+}
+
+/* Sends what was made in the header's place. No pointer into the frame holds any longer. */
+static __always_inline int send(struct xdp_md *ctx, const struct pass *pass)
+{
+	const struct life *life = pass->life;
+	struct counters *counters = pass->counters;
+	const struct frame *frame = &pass->frame;
+	const struct out *out = &pass->out;
+	__u32 ip_bytes = ip_bytes_to(&out->to), udp_bytes = sizeof(struct udphdr) + HEADER_BYTES + out->body;
+	void *data, *end;
+	struct udphdr *udp;
+	struct header *header;
+
+	if (ip_bytes == sizeof(struct iphdr) ? !life->at4 : !(life->at6[0] | life->at6[1] | life->at6[2] | life->at6[3]))
+		goto failed;
+	if (resize(ctx, frame, ip_bytes, ETH_HLEN + ip_bytes + udp_bytes))
+		goto failed;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (ip_bytes == sizeof(struct iphdr)) {
+		udp = data + ETH_HLEN + sizeof(struct iphdr);
+		header = (void *)(udp + 1);
+		if ((void *)(header + 1) > end)
+			goto failed;
+		write_ip4(data + ETH_HLEN, life, &out->to, udp_bytes);
+	} else {
+		udp = data + ETH_HLEN + sizeof(struct ipv6hdr);
+		header = (void *)(udp + 1);
+		if ((void *)(header + 1) > end)
+			goto failed;
+		write_ip6(data + ETH_HLEN, life, &out->to, udp_bytes);
+	}
+	write_ethernet(data, frame, out->way);
+	udp->source = life->port;
+	udp->dest = out->to.port;
+	udp->len = bpf_htons(udp_bytes);
+	udp->check = 0;
+	if (ip_bytes == sizeof(struct ipv6hdr))
+		udp->check = check6(data + ETH_HLEN, udp, header, frame, out->body);
+	return leave(ctx, counters, out->way);
+failed:
+	count(counters, COUNT_SEND_FAILED);
+	return XDP_DROP;
+}
+

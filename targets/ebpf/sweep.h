@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller's broom. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame
+ * and runs the program `sweep` with it (BPF_PROG_TEST_RUN; with BPF_F_TEST_XDP_LIVE_FRAMES what it decides to send is
+ * sent). It is not attached to any link: a SWEEP from the wire is refused. A walk visits at most the 65,535 entries
+ * that a SWEEP can name and ends early when it has something to send, as on the chip.
+ */
+#pragma once
+
+#include "front.h"
+
+enum swept { SWEPT_NOTHING, SWEPT_DISPATCH, SWEPT_REJECT };
+
+/* Passes of the longest walk: two an entry, and a few for those that another CPU got ahead of. */
+enum { PASSES_MAX = 3 * 65536 };
+
+struct walk {
+	__u32 slice;
+	__u32 of_tasks;
+	__u32 left;
+	__u32 carries;
+	struct granted token;
+	enum swept swept;
+	__u32 occupancy;
+	/* What was taken. */
+	struct cell task;
+};
+
+/* One entry less, if the side that is swept has one. 0: none; 1: it is ours; 2: another CPU was ahead. */
+static __always_inline int walk_takes(struct queue *queue, int of_tasks)
+{
+	__s32 balance = READ_ONCE(queue->balance);
+
+	if (of_tasks ? balance >= 0 : balance <= 0)
+		return 0;
+	return __sync_val_compare_and_swap(&queue->balance, balance, of_tasks ? balance + 1 : balance - 1) == balance
+		       ? 1
+		       : 2;
+}
+
+/* The word in the next cell at the head; 0 if who has its ticket is not there yet, and will find it void. */
+static __always_inline __u64 walk_pops(struct walk *walk, struct side side, enum cell_state other,
+				       struct counters *counters)
+{
+	__u32 ticket = __sync_fetch_and_add(&side.ring->head, 1);
+	struct cell *cell = cell_of(side, ticket);
+	__u64 found;
+
+	if (!cell)
+		return 0;
+	found = cell_exchange(cell, cell_word(side, ticket, CELL_VOID, 0, 0));
+	if (!found)
+		return 0;
+	if (cell_found(side, ticket, found, other, counters) != other)
+		found = 0;
+	else if (other == CELL_TASK)
+		walk->task = *cell;
+	cell_release(side, ticket, cell);
+	return found;
+}
+
+static __always_inline int walk_task(struct walk *walk, struct queue *queue, struct counters *counters)
+{
+	const struct slice_row *row = slice_row(walk->slice);
+	int takes;
+
+	/* An open slice's tasks have workers to wait for. */
+	if (!row || row->open)
+		return 1;
+	takes = walk_takes(queue, 1);
+	if (takes != 1)
+		return !takes;
+	if (!walk_pops(walk, tasks_of(queue, walk->slice), CELL_TASK, counters))
+		return 0;
+	walk->swept = SWEPT_REJECT;
+	return 1;
+}
+
+static __always_inline int walk_token(struct walk *walk, struct queue *queue, struct counters *counters)
+{
+	int takes = walk_takes(queue, 0);
+	__u64 found;
+	__u32 worker;
+
+	walk->carries = 0;
+	if (takes != 1)
+		return !takes;
+	walk->left--;
+	found = walk_pops(walk, tokens_of(queue, walk->slice), CELL_TOKEN, counters);
+	if (!found)
+		return 0;
+	walk->token.worker = worker = found >> WORKER_SHIFT & 0xffff;
+	walk->token.generation = found;
+	walk->carries = is_live(walk->token, worker_row(worker), bpf_map_lookup_elem(&worker_counters, &worker));
+	return 0;
+}
+
+/* The live token in hand parks again, or meets a task that came meanwhile. */
+static __always_inline int walk_parks(struct walk *walk, struct queue *queue, struct counters *counters)
+{
+	struct met met;
+	enum entered entered;
+
+	/* A busy ring frees itself: the CPU that holds a cell gets on. */
+	if (is_busy(tokens_of(queue, walk->slice)))
+		return 0;
+	entered = token_try(queue, walk->slice, walk->token, counters, &met);
+	if (entered == ENTERED_VOID)
+		return 0;
+	walk->carries = 0;
+	if (entered == ENTERED_PARKED)
+		return 0;
+	walk->task = *met.cell;
+	walk->occupancy = met.occupancy;
+	cell_release(met.side, met.ticket, met.cell);
+	walk->swept = SWEPT_DISPATCH;
+	return 1;
+}
+
+/* Whether tokens of this generation are still let in. */
+static __always_inline int is_admitted(struct granted token)
+{
+	const struct worker_row *row = worker_row(token.worker);
+
+	return row && row->open && row->generation == token.generation;
+}
+
+/* One pass of the broom; 1 ends the walk. */
+static long walk_on(__u32 index, void *context)
+{
+	struct walk *walk = context;
+	struct counters *counters = own_counters();
+	struct queue *queue = queue_of(walk->slice);
+
+	if (!counters || !queue)
+		return 1;
+	if (walk->carries && is_admitted(walk->token))
+		return walk_parks(walk, queue, counters);
+	if (!walk->left)
+		return 1;
+	return walk->of_tasks ? walk_task(walk, queue, counters) : walk_token(walk, queue, counters);
+}
+
+/* A task of a slice without workers is not taken after all; its client may be gone. */
+static __always_inline enum verdict sweep_out(struct pass *pass, const struct walk *walk)
+{
+	struct header *header = pass->frame.header;
+	const struct client_row *row = client_row(bpf_ntohs(walk->task.client));
+
+	if (!row)
+		return VERDICT_DROP;
+	pass->out.to = row->at;
+	pass->out.way = &row->way;
+	take_task(header, &walk->task);
+	write_reject(header, pass->life, REJECT_NO_WORKERS);
+	count(pass->counters, COUNT_REJECTED);
+	return VERDICT_SEND;
+}
+
+static __always_inline enum verdict sweep_dispatch(struct pass *pass, const struct walk *walk)
+{
+	__u32 worker = walk->token.worker;
+	const struct worker_row *row = worker_row(worker);
+	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+
+	if (!row || !held)
+		return VERDICT_DROP;
+	pass->out.to = row->at;
+	pass->out.way = &row->way;
+	dispatch_waiting(pass->frame.header, pass->life, &walk->task, walk->token, held, pass->now, walk->occupancy);
+	count(pass->counters, COUNT_DISPATCHED);
+	return VERDICT_SEND;
+}
+
+static __always_inline enum verdict sweep_walks(struct pass *pass)
+{
+	struct header *header = pass->frame.header;
+	struct walk walk = {
+		.slice = bpf_ntohs(header->slice),
+		.of_tasks = header->code & SWEEP_TASKS,
+		.left = bpf_ntohl(header->words[SWEEP_LEFT]),
+		.carries = header->code & SWEEP_CARRIES,
+		.token = { .worker = bpf_ntohs(header->worker), .generation = bpf_ntohl(header->generation) },
+	};
+
+	if (bpf_ntohl(header->epoch) != pass->life->epoch || walk.slice >= shape.slices) {
+		refuse(pass->counters, REFUSAL_WRONG_EPOCH);
+		return VERDICT_DROP;
+	}
+	__builtin_memset(header, 0, HEADER_BYTES);
+	header->version = WIRE_VERSION;
+	header->own_length = HEADER_BYTES;
+	bpf_loop(PASSES_MAX, walk_on, &walk, 0);
+	if (walk.swept == SWEPT_REJECT)
+		return sweep_out(pass, &walk);
+	if (walk.swept == SWEPT_DISPATCH)
+		return sweep_dispatch(pass, &walk);
+	refuse(pass->counters, REFUSAL_SWEEP_DONE);
+	return VERDICT_DROP;
+}
