@@ -9,7 +9,8 @@
  * Incoming checksums are not looked at: the link's own sum covers the frame, and a large payload has one of its own.
  *
  * Frames leave with TTL 64, DF and identification 0. A UDP checksum is 0 over IPv4; over IPv6 it is right, made anew if
- * nothing stands behind the header, and otherwise carried over from the one that came, so that damage shows at the end.
+ * nothing stands behind the header, and otherwise carried over from the one that came, so that damage shows at the end;
+ * if none came (it may lack over IPv4), the bytes are left out and the worker asks for them.
  */
 #pragma once
 
@@ -42,7 +43,7 @@ struct frame {
 	struct endpoint from;
 	__u8 mac_to[ETH_ALEN];
 	__u8 mac_from[ETH_ALEN];
-	/* Over IPv6, what came in checksum and what it covered of addresses, ports and header. */
+	/* The checksum that came, and what it covered of addresses, ports and header: see carry_check. */
 	__u32 check;
 	__u32 covered;
 };
@@ -118,13 +119,28 @@ static __always_inline enum frame_is ours6(void *data, void *end, const struct l
 	return FRAME_OURS;
 }
 
-/* Addresses, ports and header of a frame over IPv6, summed: what changes between a packet and its answer. */
-static __always_inline __u32 covered6(struct ipv6hdr *ip, struct udphdr *udp, struct header *header)
+/* Addresses, ports and header of a datagram, summed: what changes between a packet and what is made of it. */
+static __always_inline __u32 covered(struct header *header, __u32 ip_bytes)
 {
-	__u32 sum = bpf_csum_diff(0, 0, (__be32 *)&ip->saddr, 2 * sizeof(ip->saddr), 0);
+	void *udp = (void *)header - sizeof(struct udphdr);
+	__u32 sum;
 
-	sum = bpf_csum_diff(0, 0, (__be32 *)udp, 4, sum);
+	/* In both families the two addresses stand right before the ports. */
+	if (ip_bytes == sizeof(struct iphdr))
+		sum = bpf_csum_diff(0, 0, udp - 8, 8 + 4, 0);
+	else
+		sum = bpf_csum_diff(0, 0, udp - 32, 32 + 4, 0);
 	return bpf_csum_diff(0, 0, (__be32 *)header, HEADER_BYTES, sum);
+}
+
+/* Keeps what a new checksum is made of where bytes stand behind the header, before it is changed; 0: there is none. */
+static __always_inline int carry_check(struct frame *frame)
+{
+	struct udphdr *udp = (void *)frame->header - sizeof(*udp);
+
+	frame->check = udp->check;
+	frame->covered = covered(frame->header, frame->ip_bytes);
+	return frame->check;
 }
 
 static __always_inline enum frame_is frame_take(struct xdp_md *ctx, const struct life *life, struct counters *counters,
@@ -159,11 +175,6 @@ static __always_inline enum frame_is frame_take(struct xdp_md *ctx, const struct
 	if ((void *)(frame->header + 1) > end || frame->length < HEADER_BYTES) {
 		malform(counters, MALFORMED_SHORT);
 		return FRAME_DROP;
-	}
-	/* Whether a sum has to be carried over is not known yet; only what has a body can need it. */
-	if (frame->ip_bytes == sizeof(struct ipv6hdr) && frame->length > HEADER_BYTES) {
-		frame->check = udp->check;
-		frame->covered = covered6(data + ETH_HLEN, udp, frame->header);
 	}
 	return FRAME_OURS;
 }

@@ -197,8 +197,7 @@ static __always_inline enum verdict dispatch(struct pass *pass, const struct wor
 
 	*out = (struct out){ .to = row->at, .way = &row->way, .body = pass->frame.length - HEADER_BYTES };
 
-	/* A checksum cannot be carried over between the families: the worker asks for the bytes. */
-	if (out->body && ip_bytes_to(&out->to) != pass->frame.ip_bytes) {
+	if (out->body && !is_v4(&out->to) && !carry_check(&pass->frame)) {
 		out->body = 0;
 		place = PLACE_AT_CLIENT;
 	}
@@ -236,9 +235,9 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 			return VERDICT_DROP;
 		if (entered == ENTERED_MET) {
 			worker = granted.worker;
-			to = worker_row(worker);
+			to = live_row(worker, granted.generation);
 			held = bpf_map_lookup_elem(&worker_counters, &worker);
-			if (held && is_live(granted, to, held))
+			if (to && held)
 				return dispatch(pass, to, granted, held);
 		}
 		count(pass->counters, COUNT_RECIRCULATED);

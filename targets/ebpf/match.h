@@ -132,10 +132,3 @@ static __always_inline enum entered task_try(struct queue *queue, __u32 slice, c
 	granted->generation = found;
 	return ENTERED_MET;
 }
-
-/* Whether a token that was parked is of its worker's present generation. */
-static __always_inline int is_live(struct granted granted, const struct worker_row *row,
-				   const struct worker_counters *held)
-{
-	return row && held && READ_ONCE(held->gen_out) == granted.generation;
-}

@@ -12,12 +12,14 @@ static __always_inline __u16 folded(__u64 sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-static __always_inline void write_ethernet(struct ethhdr *eth, const struct frame *frame, const struct way *way)
+static __always_inline void write_ethernet(struct ethhdr *eth, const struct frame *frame, const struct way *way,
+					   __u32 ip_bytes)
 {
 	int leads = way && way->link;
 
 	__builtin_memcpy(eth->h_dest, leads ? way->to : frame->mac_from, ETH_ALEN);
 	__builtin_memcpy(eth->h_source, leads ? way->from : frame->mac_to, ETH_ALEN);
+	eth->h_proto = ip_bytes == sizeof(struct iphdr) ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 }
 
 static __always_inline void write_ip4(struct iphdr *ip, const struct life *life, const struct endpoint *to,
@@ -51,10 +53,9 @@ static __always_inline void write_ip6(struct ipv6hdr *ip, const struct life *lif
 }
 
 /* The checksum over IPv6. What stands behind the header did not change, nor did its length: its part is carried over. */
-static __always_inline __be16 check6(struct ipv6hdr *ip, struct udphdr *udp, struct header *header,
-				     const struct frame *frame, __u32 body)
+static __always_inline __be16 check6(struct udphdr *udp, struct header *header, const struct frame *frame, __u32 body)
 {
-	__u64 sum = covered6(ip, udp, header);
+	__u64 sum = covered(header, sizeof(struct ipv6hdr));
 	__u16 check;
 
 	if (body)
@@ -116,13 +117,13 @@ static __always_inline int send(struct xdp_md *ctx, const struct pass *pass)
 			goto failed;
 		write_ip6(data + ETH_HLEN, life, &out->to, udp_bytes);
 	}
-	write_ethernet(data, frame, out->way);
+	write_ethernet(data, frame, out->way, ip_bytes);
 	udp->source = life->port;
 	udp->dest = out->to.port;
 	udp->len = bpf_htons(udp_bytes);
 	udp->check = 0;
 	if (ip_bytes == sizeof(struct ipv6hdr))
-		udp->check = check6(data + ETH_HLEN, udp, header, frame, out->body);
+		udp->check = check6(udp, header, frame, out->body);
 	return leave(ctx, counters, out->way);
 failed:
 	count(counters, COUNT_SEND_FAILED);

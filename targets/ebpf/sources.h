@@ -21,6 +21,18 @@ static __always_inline const struct worker_row *worker_row(__u32 worker)
 	return row->there ? row : 0;
 }
 
+/* As above, if a token of this generation that was popped is of the worker's present one. */
+static __always_inline const struct worker_row *live_row(__u32 worker, __u32 generation)
+{
+	const struct worker_rows *rows = bpf_map_lookup_elem(&workers, &worker);
+	const struct worker_row *row;
+
+	if (!rows || READ_ONCE(rows->gen_out) != generation)
+		return 0;
+	row = &rows->copy[READ_ONCE(rows->current) & 1];
+	return row->there ? row : 0;
+}
+
 static __always_inline const struct client_row *client_row(__u32 client)
 {
 	const struct client_rows *rows = bpf_map_lookup_elem(&clients, &client);

@@ -80,7 +80,6 @@ static __always_inline int walk_token(struct walk *walk, struct queue *queue, st
 {
 	int takes = walk_takes(queue, 0);
 	__u64 found;
-	__u32 worker;
 
 	walk->carries = 0;
 	if (takes != 1)
@@ -89,9 +88,9 @@ static __always_inline int walk_token(struct walk *walk, struct queue *queue, st
 	found = walk_pops(walk, tokens_of(queue, walk->slice), CELL_TOKEN, counters);
 	if (!found)
 		return 0;
-	walk->token.worker = worker = found >> WORKER_SHIFT & 0xffff;
+	walk->token.worker = found >> WORKER_SHIFT;
 	walk->token.generation = found;
-	walk->carries = is_live(walk->token, worker_row(worker), bpf_map_lookup_elem(&worker_counters, &worker));
+	walk->carries = !!live_row(walk->token.worker, walk->token.generation);
 	return 0;
 }
 

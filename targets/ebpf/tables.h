@@ -47,10 +47,10 @@ struct slice_row {
 	__u64 retry_after_ns;
 };
 
-/* In each, the word that says which copy holds. */
+/* In each, the word that says which copy holds; and of a worker, the generation that popped tokens must have. */
 struct worker_rows {
 	__u32 current;
-	__u32 unused;
+	__u32 gen_out;
 	struct worker_row copy[2];
 };
 
@@ -66,12 +66,13 @@ struct slice_rows {
 	struct slice_row copy[2];
 };
 
-/* A worker's counters and the generation that popped tokens must have. */
+/* Tokens granted to a worker, and tasks sent to it. */
 struct worker_counters {
 	__u32 seen;
+	/* `seen`, as it is told with a DISPATCH. */
 	__u32 seen_out;
 	__u32 sent;
-	__u32 gen_out;
+	__u32 unused;
 };
 
 /* One ring of a queue: tickets given out at its two ends, and how many cells of each quarter were used up. */

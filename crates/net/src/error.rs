@@ -43,6 +43,14 @@ pub enum NetError {
         /// The kernel's reason.
         why: io::Error,
     },
+    /// The program in the kernel cannot be loaded or used: do as the kernel says; it takes root.
+    #[error("XDP: cannot {doing}: {why}")]
+    Xdp {
+        /// What failed.
+        doing: &'static str,
+        /// What the kernel or the loader said.
+        why: String,
+    },
     /// The switch's thread has ended: nothing was done.
     #[error("the switch has stopped")]
     SwitchStopped,

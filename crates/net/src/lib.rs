@@ -27,6 +27,7 @@ pub mod service;
 pub mod switch;
 pub mod udp;
 pub mod worker;
+pub mod xdp;
 
 pub use client::{Client, ClientOptions};
 pub use error::NetError;

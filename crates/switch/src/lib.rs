@@ -29,5 +29,5 @@ pub mod registry;
 mod seats;
 
 pub use config::Config;
-pub use program::{Arrival, Cargo, Circulating, Program, Replica, Verdict, WriteAhead};
+pub use program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 pub use refusal::{Refusal, Refusals};

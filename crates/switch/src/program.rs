@@ -1,10 +1,12 @@
 //! What every scheduler is to those who drive it: packets and the time go in, at most one packet comes out.
 
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{
-    Endpoint, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep, TaskId,
+    Endpoint, Generation, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep,
+    TaskId, WorkerId,
 };
 
 use crate::pipeline::Layout;
@@ -36,6 +38,21 @@ pub trait Program: Debug + Send {
 
     /// How many tasks wait in the switch's memory; those that go round do not. For statistics, not per packet.
     fn waiting(&self) -> u32;
+
+    /// What stands in the queue of a slice that exists. For those that compare data planes; empty where the program has
+    /// no such queue.
+    fn parked(&self, _slice: SliceId) -> Parked {
+        Parked::default()
+    }
+}
+
+/// What stands in a slice's queue, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parked {
+    /// Tasks that wait.
+    pub tasks: Vec<Submit>,
+    /// Tokens that no task has met yet, and the generations they were granted in.
+    pub tokens: Vec<(WorkerId, Generation)>,
 }
 
 /// What comes to the switch.

@@ -7,7 +7,7 @@ use sluice_wire::{Endpoint, Nanos, Packet, Psn, Reply, ServerId, SliceId, Submit
 
 use super::{Front, Granted};
 use crate::pipeline::{Layout, Pass};
-use crate::program::{Arrival, Cargo, Circulating, Program, Replica, Verdict, WriteAhead};
+use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::{Refusal, Refusals};
 
 /// A task at the queue: new, or round once more.
@@ -78,6 +78,11 @@ pub(crate) trait Scheduler: Debug + Send {
     fn waiting(&self) -> u32 {
         0
     }
+
+    /// See [`Program::parked`].
+    fn parked(&self, _slice: SliceId) -> Parked {
+        Parked::default()
+    }
 }
 
 impl<S: Scheduler> Program for S {
@@ -112,6 +117,10 @@ impl<S: Scheduler> Program for S {
 
     fn waiting(&self) -> u32 {
         Scheduler::waiting(self)
+    }
+
+    fn parked(&self, slice: SliceId) -> Parked {
+        Scheduler::parked(self, slice)
     }
 }
 

@@ -109,4 +109,9 @@ impl<T: Copy> Ring<T> {
         pass.touch(self.id, self.name, self.stage);
         self.rows[index] = row;
     }
+
+    /// Reads one row outside of any pass.
+    pub fn peek(&self, index: usize) -> T {
+        self.rows[index]
+    }
 }

@@ -29,7 +29,7 @@ use crate::early::Early;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
-use crate::program::{Cargo, Circulating, Program, Replica, Verdict, WriteAhead};
+use crate::program::{Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use crate::registry::{self, Adaptive};
 use engine::Engine;
@@ -191,6 +191,20 @@ impl Scheduler for Rain {
     fn waiting(&self) -> u32 {
         let waits = |slice| self.memory.balance.peek(slice).min(0).unsigned_abs();
         (0..self.front.config.slices.into()).map(waits).sum()
+    }
+
+    fn parked(&self, slice: SliceId) -> Parked {
+        let (memory, config, s) = (&self.memory, &self.front.config, slice.0 as usize);
+        let tickets = |from: u32, to: u32| (0..to.wrapping_sub(from)).map(move |step| from.wrapping_add(step));
+        let tasks = tickets(memory.task_head.peek(s), memory.task_tail.peek(s));
+        let tokens = tickets(memory.token_head.peek(s), memory.token_tail.peek(s));
+        let token = |ticket| memory.tokens.peek(cell(slice, ticket, config.tokens_per_slice));
+        Parked {
+            tasks: tasks
+                .map(|ticket| memory.tasks.peek(cell(slice, ticket, config.tasks_per_slice)).submit())
+                .collect(),
+            tokens: tokens.map(token).map(|token| (token.worker, token.generation)).collect(),
+        }
     }
 }
 

@@ -1,0 +1,300 @@
+//! The values of the program's maps, as `targets/ebpf/tables.h` lays them out.
+
+use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
+use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// An address and port, in network order.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct At {
+    ip: [u8; 16],
+    port: [u8; 2],
+}
+
+impl From<Endpoint> for At {
+    fn from(at: Endpoint) -> Self {
+        Self { ip: at.ip, port: at.port.to_be_bytes() }
+    }
+}
+
+impl From<At> for Endpoint {
+    fn from(at: At) -> Self {
+        Self { ip: at.ip, port: u16::from_be_bytes(at.port) }
+    }
+}
+
+/// The way to a host: out of which link, between which Ethernet addresses; link 0: back to where its frames come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Way {
+    /// The link's index.
+    pub link: u32,
+    /// The next hop's address on it.
+    pub to: [u8; 6],
+    /// Our own.
+    pub from: [u8; 6],
+}
+
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Worker {
+    there: u32,
+    key: u32,
+    generation: u32,
+    slice: u16,
+    open: u16,
+    way: Way,
+    at: At,
+    unused: [u8; 6],
+    life: u64,
+}
+
+impl Worker {
+    pub(super) fn new(row: &WorkerRow, way: Way) -> Self {
+        Self {
+            there: 1,
+            key: row.key.0,
+            generation: row.generation.0,
+            slice: row.slice.0,
+            open: row.open.into(),
+            way,
+            at: row.at.into(),
+            unused: [0; 6],
+            life: row.life,
+        }
+    }
+
+    pub(super) fn row(&self) -> Option<WorkerRow> {
+        (self.there != 0).then_some(WorkerRow {
+            key: Key(self.key),
+            at: self.at.into(),
+            slice: SliceId(self.slice),
+            generation: Generation(self.generation),
+            open: self.open != 0,
+            life: self.life,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Client {
+    there: u32,
+    key: u32,
+    way: Way,
+    at: At,
+    unused: [u8; 6],
+    incarnation: u64,
+}
+
+impl Client {
+    pub(super) fn new(row: &ClientRow, way: Way) -> Self {
+        Self {
+            there: 1,
+            key: row.key.0,
+            way,
+            at: row.at.into(),
+            unused: [0; 6],
+            incarnation: row.incarnation.0,
+        }
+    }
+
+    pub(super) fn row(&self) -> Option<ClientRow> {
+        (self.there != 0).then_some(ClientRow {
+            key: Key(self.key),
+            at: self.at.into(),
+            incarnation: Incarnation(self.incarnation),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Slice {
+    open: u32,
+    limit: u32,
+    retry_after_ns: u64,
+}
+
+impl From<SliceRow> for Slice {
+    fn from(row: SliceRow) -> Self {
+        Self { open: row.open.into(), limit: row.limit, retry_after_ns: row.retry_after.0 }
+    }
+}
+
+impl From<Slice> for SliceRow {
+    fn from(row: Slice) -> Self {
+        Self { open: row.open != 0, limit: row.limit, retry_after: Nanos(row.retry_after_ns) }
+    }
+}
+
+/// A row in two copies, and which of them holds; of a worker, also the generation that popped tokens must have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rows<R> {
+    current: u32,
+    pub(super) gen_out: u32,
+    copies: [R; 2],
+}
+
+impl<R: FromBytes + IntoBytes + Immutable + Copy> Rows<R> {
+    const HEAD: usize = 8;
+
+    /// The row that holds.
+    pub(super) const fn holds(&self) -> R {
+        self.copies[(self.current & 1) as usize]
+    }
+
+    /// The two values to write one after the other, so that a reader finds one row or the other whole.
+    pub(super) const fn changed(mut self, row: R) -> [Self; 2] {
+        self.copies[(self.current & 1 ^ 1) as usize] = row;
+        let before = self;
+        self.current ^= 1;
+        [before, self]
+    }
+
+    /// As they lie in the map, whose values have `N` bytes.
+    pub(super) fn to_bytes<const N: usize>(self) -> [u8; N] {
+        let mut bytes = [0; N];
+        bytes[..4].copy_from_slice(&self.current.to_ne_bytes());
+        bytes[4..Self::HEAD].copy_from_slice(&self.gen_out.to_ne_bytes());
+        for (row, to) in self.copies.iter().zip(bytes[Self::HEAD..].chunks_exact_mut(size_of::<R>())) {
+            to.copy_from_slice(row.as_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn from_bytes<const N: usize>(bytes: &[u8; N]) -> Self {
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let copy = |index: usize| {
+            let from = Self::HEAD + index * size_of::<R>();
+            R::read_from_bytes(&bytes[from..from + size_of::<R>()]).expect("as long as a row")
+        };
+        Self { current: word(0), gen_out: word(4), copies: [copy(0), copy(1)] }
+    }
+}
+
+/// Tokens granted to a worker, and tasks sent to it.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct WorkerCounters {
+    pub(super) seen: u32,
+    pub(super) seen_out: u32,
+    pub(super) sent: u32,
+    pub(super) unused: u32,
+}
+
+/// How many parts of a ring are given back as a whole.
+const QUARTERS: u32 = 4;
+
+/// One ring of a queue.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Ring {
+    pub(super) tail: u32,
+    pub(super) head: u32,
+    released: [u32; QUARTERS as usize],
+}
+
+impl Ring {
+    /// An empty ring of two to the power of `bits` cells whose tickets start here.
+    pub(super) fn starting(at: u32, bits: u32) -> Self {
+        let quarter = 1 << (bits - 2);
+        let (laps, within) = (at >> bits, at & ((1 << bits) - 1));
+        let released = |index: u32| laps * quarter + within.saturating_sub(index * quarter).min(quarter);
+        Self { tail: at, head: at, released: [0, 1, 2, 3].map(released) }
+    }
+
+    /// The tickets that are out, oldest first.
+    pub(super) fn tickets(self) -> impl Iterator<Item = u32> {
+        (0..self.tail.wrapping_sub(self.head)).map(move |step| self.head.wrapping_add(step))
+    }
+}
+
+/// A slice's queue.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Queue {
+    pub(super) balance: i32,
+    unused: u32,
+    pub(super) tasks: Ring,
+    pub(super) tokens: Ring,
+    unused_too: [u8; 8],
+}
+
+impl Queue {
+    pub(super) fn starting(at: u32, task_bits: u32, token_bits: u32) -> Self {
+        let (tasks, tokens) = (Ring::starting(at, task_bits), Ring::starting(at, token_bits));
+        Self { tasks, tokens, ..Self::default() }
+    }
+}
+
+/// A ring's cell, as far as a reader wants to know it.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Cell {
+    pub(super) word: u64,
+    times: u64,
+    incarnation: [u8; 8],
+    sequence: [u8; 4],
+    attempt: [u8; 2],
+    length: [u8; 2],
+    bytes: [u8; 8],
+    task_type: [u8; 2],
+    priority: u8,
+    constraints: u8,
+    client: [u8; 2],
+    unused: [u8; 18],
+}
+
+impl Cell {
+    /// Client, incarnation, sequence and attempt of the task in it.
+    pub(super) const fn task(&self) -> (u16, u64, u32, u16) {
+        (
+            u16::from_be_bytes(self.client),
+            u64::from_be_bytes(self.incarnation),
+            u32::from_be_bytes(self.sequence),
+            u16::from_be_bytes(self.attempt),
+        )
+    }
+
+    /// Worker and generation of the token in it.
+    pub(super) const fn token(&self) -> (u16, u32) {
+        ((self.word >> 32) as u16, self.word as u32)
+    }
+}
+
+/// The life of the registers, and where the switch is.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct Life {
+    pub(super) epoch: u32,
+    pub(super) port: [u8; 2],
+    pub(super) unused: u16,
+    pub(super) at4: [u8; 4],
+    pub(super) at6: [u8; 16],
+    pub(super) unused_too: u32,
+    pub(super) now_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_as_long_as_in_the_program() {
+        assert_eq!(
+            (size_of::<Rows<Worker>>(), size_of::<Rows<Client>>(), size_of::<Rows<Slice>>()),
+            (136, 120, 40)
+        );
+        assert_eq!((size_of::<Queue>(), size_of::<Cell>(), size_of::<Life>()), (64, 64, 40));
+    }
+
+    #[test]
+    fn a_ring_that_starts_somewhere_has_given_back_all_before() {
+        let ring = Ring::starting(u32::MAX - 7, 6);
+        let all: u32 = ring.released.iter().fold(0, |sum, count| sum.wrapping_add(*count));
+        assert_eq!(all, u32::MAX - 7);
+        assert_eq!(Ring::starting(21, 4).released, [8, 5, 4, 4]);
+    }
+}

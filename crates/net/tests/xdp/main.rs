@@ -1,0 +1,7 @@
+//! The XDP program, through the kernel's test run: held to the model, and to what the headers below UDP should be.
+//!
+//! It takes root, clang-14 and libbpf's headers; without root these tests say so and do nothing.
+
+mod frames;
+mod plane;
+mod vectors;

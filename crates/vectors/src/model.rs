@@ -1,0 +1,141 @@
+//! The model as a plane: the program, and of the UDP driver what it does around it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use sluice_switch::registry::Choice;
+use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{
+    Endpoint, Nanos, Packet, ParseError, SliceId, Sweep, WorkerId, encode, encoded_len, parse,
+};
+
+use crate::play::{Plane, Sent};
+use crate::vector::{After, Shape, SliceAfter, TaskAfter, WorkerAfter};
+
+/// Rain in the model.
+#[derive(Debug)]
+pub struct Model {
+    program: Box<dyn Program>,
+    config: Config,
+    malformed: [u64; ParseError::ALL.len()],
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Model {
+    /// An empty switch of this size.
+    pub fn new(shape: &Shape) -> Self {
+        let config = shape.config();
+        Self {
+            program: Choice::default().build(config),
+            config,
+            malformed: [0; ParseError::ALL.len()],
+            counts: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, name: &'static str) {
+        *self.counts.entry(name).or_default() += 1;
+    }
+
+    /// Gives what goes round back at once, and takes what leaves then.
+    fn settle(&mut self, now: Nanos, mut verdict: Verdict, body: &[u8]) -> Option<Sent> {
+        while let Verdict::Again(circulating) = verdict {
+            // A walk of the broom is one run elsewhere; tasks that try again are counted everywhere.
+            if matches!(circulating.cargo, sluice_switch::Cargo::Task(_)) {
+                self.add("recirculated");
+            }
+            verdict = self.program.pass(now, Arrival::Round(circulating));
+        }
+        let (Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. }) = verdict else { return None };
+        if to == Endpoint::default() {
+            return None;
+        }
+        match packet {
+            Packet::Dispatch(_) => self.add("dispatched"),
+            Packet::Reject(_) => self.add("rejected"),
+            _ => {}
+        }
+        let mut bytes = vec![0; encoded_len(&packet)];
+        let body = if packet.body_len() == 0 { &[] } else { body };
+        encode(&packet, body, &mut bytes).expect("it is as long as what came");
+        Some(Sent { to: to.into(), bytes })
+    }
+
+    fn slice(&mut self, slice: SliceId) -> SliceAfter {
+        let TableAnswer::Slice(state) = self.program.table(TableOp::ReadSlice(slice)) else {
+            unreachable!("the slice is one of the shape's")
+        };
+        let parked = self.program.parked(slice);
+        SliceAfter {
+            balance: state.balance,
+            tokens_in: state.tokens_in.0,
+            tokens_out: state.tokens_out.0,
+            tasks: parked
+                .tasks
+                .iter()
+                .map(|submit| TaskAfter {
+                    client: submit.client.0,
+                    incarnation: submit.task.incarnation.0,
+                    sequence: submit.task.sequence.0,
+                    attempt: submit.attempt.0,
+                })
+                .collect(),
+            tokens: parked.tokens.iter().map(|(worker, generation)| (worker.0, generation.0)).collect(),
+        }
+    }
+
+    fn worker(&mut self, worker: WorkerId) -> WorkerAfter {
+        let TableAnswer::Worker(state) = self.program.table(TableOp::ReadWorker(worker)) else {
+            unreachable!("the worker is one of the shape's")
+        };
+        WorkerAfter { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 }
+    }
+}
+
+impl Plane for Model {
+    type Error = Infallible;
+
+    fn table(&mut self, op: TableOp) -> Result<(), Infallible> {
+        self.program.table(op);
+        Ok(())
+    }
+
+    fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, Infallible> {
+        let (packet, body) = match parse(bytes) {
+            Ok(parsed) => parsed,
+            Err(reason) => {
+                self.malformed[reason as usize] += 1;
+                return Ok(None);
+            }
+        };
+        match packet {
+            Packet::Submit(_) => self.add("submits"),
+            Packet::Token(_) => self.add("tokens"),
+            _ => {}
+        }
+        let verdict = self.program.pass(now, Arrival::Wire { from: from.into(), packet, room: true });
+        Ok(self.settle(now, verdict, body))
+    }
+
+    fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Infallible> {
+        let verdict = self.program.pass(now, Arrival::Control(sweep));
+        Ok(self.settle(now, verdict, &[]))
+    }
+
+    fn after(&mut self) -> Result<After, Infallible> {
+        let mut counts: BTreeMap<String, u64> =
+            self.counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let malformed = ParseError::ALL.iter().map(|why| (why.name(), self.malformed[*why as usize]));
+        let refused = self.program.refusals().iter().map(|(why, count)| (why.name(), count));
+        counts
+            .extend(malformed.chain(refused).filter(|(_, count)| *count > 0).map(|(n, c)| (n.to_owned(), c)));
+        Ok(After {
+            epoch: self.config.epoch.0,
+            slices: (0..self.config.slices).map(|slice| self.slice(SliceId(slice))).collect(),
+            workers: (0..self.config.workers).map(|worker| self.worker(WorkerId(worker))).collect(),
+            counts,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! A vector through a data plane.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{Nanos, Sweep};
+
+use crate::VectorError;
+use crate::vector::{After, Step, Vector, bytes, hex, to_hex};
+
+/// What a data plane has to offer to be held to vectors: it is as large as the vector says, and empty.
+pub trait Plane {
+    /// What can go wrong with it.
+    type Error: fmt::Display;
+
+    /// Takes one step of the controller's.
+    fn table(&mut self, op: TableOp) -> Result<(), Self::Error>;
+
+    /// Takes a datagram at this time, and gives what leaves for it.
+    fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, Self::Error>;
+
+    /// Sends a SWEEP round to its end, and gives what leaves then.
+    fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
+
+    /// How it stands.
+    fn after(&mut self) -> Result<After, Self::Error>;
+}
+
+/// A datagram that left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sent {
+    /// Where to.
+    pub to: SocketAddr,
+    /// What it holds.
+    #[serde(serialize_with = "hex", deserialize_with = "bytes")]
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", to_hex(&self.bytes), self.to)
+    }
+}
+
+/// Takes all steps of a vector through a plane and compares what leaves, and how it stands at the end.
+///
+/// # Errors
+/// The first difference, or what went wrong with the plane.
+pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError> {
+    for (index, step) in vector.steps.iter().enumerate() {
+        let found = take(plane, step, vector.shape.epoch).map_err(|why| VectorError::Plane {
+            vector: vector.name.clone(),
+            step: index,
+            why: why.to_string(),
+        })?;
+        let expected = match step {
+            Step::Packet { out, .. } | Step::Sweep { out, .. } => out.as_ref(),
+            _ => None,
+        };
+        if found.as_ref() != expected {
+            return Err(VectorError::Differs {
+                vector: vector.name.clone(),
+                step: index,
+                expected: told(expected),
+                found: told(found.as_ref()),
+            });
+        }
+    }
+    let after = plane.after().map_err(|why| VectorError::Plane {
+        vector: vector.name.clone(),
+        step: vector.steps.len(),
+        why: why.to_string(),
+    })?;
+    compare(vector, &after)
+}
+
+/// What leaves for a step.
+pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<Option<Sent>, P::Error> {
+    if let Some(op) = step.table() {
+        return plane.table(op).map(|()| None);
+    }
+    if let Some((now, sweep)) = step.sweep(epoch) {
+        return plane.sweep(now, sweep);
+    }
+    let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(None) };
+    plane.packet(Nanos(*at_ns), *from, r#in)
+}
+
+fn compare(vector: &Vector, found: &After) -> Result<(), VectorError> {
+    let differs =
+        |expected: String, found: String| VectorError::After { vector: vector.name.clone(), expected, found };
+    let expected = &vector.after;
+    if expected.epoch != found.epoch {
+        return Err(differs(expected.epoch.to_string(), found.epoch.to_string()));
+    }
+    for (index, pair) in expected.slices.iter().zip(&found.slices).enumerate() {
+        if pair.0 != pair.1 {
+            return Err(differs(format!("slice {index}: {:?}", pair.0), format!("{:?}", pair.1)));
+        }
+    }
+    for (index, pair) in expected.workers.iter().zip(&found.workers).enumerate() {
+        if pair.0 != pair.1 {
+            return Err(differs(format!("worker {index}: {:?}", pair.0), format!("{:?}", pair.1)));
+        }
+    }
+    if expected != found {
+        return Err(differs(format!("{:?}", expected.counts), format!("{:?}", found.counts)));
+    }
+    Ok(())
+}
+
+fn told(sent: Option<&Sent>) -> String {
+    sent.map_or_else(|| "nothing".to_owned(), ToString::to_string)
+}

@@ -1,0 +1,229 @@
+//! A vector as a file.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sluice_switch::Config;
+use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
+use sluice_wire::{
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, SweepOf,
+    TaskType, WorkerId,
+};
+
+use crate::play::Sent;
+
+/// Which vectors this crate reads.
+const SCHEMA: &str = "sluice.vector.v1";
+
+/// What goes in, what comes out, and how it stands then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vector {
+    /// The version of this form.
+    pub schema: String,
+    /// Its name, which is its file's too.
+    pub name: String,
+    /// What it shows.
+    pub about: String,
+    /// How large the switch is, and its epoch.
+    pub shape: Shape,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+    /// How the switch stands then.
+    pub after: After,
+}
+
+impl Vector {
+    /// An empty one.
+    pub fn new(name: &str, about: &str, shape: Shape) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            name: name.to_owned(),
+            about: about.to_owned(),
+            shape,
+            steps: Vec::new(),
+            after: After::default(),
+        }
+    }
+}
+
+/// How large the switch is, and where its counters start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields of `Config` under their names")]
+pub struct Shape {
+    pub epoch: u32,
+    pub workers: u16,
+    pub clients: u16,
+    pub slices: u16,
+    pub types: u16,
+    pub tasks_per_slice: u32,
+    pub tokens_per_slice: u32,
+    pub replay_cells: u32,
+    pub counters_start: u32,
+}
+
+impl Shape {
+    /// As the model's size. It has room for a server that never comes, so that no plane keeps the bytes of large tasks
+    /// that wait: they stay with their clients.
+    pub const fn config(&self) -> Config {
+        Config {
+            workers: self.workers,
+            clients: self.clients,
+            slices: self.slices,
+            types: self.types,
+            tasks_per_slice: self.tasks_per_slice,
+            tokens_per_slice: self.tokens_per_slice,
+            replay_cells: self.replay_cells,
+            servers: 1,
+            counters_start: Serial(self.counters_start),
+            ..Config::full(Epoch(self.epoch))
+        }
+    }
+}
+
+/// What happens: a step of the controller's, a datagram, or a SWEEP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields of `TableOp`'s rows under their names")]
+pub enum Step {
+    /// Map a type to a slice, or to none.
+    SetType { r#type: u16, slice: Option<u16> },
+    /// Set a slice's row.
+    SetSlice { slice: u16, open: bool, limit: u32, retry_after_ns: u64 },
+    /// Set a worker's row.
+    SetWorker { worker: u16, key: u32, at: SocketAddr, slice: u16, generation: u32, open: bool },
+    /// Clear it.
+    ClearWorker { worker: u16 },
+    /// Raise the generation that popped tokens must have.
+    RaiseGeneration { worker: u16, generation: u32 },
+    /// Set a worker's counters.
+    ResetCounters { worker: u16, start: u32 },
+    /// Set a client's row and start its replay cells.
+    SetClient { client: u16, key: u32, at: SocketAddr, incarnation: u64, start: u32 },
+    /// Clear it.
+    ClearClient { client: u16 },
+    /// A datagram comes, and this leaves.
+    Packet {
+        at_ns: u64,
+        from: SocketAddr,
+        #[serde(serialize_with = "hex", deserialize_with = "bytes")]
+        r#in: Vec<u8>,
+        out: Option<Sent>,
+    },
+    /// The controller's broom goes round to its end, and this leaves.
+    Sweep { at_ns: u64, slice: u16, tasks: bool, left: u16, out: Option<Sent> },
+}
+
+impl Step {
+    /// The controller's step that this is, if it is one.
+    pub fn table(&self) -> Option<TableOp> {
+        Some(match *self {
+            Self::SetType { r#type, slice } => TableOp::SetType(TaskType(r#type), slice.map(SliceId)),
+            Self::SetSlice { slice, open, limit, retry_after_ns } => TableOp::SetSlice(
+                SliceId(slice),
+                SliceRow { open, limit, retry_after: Nanos(retry_after_ns) },
+            ),
+            Self::SetWorker { worker, key, at, slice, generation, open } => {
+                let (key, slice, generation) = (Key(key), SliceId(slice), Generation(generation));
+                let row = WorkerRow { key, at: Endpoint::from(at), slice, generation, open, life: 0 };
+                TableOp::SetWorker(WorkerId(worker), Some(row))
+            }
+            Self::ClearWorker { worker } => TableOp::SetWorker(WorkerId(worker), None),
+            Self::RaiseGeneration { worker, generation } => {
+                TableOp::RaiseGeneration(WorkerId(worker), Generation(generation))
+            }
+            Self::ResetCounters { worker, start } => TableOp::ResetCounters(WorkerId(worker), Serial(start)),
+            Self::SetClient { client, key, at, incarnation, start } => {
+                let row = ClientRow { key: Key(key), at: at.into(), incarnation: Incarnation(incarnation) };
+                TableOp::SetClient(ClientId(client), Some((row, Serial(start))))
+            }
+            Self::ClearClient { client } => TableOp::SetClient(ClientId(client), None),
+            Self::Packet { .. } | Self::Sweep { .. } => return None,
+        })
+    }
+
+    /// The SWEEP that this sends round, in a switch of this epoch.
+    pub fn sweep(&self, epoch: u32) -> Option<(Nanos, Sweep)> {
+        let Self::Sweep { at_ns, slice, tasks, left, .. } = *self else { return None };
+        let of = if tasks { SweepOf::Tasks } else { SweepOf::Tokens };
+        let (epoch, slice) = (Epoch(epoch), SliceId(slice));
+        Some((Nanos(at_ns), Sweep { epoch, slice, of, left, carried: None }))
+    }
+}
+
+/// How a switch stands once nothing goes round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// The life of the registers.
+    pub epoch: u32,
+    /// All slices.
+    pub slices: Vec<SliceAfter>,
+    /// All workers.
+    pub workers: Vec<WorkerAfter>,
+    /// What was counted, under the names that the UDP switch has for it; what is not there is zero.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// A slice's queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceAfter {
+    /// Tokens parked if positive, tasks waiting if negative.
+    pub balance: i32,
+    /// Tokens that were parked.
+    pub tokens_in: u32,
+    /// Parked tokens that were taken.
+    pub tokens_out: u32,
+    /// The tasks that wait, oldest first.
+    pub tasks: Vec<TaskAfter>,
+    /// Worker and generation of the tokens that are parked, oldest first.
+    pub tokens: Vec<(u16, u32)>,
+}
+
+/// A task that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the task's fields under their names")]
+pub struct TaskAfter {
+    pub client: u16,
+    pub incarnation: u64,
+    pub sequence: u32,
+    pub attempt: u16,
+}
+
+/// A worker's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerAfter {
+    /// Tokens granted.
+    pub seen: u32,
+    /// Tasks sent.
+    pub sent: u32,
+    /// The generation that popped tokens must have.
+    pub generation_out: u32,
+}
+
+/// Bytes as two digits each.
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes that these digits say; `None` if they say none.
+pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+pub(crate) fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&to_hex(bytes))
+}
+
+pub(crate) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_hex(&text).ok_or_else(|| serde::de::Error::custom("pairs of hexadecimal digits are wanted"))
+}
