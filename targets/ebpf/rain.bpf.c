@@ -38,7 +38,7 @@ static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
 	return XDP_ABORTED;
 }
 
-static __always_inline enum verdict arrive(struct pass *pass)
+static __always_inline enum verdict decide(struct pass *pass)
 {
 	switch (pass->frame.header->kind) {
 	case KIND_TOKEN:
@@ -52,8 +52,7 @@ static __always_inline enum verdict arrive(struct pass *pass)
 	return VERDICT_DROP;
 }
 
-SEC("xdp")
-int rain(struct xdp_md *ctx)
+static __always_inline int arrives(struct xdp_md *ctx)
 {
 	struct pass pass = {};
 	int done = begin(ctx, &pass);
@@ -62,7 +61,13 @@ int rain(struct xdp_md *ctx)
 		count(pass.counters, COUNT_RECEIVED);
 	if (done != XDP_ABORTED)
 		return done;
-	return arrive(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+	return decide(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+}
+
+SEC("xdp")
+int rain(struct xdp_md *ctx)
+{
+	return arrives(ctx);
 }
 
 /* Run by the loader only. */

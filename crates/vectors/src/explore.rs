@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
-    Age, Attempt, ClientId, Epoch, Generation, Incarnation, Key, Nonce, Packet, Payload, Probe, Serial,
-    Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
+    Age, Attempt, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Payload, Probe,
+    Serial, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
 };
 
 use crate::model::Model;
@@ -242,6 +242,9 @@ impl Rack {
         let Some((from, mut bytes, out)) = before.nth(skipped) else { return };
         if let (Some(out), 0) = (out, self.below(3)) {
             bytes = out.bytes;
+        }
+        if bytes.len() < HEADER_BYTES {
+            return;
         }
         let at = self.below(bytes.len() as u32) as usize;
         match self.below(8) {

@@ -128,7 +128,8 @@ impl XdpSwitch {
         }
         let ebpf = loader.load_file(object).map_err(|why| failed("load the program", &chain(&why)))?;
         let mut switch = Self { ebpf, config, bits };
-        for name in ["rain", "sweep"] {
+        let names: Vec<String> = switch.ebpf.programs().map(|(name, _)| name.to_owned()).collect();
+        for name in &names {
             switch.program(name)?.load().map_err(|why| failed("load the program", &chain(&why)))?;
         }
         switch.clear()?;
@@ -186,12 +187,44 @@ impl XdpSwitch {
         tables::table(self, op)
     }
 
-    /// One frame through the program, without any link; so often, and how long one took on average.
+    /// One frame through the program, without any link.
     ///
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
-    pub fn frame(&mut self, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), NetError> {
-        self.run("rain", frame, repeat)
+    pub fn frame(&mut self, frame: &[u8]) -> Result<Fate, NetError> {
+        Ok(self.run("rain", frame, 1)?.0)
+    }
+
+    /// A frame through one of the object's programs so often, each time as the time before left it; and how long one run
+    /// took on average.
+    ///
+    /// # Errors
+    /// [`NetError::Xdp`] with what the kernel said.
+    pub fn run(&mut self, name: &str, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), NetError> {
+        let mut out = [0; FRAME_MAX];
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(frame);
+        options.data_out = Some(&mut out);
+        options.repeat = repeat;
+        let ran =
+            self.program(name)?.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
+        let left = || out[..ran.data_size_out as usize].to_vec();
+        let fate = match ran.return_value {
+            1 => Fate::Dropped,
+            2 => Fate::Passed,
+            3 => Fate::Sent(left()),
+            4 => Fate::Redirected(left()),
+            _ => Fate::Aborted,
+        };
+        Ok((fate, ran.duration))
+    }
+
+    /// Puts a template for the programs that measure; see `targets/ebpf/pair.bpf.c`.
+    ///
+    /// # Errors
+    /// [`NetError::Xdp`] if the object has no such programs.
+    pub fn set_templates(&mut self, templates: [u8; 272]) -> Result<(), NetError> {
+        self.set("templates", 0, templates)
     }
 
     /// Walks with the controller's broom to its end, as a frame for the host that it has to tell something.
@@ -261,25 +294,6 @@ impl XdpSwitch {
     fn program(&mut self, name: &str) -> Result<&mut Xdp, NetError> {
         let program = self.ebpf.program_mut(name).ok_or_else(|| failed("find the program", &name))?;
         program.try_into().map_err(|why| failed("load the program", &why))
-    }
-
-    fn run(&mut self, name: &str, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), NetError> {
-        let mut out = [0; FRAME_MAX];
-        let mut options = TestRunOptions::new();
-        options.data_in = Some(frame);
-        options.data_out = Some(&mut out);
-        options.repeat = repeat;
-        let ran =
-            self.program(name)?.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
-        let left = || out[..ran.data_size_out as usize].to_vec();
-        let fate = match ran.return_value {
-            1 => Fate::Dropped,
-            2 => Fate::Passed,
-            3 => Fate::Sent(left()),
-            4 => Fate::Redirected(left()),
-            _ => Fate::Aborted,
-        };
-        Ok((fate, ran.duration))
     }
 
     fn array<V: Pod>(&self, map: &'static str) -> Result<Array<&MapData, V>, NetError> {

@@ -1,1 +1,100 @@
-//! x
+//! What the program does with frames that hold no datagram to it, or not all of one.
+
+use std::net::SocketAddr;
+
+use sluice_net::xdp::Fate;
+use sluice_net::xdp::frame::{unwrap, wrap};
+use sluice_vectors::explore::{SHAPE, explore};
+use sluice_vectors::{Plane as _, Step};
+
+use crate::plane::{AT4, AT6, Xdp};
+
+const ETHERNET: usize = 14;
+
+/// A switch behind a vector's set-up, and a frame of a host that it answers.
+fn xdp(seed: u64, from_v4: bool) -> Option<(Xdp, Vec<u8>)> {
+    let mut xdp = Xdp::new(SHAPE)?;
+    let vector = explore(seed, 60);
+    for op in vector.steps.iter().take_while(|step| step.table().is_some()).filter_map(Step::table) {
+        xdp.table(op).expect("root");
+    }
+    let answered = vector.steps.iter().find_map(|step| match step {
+        Step::Packet { from, r#in, out: Some(out), .. } if from.is_ipv4() == from_v4 && out.to == *from => {
+            let at: SocketAddr = if from_v4 { AT4 } else { AT6 }.parse().expect("an address");
+            wrap(*from, at, r#in)
+        }
+        _ => None,
+    });
+    Some((xdp, answered.expect("something is answered")))
+}
+
+fn count(xdp: &Xdp, name: &str) -> u64 {
+    xdp.switch.counts().expect("root").into_iter().find(|(known, _)| *known == name).expect("a count").1
+}
+
+#[test]
+fn what_is_not_for_the_switch_goes_to_the_kernel_untouched_and_uncounted() {
+    let Some((mut xdp, good)) = xdp(1, true) else { return };
+    let bent = |at: usize, byte: u8| {
+        let mut frame = good.clone();
+        frame[at] = byte;
+        frame
+    };
+    let vlan = [&good[..12], &[0x81, 0, 0, 5], &good[12..]].concat();
+    let later_fragment = bent(ETHERNET + 7, 2);
+    let others = [
+        ("VLAN", vlan),
+        ("ARP", bent(13, 6)),
+        ("TCP", bent(ETHERNET + 9, 6)),
+        ("another address", bent(ETHERNET + 19, 9)),
+        ("another port", bent(ETHERNET + 20 + 3, 9)),
+        ("another version", bent(ETHERNET, 0x55)),
+        ("a later fragment", later_fragment),
+        ("no whole IP header", good[..ETHERNET + 12].to_vec()),
+    ];
+    for (what, frame) in others {
+        assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Passed, "{what}");
+    }
+    assert_eq!(count(&xdp, "received"), 0);
+}
+
+#[test]
+fn fragments_options_and_lengths_that_do_not_hold_are_dropped_and_counted() {
+    let Some((mut xdp, good)) = xdp(1, true) else { return };
+    let mut first_fragment = good.clone();
+    first_fragment[ETHERNET + 6] |= 0x20;
+    let mut options = [&good[..ETHERNET + 20], &[1, 1, 1, 0], &good[ETHERNET + 20..]].concat();
+    options[ETHERNET] = 0x46;
+    let mut beyond_ip = good.clone();
+    beyond_ip[ETHERNET + 24..ETHERNET + 26].copy_from_slice(&400u16.to_be_bytes());
+    let cases = [
+        ("fragment", first_fragment),
+        ("ip_options", options),
+        ("truncated", good[..good.len() - 1].to_vec()),
+        ("truncated", beyond_ip),
+    ];
+    for (what, frame) in cases {
+        let before = count(&xdp, what);
+        assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Dropped, "{what}");
+        assert_eq!(count(&xdp, what), before + 1, "{what}");
+    }
+}
+
+#[test]
+fn what_a_link_adds_behind_a_datagram_does_not_come_back() {
+    for from_v4 in [true, false] {
+        let Some((mut xdp, good)) = xdp(1, from_v4) else { return };
+        let Fate::Sent(expected) = xdp.switch.frame(&good).expect("root") else { panic!("answered") };
+        let padded = [&good[..], &[7; 9]].concat();
+        let Fate::Sent(answer) = xdp.switch.frame(&padded).expect("root") else { panic!("answered") };
+        assert_eq!(answer.len(), expected.len());
+        unwrap(&answer).expect("whole and right");
+    }
+}
+
+#[test]
+fn an_ipv6_extension_header_goes_to_the_kernel() {
+    let Some((mut xdp, mut frame)) = xdp(1, false) else { return };
+    frame[ETHERNET + 6] = 0;
+    assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Passed);
+}

@@ -4,4 +4,5 @@
 
 mod frames;
 mod plane;
+mod speed;
 mod vectors;

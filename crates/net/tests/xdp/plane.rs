@@ -22,9 +22,9 @@ pub(crate) struct Xdp {
 }
 
 /// Builds the program once.
-fn object() -> &'static Path {
-    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
-    OBJECT.get_or_init(|| {
+fn object(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let out = root.join("target/ebpf");
         let built = Command::new("make")
@@ -34,19 +34,24 @@ fn object() -> &'static Path {
             .status()
             .expect("make is there");
         assert!(built.success(), "the program does not build: clang-14 and libbpf-dev are needed");
-        out.join("rain.bpf.o")
-    })
+        out
+    });
+    folder.join(name)
 }
 
 impl Xdp {
     pub(crate) fn new(shape: Shape) -> Option<Self> {
+        Self::of("rain.bpf.o", shape, true)
+    }
+
+    pub(crate) fn of(name: &str, shape: Shape, test_mode: bool) -> Option<Self> {
         let at = [AT4, AT6].map(|at| at.parse().ok());
-        let config = XdpConfig { size: shape.config(), at, test_mode: true };
+        let config = XdpConfig { size: shape.config(), at, test_mode };
         if !is_root() {
             eprintln!("skipped: loading a program into the kernel takes root");
             return None;
         }
-        Some(Self { switch: XdpSwitch::load(object(), config).expect("it loads"), shape })
+        Some(Self { switch: XdpSwitch::load(&object(name), config).expect("it loads"), shape })
     }
 
     /// The switch's address in a host's family.
@@ -106,7 +111,7 @@ impl Plane for Xdp {
     fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, NetError> {
         self.switch.set_now(now)?;
         let frame = wrap(from, Self::at(from), bytes).expect("of one family");
-        Self::sent(self.switch.frame(&frame, 1)?.0)
+        Self::sent(self.switch.frame(&frame)?)
     }
 
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, NetError> {
