@@ -55,13 +55,13 @@ static __always_inline int grant(struct worker_counters *held, __u32 issued)
 }
 
 /* Whether the token finds room in its ring; nothing has been changed yet. */
-static __always_inline int token_room(struct queue *queue, __u32 slice, struct counters *counters)
+static __always_inline int token_room(const struct queue *queue, struct counters *counters)
 {
-	if (READ_ONCE(queue->balance) >= (__s32)shape.tokens_per_slice) {
+	if (balance_of(queue) >= (__s32)shape.tokens_per_slice) {
 		refuse(counters, REFUSAL_TOKEN_RING_FULL);
 		return 0;
 	}
-	if (is_busy(tokens_of(queue, slice))) {
+	if (is_busy(queue, READ_ONCE(queue->tokens))) {
 		count(counters, COUNT_RING_BUSY);
 		return 0;
 	}
@@ -90,8 +90,8 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 			count(pass->counters, COUNT_RECIRCULATED);
 			continue;
 		}
-		dispatch_waiting(pass->frame.header, pass->life, met.cell, granted, held, pass->now, met.occupancy);
-		cell_release(met.side, met.ticket, met.cell);
+		dispatch_waiting(pass->frame.header, pass->life, met.task, granted, held, pass->now, met.occupancy);
+		cell_release(queue, met.number, met.cell);
 		count(pass->counters, COUNT_DISPATCHED);
 		return VERDICT_SEND;
 	}
@@ -125,7 +125,7 @@ static __always_inline enum verdict token(struct pass *pass)
 		return VERDICT_DROP;
 	why = out_of_date(pass->life, row, header);
 	if (why == ADMITTED) {
-		if (!token_room(queue, row->slice, pass->counters))
+		if (!token_room(queue, pass->counters))
 			return answer(pass, row, held);
 		why = grant(held, bpf_ntohl(header->words[TOKEN_ISSUED]));
 	}
@@ -224,9 +224,9 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 			return reject(pass, REJECT_UNKNOWN_TYPE);
 		if (!row->open)
 			return reject(pass, REJECT_NO_WORKERS);
-		if (READ_ONCE(queue->balance) <= -(__s32)row->limit)
+		if (balance_of(queue) <= -(__s32)row->limit)
 			return reject(pass, REJECT_QUEUE_FULL);
-		if (is_busy(tasks_of(queue, slice - 1))) {
+		if (is_busy(queue, READ_ONCE(queue->tasks))) {
 			count(pass->counters, COUNT_RING_BUSY);
 			return reject(pass, REJECT_QUEUE_FULL);
 		}

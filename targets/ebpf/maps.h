@@ -29,7 +29,7 @@ ARRAY(worker_counters, struct worker_counters);
 /* The newest try that each of a client's residues has let in. */
 ARRAY(replay, __u64);
 ARRAY(queues, struct queue);
-/* Of each slice, the ring of tasks and behind it the ring of tokens. */
+/* Each slice's ring. */
 ARRAY(cells, struct cell);
 
 struct {

@@ -2,9 +2,9 @@
 /*
  * Rain's queue: a token meets a waiting task or parks, a task meets a parked token or waits (Rain 3.2.1).
  *
- * `balance` decides each arrival in one addition. Whether there is room is a plain read before it, so that as many
- * arrivals as there are CPUs may overshoot; the rings have cells for them. On the chip a task that met a stale token goes
- * round; here it tries again in the same pass, as often as it may, and so does who finds that a SWEEP took its ticket.
+ * Whether there is room is a plain read before the number is taken, so that as many arrivals as there are CPUs may
+ * overshoot; the rings have cells for them. On the chip a task that met a stale token goes round; here it tries again in
+ * the same pass, as often as it may, and so does who finds that a SWEEP took what was to be its own.
  */
 #pragma once
 
@@ -14,11 +14,11 @@
 enum { ROUNDS_MAX = 16 };
 
 enum entered {
-	/* It waits, or whom it was paired with will do the rest. */
+	/* It came first. */
 	ENTERED_PARKED,
-	/* It met whom it looked for. */
+	/* It came second. */
 	ENTERED_MET,
-	/* SWEEPs took all its tickets. */
+	/* A SWEEP has taken its number's other half. */
 	ENTERED_VOID,
 };
 
@@ -60,73 +60,62 @@ static __always_inline void dispatch_waiting(struct header *header, const struct
 		       age_of(times));
 }
 
-/* One try of a granted token; what it meets is in `met`, whose cell has to be released then. */
+/* Whom a token met: the cell has to be released once the task has been read. */
 struct met {
-	struct side side;
 	struct cell *cell;
-	__u32 ticket;
+	const struct cell *task;
+	__u32 number;
+	/* Tasks that still wait behind it. */
 	__u32 occupancy;
 };
 
+/* One try of a granted token. */
 static __always_inline enum entered token_try(struct queue *queue, __u32 slice, struct granted granted,
 					      struct counters *counters, struct met *met)
 {
-	__s32 balance = __sync_fetch_and_add(&queue->balance, 1);
+	__u32 number = __sync_fetch_and_add(&queue->tokens, 1);
+	struct cell *cell = cell_of(slice, number);
+	__s32 behind = READ_ONCE(queue->tasks) - number - 1;
 	__u64 found;
 
-	if (balance >= 0) {
-		met->side = tokens_of(queue, slice);
-		met->ticket = __sync_fetch_and_add(&met->side.ring->tail, 1);
-		met->occupancy = 0;
-	} else {
-		met->side = tasks_of(queue, slice);
-		met->ticket = __sync_fetch_and_add(&met->side.ring->head, 1);
-		met->occupancy = -balance - 1;
-	}
-	met->cell = cell_of(met->side, met->ticket);
-	if (!met->cell)
+	if (!cell)
 		return ENTERED_VOID;
-	found = cell_exchange(met->cell,
-			      cell_word(met->side, met->ticket, CELL_TOKEN, granted.worker, granted.generation));
+	found = READ_ONCE(cell->word);
+	if (!found)
+		found = cell_exchange(cell, cell_word(number, CELL_TOKEN, granted.worker, granted.generation));
 	if (!found)
 		return ENTERED_PARKED;
-	if (cell_found(met->side, met->ticket, found, CELL_TASK, counters) == CELL_TASK)
-		return ENTERED_MET;
-	cell_release(met->side, met->ticket, met->cell);
-	return ENTERED_VOID;
+	if (cell_found(number, found, CELL_TASK, counters) != CELL_TASK) {
+		cell_release(queue, number, cell);
+		return ENTERED_VOID;
+	}
+	met->cell = cell;
+	met->task = cell_behind(cell, found);
+	met->number = number;
+	met->occupancy = behind > 0 ? behind : 0;
+	return ENTERED_MET;
 }
 
 /* One try of a task; `granted` is the token that it met. */
 static __always_inline enum entered task_try(struct queue *queue, __u32 slice, const struct header *header, __u64 now,
 					     struct counters *counters, struct granted *granted)
 {
-	__s32 balance = __sync_fetch_and_add(&queue->balance, -1);
-	struct side side;
-	struct cell *cell;
-	__u32 ticket;
-	__u64 found = 0;
+	__u32 number = __sync_fetch_and_add(&queue->tasks, 1);
+	struct cell *cell = cell_of(slice, number);
+	__u64 found;
 
-	if (balance <= 0) {
-		side = tasks_of(queue, slice);
-		ticket = __sync_fetch_and_add(&side.ring->tail, 1);
-	} else {
-		side = tokens_of(queue, slice);
-		ticket = __sync_fetch_and_add(&side.ring->head, 1);
-	}
-	cell = cell_of(side, ticket);
 	if (!cell)
 		return ENTERED_VOID;
-	/* A token's cell is its word: one that is there needs no exchange. */
-	if (balance > 0)
-		found = READ_ONCE(cell->word);
+	found = READ_ONCE(cell->word);
 	if (!found) {
 		keep_task(cell, header, now);
-		found = cell_exchange(cell, cell_word(side, ticket, CELL_TASK, 0, 0));
-		if (!found)
-			return ENTERED_PARKED;
+		found = cell_exchange(cell, cell_word(number, CELL_TASK, 0, 0));
 	}
-	cell_release(side, ticket, cell);
-	if (cell_found(side, ticket, found, CELL_TOKEN, counters) != CELL_TOKEN)
+	if (!found)
+		return ENTERED_PARKED;
+	/* A token is its word: nothing more is read. */
+	cell_release(queue, number, cell);
+	if (cell_found(number, found, CELL_TOKEN, counters) != CELL_TOKEN)
 		return ENTERED_VOID;
 	granted->worker = found >> WORKER_SHIFT;
 	granted->generation = found;

@@ -26,51 +26,50 @@ struct walk {
 	struct cell task;
 };
 
-/* One entry less, if the side that is swept has one. 0: none; 1: it is ours; 2: another CPU was ahead. */
-static __always_inline int walk_takes(struct queue *queue, int of_tasks)
-{
-	__s32 balance = READ_ONCE(queue->balance);
+enum takes { TAKES_NONE, TAKES_ONE, TAKES_LATE };
 
-	if (of_tasks ? balance >= 0 : balance <= 0)
-		return 0;
-	return __sync_val_compare_and_swap(&queue->balance, balance, of_tasks ? balance + 1 : balance - 1) == balance
-		       ? 1
-		       : 2;
+/* The next number of one kind, if the other has gone ahead; late: another CPU took it. No look at the ring is needed. */
+static __always_inline enum takes walk_takes(__u32 *own, const __u32 *other, __u32 *number)
+{
+	*number = READ_ONCE(*own);
+	if ((__s32)(READ_ONCE(*other) - *number) <= 0)
+		return TAKES_NONE;
+	return __sync_val_compare_and_swap(own, *number, *number + 1) == *number ? TAKES_ONE : TAKES_LATE;
 }
 
-/* The word in the next cell at the head; 0 if who has its ticket is not there yet, and will find it void. */
-static __always_inline __u64 walk_pops(struct walk *walk, struct side side, enum cell_state other,
+/* The word in that number's cell; 0 if the other is not there yet, and will find it void. */
+static __always_inline __u64 walk_pops(struct walk *walk, struct queue *queue, __u32 number, enum cell_state other,
 				       struct counters *counters)
 {
-	__u32 ticket = __sync_fetch_and_add(&side.ring->head, 1);
-	struct cell *cell = cell_of(side, ticket);
+	struct cell *cell = cell_of(walk->slice, number);
 	__u64 found;
 
 	if (!cell)
 		return 0;
-	found = cell_exchange(cell, cell_word(side, ticket, CELL_VOID, 0, 0));
+	found = cell_exchange(cell, cell_word(number, CELL_VOID, 0, 0));
 	if (!found)
 		return 0;
-	if (cell_found(side, ticket, found, other, counters) != other)
+	if (cell_found(number, found, other, counters) != other)
 		found = 0;
 	else if (other == CELL_TASK)
 		walk->task = *cell;
-	cell_release(side, ticket, cell);
+	cell_release(queue, number, cell);
 	return found;
 }
 
 static __always_inline int walk_task(struct walk *walk, struct queue *queue, struct counters *counters)
 {
 	const struct slice_row *row = slice_row(walk->slice);
-	int takes;
+	enum takes takes;
+	__u32 number;
 
 	/* An open slice's tasks have workers to wait for. */
 	if (!row || row->open)
 		return 1;
-	takes = walk_takes(queue, 1);
-	if (takes != 1)
-		return !takes;
-	if (!walk_pops(walk, tasks_of(queue, walk->slice), CELL_TASK, counters))
+	takes = walk_takes(&queue->tokens, &queue->tasks, &number);
+	if (takes != TAKES_ONE)
+		return takes == TAKES_NONE;
+	if (!walk_pops(walk, queue, number, CELL_TASK, counters))
 		return 0;
 	walk->swept = SWEPT_REJECT;
 	return 1;
@@ -78,14 +77,15 @@ static __always_inline int walk_task(struct walk *walk, struct queue *queue, str
 
 static __always_inline int walk_token(struct walk *walk, struct queue *queue, struct counters *counters)
 {
-	int takes = walk_takes(queue, 0);
+	__u32 number;
+	enum takes takes = walk_takes(&queue->tasks, &queue->tokens, &number);
 	__u64 found;
 
 	walk->carries = 0;
-	if (takes != 1)
-		return !takes;
+	if (takes != TAKES_ONE)
+		return takes == TAKES_NONE;
 	walk->left--;
-	found = walk_pops(walk, tokens_of(queue, walk->slice), CELL_TOKEN, counters);
+	found = walk_pops(walk, queue, number, CELL_TOKEN, counters);
 	if (!found)
 		return 0;
 	walk->token.worker = found >> WORKER_SHIFT;
@@ -101,7 +101,7 @@ static __always_inline int walk_parks(struct walk *walk, struct queue *queue, st
 	enum entered entered;
 
 	/* A busy ring frees itself: the CPU that holds a cell gets on. */
-	if (is_busy(tokens_of(queue, walk->slice)))
+	if (is_busy(queue, READ_ONCE(queue->tokens)))
 		return 0;
 	entered = token_try(queue, walk->slice, walk->token, counters, &met);
 	if (entered == ENTERED_VOID)
@@ -109,9 +109,9 @@ static __always_inline int walk_parks(struct walk *walk, struct queue *queue, st
 	walk->carries = 0;
 	if (entered == ENTERED_PARKED)
 		return 0;
-	walk->task = *met.cell;
+	walk->task = *met.task;
 	walk->occupancy = met.occupancy;
-	cell_release(met.side, met.ticket, met.cell);
+	cell_release(queue, met.number, met.cell);
 	walk->swept = SWEPT_DISPATCH;
 	return 1;
 }

@@ -75,25 +75,22 @@ struct worker_counters {
 	__u32 unused;
 };
 
-/* One ring of a queue: tickets given out at its two ends, and how many cells of each quarter were used up. */
+/* Parts of a ring that are given back as a whole. */
 enum { QUARTERS = 4 };
 
-struct ring {
-	__u32 tail;
-	__u32 head;
-	__u32 released[QUARTERS];
-};
-
-/* A slice's queue: tokens parked if positive, tasks waiting if negative. */
+/*
+ * A slice's queue: how many tokens and how many tasks came into it. The n-th token is for the n-th task, so that their
+ * difference is the model's `balance`: so many tokens are parked if it is positive, so many tasks wait if negative.
+ */
 struct queue {
-	__s32 balance;
-	__u32 unused;
-	struct ring tasks;
-	struct ring tokens;
-	__u8 unused_too[8];
+	__u32 tokens;
+	__u32 tasks;
+	/* How many cells of each quarter were used up. */
+	__u32 released[QUARTERS];
+	__u8 unused[40];
 };
 
-/* A place in a ring, and the task that waits there. */
+/* Where the n-th token and the n-th task meet, and what of the task its word does not hold. */
 struct cell {
 	__u64 word;
 	/* When the task arrived and how old it was then: see clock.h. */
@@ -189,14 +186,13 @@ struct shape {
 	__u32 clients;
 	__u32 slices;
 	__u32 types;
-	/* Tokens that may park in a slice; the ring of tokens has more cells. */
+	/* Tokens that may park in a slice; its ring has more cells. */
 	__u32 tokens_per_slice;
 	__u32 replay_cells;
-	/* Two to this power: cells in a slice's ring of tasks, and of tokens. At least twice what they hold, and at
-	 * least 8 times `ahead`. */
-	__u32 task_bits;
-	__u32 token_bits;
-	/* How far ahead of its tail a ring must be free: 2 * (CPUs + 1) or more. */
+	/* Two to this power: cells in a slice's ring. At least twice what it may hold of tasks or of tokens, and at least 8
+	 * times `ahead`. */
+	__u32 ring_bits;
+	/* How far ahead a ring must be free: 2 * (CPUs + 1) or more. */
 	__u32 ahead;
 	/* Whether time comes from `struct life` instead of the kernel. */
 	__u32 test_mode;

@@ -70,8 +70,6 @@ impl Model {
         let parked = self.program.parked(slice);
         SliceAfter {
             balance: state.balance,
-            tokens_in: state.tokens_in.0,
-            tokens_out: state.tokens_out.0,
             tasks: parked
                 .tasks
                 .iter()

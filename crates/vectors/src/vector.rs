@@ -173,10 +173,6 @@ pub struct After {
 pub struct SliceAfter {
     /// Tokens parked if positive, tasks waiting if negative.
     pub balance: i32,
-    /// Tokens that were parked.
-    pub tokens_in: u32,
-    /// Parked tokens that were taken.
-    pub tokens_out: u32,
     /// The tasks that wait, oldest first.
     pub tasks: Vec<TaskAfter>,
     /// Worker and generation of the tokens that are parked, oldest first.

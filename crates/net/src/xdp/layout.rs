@@ -184,48 +184,41 @@ pub(super) struct WorkerCounters {
     pub(super) unused: u32,
 }
 
-/// How many parts of a ring are given back as a whole.
-const QUARTERS: u32 = 4;
-
-/// One ring of a queue.
+/// A slice's queue: how many tokens and tasks came into it, and how many cells of each quarter of its ring were used up.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub(super) struct Ring {
-    pub(super) tail: u32,
-    pub(super) head: u32,
-    released: [u32; QUARTERS as usize],
+pub(super) struct Queue {
+    tokens: u32,
+    tasks: u32,
+    released: [u32; 4],
+    unused: [u32; 10],
 }
 
-impl Ring {
-    /// An empty ring of two to the power of `bits` cells whose tickets start here.
+impl Queue {
+    /// An empty queue with a ring of two to the power of `bits` cells, whose numbers start here.
     pub(super) fn starting(at: u32, bits: u32) -> Self {
         let quarter = 1 << (bits - 2);
         let (laps, within) = (at >> bits, at & ((1 << bits) - 1));
         let released = |index: u32| laps * quarter + within.saturating_sub(index * quarter).min(quarter);
-        Self { tail: at, head: at, released: [0, 1, 2, 3].map(released) }
+        Self { tokens: at, tasks: at, released: [0, 1, 2, 3].map(released), ..Self::default() }
     }
 
-    /// The tickets that are out, oldest first.
-    pub(super) fn tickets(self) -> impl Iterator<Item = u32> {
-        (0..self.tail.wrapping_sub(self.head)).map(move |step| self.head.wrapping_add(step))
+    /// Tokens parked if positive, tasks waiting if negative.
+    pub(super) const fn balance(&self) -> i32 {
+        self.tokens.wrapping_sub(self.tasks) as i32
     }
-}
 
-/// A slice's queue.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub(super) struct Queue {
-    pub(super) balance: i32,
-    unused: u32,
-    pub(super) tasks: Ring,
-    pub(super) tokens: Ring,
-    unused_too: [u8; 8],
-}
+    /// How many tokens came, and how many of them have met a task: a token that waits is between.
+    pub(super) const fn tokens(&self) -> [u32; 2] {
+        [self.tokens, if self.balance() > 0 { self.tasks } else { self.tokens }]
+    }
 
-impl Queue {
-    pub(super) fn starting(at: u32, task_bits: u32, token_bits: u32) -> Self {
-        let (tasks, tokens) = (Ring::starting(at, task_bits), Ring::starting(at, token_bits));
-        Self { tasks, tokens, ..Self::default() }
+    /// The numbers of the tasks that wait, and of the tokens that are parked, oldest first.
+    pub(super) fn waiting(&self) -> [Vec<u32>; 2] {
+        let numbers = |from: u32, count: i32| {
+            (0..count.max(0) as u32).map(move |step| from.wrapping_add(step)).collect()
+        };
+        [numbers(self.tokens, -self.balance()), numbers(self.tasks, self.balance())]
     }
 }
 
@@ -292,9 +285,9 @@ mod tests {
 
     #[test]
     fn a_ring_that_starts_somewhere_has_given_back_all_before() {
-        let ring = Ring::starting(u32::MAX - 7, 6);
-        let all: u32 = ring.released.iter().fold(0, |sum, count| sum.wrapping_add(*count));
+        let queue = Queue::starting(u32::MAX - 7, 6);
+        let all: u32 = queue.released.iter().fold(0, |sum, count| sum.wrapping_add(*count));
         assert_eq!(all, u32::MAX - 7);
-        assert_eq!(Ring::starting(21, 4).released, [8, 5, 4, 4]);
+        assert_eq!(Queue::starting(21, 4).released, [8, 5, 4, 4]);
     }
 }

@@ -77,14 +77,8 @@ pub enum Fate {
 pub struct XdpSwitch {
     ebpf: Ebpf,
     config: XdpConfig,
-    bits: Bits,
-}
-
-/// Cells of a slice's two rings, as powers of two.
-#[derive(Clone, Copy, Debug)]
-struct Bits {
-    tasks: u32,
-    tokens: u32,
+    /// Two to this power: cells in a slice's ring.
+    ring_bits: u32,
 }
 
 impl XdpSwitch {
@@ -96,18 +90,17 @@ impl XdpSwitch {
         let size = &config.size;
         let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
         let ahead = 2 * (cpus as u32 + 1);
-        let bits = |held: u32| (2 * held).max(8 * ahead).next_power_of_two().trailing_zeros();
-        let bits = Bits { tasks: bits(size.tasks_per_slice), tokens: bits(size.tokens_per_slice) };
+        let held = size.tasks_per_slice.max(size.tokens_per_slice);
+        let ring_bits = (2 * held).max(8 * ahead).next_power_of_two().trailing_zeros();
         let (workers, clients, slices) = (size.workers.into(), size.clients.into(), size.slices.into());
-        let shape: [u32; 10] = [
+        let shape: [u32; 9] = [
             workers,
             clients,
             slices,
             size.types.into(),
             size.tokens_per_slice,
             size.replay_cells,
-            bits.tasks,
-            bits.tokens,
+            ring_bits,
             ahead,
             config.test_mode.into(),
         ];
@@ -121,13 +114,13 @@ impl XdpSwitch {
             ("clients", clients),
             ("replay", clients * size.replay_cells),
             ("queues", slices),
-            ("cells", slices * ((1 << bits.tasks) + (1 << bits.tokens))),
+            ("cells", slices << ring_bits),
         ];
         for (map, count) in entries {
             loader.map_max_entries(map, count);
         }
         let ebpf = loader.load_file(object).map_err(|why| failed("load the program", &chain(&why)))?;
-        let mut switch = Self { ebpf, config, bits };
+        let mut switch = Self { ebpf, config, ring_bits };
         let names: Vec<String> = switch.ebpf.programs().map(|(name, _)| name.to_owned()).collect();
         for name in &names {
             switch.program(name)?.load().map_err(|why| failed("load the program", &chain(&why)))?;
@@ -141,9 +134,9 @@ impl XdpSwitch {
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
     pub fn clear(&mut self) -> Result<(), NetError> {
-        let (size, bits) = (self.config.size, self.bits);
+        let size = self.config.size;
         let start = size.counters_start.0;
-        let queue: [u8; 64] = transmute!(Queue::starting(start, bits.tasks, bits.tokens));
+        let queue: [u8; 64] = transmute!(Queue::starting(start, self.ring_bits));
         self.fill("types", size.types.into(), 0u32)?;
         self.fill("slices", size.slices.into(), [0u8; 40])?;
         self.fill("workers", size.workers.into(), [0u8; 136])?;
@@ -151,7 +144,7 @@ impl XdpSwitch {
         self.fill("clients", size.clients.into(), [0u8; 120])?;
         self.fill("replay", u32::from(size.clients) * size.replay_cells, 0u64)?;
         self.fill("queues", size.slices.into(), queue)?;
-        self.fill("cells", u32::from(size.slices) * self.cells_per_slice(), [0u8; 64])?;
+        self.fill("cells", u32::from(size.slices) << self.ring_bits, [0u8; 64])?;
         let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
         let none = aya::maps::PerCpuValues::try_from(vec![[0u64; COUNTS]; cpus])
             .map_err(|why| failed("clear counters", &why))?;
@@ -269,26 +262,20 @@ impl XdpSwitch {
     /// [`NetError::Xdp`] with what the kernel said.
     #[expect(clippy::type_complexity, reason = "two lists of what their names say")]
     pub fn parked(&self, slice: SliceId) -> Result<(Vec<(u16, u64, u32, u16)>, Vec<(u16, u32)>), NetError> {
-        let queue = self.queue(slice)?;
-        let base = u32::from(slice.0) * self.cells_per_slice();
-        let cell = |base: u32, bits: u32, ticket: u32| -> Result<Cell, NetError> {
-            let bytes: [u8; 64] = self.get("cells", base + (ticket & ((1 << bits) - 1)))?;
+        let cell = |number: u32| -> Result<Cell, NetError> {
+            let index = (u32::from(slice.0) << self.ring_bits) + (number & ((1 << self.ring_bits) - 1));
+            let bytes: [u8; 64] = self.get("cells", index)?;
             Ok(transmute!(bytes))
         };
-        let Bits { tasks, tokens } = self.bits;
-        let waiting = queue.tasks.tickets().map(|ticket| Ok(cell(base, tasks, ticket)?.task()));
-        let parked =
-            queue.tokens.tickets().map(|ticket| Ok(cell(base + (1 << tasks), tokens, ticket)?.token()));
-        Ok((waiting.collect::<Result<_, NetError>>()?, parked.collect::<Result<_, NetError>>()?))
+        let [tasks, tokens] = self.queue(slice)?.waiting();
+        let tasks = tasks.into_iter().map(|number| Ok(cell(number)?.task()));
+        let tokens = tokens.into_iter().map(|number| Ok(cell(number)?.token()));
+        Ok((tasks.collect::<Result<_, NetError>>()?, tokens.collect::<Result<_, NetError>>()?))
     }
 
     fn queue(&self, slice: SliceId) -> Result<Queue, NetError> {
         let bytes: [u8; 64] = self.get("queues", slice.0.into())?;
         Ok(transmute!(bytes))
-    }
-
-    const fn cells_per_slice(&self) -> u32 {
-        (1 << self.bits.tasks) + (1 << self.bits.tokens)
     }
 
     fn program(&mut self, name: &str) -> Result<&mut Xdp, NetError> {

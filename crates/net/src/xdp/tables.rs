@@ -125,11 +125,12 @@ fn set_client(
 
 fn read_slice(switch: &XdpSwitch, slice: SliceId) -> Result<SliceState, NetError> {
     let queue = switch.queue(slice)?;
+    let [tokens_in, tokens_out] = queue.tokens().map(Serial);
     Ok(SliceState {
         row: slices(switch, slice)?.holds().into(),
-        balance: queue.balance,
-        tokens_in: Serial(queue.tokens.tail),
-        tokens_out: Serial(queue.tokens.head),
+        balance: queue.balance(),
+        tokens_in,
+        tokens_out,
     })
 }
 

@@ -84,13 +84,7 @@ impl Xdp {
         let (tasks, tokens) = self.switch.parked(slice)?;
         let task =
             |(client, incarnation, sequence, attempt)| TaskAfter { client, incarnation, sequence, attempt };
-        Ok(SliceAfter {
-            balance: state.balance,
-            tokens_in: state.tokens_in.0,
-            tokens_out: state.tokens_out.0,
-            tasks: tasks.into_iter().map(task).collect(),
-            tokens,
-        })
+        Ok(SliceAfter { balance: state.balance, tasks: tasks.into_iter().map(task).collect(), tokens })
     }
 
     fn worker(&mut self, worker: WorkerId) -> Result<WorkerAfter, NetError> {
