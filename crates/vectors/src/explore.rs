@@ -3,7 +3,7 @@
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, generations change under parked
 //! tokens; and about one packet in six is wrong in some field, or in its bytes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -153,6 +153,8 @@ impl Rack {
             4 => token.generation = Generation(host.generation.wrapping_sub(1)),
             5 => from = client_at(0),
             6 => token.epoch = Epoch(SHAPE.epoch + 1),
+            7 => from.set_port(from.port() + 1),
+            8 => from = elsewhere(from),
             _ => {}
         }
         self.packet(from, &Packet::Token(token), &[]);
@@ -217,6 +219,8 @@ impl Rack {
             4 => submit.task_type = TaskType(3),
             5 => submit.task_type = TaskType(900),
             6 => from = worker_at(0),
+            7 => from.set_port(from.port() + 1),
+            8 => from = elsewhere(from),
             _ => {}
         }
         self.packet(from, &Packet::Submit(submit), &body);
@@ -247,7 +251,7 @@ impl Rack {
             return;
         }
         let at = self.below(bytes.len() as u32) as usize;
-        match self.below(8) {
+        match self.below(9) {
             0 => bytes.truncate(at),
             1 => bytes.push(0),
             2 => bytes[1] = self.below(14) as u8,
@@ -256,8 +260,9 @@ impl Rack {
             5 => {
                 let kind = 1 + self.below(12) as u8;
                 bytes.fill(0);
-                bytes[..4].copy_from_slice(&[1, kind, 88, self.below(4) as u8]);
+                bytes[..4].copy_from_slice(&[1, kind, 88, self.below(6) as u8]);
             }
+            6 => bytes[38..40].fill([0xff, 0][self.below(2) as usize]),
             _ => bytes[at.min(87)] = self.below(256) as u8,
         }
         // A TOKEN that was bent into a good one is granted like any other, and may park.
@@ -372,7 +377,7 @@ fn worker_at(worker: u16) -> SocketAddr {
     let ip = if worker % 2 == 1 {
         [0xfd00, 0, 0, 0, 0, 0, 1, worker].into()
     } else {
-        std::net::IpAddr::from([10, 0, 1, worker as u8])
+        IpAddr::from([10, 0, 1, worker as u8])
     };
     SocketAddr::new(ip, 100 + worker)
 }
@@ -381,9 +386,22 @@ fn client_at(client: u16) -> SocketAddr {
     let ip = if client % 2 == 1 {
         [0xfd00, 0, 0, 0, 0, 0, 2, client].into()
     } else {
-        std::net::IpAddr::from([10, 0, 2, client as u8])
+        IpAddr::from([10, 0, 2, client as u8])
     };
     SocketAddr::new(ip, 200 + client)
+}
+
+/// Another host, whose address differs in its first part.
+fn elsewhere(mut at: SocketAddr) -> SocketAddr {
+    at.set_ip(match at.ip() {
+        IpAddr::V4(ip) => IpAddr::from([11, ip.octets()[1], ip.octets()[2], ip.octets()[3]]),
+        IpAddr::V6(ip) => {
+            let mut parts = ip.segments();
+            parts[0] += 1;
+            IpAddr::from(parts)
+        }
+    });
+    at
 }
 
 fn worker_key(worker: u16) -> Key {
