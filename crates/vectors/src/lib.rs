@@ -1,14 +1,16 @@
 //! Packet vectors: what goes into a switch, what has to come out, and how it stands then.
 //!
-//! A [`Vector`] is a file: the switch's size, the controller's steps and datagrams in their order, each datagram with
+//! A [`Vector`] is a file (of `targets/vectors`): the switch's size, the controller's steps and datagrams in their order, each datagram with
 //! the time, its sender, its bytes and what leaves for it, and at the end the state. [`model`] is the model's own
-//! [`Plane`]; [`explore`] makes vectors from it at random. Any data plane that can be loaded, given the time and read out
+//! [`Plane`]; [`explore`] makes vectors from it at random, and [`cover`] a few
+//! short ones of those. Any data plane that can be loaded, given the time and read out
 //! is a [`Plane`] too, and is held to the model by [`play`].
 //!
 //! Left out: what several packets in flight at once do, and overtaking by recirculation (what goes round here goes on
 //! at once); the headers below UDP, which each plane's own tests look at; tasks that are written ahead.
 #![forbid(unsafe_code)]
 
+pub mod cover;
 mod error;
 pub mod explore;
 pub mod model;

@@ -11,6 +11,7 @@ use sluice_wire::{
     TaskType, WorkerId,
 };
 
+use crate::VectorError;
 use crate::play::Sent;
 
 /// Which vectors this crate reads.
@@ -45,6 +46,35 @@ impl Vector {
             steps: Vec::new(),
             after: After::default(),
         }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`VectorError::Format`] if the text is none, or one of another version.
+    pub fn parse(text: &str) -> Result<Self, VectorError> {
+        let vector: Self = serde_json::from_str(text)?;
+        if vector.schema == SCHEMA {
+            Ok(vector)
+        } else {
+            Err(serde::de::Error::custom(format!("the schema is {}, known is {SCHEMA}", vector.schema)))
+                .map_err(VectorError::Format)
+        }
+    }
+
+    /// As a file has it: JSON, a step a line.
+    pub fn to_text(&self) -> String {
+        let json = |part: serde_json::Result<String>| part.expect("numbers and text have a JSON form");
+        let lines: Vec<String> = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect();
+        format!(
+            "{{\n\"schema\": {},\n\"name\": {},\n\"about\": {},\n\"shape\": {},\n\"steps\": [\n{}\n],\n\"after\": {}\n}}\n",
+            json(serde_json::to_string(&self.schema)),
+            json(serde_json::to_string(&self.name)),
+            json(serde_json::to_string(&self.about)),
+            json(serde_json::to_string(&self.shape)),
+            lines.join(",\n"),
+            json(serde_json::to_string(&self.after)),
+        )
     }
 }
 

@@ -1,0 +1,111 @@
+//! A few short vectors that show everything that many long walks have shown.
+//!
+//! What a step shows is what came, what left, what was counted and on which side the queues were. Of each walk that shows
+//! something new, as many steps are taken out as can be while the new is still shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use sluice_wire::View;
+
+use crate::explore::explore;
+use crate::model::Model;
+use crate::play::{Plane, Sent, take};
+use crate::vector::{Step, Vector};
+
+/// Vectors from the walks of these seeds, each of so many steps.
+pub fn cover(seeds: Range<u64>, steps: usize) -> Vec<Vector> {
+    let mut shown = BTreeSet::new();
+    let mut vectors = Vec::new();
+    for seed in seeds {
+        let walk = explore(seed, steps);
+        let new: BTreeSet<String> = shows(&walk).difference(&shown).cloned().collect();
+        if new.is_empty() {
+            continue;
+        }
+        let mut vector = played(&shortened(walk, &new));
+        shown.extend(shows(&vector));
+        vector.name = format!("walk-{seed}");
+        vector.about = new.into_iter().collect::<Vec<_>>().join("; ");
+        vectors.push(vector);
+    }
+    vectors
+}
+
+/// Takes steps out, many at once at first, as long as all of this is still shown.
+fn shortened(mut vector: Vector, new: &BTreeSet<String>) -> Vector {
+    let mut many = vector.steps.len() / 2;
+    while many > 0 {
+        let mut from = 0;
+        while from < vector.steps.len() {
+            let mut shorter = vector.clone();
+            shorter.steps.drain(from..(from + many).min(vector.steps.len()));
+            if shows(&shorter).is_superset(new) {
+                vector = shorter;
+            } else {
+                from += many;
+            }
+        }
+        many /= 2;
+    }
+    vector
+}
+
+/// The vector with what the model makes of its steps.
+fn played(vector: &Vector) -> Vector {
+    let mut model = Model::new(&vector.shape);
+    let mut vector = vector.clone();
+    for step in &mut vector.steps {
+        let Ok(sent) = take(&mut model, step, vector.shape.epoch);
+        if let Step::Packet { out, .. } | Step::Sweep { out, .. } = step {
+            *out = sent;
+        }
+    }
+    let Ok(after) = model.after();
+    vector.after = after;
+    vector
+}
+
+/// What all steps of a vector show.
+fn shows(vector: &Vector) -> BTreeSet<String> {
+    let mut model = Model::new(&vector.shape);
+    let mut before = BTreeMap::new();
+    let mut shown = BTreeSet::new();
+    for step in &vector.steps {
+        let Ok(sent) = take(&mut model, step, vector.shape.epoch);
+        let Ok(after) = model.after();
+        if step.table().is_none() {
+            let counted = after.counts.iter().filter(|(name, count)| before.get(*name) != Some(*count));
+            let counted: Vec<&str> = counted.map(|(name, _)| name.as_str()).collect();
+            shown.insert(format!(
+                "{} {} {}",
+                what_came(step),
+                counted.join(" "),
+                what_left(step, sent.as_ref())
+            ));
+        }
+        before = after.counts;
+    }
+    shown
+}
+
+fn what_came(step: &Step) -> String {
+    match step {
+        Step::Packet { from, r#in, .. } => {
+            let kind = View::parse(r#in).map_or("bytes", |view| view.kind().name());
+            format!("{kind} over IPv{}", if from.is_ipv4() { 4 } else { 6 })
+        }
+        Step::Sweep { tasks, .. } => format!("SWEEP of {}", if *tasks { "tasks" } else { "tokens" }),
+        _ => String::new(),
+    }
+}
+
+fn what_left(step: &Step, sent: Option<&Sent>) -> String {
+    let Some(sent) = sent else { return String::new() };
+    let Ok(view) = View::parse(&sent.bytes) else { return String::new() };
+    let length = if view.body().is_empty() { "" } else { " with bytes" };
+    let crosses = matches!(step, Step::Packet { from, .. } if from.is_ipv4() != sent.to.is_ipv4());
+    let family = if crosses { " over the other" } else { "" };
+    let code = sent.bytes[3];
+    format!("→ {} {code}{length}{family}", view.kind().name())
+}

@@ -1,0 +1,50 @@
+//! The vectors in `targets/vectors`: that they are whole, and that the model is what they say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sluice_vectors::cover::cover;
+use sluice_vectors::model::Model;
+use sluice_vectors::{Vector, play};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets/vectors")
+}
+
+fn files() -> Vec<(PathBuf, String)> {
+    let entries = fs::read_dir(folder()).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.map(|path| (path.clone(), fs::read_to_string(path).expect("a text"))).collect()
+}
+
+#[test]
+fn the_model_does_what_the_vectors_say() {
+    let files = files();
+    assert!(files.len() > 10, "there are {}", files.len());
+    for (path, text) in files {
+        let vector = Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        play(&vector, &mut Model::new(&vector.shape)).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(vector.to_text(), text, "{} is as it would be written", path.display());
+    }
+}
+
+/// `BLESS=1 cargo test -p sluice-vectors --test files -- --ignored` makes the files of the walks anew.
+#[test]
+#[ignore = "it writes files, and takes a while"]
+fn the_walks_are_made_anew() {
+    assert!(std::env::var_os("BLESS").is_some(), "it replaces files: say BLESS=1");
+    for (path, _) in files() {
+        fs::remove_file(path).expect("ours");
+    }
+    for vector in cover(0..400, 200) {
+        fs::write(folder().join(format!("{}.json", vector.name)), vector.to_text()).expect("a file");
+    }
+}
+
+#[test]
+fn another_version_is_refused_by_its_name() {
+    let mut vector = Vector::new("x", "", sluice_vectors::explore::SHAPE);
+    vector.schema = "sluice.vector.v0".to_owned();
+    let refused = Vector::parse(&vector.to_text()).expect_err("another version").to_string();
+    assert!(refused.contains("sluice.vector.v0"), "{refused}");
+}
