@@ -299,7 +299,7 @@ impl Rack {
     fn rearrange(&mut self) {
         let (worker, slice) =
             (self.below(u32::from(WORKERS)) as u16, self.below(u32::from(SHAPE.slices)) as u16);
-        match self.below(7) {
+        match self.below(9) {
             0 => {
                 let open = !self.open[usize::from(slice)];
                 self.set_slice(slice, open, 16);
@@ -309,6 +309,15 @@ impl Rack {
                 self.set_slice(slice, true, limit);
             }
             2 => self.take(Step::ClearWorker { worker }),
+            // Half of what a controller does: the steps are small, and a packet may come between any two.
+            7 => {
+                let host = self.workers[usize::from(worker)];
+                self.take(worker_step(worker, &host, false));
+            }
+            8 => {
+                let generation = self.workers[usize::from(worker)].generation.wrapping_add(1);
+                self.take(Step::RaiseGeneration { worker, generation });
+            }
             3 => self.take(Step::ClearClient { client: self.vector.steps.len() as u16 % CLIENTS }),
             4 => {
                 let client = self.below(u32::from(CLIENTS)) as u16;

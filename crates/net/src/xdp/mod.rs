@@ -184,7 +184,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
-    pub fn frame(&mut self, frame: &[u8]) -> Result<Fate, NetError> {
+    pub fn frame(&self, frame: &[u8]) -> Result<Fate, NetError> {
         Ok(self.run("rain", frame, 1)?.0)
     }
 
@@ -193,14 +193,15 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
-    pub fn run(&mut self, name: &str, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), NetError> {
+    pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), NetError> {
         let mut out = [0; FRAME_MAX];
         let mut options = TestRunOptions::new();
         options.data_in = Some(frame);
         options.data_out = Some(&mut out);
         options.repeat = repeat;
-        let ran =
-            self.program(name)?.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
+        let program = self.ebpf.program(name).ok_or_else(|| failed("find the program", &name))?;
+        let program: &Xdp = program.try_into().map_err(|why| failed("run the program", &why))?;
+        let ran = program.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
         let left = || out[..ran.data_size_out as usize].to_vec();
         let fate = match ran.return_value {
             1 => Fate::Dropped,
@@ -224,7 +225,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
-    pub fn sweep(&mut self, sweep: Sweep) -> Result<Fate, NetError> {
+    pub fn sweep(&self, sweep: Sweep) -> Result<Fate, NetError> {
         let at = self
             .config
             .at

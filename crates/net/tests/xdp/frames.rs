@@ -1,31 +1,37 @@
 //! What the program does with frames that hold no datagram to it, or not all of one.
 
-use std::net::SocketAddr;
-
 use sluice_net::xdp::Fate;
 use sluice_net::xdp::frame::{unwrap, wrap};
 use sluice_vectors::explore::{SHAPE, explore};
 use sluice_vectors::{Plane as _, Step};
 
-use crate::plane::{AT4, AT6, Xdp};
+use sluice_wire::{
+    Epoch, Generation, HEADER_BYTES, Key, Packet, Probe, SliceId, Sweep, SweepOf, WorkerId, encode,
+};
+
+use crate::plane::Xdp;
 
 const ETHERNET: usize = 14;
 
-/// A switch behind a vector's set-up, and a frame of a host that it answers.
-fn xdp(seed: u64, from_v4: bool) -> Option<(Xdp, Vec<u8>)> {
+/// A switch behind the walks' set-up, and the frame of a PROBE that it answers.
+fn xdp(from_v4: bool) -> Option<(Xdp, Vec<u8>)> {
     let mut xdp = Xdp::new(SHAPE)?;
-    let vector = explore(seed, 60);
-    for op in vector.steps.iter().take_while(|step| step.table().is_some()).filter_map(Step::table) {
+    let steps = explore(0, 0).steps;
+    for op in steps.iter().filter_map(Step::table) {
         xdp.table(op).expect("root");
     }
-    let answered = vector.steps.iter().find_map(|step| match step {
-        Step::Packet { from, r#in, out: Some(out), .. } if from.is_ipv4() == from_v4 && out.to == *from => {
-            let at: SocketAddr = if from_v4 { AT4 } else { AT6 }.parse().expect("an address");
-            wrap(*from, at, r#in)
+    let frame = steps.iter().find_map(|step| match *step {
+        Step::SetWorker { worker, key, at, generation, .. } if at.is_ipv4() == from_v4 => {
+            let (epoch, generation) = (Epoch(SHAPE.epoch), Generation(generation));
+            let probe =
+                Probe { epoch, key: Key(key), worker: WorkerId(worker), generation, ..Probe::default() };
+            let mut bytes = [0; HEADER_BYTES];
+            encode(&Packet::Probe(probe), &[], &mut bytes).expect("legal");
+            wrap(at, Xdp::at(at), &bytes)
         }
         _ => None,
     });
-    Some((xdp, answered.expect("something is answered")))
+    Some((xdp, frame.expect("a worker of each family")))
 }
 
 fn count(xdp: &Xdp, name: &str) -> u64 {
@@ -34,7 +40,7 @@ fn count(xdp: &Xdp, name: &str) -> u64 {
 
 #[test]
 fn what_is_not_for_the_switch_goes_to_the_kernel_untouched_and_uncounted() {
-    let Some((mut xdp, good)) = xdp(1, true) else { return };
+    let Some((xdp, good)) = xdp(true) else { return };
     let bent = |at: usize, byte: u8| {
         let mut frame = good.clone();
         frame[at] = byte;
@@ -60,14 +66,18 @@ fn what_is_not_for_the_switch_goes_to_the_kernel_untouched_and_uncounted() {
 
 #[test]
 fn fragments_options_and_lengths_that_do_not_hold_are_dropped_and_counted() {
-    let Some((mut xdp, good)) = xdp(1, true) else { return };
+    let Some((xdp, good)) = xdp(true) else { return };
     let mut first_fragment = good.clone();
     first_fragment[ETHERNET + 6] |= 0x20;
     let mut options = [&good[..ETHERNET + 20], &[1, 1, 1, 0], &good[ETHERNET + 20..]].concat();
     options[ETHERNET] = 0x46;
     let mut beyond_ip = good.clone();
     beyond_ip[ETHERNET + 24..ETHERNET + 26].copy_from_slice(&400u16.to_be_bytes());
+    let mut beyond_ip_within_frame = [&good[..], &[7; 9]].concat();
+    let length = u16::from_be_bytes([good[ETHERNET + 24], good[ETHERNET + 25]]) + 4;
+    beyond_ip_within_frame[ETHERNET + 24..ETHERNET + 26].copy_from_slice(&length.to_be_bytes());
     let cases = [
+        ("truncated", beyond_ip_within_frame),
         ("fragment", first_fragment),
         ("ip_options", options),
         ("truncated", good[..good.len() - 1].to_vec()),
@@ -83,7 +93,7 @@ fn fragments_options_and_lengths_that_do_not_hold_are_dropped_and_counted() {
 #[test]
 fn what_a_link_adds_behind_a_datagram_does_not_come_back() {
     for from_v4 in [true, false] {
-        let Some((mut xdp, good)) = xdp(1, from_v4) else { return };
+        let Some((xdp, good)) = xdp(from_v4) else { return };
         let Fate::Sent(expected) = xdp.switch.frame(&good).expect("root") else { panic!("answered") };
         let padded = [&good[..], &[7; 9]].concat();
         let Fate::Sent(answer) = xdp.switch.frame(&padded).expect("root") else { panic!("answered") };
@@ -94,7 +104,22 @@ fn what_a_link_adds_behind_a_datagram_does_not_come_back() {
 
 #[test]
 fn an_ipv6_extension_header_goes_to_the_kernel() {
-    let Some((mut xdp, mut frame)) = xdp(1, false) else { return };
+    let Some((xdp, mut frame)) = xdp(false) else { return };
     frame[ETHERNET + 6] = 0;
     assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Passed);
+}
+
+#[test]
+fn a_broom_of_another_life_or_for_no_slice_sweeps_nothing() {
+    let Some((xdp, _)) = xdp(true) else { return };
+    let sweep =
+        Sweep { epoch: Epoch(SHAPE.epoch), slice: SliceId(0), of: SweepOf::Tokens, left: 9, carried: None };
+    for wrong in
+        [Sweep { epoch: Epoch(SHAPE.epoch - 1), ..sweep }, Sweep { slice: SliceId(SHAPE.slices), ..sweep }]
+    {
+        let before = count(&xdp, "wrong_epoch");
+        assert_eq!(xdp.switch.sweep(wrong).expect("root"), Fate::Dropped);
+        assert_eq!(count(&xdp, "wrong_epoch"), before + 1);
+    }
+    assert_eq!(count(&xdp, "sweep_done"), 0);
 }

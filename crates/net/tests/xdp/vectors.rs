@@ -1,7 +1,7 @@
 //! Vectors through the program.
 
 use sluice_vectors::explore::{SHAPE, explore};
-use sluice_vectors::play;
+use sluice_vectors::{Shape, Vector, play};
 
 use crate::plane::Xdp;
 
@@ -17,5 +17,23 @@ fn what_the_model_does_on_random_walks_the_program_does_too() {
         if let Err(differs) = play(&explore(seed, steps as usize), &mut xdp) {
             panic!("{differs}");
         }
+    }
+}
+
+#[test]
+fn the_program_does_what_the_vectors_say() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets/vectors");
+    let files = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let mut loaded: Option<(Shape, Xdp)> = None;
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let vector = Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        if loaded.as_ref().is_none_or(|(shape, _)| *shape != vector.shape) {
+            let Some(xdp) = Xdp::new(vector.shape) else { return };
+            loaded = Some((vector.shape, xdp));
+        }
+        let (_, xdp) = loaded.as_mut().expect("just loaded");
+        xdp.switch.clear().expect("root");
+        play(&vector, xdp).unwrap_or_else(|why| panic!("{why}"));
     }
 }
