@@ -40,7 +40,12 @@ def found(binary, folder, crowd):
     longer = {"XDP_CROWD": "1000000"} if crowd else {"XDP_SEEDS": "300"}
     environment = {**os.environ, **longer, "XDP_OBJECTS": str(folder), "RUST_BACKTRACE": "0"}
     command = [binary, "many_at_once"] if crowd else [binary]
-    ran = subprocess.run(command, cwd=ROOT / "crates" / "net", env=environment, capture_output=True, text=True)
+    try:
+        ran = subprocess.run(
+            command, cwd=ROOT / "crates" / "net", env=environment, capture_output=True, text=True, timeout=60
+        )
+    except subprocess.TimeoutExpired:
+        return "it does not end within a minute"
     if ran.returncode == 0:
         return None
     said = re.findall(r"panicked at [^\n]*:\n([^\n]*)", ran.stdout + ran.stderr)

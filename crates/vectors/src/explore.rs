@@ -324,7 +324,8 @@ impl Rack {
                 self.set_client(client);
             }
             5 => {
-                self.take(Step::SetType { r#type: 2, slice: [None, Some(0), Some(1)][(worker % 3) as usize] })
+                let slice = [None, Some(0), Some(1)][(worker % 3) as usize];
+                self.take(Step::SetType { r#type: 2, slice });
             }
             _ => self.admit(worker),
         }
@@ -372,7 +373,7 @@ impl Rack {
     }
 
     fn below(&mut self, bound: u32) -> u32 {
-        (u64::from(self.dice.next_u32()) * u64::from(bound) >> 32) as u32
+        ((u64::from(self.dice.next_u32()) * u64::from(bound)) >> 32) as u32
     }
 }
 

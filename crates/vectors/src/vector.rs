@@ -57,8 +57,8 @@ impl Vector {
         if vector.schema == SCHEMA {
             Ok(vector)
         } else {
-            Err(serde::de::Error::custom(format!("the schema is {}, known is {SCHEMA}", vector.schema)))
-                .map_err(VectorError::Format)
+            let why = format!("the schema is {}, known is {SCHEMA}", vector.schema);
+            Err(VectorError::Format(serde::de::Error::custom(why)))
         }
     }
 
@@ -234,7 +234,8 @@ pub struct WorkerAfter {
 
 /// Bytes as two digits each.
 pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |digit: u8| char::from_digit(digit.into(), 16).expect("four bits");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 /// The bytes that these digits say; `None` if they say none.

@@ -31,10 +31,9 @@ pub(super) fn table(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, 
         | TableOp::RaiseGeneration(worker, _)
         | TableOp::ResetCounters(worker, _) => worker.0 >= size.workers,
         TableOp::SetClient(client, _) | TableOp::ReadClient(client) => client.0 >= size.clients,
-        TableOp::ReadShape => false,
-        // No server has a ring here yet; SWEEPs have a call of their own; test runs end before they are answered.
         TableOp::Inject(sweep) => sweep.slice.0 >= size.slices,
-        TableOp::Drain => false,
+        TableOp::ReadShape | TableOp::Drain => false,
+        // No server has a ring here yet.
         TableOp::SetServer(..)
         | TableOp::ReadServer(_)
         | TableOp::SetRing(..)
@@ -74,6 +73,7 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, NetError> {
         TableOp::ReadClient(client) => {
             return Ok(TableAnswer::Client(clients(switch, client)?.holds().row()));
         }
+        // SWEEPs have a call of their own; a test run has ended before the next step is taken.
         _ => {}
     }
     Ok(TableAnswer::Done)

@@ -138,9 +138,9 @@ impl<'a> Pair<'a> {
         for round in 0..rounds {
             let leans = (round / 37 + u32::from(self.index)) % 3;
             if round.wrapping_mul(2_654_435_761) >> 16 & 7 < 2 + 2 * leans {
-                self.task()
+                self.task();
             } else {
-                self.token()
+                self.token();
             }
             if self.index == 0 && round % 5 == 0 {
                 let sweep = Sweep {

@@ -195,7 +195,8 @@ impl Scheduler for Rain {
 
     fn parked(&self, slice: SliceId) -> Parked {
         let (memory, config, s) = (&self.memory, &self.front.config, slice.0 as usize);
-        let tickets = |from: u32, to: u32| (0..to.wrapping_sub(from)).map(move |step| from.wrapping_add(step));
+        let tickets =
+            |from: u32, to: u32| (0..to.wrapping_sub(from)).map(move |step| from.wrapping_add(step));
         let tasks = tickets(memory.task_head.peek(s), memory.task_tail.peek(s));
         let tokens = tickets(memory.token_head.peek(s), memory.token_tail.peek(s));
         let token = |ticket| memory.tokens.peek(cell(slice, ticket, config.tokens_per_slice));
