@@ -105,6 +105,16 @@ impl Band {
         let range = Range { least: row(&self.least), most: row(&self.most), inside, unseen_inside };
         range.outside(&sequence.row()).map(|column| column / COLUMNS + 1)
     }
+
+    /// Whether a sequence lies inside, and if not, where it leaves the band and by how much.
+    pub(super) fn verdict(&self, sequence: &Sequence) -> String {
+        let Some(at) = self.outside(sequence) else { return "inside".to_owned() };
+        let [step, least, most] = [&sequence.0, &self.least, &self.most].map(|steps| steps[at - 1]);
+        format!(
+            "outside from interval {at} on, with depth {:.2} and {} borrowed where the band is {:.2} to {:.2} and {} to {}",
+            step.depth_mean, step.borrowed, least.depth_mean, most.depth_mean, least.borrowed, most.borrowed
+        )
+    }
 }
 
 /// The least and the most of each column of many rows.
@@ -230,6 +240,11 @@ mod tests {
         assert_eq!(band.outside(&sequence(&[2.0, 1.0], &[0, 1])), None);
         assert_eq!(band.outside(&sequence(&[2.0, 1.0], &[0, 2])), Some(2));
         assert_eq!(band.outside(&sequence(&[2.5, 1.0], &[0, 1])), Some(1));
+        let verdict = band.verdict(&sequence(&[2.125, 1.0], &[0, 1]));
+        assert!(
+            verdict.starts_with("outside from interval 1 on, with depth 2.12 and 0 borrowed"),
+            "{verdict}"
+        );
     }
 
     #[test]

@@ -130,8 +130,7 @@ fn follow(args: &FollowArgs, pick: &Pick, at: (&Path, &Stop), say: &impl Fn(Stri
         let said = run::live(args, pick, number, at)?;
         let sequence = sequence(&said.depths);
         let (outside, words) = (band.outside(&sequence), sequence.words());
-        let verdict = outside.map_or("inside".to_owned(), |at| format!("outside from interval {at} on"));
-        say(format!("live run {}: {verdict}: {words}", number + 1));
+        say(format!("live run {}: {words}: {}", number + 1, band.verdict(&sequence)));
         let run::Said { depths, behind_p99_ns, unknown } = said;
         live.push(Lived { sequence, words, outside, depths, behind_p99_ns, unknown });
     }

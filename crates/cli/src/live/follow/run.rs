@@ -17,6 +17,7 @@ use sluice_wire::{Epoch, Nanos};
 
 use super::INTERVAL_NS;
 use super::picks::Pick;
+use crate::args::Io;
 use crate::board::Board;
 use crate::fail::{Failure, Outcome};
 use crate::live::args::FollowArgs;
@@ -149,6 +150,7 @@ fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
         seed: point.seed,
         out: out.to_owned(),
         each_task: false,
+        io: Io::Udp,
         slices: point.slices.clone().unwrap_or_default(),
     }
 }

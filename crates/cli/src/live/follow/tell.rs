@@ -120,9 +120,8 @@ pub(super) fn page(plan: &Plan, dilation: u32, followed: &[Followed]) -> String 
 fn pictures(one: &Followed) -> Section<'_> {
     let mut pictures = vec![("simulated, first seed".to_owned(), &one.simulated[..])];
     for (number, lived) in one.live.iter().enumerate() {
-        let verdict =
-            lived.outside.map_or("inside the band".into(), |at| format!("outside from interval {at} on"));
-        pictures.push((format!("live run {}, {verdict}", number + 1), &lived.depths[..]));
+        let verdict = one.band.verdict(&lived.sequence);
+        pictures.push((format!("live run {}: {verdict}", number + 1), &lived.depths[..]));
     }
     Section::Runs { title: format!("{}: {}", one.policy, one.title), pictures }
 }
