@@ -2,20 +2,26 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo test bench soak reproduce planted-bugs audit
+.PHONY: help demo demo-xdp test bench soak reproduce planted-bugs versus audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
+	@echo 'make demo-xdp  the same around a switch in the kernel (XDP), as root'
 	@echo 'make test    everything that must hold before a commit lands'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
+	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; six minutes'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
 demo:
 	@scripts/setup
 	@scripts/demo
+
+demo-xdp:
+	@scripts/setup --xdp
+	@scripts/demo --io xdp
 
 test:
 	@scripts/setup --test
@@ -36,6 +42,10 @@ reproduce:
 planted-bugs:
 	@scripts/setup
 	@scripts/planted-bugs
+
+versus:
+	@scripts/setup --versus
+	@scripts/versus
 
 audit:
 	@scripts/setup

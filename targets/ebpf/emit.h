@@ -9,8 +9,7 @@
 /* Where a packet goes, and how many bytes stand behind its header. */
 struct out {
 	struct endpoint to;
-	/* None: back to where the frame came from. */
-	const struct way *way;
+	struct way way;
 	__u32 body;
 };
 

@@ -41,8 +41,8 @@ struct frame {
 	/* How long the IP header is. */
 	__u32 ip_bytes;
 	struct endpoint from;
-	__u8 mac_to[ETH_ALEN];
-	__u8 mac_from[ETH_ALEN];
+	/* The way back to who sent it. */
+	struct way back;
 	/* The checksum that came, and what it covered of addresses, ports and header: see carry_check. */
 	__u32 check;
 	__u32 covered;
@@ -170,8 +170,9 @@ static __always_inline enum frame_is frame_take(struct xdp_md *ctx, const struct
 	frame->length = length - sizeof(*udp);
 	frame->from.port = udp->source;
 	frame->header = (void *)(udp + 1);
-	__builtin_memcpy(frame->mac_to, eth->h_dest, ETH_ALEN);
-	__builtin_memcpy(frame->mac_from, eth->h_source, ETH_ALEN);
+	frame->back.link = ctx->ingress_ifindex;
+	__builtin_memcpy(frame->back.to, eth->h_source, ETH_ALEN);
+	__builtin_memcpy(frame->back.from, eth->h_dest, ETH_ALEN);
 	if ((void *)(frame->header + 1) > end || frame->length < HEADER_BYTES) {
 		malform(counters, MALFORMED_SHORT);
 		return FRAME_DROP;

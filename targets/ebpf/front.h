@@ -22,10 +22,12 @@ struct pass {
 	struct frame frame;
 	__u64 now;
 	struct out out;
+	struct ahead ahead;
 };
 
-/* What becomes of the frame: it ends here, or leaves as what was made of it, to where `out` says. */
-enum verdict { VERDICT_DROP, VERDICT_SEND };
+/* What becomes of the frame: it ends here, or leaves as what was made of it, to where `out` says;
+ * or the task waits, and its bytes go to the servers. */
+enum verdict { VERDICT_DROP, VERDICT_SEND, VERDICT_WRITE };
 
 /* ADMITTED, or why a worker's packet is answered with where its counters stand instead of being taken. */
 static __always_inline int out_of_date(const struct life *life, const struct worker_row *row,
@@ -82,7 +84,14 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 	struct met met;
 
 	for (int round = 0; round <= ROUNDS_MAX; round++) {
-		enum entered entered = token_try(queue, slice, granted, pass->counters, &met);
+		enum entered entered;
+
+		/* Each number needs a look: see ring.h. */
+		if (round && is_busy(queue, READ_ONCE(queue->tokens))) {
+			count(pass->counters, COUNT_RING_BUSY);
+			break;
+		}
+		entered = token_try(queue, slice, granted, pass->counters, &met);
 
 		if (entered == ENTERED_PARKED)
 			return VERDICT_DROP;
@@ -90,36 +99,48 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 			count(pass->counters, COUNT_RECIRCULATED);
 			continue;
 		}
-		dispatch_waiting(pass->frame.header, pass->life, met.task, granted, held, pass->now, met.occupancy);
+		dispatch_waiting(pass->frame.header, pass->life, slice, met.task, granted, held, pass->now, met.occupancy);
 		cell_release(queue, met.number, met.cell);
 		count(pass->counters, COUNT_DISPATCHED);
 		return VERDICT_SEND;
 	}
-	/* Only more SWEEPs at once than a controller sends could come here; the token is spent, and its worker told. */
+	/* Only more SWEEPs than a controller sends could come here; the token is spent, and its worker told. */
 	write_empty(pass->frame.header, pass->life, held);
 	return VERDICT_SEND;
+}
+
+/* The row of the worker that sent a packet, once key and address are right: from then on the way to it is known. */
+static __always_inline const struct worker_row *admit_worker(struct pass *pass, struct worker_counters **held)
+{
+	const struct header *header = pass->frame.header;
+	__u32 worker = bpf_ntohs(header->worker);
+	const struct worker_row *row = worker_row(worker);
+	int why = REFUSAL_UNKNOWN_SOURCE;
+
+	*held = bpf_map_lookup_elem(&worker_counters, &worker);
+	if (row && *held)
+		why = check_source(row->key, header->key, &row->at, &pass->frame.from);
+	if (why != ADMITTED) {
+		refuse(pass->counters, why);
+		return 0;
+	}
+	learn_way(&(*held)->way, &pass->frame.back);
+	return row;
 }
 
 static __always_inline enum verdict token(struct pass *pass)
 {
 	struct header *header = pass->frame.header;
-	__u32 worker = bpf_ntohs(header->worker);
-	const struct worker_row *row = worker_row(worker);
-	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+	struct worker_counters *held;
+	const struct worker_row *row;
 	struct granted granted;
 	struct queue *queue;
 	int why;
 
 	count(pass->counters, COUNT_TOKENS);
-	if (!row || !held) {
-		refuse(pass->counters, REFUSAL_UNKNOWN_SOURCE);
+	row = admit_worker(pass, &held);
+	if (!row)
 		return VERDICT_DROP;
-	}
-	why = check_source(row->key, header->key, &row->at, &pass->frame.from);
-	if (why != ADMITTED) {
-		refuse(pass->counters, why);
-		return VERDICT_DROP;
-	}
 	queue = queue_of(row->slice);
 	if (!queue)
 		return VERDICT_DROP;
@@ -133,29 +154,20 @@ static __always_inline enum verdict token(struct pass *pass)
 		refuse(pass->counters, why);
 		return answer(pass, row, held);
 	}
-	granted.worker = worker;
+	granted.worker = bpf_ntohs(header->worker);
 	granted.generation = row->generation;
 	return token_enters(pass, queue, row->slice, granted, held);
 }
 
 static __always_inline enum verdict probe(struct pass *pass)
 {
-	struct header *header = pass->frame.header;
-	__u32 worker = bpf_ntohs(header->worker);
-	const struct worker_row *row = worker_row(worker);
-	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+	struct worker_counters *held;
+	const struct worker_row *row = admit_worker(pass, &held);
 	int why;
 
-	if (!row || !held) {
-		refuse(pass->counters, REFUSAL_UNKNOWN_SOURCE);
+	if (!row)
 		return VERDICT_DROP;
-	}
-	why = check_source(row->key, header->key, &row->at, &pass->frame.from);
-	if (why != ADMITTED) {
-		refuse(pass->counters, why);
-		return VERDICT_DROP;
-	}
-	why = out_of_date(pass->life, row, header);
+	why = out_of_date(pass->life, row, pass->frame.header);
 	if (why != ADMITTED)
 		refuse(pass->counters, why);
 	return answer(pass, row, held);
@@ -195,8 +207,9 @@ static __always_inline enum verdict dispatch(struct pass *pass, const struct wor
 	struct out *out = &pass->out;
 	enum place place = PLACE_HERE;
 
-	*out = (struct out){ .to = row->at, .way = &row->way, .body = pass->frame.length - HEADER_BYTES };
-
+	out->to = row->at;
+	find_way(&out->way, &held->way, &pass->frame.back);
+	out->body = pass->frame.length - HEADER_BYTES;
 	if (out->body && !is_v4(&out->to) && !carry_check(&pass->frame)) {
 		out->body = 0;
 		place = PLACE_AT_CLIENT;
@@ -219,20 +232,23 @@ static __always_inline enum verdict task_enters(struct pass *pass)
 		const struct worker_row *to;
 		struct worker_counters *held;
 		enum entered entered;
+		__s32 balance;
 
 		if (!row || !queue)
 			return reject(pass, REJECT_UNKNOWN_TYPE);
 		if (!row->open)
 			return reject(pass, REJECT_NO_WORKERS);
-		if (balance_of(queue) <= -(__s32)row->limit)
+		balance = balance_of(queue);
+		if (balance <= -(__s32)row->limit)
 			return reject(pass, REJECT_QUEUE_FULL);
 		if (is_busy(queue, READ_ONCE(queue->tasks))) {
 			count(pass->counters, COUNT_RING_BUSY);
 			return reject(pass, REJECT_QUEUE_FULL);
 		}
-		entered = task_try(queue, slice - 1, header, pass->now, pass->counters, &granted);
+		ask_ahead(&pass->ahead, slice - 1, balance, &pass->frame);
+		entered = task_try(queue, slice - 1, header, pass->now, pass->counters, &pass->ahead, &granted);
 		if (entered == ENTERED_PARKED)
-			return VERDICT_DROP;
+			return pass->ahead.is ? VERDICT_WRITE : VERDICT_DROP;
 		if (entered == ENTERED_MET) {
 			worker = granted.worker;
 			to = live_row(worker, granted.generation);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "ahead.h"
 #include "emit.h"
 #include "ring.h"
 
@@ -43,21 +44,20 @@ static __always_inline void take_task(struct header *header, const struct cell *
 	header->client = cell->client;
 }
 
-static __always_inline enum place place_of(const struct header *header)
-{
-	return bpf_ntohs(header->task.length) > INLINE_BYTES ? PLACE_AT_CLIENT : PLACE_HERE;
-}
-
 /* A task that waited goes with the token that is being granted, in whose frame. */
-static __always_inline void dispatch_waiting(struct header *header, const struct life *life, const struct cell *cell,
-					     struct granted granted, struct worker_counters *held, __u64 now,
+static __always_inline void dispatch_waiting(struct header *header, const struct life *life, __u32 slice,
+					     const struct cell *cell, struct granted granted, struct worker_counters *held, __u64 now,
 					     __u32 occupancy)
 {
 	__u64 times = cell->times;
+	enum place place = place_of(cell);
 
 	take_task(header, cell);
-	write_dispatch(header, life, place_of(header), granted, held, waited_ns(times, now), occupancy,
-		       age_of(times));
+	write_dispatch(header, life, place, granted, held, waited_ns(times, now), occupancy, age_of(times));
+	if (place == PLACE_AHEAD) {
+		header->key = bpf_htonl(cell->ticket);
+		header->slice = bpf_htons(slice);
+	}
 }
 
 /* Whom a token met: the cell has to be released once the task has been read. */
@@ -98,9 +98,9 @@ static __always_inline enum entered token_try(struct queue *queue, __u32 slice, 
 
 /* One try of a task; `granted` is the token that it met. */
 static __always_inline enum entered task_try(struct queue *queue, __u32 slice, const struct header *header, __u64 now,
-					     struct counters *counters, struct granted *granted)
+					     struct counters *counters, struct ahead *ahead, struct granted *granted)
 {
-	__u32 number = __sync_fetch_and_add(&queue->tasks, 1);
+	__u32 number = next_task(queue, ahead);
 	struct cell *cell = cell_of(slice, number);
 	__u64 found;
 
@@ -109,6 +109,7 @@ static __always_inline enum entered task_try(struct queue *queue, __u32 slice, c
 	found = READ_ONCE(cell->word);
 	if (!found) {
 		keep_task(cell, header, now);
+		keep_ahead(cell, ahead);
 		found = cell_exchange(cell, cell_word(number, CELL_TASK, 0, 0));
 	}
 	if (!found)

@@ -58,9 +58,9 @@ static __always_inline int bounce(struct xdp_md *ctx)
 	if (done != XDP_ABORTED)
 		return done;
 	if (header->kind == KIND_TOKEN) {
-		const struct worker_row *row = worker_row(bpf_ntohs(header->worker));
+		struct worker_counters *held;
 
-		if (!row || check_source(row->key, header->key, &row->at, &pass.frame.from) != ADMITTED)
+		if (!admit_worker(&pass, &held))
 			return XDP_DROP;
 	} else {
 		const struct client_row *row = client_row(bpf_ntohs(header->client));

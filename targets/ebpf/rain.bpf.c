@@ -3,9 +3,10 @@
  * Rain on a link: the switch as an XDP program. What it does and what it leaves out stands in README.md.
  *
  * A frame that is not for the switch goes to the kernel's stack; one that is, ends here: it leaves as another packet, or
- * waits, or is dropped and counted. One frame in, one frame out at most.
+ * waits, or is dropped and counted. One frame in, one frame out at most, of which a task that goes ahead to its servers
+ * has several copies.
  */
-#include "send.h"
+#include "copies.h"
 #include "sweep.h"
 
 static __always_inline const struct life *own_life(void)
@@ -35,6 +36,7 @@ static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
 	}
 	pass->now = now_ns(pass->life);
 	pass->out.to = pass->frame.from;
+	pass->out.way = pass->frame.back;
 	return XDP_ABORTED;
 }
 
@@ -61,13 +63,38 @@ static __always_inline int arrives(struct xdp_md *ctx)
 		count(pass.counters, COUNT_RECEIVED);
 	if (done != XDP_ABORTED)
 		return done;
-	return decide(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+	switch (decide(&pass)) {
+	case VERDICT_SEND:
+		return send(ctx, &pass);
+	case VERDICT_WRITE:
+		return send_write(ctx, &pass);
+	default:
+		return XDP_DROP;
+	}
 }
 
 SEC("xdp")
 int rain(struct xdp_md *ctx)
 {
 	return arrives(ctx);
+}
+
+/* In every entry of every map of links. */
+SEC("xdp/devmap")
+int copies(struct xdp_md *ctx)
+{
+	return copy_leaves(ctx, ctx->egress_ifindex);
+}
+
+/* The same for test runs, which know no link that a frame leaves by: the frame begins with its index. */
+SEC("xdp")
+int copy(struct xdp_md *ctx)
+{
+	__u32 *link = (void *)(long)ctx->data;
+
+	if ((void *)(link + 1) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	return copy_leaves(ctx, *link) == XDP_PASS ? XDP_TX : XDP_DROP;
 }
 
 /* Run by the loader only. */
@@ -81,7 +108,8 @@ int sweep(struct xdp_md *ctx)
 		return done;
 	if (pass.frame.header->kind != KIND_SWEEP)
 		return XDP_DROP;
-	return sweep_walks(&pass) == VERDICT_SEND ? send(ctx, &pass) : XDP_DROP;
+	/* Its loader sends what it made, whatever link that would leave by. */
+	return sweep_walks(&pass) == VERDICT_SEND && send(ctx, &pass) != XDP_DROP ? XDP_TX : XDP_DROP;
 }
 
 char _license[] SEC("license") = "Apache-2.0";

@@ -16,7 +16,8 @@
  * Why that is enough, with P passes at once and ahead > P: take any P + 1 numbers of one kind in a row. One CPU took two
  * of them, and when it looked for its second, all up to its first had been given out. So somebody looked at each quarter
  * before the first number of it was given out, however long a pass is held up between its look and its number; and
- * what has been given back stays so until it is used. What comes second needs no look: the first had one.
+ * what has been given back stays so until it is used. What comes second needs no look: the first had one. Who goes round
+ * takes another number, and so looks again.
  */
 #pragma once
 

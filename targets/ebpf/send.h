@@ -12,13 +12,10 @@ static __always_inline __u16 folded(__u64 sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-static __always_inline void write_ethernet(struct ethhdr *eth, const struct frame *frame, const struct way *way,
-					   __u32 ip_bytes)
+static __always_inline void write_ethernet(struct ethhdr *eth, const struct way *way, __u32 ip_bytes)
 {
-	int leads = way && way->link;
-
-	__builtin_memcpy(eth->h_dest, leads ? way->to : frame->mac_from, ETH_ALEN);
-	__builtin_memcpy(eth->h_source, leads ? way->from : frame->mac_to, ETH_ALEN);
+	__builtin_memcpy(eth->h_dest, way->to, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, way->from, ETH_ALEN);
 	eth->h_proto = ip_bytes == sizeof(struct iphdr) ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 }
 
@@ -81,7 +78,7 @@ static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame,
 static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, const struct way *way)
 {
 	count(counters, COUNT_SENT);
-	if (!way || !way->link || way->link == ctx->ingress_ifindex)
+	if (way->link == ctx->ingress_ifindex && !redirects_back)
 		return XDP_TX;
 	return bpf_redirect_map(&links, way->link, 0);
 }
@@ -117,14 +114,14 @@ static __always_inline int send(struct xdp_md *ctx, const struct pass *pass)
 			goto failed;
 		write_ip6(data + ETH_HLEN, life, &out->to, udp_bytes);
 	}
-	write_ethernet(data, frame, out->way, ip_bytes);
+	write_ethernet(data, &out->way, ip_bytes);
 	udp->source = life->port;
 	udp->dest = out->to.port;
 	udp->len = bpf_htons(udp_bytes);
 	udp->check = 0;
 	if (ip_bytes == sizeof(struct ipv6hdr))
 		udp->check = check6(udp, header, frame, out->body);
-	return leave(ctx, counters, out->way);
+	return leave(ctx, counters, &out->way);
 failed:
 	count(counters, COUNT_SEND_FAILED);
 	return XDP_DROP;

@@ -10,27 +10,27 @@
 
 enum { ADMITTED = -1 };
 
+/* The copy that holds, if there is a worker in it. */
+static __always_inline const struct worker_row *row_there(const struct worker_rows *rows)
+{
+	const struct worker_row *row = &rows->copy[READ_ONCE(rows->current) & 1];
+
+	return row->there ? row : 0;
+}
+
 static __always_inline const struct worker_row *worker_row(__u32 worker)
 {
 	const struct worker_rows *rows = bpf_map_lookup_elem(&workers, &worker);
-	const struct worker_row *row;
 
-	if (!rows)
-		return 0;
-	row = &rows->copy[READ_ONCE(rows->current) & 1];
-	return row->there ? row : 0;
+	return rows ? row_there(rows) : 0;
 }
 
 /* As above, if a token of this generation that was popped is of the worker's present one. */
 static __always_inline const struct worker_row *live_row(__u32 worker, __u32 generation)
 {
 	const struct worker_rows *rows = bpf_map_lookup_elem(&workers, &worker);
-	const struct worker_row *row;
 
-	if (!rows || READ_ONCE(rows->gen_out) != generation)
-		return 0;
-	row = &rows->copy[READ_ONCE(rows->current) & 1];
-	return row->there ? row : 0;
+	return rows && READ_ONCE(rows->gen_out) == generation ? row_there(rows) : 0;
 }
 
 static __always_inline const struct client_row *client_row(__u32 client)
@@ -72,4 +72,32 @@ static __always_inline int check_source(__u32 held, __be32 shown, const struct e
 	if (held != bpf_ntohl(shown))
 		return REFUSAL_WRONG_KEY;
 	return is_same(at, from) ? ADMITTED : REFUSAL_WRONG_ADDRESS;
+}
+
+/*
+ * Where an admitted worker's packet came from, its tasks go to. That is written only if it is new, so that the line
+ * stays with whoever reads it. While a host moves, a pass may read half of each way; its DISPATCH is lost, and the
+ * worker asks.
+ */
+static __always_inline void learn_way(struct way *held, const struct way *back)
+{
+	volatile __u64 *words = (void *)held;
+	__u64 found[2];
+
+	__builtin_memcpy(found, back, sizeof(found));
+	if (words[0] != found[0])
+		words[0] = found[0];
+	if (words[1] != found[1])
+		words[1] = found[1];
+}
+
+/* The way to a worker; back to who is being answered as long as it has sent nothing. */
+static __always_inline void find_way(struct way *way, const struct way *held, const struct way *back)
+{
+	const volatile __u64 *words = (const void *)held;
+	__u64 found[2] = { words[0], words[1] };
+
+	__builtin_memcpy(way, found, sizeof(*way));
+	if (!way->link)
+		*way = *back;
 }

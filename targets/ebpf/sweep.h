@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's broom. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame
- * and runs the program `sweep` with it (BPF_PROG_TEST_RUN; with BPF_F_TEST_XDP_LIVE_FRAMES what it decides to send is
- * sent). It is not attached to any link: a SWEEP from the wire is refused. A walk visits at most the 65,535 entries
+ * The controller's broom. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame,
+ * runs the program `sweep` with it (BPF_PROG_TEST_RUN), and sends what comes of it by its own socket. It is not attached
+ * to any link: a SWEEP from the wire is refused. A walk visits at most the 65,535 entries
  * that a SWEEP can name and ends early when it has something to send, as on the chip.
  */
 #pragma once
@@ -149,25 +149,46 @@ static __always_inline enum verdict sweep_out(struct pass *pass, const struct wa
 	if (!row)
 		return VERDICT_DROP;
 	pass->out.to = row->at;
-	pass->out.way = &row->way;
 	take_task(header, &walk->task);
 	write_reject(header, pass->life, REJECT_NO_WORKERS);
 	count(pass->counters, COUNT_REJECTED);
 	return VERDICT_SEND;
 }
 
+/* The counters of the worker whose token is in hand, to whom the frame goes; 0: it is gone. */
+static __always_inline struct worker_counters *sweep_to(struct pass *pass, __u32 worker)
+{
+	const struct worker_row *row = worker_row(worker);
+
+	if (!row)
+		return 0;
+	pass->out.to = row->at;
+	return bpf_map_lookup_elem(&worker_counters, &worker);
+}
+
 static __always_inline enum verdict sweep_dispatch(struct pass *pass, const struct walk *walk)
 {
-	__u32 worker = walk->token.worker;
-	const struct worker_row *row = worker_row(worker);
-	struct worker_counters *held = bpf_map_lookup_elem(&worker_counters, &worker);
+	struct worker_counters *held = sweep_to(pass, walk->token.worker);
 
-	if (!row || !held)
+	if (!held)
 		return VERDICT_DROP;
-	pass->out.to = row->at;
-	pass->out.way = &row->way;
-	dispatch_waiting(pass->frame.header, pass->life, &walk->task, walk->token, held, pass->now, walk->occupancy);
+	dispatch_waiting(pass->frame.header, pass->life, walk->slice, &walk->task, walk->token, held, pass->now,
+			 walk->occupancy);
 	count(pass->counters, COUNT_DISPATCHED);
+	return VERDICT_SEND;
+}
+
+/* The ring stayed busy for the whole walk: the token in hand is spent, and its worker told. */
+static __always_inline enum verdict sweep_spends(struct pass *pass, const struct walk *walk)
+{
+	struct worker_counters *held = sweep_to(pass, walk->token.worker);
+	struct header *header = pass->frame.header;
+
+	if (!held)
+		return VERDICT_DROP;
+	header->worker = bpf_htons(walk->token.worker);
+	header->generation = bpf_htonl(walk->token.generation);
+	write_empty(header, pass->life, held);
 	return VERDICT_SEND;
 }
 
@@ -194,6 +215,8 @@ static __always_inline enum verdict sweep_walks(struct pass *pass)
 		return sweep_out(pass, &walk);
 	if (walk.swept == SWEPT_DISPATCH)
 		return sweep_dispatch(pass, &walk);
+	if (walk.carries && is_admitted(walk.token))
+		return sweep_spends(pass, &walk);
 	refuse(pass->counters, REFUSAL_SWEEP_DONE);
 	return VERDICT_DROP;
 }

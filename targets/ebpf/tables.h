@@ -13,12 +13,18 @@
 
 #include "wire.h"
 
-/* The way to a host: out of which link, between which Ethernet addresses. Link 0: back to where the frame came from. */
+/* Raised with every change of what lies in the maps: a loader does not touch maps of another one. */
+enum { LAYOUT_VERSION = 4 };
+
+/*
+ * The way to a host: out of which link, between which Ethernet addresses. Link 0: none known. It is two words, each
+ * read and written at once.
+ */
 struct way {
 	__u32 link;
 	__u8 to[6];
 	__u8 from[6];
-};
+} __attribute__((aligned(8)));
 
 struct worker_row {
 	__u32 there;
@@ -26,7 +32,6 @@ struct worker_row {
 	__u32 generation;
 	__u16 slice;
 	__u16 open;
-	struct way way;
 	struct endpoint at;
 	__u8 unused[6];
 	__u64 life;
@@ -35,7 +40,6 @@ struct worker_row {
 struct client_row {
 	__u32 there;
 	__u32 key;
-	struct way way;
 	struct endpoint at;
 	__u8 unused[6];
 	__u64 incarnation;
@@ -66,13 +70,14 @@ struct slice_rows {
 	struct slice_row copy[2];
 };
 
-/* Tokens granted to a worker, and tasks sent to it. */
+/* Tokens granted to a worker, tasks sent to it, and the way that its packets came last. */
 struct worker_counters {
 	__u32 seen;
 	/* `seen`, as it is told with a DISPATCH. */
 	__u32 seen_out;
 	__u32 sent;
 	__u32 unused;
+	struct way way;
 };
 
 /* Parts of a ring that are given back as a whole. */
@@ -84,10 +89,18 @@ enum { QUARTERS = 4 };
  */
 struct queue {
 	__u32 tokens;
-	__u32 tasks;
+	__u32 unused;
+	/*
+	 * The tasks, and in the upper half, behind one bit that takes what a wrap of theirs carries, how many of them waited:
+	 * one addition counts both. With servers only.
+	 */
+	union {
+		__u32 tasks;
+		__u64 arrivals;
+	};
 	/* How many cells of each quarter were used up. */
 	__u32 released[QUARTERS];
-	__u8 unused[40];
+	__u8 unused_too[32];
 };
 
 /* Where the n-th token and the n-th task meet, and what of the task its word does not hold. */
@@ -100,7 +113,10 @@ struct cell {
 	__u8 priority;
 	__u8 constraints;
 	__be16 client;
-	__u8 unused[18];
+	/* Whether its bytes went ahead, and under which ticket it waits. */
+	__u16 ahead;
+	__u32 ticket;
+	__u8 unused[12];
 };
 
 _Static_assert(sizeof(struct queue) == 64 && sizeof(struct cell) == 64, "a cache line each");
@@ -137,6 +153,8 @@ enum count {
 	COUNT_SEND_FAILED,
 	/* A cell that was not as its ticket says: a bug. */
 	COUNT_CELL_BROKEN,
+	/* Copies of tasks that went to servers. */
+	COUNT_WRITTEN_AHEAD,
 	COUNTS,
 };
 
@@ -196,4 +214,14 @@ struct shape {
 	__u32 ahead;
 	/* Whether time comes from `struct life` instead of the kernel. */
 	__u32 test_mode;
+	/* None: nothing is written ahead. */
+	__u32 servers;
+	/* The first ticket of a task that waits. */
+	__u32 tickets_start;
+};
+
+/* Which layout the maps have, and for which shape they were made. */
+struct layout {
+	__u32 version;
+	struct shape shape;
 };

@@ -70,6 +70,10 @@ struct task_part {
 	__u8 bytes[INLINE_BYTES];
 } __attribute__((packed));
 
+/*
+ * Its fields are words where they lie, but in a frame it lies at any address. The machines that this runs on do not mind;
+ * a compiler that had to would take every word byte by byte.
+ */
 struct header {
 	__u8 version;
 	__u8 kind;
@@ -88,7 +92,7 @@ struct header {
 	__be16 slice;
 	/* Their names depend on the kind: see the readers below. */
 	__be32 words[5];
-} __attribute__((packed));
+} __attribute__((packed, aligned(4)));
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the header has no gaps");
 

@@ -48,6 +48,8 @@ fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
+    ratios::xdp_pair(&mut report)?;
+    ratios::xdp_links(&mut report)?;
     ratios::rdma(&mut report)?;
     ratios::agent(&mut report)?;
     ratios::central(&mut report)?;

@@ -56,6 +56,51 @@ struct Forwarded {
     target_ratio: f64,
 }
 
+/// `crates/net/benches/xdp_pair.rs`, or why it measured nothing.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum XdpPair {
+    Skipped {
+        skipped: String,
+    },
+    Measured {
+        bare_ns: f64,
+        bounced_ns: f64,
+        token_first_ns: f64,
+        task_first_ns: f64,
+        token_first_ratio: f64,
+        task_first_ratio: f64,
+        token_first_bare: f64,
+        task_first_bare: f64,
+        target_ratio: f64,
+    },
+}
+
+/// `crates/net/benches/xdp_links.rs`, or why it measured nothing.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum XdpLinks {
+    Skipped { skipped: String },
+    Measured { ratio: f64, target_ratio: f64, sent: XdpSides, made: XdpSides, loads: Vec<XdpLoad> },
+}
+
+#[derive(Deserialize)]
+struct XdpSides {
+    rain_ns: f64,
+    hop_ns: f64,
+    udp_ns: f64,
+    ratio_hop: f64,
+    ratio_udp: f64,
+    ratio_stack: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct XdpLoad {
+    load: f64,
+    rain_share: f64,
+    udp_share: f64,
+}
+
 /// `crates/host/benches/rdma.rs`.
 #[derive(Deserialize)]
 struct Rdma {
@@ -136,6 +181,86 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
         report.add(&name, case.ratio, "×", Bound::AtLeast(case.target_ratio));
         let name = format!("  switch, {}", case.case);
         report.add(&name, 1e9 / case.switch_ns_per_task, "tasks/core-s", Bound::None);
+    }
+    Ok(())
+}
+
+/// The XDP program's decision by the kernel's test run.
+pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
+    let (ratios, times, bound) = match bench("sluice-net", "xdp_pair")? {
+        XdpPair::Skipped { skipped } => {
+            println!("not measured, the XDP program: {skipped}");
+            return Ok(());
+        }
+        XdpPair::Measured {
+            bare_ns,
+            bounced_ns,
+            token_first_ns,
+            task_first_ns,
+            token_first_ratio,
+            task_first_ratio,
+            token_first_bare,
+            task_first_bare,
+            target_ratio,
+        } => (
+            [
+                ("token first", token_first_ratio, token_first_bare),
+                ("task first", task_first_ratio, task_first_bare),
+            ],
+            [
+                ("token first", token_first_ns),
+                ("task first", task_first_ns),
+                ("bounced", bounced_ns),
+                ("bare", bare_ns),
+            ],
+            Bound::AtMost(target_ratio),
+        ),
+    };
+    for (name, ratio, bare) in ratios {
+        report.add(&format!("a pair in XDP ÷ bounced packets, {name}"), ratio, "×", bound);
+        report.add(&format!("  ÷ bare bounce, {name}"), bare, "×", Bound::None);
+    }
+    for (name, ns) in times {
+        report.add(&format!("  a pair in XDP, {name}"), ns, "ns", Bound::None);
+    }
+    Ok(())
+}
+
+/// The XDP program over veth.
+pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
+    match bench("sluice-net", "xdp_links")? {
+        XdpLinks::Skipped { skipped } => println!("not measured, XDP over links: {skipped}"),
+        XdpLinks::Measured { ratio, target_ratio, sent, made, loads } => {
+            let bound = Bound::AtLeast(target_ratio);
+            report.add("packets/s over veth, XDP ÷ redirecting, sent by hosts", ratio, "×", bound);
+            for (how, sides) in [("sent by hosts", sent), ("made by the kernel", made)] {
+                report.add(&format!("  XDP ÷ redirecting, {how}"), sides.ratio_hop, "×", Bound::None);
+                report.add(&format!("  XDP ÷ the UDP switch, {how}"), sides.ratio_udp, "×", Bound::None);
+                if let Some(ratio) = sides.ratio_stack {
+                    report.add("  XDP in the driver ÷ in the kernel's stack", ratio, "×", Bound::None);
+                }
+                let all =
+                    [("XDP", sides.rain_ns), ("redirecting", sides.hop_ns), ("the UDP switch", sides.udp_ns)];
+                for (name, ns) in all {
+                    report.add(
+                        &format!("  {name} over veth, {how}"),
+                        2e9 / ns,
+                        "packets/core-s",
+                        Bound::None,
+                    );
+                }
+            }
+            for XdpLoad { load, rain_share, udp_share } in loads {
+                let at = format!("at {:.0} % of the UDP switch's most", 100.0 * load);
+                report.add(&format!("  XDP's share of a core, {at}"), rain_share, "of a core", Bound::None);
+                report.add(
+                    &format!("  the spinning UDP switch's, {at}"),
+                    udp_share,
+                    "of a core",
+                    Bound::None,
+                );
+            }
+        }
     }
     Ok(())
 }

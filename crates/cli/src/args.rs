@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Move(Move),
     /// Let another slice take a type of tasks, while they are sent.
     Map(Map),
+    /// Hold Rain against what stands in front of services today, on one trace.
+    Versus(Versus),
     /// Say what this machine can do, and what to do about the rest.
     Doctor(Doctor),
     /// Show what a scheduler's program takes of the switch.
@@ -96,6 +98,10 @@ pub(crate) struct Up {
     /// Faults in every socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
+    /// Where packets are switched: on a socket of the switch's process, or in the kernel, on links between network
+    /// namespaces (takes root).
+    #[arg(long, value_name = "WHERE", default_value = "udp", conflicts_with = "sweep")]
+    pub(crate) io: Io,
     /// Capture the RoCE packets of each server, in a file for each of its starts in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
@@ -124,6 +130,21 @@ pub(crate) struct Switch {
     /// The scheduler instead of the plan's, such as rain:2, r2p2:2 or racksched:2,tracked.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<String>,
+    /// Where packets are switched: on a socket of this process, or in the kernel, on its links.
+    #[arg(long, value_name = "WHERE", default_value = "udp")]
+    pub(crate) io: Io,
+    /// With xdp: an interface that carries the program; give it again for more.
+    #[arg(long = "interface", value_name = "NAME")]
+    pub(crate) interfaces: Vec<String>,
+    /// With xdp: let the kernel's stack carry the program even where a driver could; slower, for drivers that do it wrong.
+    #[arg(long)]
+    pub(crate) generic: bool,
+    /// With xdp: where its maps and links are pinned [default: /sys/fs/bpf/sluice/ and the plan's name].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) pins: Option<PathBuf>,
+    /// With xdp: take the program off its links, with all that waits in it, and end.
+    #[arg(long)]
+    pub(crate) detach: bool,
     /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
@@ -133,11 +154,33 @@ pub(crate) struct Switch {
     /// PEM files of a certificate and its key: needed to serve other machines.
     #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
     pub(crate) tls: Option<Vec<PathBuf>>,
+    /// The network has nobody but this rack: what is served needs no TLS.
+    #[arg(long, hide = true)]
+    pub(crate) own_network: bool,
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Where packets are switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Io {
+    /// On a UDP socket.
+    Udp,
+    /// In the kernel, on links.
+    Xdp,
+}
+
+impl Io {
+    /// As results say it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Xdp => "xdp",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -159,6 +202,9 @@ pub(crate) struct Controller {
     /// PEM file of the authority that signed the switch's certificate.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// The network has nobody but this rack: what is served needs no TLS.
+    #[arg(long, hide = true)]
+    pub(crate) own_network: bool,
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
@@ -253,6 +299,9 @@ pub(crate) struct Load {
     /// PEM file of the authority that signed the controller's certificate; turns TLS on.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
     /// How long to look for the rack.
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span)]
     pub(crate) patience: Duration,
@@ -376,6 +425,70 @@ pub(crate) struct Report {
     /// Where page and CSV go, instead of beside the JSON.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Versus {
+    /// The schedulers whose racks are run; the first is held to the bounds, if any are given.
+    #[arg(long, value_name = "POLICIES", default_value = "rain:1")]
+    pub(crate) policy: String,
+    /// What stands in front of services today.
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "nginx,reuseport")]
+    pub(crate) today: Vec<Today>,
+    /// Service times or classes, as for `sluice sim`.
+    #[arg(long, value_name = "WORKLOAD", default_value = "bimodal:10us:100us:0.9")]
+    pub(crate) workload: String,
+    /// The share of what all workers can serve.
+    #[arg(long, default_value_t = 0.8)]
+    pub(crate) load: f64,
+    /// Workers; each only holds its tasks.
+    #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub(crate) workers: u32,
+    /// Measured tasks.
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) tasks: u64,
+    /// All times multiplied.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: u32,
+    /// From how many ports the client of today's ways sends.
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) ports: u32,
+    /// What carries the packets of Rain's rack.
+    #[arg(long, value_name = "HOW", default_value = "udp")]
+    pub(crate) io: Io,
+    /// Seeds the tasks.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Fail if the first policy's p99 slowdown is more times the central queue's than this.
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) within: Option<f64>,
+    /// Fail if it is not so many times better than the best of today's.
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) better: Option<f64>,
+    /// Trace, results and nginx's files go into this folder.
+    #[arg(long, value_name = "FOLDER", default_value = "out/versus")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What spreads datagrams over workers today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Today {
+    /// nginx's UDP proxy, to the worker with the fewest sessions.
+    Nginx,
+    /// Sockets that share an address: the kernel chooses by a hash of the sender's.
+    Reuseport,
+}
+
+impl Today {
+    /// Its name in tables.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Reuseport => "reuseport",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

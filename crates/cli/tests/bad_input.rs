@@ -49,6 +49,24 @@ fn an_unknown_key_or_section_of_a_plan_names_line_and_nearest_known() {
 }
 
 #[test]
+fn a_switch_in_the_kernel_says_what_it_needs_and_what_only_a_socket_can_do() {
+    let folder = folder();
+    let listen = ["--listen", "127.0.0.1:0"];
+    let kernel = |more: &[&str], parts: &[&str]| {
+        let args = [&["switch", "--io", "xdp"], more].concat();
+        refuses(folder.path(), &args, parts);
+        refuses(folder.path(), &[&args[..], &["--json"]].concat(), parts);
+    };
+    kernel(&listen, &["needs the interfaces", "--interface"]);
+    kernel(&["--interface", "lo"], &["needs the address", "--listen"]);
+    let lo = [&["--interface", "lo"], &listen[..]].concat();
+    kernel(&[&lo[..], &["--policy", "draconis"]].concat(), &["by rain only", "--io udp"]);
+    kernel(&[&lo[..], &["--faults", "loss=0.1"]].concat(), &["has no socket", "leave faults out"]);
+    refuses(folder.path(), &["switch", "--interface", "lo"], &["add --io xdp"]);
+    refuses(folder.path(), &["switch", "--detach"], &["add --io xdp"]);
+}
+
+#[test]
 fn a_missing_or_unreadable_plan_is_named() {
     let folder = folder();
     refuses(folder.path(), &["up", "none.toml"], &["none.toml", "cannot be read", "give the path"]);
@@ -144,6 +162,19 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "0.3", "--out", "/proc/none"], &["/proc/none", "cannot be made"]);
     refuses(&["--replications", "3"], &["--sweep"]);
     refuses(&["plan.toml", "--sweep", "0.3"], &["--sweep", "cannot be used with"]);
+}
+
+#[test]
+fn a_load_that_is_no_share_is_refused_before_anything_runs() {
+    for load in ["0", "-1", "nan", "11"] {
+        let flag = format!("--load={load}");
+        refuses(
+            folder().path(),
+            &["versus", &flag, "--json"],
+            &["load", "a share of what all workers can serve"],
+        );
+    }
+    refuses(folder().path(), &["versus", "--policy", "rian:1"], &["rian"]);
 }
 
 #[test]

@@ -41,6 +41,30 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
     assert_eq!(traced.lines().count(), played.lines().count(), "a line for each task");
 }
 
+#[test]
+fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags =
+        "versus --workers 4 --tasks 1000 --dilate 200 --ports 64 --today nginx,reuseport --json --out versus";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = sluice(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = json(&output);
+    let rows = found["rows"].as_array().expect("a list");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    // nginx need not be on this machine; then a line says what to install.
+    let missing = found["missing"].as_array().expect("a list").len();
+    let nginx = if missing == 0 { &["nginx"][..] } else { &[] };
+    assert_eq!(names, [&["central", "rain:1"], nginx, &["reuseport"]].concat());
+    assert!(rows.iter().all(|row| row["unanswered"] == 0), "{rows:?}");
+    let kept = fs::read_to_string(folder.path().join("versus/versus.json")).expect("it is there");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).expect("JSON"), found);
+
+    let strict = sluice(folder.path(), &[&args[..], &["--better", "1000000"]].concat());
+    assert_eq!(strict.status.code(), Some(3), "{}", stderr(&strict));
+    assert!(stderr(&strict).contains("times better than today's"), "{}", stderr(&strict));
+}
+
 /// Two of four workers are slow from the third interval to the fourth.
 const SLOWED: &str = r#"
 name = "slowed"

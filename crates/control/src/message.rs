@@ -419,6 +419,15 @@ pub enum Refusal {
         "this switch writes no tasks ahead: start it with room for servers, under a policy that uses them"
     )]
     NoServers,
+    /// The rule: a switch that computes no iCRC has no answers to its WRITEs either.
+    #[error(
+        "server {server:?} asks for a reliable queue pair, and this switch writes over unreliable ones only: start it without \
+         --reliable, or set transport = \"uc\" in the plan"
+    )]
+    UnreliableOnly {
+        /// The server.
+        server: String,
+    },
     /// The rule: a task's first packet and its id are one WRITE, of the RDMA MTU at most.
     #[error(
         "server {server:?} has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \

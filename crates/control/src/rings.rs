@@ -53,6 +53,8 @@ pub struct ServerGrant {
     pub lease: Nanos,
     /// How often to renew it.
     pub renew_every: Nanos,
+    /// Whether the switch computes no iCRC, whatever the server asked for.
+    pub without_icrc: bool,
 }
 
 /// A ring that a slice needs on each of its servers.

@@ -237,6 +237,9 @@ impl Controller {
         if self.servers.len() == 0 {
             return Err(Refusal::NoServers);
         }
+        if hello.reliable && self.has_plain_writes() {
+            return Err(Refusal::UnreliableOnly { server: hello.name.clone() });
+        }
         let (needed, name) = (self.slot_bytes(), hello.name.clone());
         if hello.mtu < needed {
             return Err(Refusal::MtuTooSmall { server: name, mtu: hello.mtu, needed });
@@ -274,8 +277,14 @@ impl Controller {
         if self.unreachable().is_some() {
             return;
         }
+        let plain = self.has_plain_writes();
         let Some(server) = self.servers.get_mut(index) else { return };
-        let Some((rows, first)) = server.wanted.clone() else { return };
+        let Some((mut rows, first)) = server.wanted.clone() else { return };
+        if rows.row.reliable && plain {
+            // Another switch was here when it registered; its next renewal is refused.
+            return;
+        }
+        rows.row.icrc &= !plain;
         if server.written.as_ref() == Some(&rows) {
             return;
         }
@@ -321,7 +330,12 @@ impl Controller {
             rings: (0..self.slices.len() as u16).map(need).collect(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
+            without_icrc: self.has_plain_writes(),
         }
+    }
+
+    fn has_plain_writes(&self) -> bool {
+        self.shape.is_some_and(|shape| shape.plain_writes)
     }
 
     /// What a slot must hold: a task's id and as much as its first packet brings.

@@ -79,6 +79,35 @@ fn a_server_that_was_killed_takes_its_name_over_at_once_with_new_numbers() {
 }
 
 #[test]
+fn a_switch_that_computes_no_icrc_says_so_and_takes_unreliable_pairs_only() {
+    let mut rack = Rack::up();
+    rack.switch.shape.plain_writes = true;
+    rack.restart_switch();
+    rack.flush();
+    let hello = server("s", 1);
+    assert!(granted(&mut rack, &hello).without_icrc);
+    let hello = joined(&mut rack, &hello);
+    assert!(!rack.switch.servers[0].expect("it was set").0.icrc, "though it asked for it");
+    let before = rack.ops;
+    granted(&mut rack, &hello);
+    assert_eq!(rack.ops, before, "a renewal writes nothing");
+    let reliable = ServerHello { reliable: true, at: address(9), ..server("r", 2) };
+    assert_eq!(refused(&mut rack, &reliable), Refusal::UnreliableOnly { server: "r".to_string() });
+}
+
+#[test]
+fn a_server_whose_switch_is_replaced_by_one_without_icrc_is_written_to_without() {
+    let mut rack = Rack::up();
+    let hello = joined(&mut rack, &server("s", 1));
+    assert!(rack.switch.servers[0].expect("it was set").0.icrc);
+    rack.switch.shape.plain_writes = true;
+    rack.restart_switch();
+    rack.flush();
+    assert!(!rack.switch.servers[0].expect("it was set again").0.icrc);
+    assert!(granted(&mut rack, &hello).without_icrc, "its next renewal tells it");
+}
+
+#[test]
 fn a_restarted_switch_is_told_at_once_of_the_servers_that_live() {
     let mut rack = Rack::up();
     let hello = joined(&mut rack, &server("s", 1));

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use sluice_wire::View;
 
-use crate::explore::explore;
 use crate::model::Model;
-use crate::play::{Plane, Sent, take};
+use crate::play::{Left, Plane, take};
 use crate::vector::{Step, Vector};
 
-/// Vectors from the walks of these seeds, each of so many steps.
-pub fn cover(seeds: Range<u64>, steps: usize) -> Vec<Vector> {
+/// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps; they are called
+/// by this name and their seed.
+pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, steps: usize) -> Vec<Vector> {
     let mut shown = BTreeSet::new();
     let mut vectors = Vec::new();
     for seed in seeds {
@@ -25,7 +25,7 @@ pub fn cover(seeds: Range<u64>, steps: usize) -> Vec<Vector> {
         }
         let mut vector = played(&shortened(walk, &new));
         shown.extend(shows(&vector));
-        vector.name = format!("walk-{seed}");
+        vector.name = format!("{name}-{seed}");
         vector.about = new.into_iter().collect::<Vec<_>>().join("; ");
         vectors.push(vector);
     }
@@ -56,10 +56,8 @@ fn played(vector: &Vector) -> Vector {
     let mut model = Model::new(&vector.shape);
     let mut vector = vector.clone();
     for step in &mut vector.steps {
-        let Ok(sent) = take(&mut model, step, vector.shape.epoch);
-        if let Step::Packet { out, .. } | Step::Sweep { out, .. } = step {
-            *out = sent;
-        }
+        let Ok(left) = take(&mut model, step, vector.shape.epoch);
+        step.set_left(left);
     }
     let Ok(after) = model.after();
     vector.after = after;
@@ -72,17 +70,12 @@ fn shows(vector: &Vector) -> BTreeSet<String> {
     let mut before = BTreeMap::new();
     let mut shown = BTreeSet::new();
     for step in &vector.steps {
-        let Ok(sent) = take(&mut model, step, vector.shape.epoch);
+        let Ok(left) = take(&mut model, step, vector.shape.epoch);
         let Ok(after) = model.after();
         if step.table().is_none() {
             let counted = after.counts.iter().filter(|(name, count)| before.get(*name) != Some(*count));
             let counted: Vec<&str> = counted.map(|(name, _)| name.as_str()).collect();
-            shown.insert(format!(
-                "{} {} {}",
-                what_came(step),
-                counted.join(" "),
-                what_left(step, sent.as_ref())
-            ));
+            shown.insert(format!("{} {} {}", what_came(step), counted.join(" "), what_left(step, &left)));
         }
         before = after.counts;
     }
@@ -100,8 +93,14 @@ fn what_came(step: &Step) -> String {
     }
 }
 
-fn what_left(step: &Step, sent: Option<&Sent>) -> String {
-    let Some(sent) = sent else { return String::new() };
+fn what_left(step: &Step, left: &Left) -> String {
+    let Some(sent) = &left.sent else {
+        return if left.written.is_empty() {
+            String::new()
+        } else {
+            format!("→ {} WRITEs", left.written.len())
+        };
+    };
     let Ok(view) = View::parse(&sent.bytes) else { return String::new() };
     let length = if view.body().is_empty() { "" } else { " with bytes" };
     let crosses = matches!(step, Step::Packet { from, .. } if from.is_ipv4() != sent.to.is_ipv4());

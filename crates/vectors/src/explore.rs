@@ -3,6 +3,8 @@
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, generations change under parked
 //! tokens; and about one packet in six is wrong in some field, or in its bytes.
 
+mod servers;
+
 use std::net::{IpAddr, SocketAddr};
 
 use rand_chacha::ChaCha8Rng;
@@ -15,6 +17,7 @@ use sluice_wire::{
 use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::vector::{Shape, Step, Vector};
+pub use servers::{SERVERS_SHAPE, explore_servers};
 
 /// The size of the switches that are explored: small, so that they fill.
 pub const SHAPE: Shape = Shape {
@@ -27,6 +30,7 @@ pub const SHAPE: Shape = Shape {
     tokens_per_slice: 64,
     replay_cells: 16,
     counters_start: u32::MAX - 7,
+    servers: 0,
 };
 
 /// Workers and clients that are there at the start; the last index of each stays free.
@@ -35,7 +39,7 @@ const CLIENTS: u16 = SHAPE.clients - 1;
 
 /// A vector of so many steps behind those that set the rack up.
 pub fn explore(seed: u64, steps: usize) -> Vector {
-    let mut rack = Rack::new(seed);
+    let mut rack = Rack::new(seed, SHAPE);
     rack.set_up();
     (0..steps).for_each(|_| rack.step());
     rack.end()
@@ -62,12 +66,12 @@ struct Host {
 }
 
 impl Rack {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, shape: Shape) -> Self {
         let host = Host { generation: 1, issued: SHAPE.counters_start, slice: 0 };
         Self {
             dice: ChaCha8Rng::seed_from_u64(seed),
-            model: Model::new(&SHAPE),
-            vector: Vector::new(&format!("explored-{seed}"), "a random walk", SHAPE),
+            model: Model::new(&shape),
+            vector: Vector::new(&format!("explored-{seed}"), "a random walk", shape),
             now_ns: 1_000_000,
             workers: [host; SHAPE.workers as usize],
             clients: [SHAPE.counters_start; SHAPE.clients as usize],
@@ -195,6 +199,7 @@ impl Rack {
         }
         let body: Vec<u8> = match self.below(8) {
             0 => (0..9 + self.below(700)).map(|at| (at * 7) as u8).collect(),
+            1..5 if self.vector.shape.servers > 0 => self.large_body(),
             _ => Vec::new(),
         };
         let payload = self.payload(&body);
@@ -269,7 +274,7 @@ impl Rack {
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
             return;
         }
-        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None });
+        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
 
     fn sweep(&mut self) {
@@ -355,15 +360,13 @@ impl Rack {
     fn packet(&mut self, from: SocketAddr, packet: &Packet, body: &[u8]) {
         let mut bytes = vec![0; encoded_len(packet)];
         encode(packet, body, &mut bytes).expect("legal, and the buffer is as long");
-        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None });
+        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
 
     /// Takes a step on the model, and notes it with what left.
     fn take(&mut self, mut step: Step) {
-        let Ok(sent) = take(&mut self.model, &step, SHAPE.epoch);
-        if let Step::Packet { out, .. } | Step::Sweep { out, .. } = &mut step {
-            *out = sent;
-        }
+        let Ok(left) = take(&mut self.model, &step, SHAPE.epoch);
+        step.set_left(left);
         self.vector.steps.push(step);
     }
 

@@ -7,7 +7,8 @@
 //! is a [`Plane`] too, and is held to the model by [`play`].
 //!
 //! Left out: what several packets in flight at once do, and overtaking by recirculation (what goes round here goes on
-//! at once); the headers below UDP, which each plane's own tests look at; tasks that are written ahead.
+//! at once); the headers below UDP, which each plane's own tests look at; reliable queue pairs and the iCRC of tasks that
+//! are written ahead.
 #![forbid(unsafe_code)]
 
 pub mod cover;

@@ -5,10 +5,12 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::{Arrival, Config, Program, Verdict, WriteAhead};
+use sluice_wire::roce::{Transport, Write, encode_write_of, write_len};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{
-    Endpoint, Nanos, Packet, ParseError, SliceId, Sweep, WorkerId, encode, encoded_len, parse,
+    Endpoint, Nanos, Packet, ParseError, ServerId, SliceId, Sweep, WorkerId, encode, encoded_len, parse,
+    slot_head,
 };
 
 use crate::play::{Plane, Sent};
@@ -21,6 +23,9 @@ pub struct Model {
     config: Config,
     malformed: [u64; ParseError::ALL.len()],
     counts: BTreeMap<&'static str, u64>,
+    /// Whether the shape has servers that come.
+    has_servers: bool,
+    written: BTreeMap<ServerId, Sent>,
 }
 
 impl Model {
@@ -32,6 +37,8 @@ impl Model {
             config,
             malformed: [0; ParseError::ALL.len()],
             counts: BTreeMap::new(),
+            has_servers: shape.servers > 0,
+            written: BTreeMap::new(),
         }
     }
 
@@ -48,6 +55,9 @@ impl Model {
             }
             verdict = self.program.pass(now, Arrival::Round(circulating));
         }
+        if let Verdict::Ahead(write) = verdict {
+            self.write_ahead(&write, body);
+        }
         let (Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. }) = verdict else { return None };
         if to == Endpoint::default() {
             return None;
@@ -61,6 +71,33 @@ impl Model {
         let body = if packet.body_len() == 0 { &[] } else { body };
         encode(&packet, body, &mut bytes).expect("it is as long as what came");
         Some(Sent { to: to.into(), bytes })
+    }
+
+    /// A copy for each server that gets one.
+    fn write_ahead(&mut self, write: &WriteAhead, body: &[u8]) {
+        for copy in 0..write.copies {
+            let Some(replica) = self.program.replica(write, copy) else { continue };
+            self.add("written_ahead");
+            let head = slot_head(write.task);
+            let packet = Write {
+                transport: Transport::Uc,
+                to: replica.qpn,
+                psn: replica.psn,
+                ack_request: false,
+                address: replica.address,
+                rkey: replica.rkey,
+            };
+            let mut bytes = vec![0; write_len(head.len() + body.len())];
+            encode_write_of(&packet, [&head, body], None, &mut bytes).expect("it fits a slot");
+            self.written.insert(replica.server, Sent { to: replica.to.into(), bytes });
+        }
+    }
+
+    fn psn(&mut self, server: ServerId) -> u32 {
+        let TableAnswer::Server(state) = self.program.table(TableOp::ReadServer(server)) else {
+            unreachable!("the server is one of the shape's")
+        };
+        state.next.get()
     }
 
     fn slice(&mut self, slice: SliceId) -> SliceAfter {
@@ -117,6 +154,10 @@ impl Plane for Model {
         Ok(self.settle(now, verdict, body))
     }
 
+    fn written(&mut self) -> Result<Vec<Sent>, Infallible> {
+        Ok(std::mem::take(&mut self.written).into_values().collect())
+    }
+
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Infallible> {
         let verdict = self.program.pass(now, Arrival::Control(sweep));
         Ok(self.settle(now, verdict, &[]))
@@ -129,8 +170,10 @@ impl Plane for Model {
         let refused = self.program.refusals().iter().map(|(why, count)| (why.name(), count));
         counts
             .extend(malformed.chain(refused).filter(|(_, count)| *count > 0).map(|(n, c)| (n.to_owned(), c)));
+        let servers = if self.has_servers { self.config.servers } else { 0 };
         Ok(After {
             epoch: self.config.epoch.0,
+            psns: (0..servers).map(|server| self.psn(ServerId(server))).collect(),
             slices: (0..self.config.slices).map(|slice| self.slice(SliceId(slice))).collect(),
             workers: (0..self.config.workers).map(|worker| self.worker(WorkerId(worker))).collect(),
             counts,

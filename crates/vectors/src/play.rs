@@ -21,6 +21,11 @@ pub trait Plane {
     /// Takes a datagram at this time, and gives what leaves for it.
     fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, Self::Error>;
 
+    /// The copies of the WRITE that left for the last packet, by their servers' indices.
+    fn written(&mut self) -> Result<Vec<Sent>, Self::Error> {
+        Ok(Vec::new())
+    }
+
     /// Sends a SWEEP round to its end, and gives what leaves then.
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
 
@@ -45,6 +50,23 @@ impl fmt::Display for Sent {
     }
 }
 
+/// All that left for a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) sent: Option<Sent>,
+    pub(crate) written: Vec<Sent>,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.sent {
+            Some(sent) => sent.fmt(f)?,
+            None => f.write_str("nothing")?,
+        }
+        self.written.iter().try_for_each(|sent| write!(f, ", written {sent}"))
+    }
+}
+
 /// Takes all steps of a vector through a plane and compares what leaves, and how it stands at the end.
 ///
 /// # Errors
@@ -57,15 +79,16 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
             why: why.to_string(),
         })?;
         let expected = match step {
-            Step::Packet { out, .. } | Step::Sweep { out, .. } => out.as_ref(),
-            _ => None,
+            Step::Packet { out, written, .. } => Left { sent: out.clone(), written: written.clone() },
+            Step::Sweep { out, .. } => Left { sent: out.clone(), ..Left::default() },
+            _ => Left::default(),
         };
-        if found.as_ref() != expected {
+        if found != expected {
             return Err(VectorError::Differs {
                 vector: vector.name.clone(),
                 step: index,
-                expected: told(expected),
-                found: told(found.as_ref()),
+                expected: expected.to_string(),
+                found: found.to_string(),
             });
         }
     }
@@ -78,15 +101,16 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
 }
 
 /// What leaves for a step.
-pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<Option<Sent>, P::Error> {
+pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<Left, P::Error> {
     if let Some(op) = step.table() {
-        return plane.table(op).map(|()| None);
+        return plane.table(op).map(|()| Left::default());
     }
     if let Some((now, sweep)) = step.sweep(epoch) {
-        return plane.sweep(now, sweep);
+        return Ok(Left { sent: plane.sweep(now, sweep)?, written: Vec::new() });
     }
-    let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(None) };
-    plane.packet(Nanos(*at_ns), *from, r#in)
+    let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(Left::default()) };
+    let sent = plane.packet(Nanos(*at_ns), *from, r#in)?;
+    Ok(Left { sent, written: plane.written()? })
 }
 
 fn compare(vector: &Vector, found: &After) -> Result<(), VectorError> {
@@ -106,12 +130,11 @@ fn compare(vector: &Vector, found: &After) -> Result<(), VectorError> {
             return Err(differs(format!("worker {index}: {:?}", pair.0), format!("{:?}", pair.1)));
         }
     }
+    if expected.psns != found.psns {
+        return Err(differs(format!("PSNs {:?}", expected.psns), format!("{:?}", found.psns)));
+    }
     if expected != found {
         return Err(differs(format!("{:?}", expected.counts), format!("{:?}", found.counts)));
     }
     Ok(())
-}
-
-fn told(sent: Option<&Sent>) -> String {
-    sent.map_or_else(|| "nothing".to_owned(), ToString::to_string)
 }

@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sluice_switch::Config;
-use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
+use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, Sweep, SweepOf,
-    TaskType, WorkerId,
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
+    SliceId, Sweep, SweepOf, TaskType, WorkerId,
 };
 
 use crate::VectorError;
-use crate::play::Sent;
+use crate::play::{Left, Sent};
 
 /// Which vectors this crate reads.
 const SCHEMA: &str = "sluice.vector.v1";
@@ -92,11 +92,14 @@ pub struct Shape {
     pub tokens_per_slice: u32,
     pub replay_cells: u32,
     pub counters_start: u32,
+    /// None: large tasks that wait stay with their clients.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub servers: u16,
 }
 
 impl Shape {
-    /// As the model's size. It has room for a server that never comes, so that no plane keeps the bytes of large tasks
-    /// that wait: they stay with their clients.
+    /// As the model's size. Without servers it has room for one that never comes, so that no plane keeps the bytes of
+    /// large tasks that wait.
     pub const fn config(&self) -> Config {
         Config {
             workers: self.workers,
@@ -106,7 +109,7 @@ impl Shape {
             tasks_per_slice: self.tasks_per_slice,
             tokens_per_slice: self.tokens_per_slice,
             replay_cells: self.replay_cells,
-            servers: 1,
+            servers: if self.servers == 0 { 1 } else { self.servers },
             counters_start: Serial(self.counters_start),
             ..Config::full(Epoch(self.epoch))
         }
@@ -134,6 +137,16 @@ pub enum Step {
     SetClient { client: u16, key: u32, at: SocketAddr, incarnation: u64, start: u32 },
     /// Clear it.
     ClearClient { client: u16 },
+    /// Set a server's row: an unreliable queue pair, without an iCRC.
+    SetServer { server: u16, at: SocketAddr, qpn: u32, psn: u32 },
+    /// Clear it.
+    ClearServer { server: u16 },
+    /// Set the ring that a server keeps for a slice.
+    SetRing { slice: u16, server: u16, rkey: u32, address: u64, slots: u32, slot_bytes: u32 },
+    /// Clear it.
+    ClearRing { slice: u16, server: u16 },
+    /// Write each of a slice's tasks to so many servers at most; zero: to all.
+    SetCopies { slice: u16, copies: u16 },
     /// A datagram comes, and this leaves.
     Packet {
         at_ns: u64,
@@ -141,6 +154,9 @@ pub enum Step {
         #[serde(serialize_with = "hex", deserialize_with = "bytes")]
         r#in: Vec<u8>,
         out: Option<Sent>,
+        /// The WRITE's copies, by their servers' indices.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        written: Vec<Sent>,
     },
     /// The controller's broom goes round to its end, and this leaves.
     Sweep { at_ns: u64, slice: u16, tasks: bool, left: u16, out: Option<Sent> },
@@ -170,8 +186,28 @@ impl Step {
                 TableOp::SetClient(ClientId(client), Some((row, Serial(start))))
             }
             Self::ClearClient { client } => TableOp::SetClient(ClientId(client), None),
+            Self::SetServer { server, at, qpn, psn } => {
+                let row = ServerRow { at: at.into(), qpn: Qpn(qpn), reliable: false, icrc: false };
+                TableOp::SetServer(ServerId(server), Some((row, Psn::new(psn))))
+            }
+            Self::ClearServer { server } => TableOp::SetServer(ServerId(server), None),
+            Self::SetRing { slice, server, rkey, address, slots, slot_bytes } => {
+                let row = RingRow { rkey: Rkey(rkey), address, slots, slot_bytes };
+                TableOp::SetRing(SliceId(slice), ServerId(server), Some(row))
+            }
+            Self::ClearRing { slice, server } => TableOp::SetRing(SliceId(slice), ServerId(server), None),
+            Self::SetCopies { slice, copies } => TableOp::SetCopies(SliceId(slice), copies),
             Self::Packet { .. } | Self::Sweep { .. } => return None,
         })
+    }
+
+    /// Notes what left for it.
+    pub(crate) fn set_left(&mut self, left: Left) {
+        match self {
+            Self::Packet { out, written, .. } => (*out, *written) = (left.sent, left.written),
+            Self::Sweep { out, .. } => *out = left.sent,
+            _ => {}
+        }
     }
 
     /// The SWEEP that this sends round, in a switch of this epoch.
@@ -193,6 +229,9 @@ pub struct After {
     pub slices: Vec<SliceAfter>,
     /// All workers.
     pub workers: Vec<WorkerAfter>,
+    /// The number of the next WRITE to each server; empty in a shape without servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub psns: Vec<u32>,
     /// What was counted, under the names that the UDP switch has for it; what is not there is zero.
     pub counts: BTreeMap<String, u64>,
 }
@@ -230,6 +269,11 @@ pub struct WorkerAfter {
     pub sent: u32,
     /// The generation that popped tokens must have.
     pub generation_out: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u16) -> bool {
+    *number == 0
 }
 
 /// Bytes as two digits each.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sluice_vectors::cover::cover;
+use sluice_vectors::explore::{explore, explore_servers};
 use sluice_vectors::model::Model;
 use sluice_vectors::{Vector, play};
 
@@ -36,7 +37,8 @@ fn the_walks_are_made_anew() {
     for (path, _) in files() {
         fs::remove_file(path).expect("ours");
     }
-    for vector in cover(0..400, 200) {
+    let walks = cover("walk", explore, 0..400, 200);
+    for vector in walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200)) {
         fs::write(folder().join(format!("{}.json", vector.name)), vector.to_text()).expect("a file");
     }
 }

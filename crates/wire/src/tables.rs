@@ -31,6 +31,8 @@ pub struct Shape {
     pub replay_cells: u32,
     /// How its workers get their tasks.
     pub feed: Feed,
+    /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's bytes.
+    pub plain_writes: bool,
 }
 
 /// How workers get their tasks.

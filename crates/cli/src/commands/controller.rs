@@ -7,7 +7,7 @@ use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_wire::Endpoint;
 
-use super::{LOOK_EVERY, control_plan, random_seed, remote, server_tls};
+use super::{LOOK_EVERY, control_plan, guard, random_seed, remote};
 use crate::args::Controller;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     };
     let server = start_controller(ControllerOptions {
         at,
-        tls: server_tls(args.tls.as_deref())?,
+        guard: guard(args.tls.as_deref(), args.own_network)?,
         // The switch itself says where it is.
         plan: control_plan(&plan, Endpoint::default()),
         seed: random_seed()?,

@@ -144,6 +144,7 @@ fn plain_label() -> Label {
         policy: "rain".to_owned(),
         seed: 1,
         dilation: 1,
+        io: None,
         faults: None,
         workers: None,
     }
@@ -158,8 +159,8 @@ fn options(args: &Load, label: &Label, retry: bool) -> Outcome<ClientOptions> {
         pin: args.pin,
         patience: args.patience,
         faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(label.seed, "load", rates)),
-        controller: remote(&args.controller, args.ca.as_ref())?,
+        listen: args.listen,
         name,
-        ..ClientOptions::new(&args.controller)?
+        ..ClientOptions::of(remote(&args.controller, args.ca.as_ref())?)
     })
 }

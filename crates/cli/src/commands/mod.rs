@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use sluice_net::NetError;
 use sluice_net::client::deadline_default;
-use sluice_net::rpc::{ClientTls, Remote, ServerTls};
+use sluice_net::rpc::{ClientTls, Guard, Remote, ServerTls};
 
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
@@ -82,11 +82,12 @@ pub(crate) fn random_seed() -> Outcome<[u8; 32]> {
 }
 
 /// The certificate and key that a server shows.
-fn server_tls(files: Option<&[PathBuf]>) -> Outcome<Option<ServerTls>> {
-    match files {
-        Some([certificate, key]) => Ok(Some(ServerTls::from_files(certificate, key, None)?)),
-        _ => Ok(None),
-    }
+fn guard(files: Option<&[PathBuf]>, own_network: bool) -> Outcome<Guard> {
+    Ok(match files {
+        Some([certificate, key]) => Guard::Tls(ServerTls::from_files(certificate, key, None)?),
+        _ if own_network => Guard::OwnNetwork,
+        _ => Guard::Loopback,
+    })
 }
 
 /// The service at `address`, with TLS if there is an authority to believe.

@@ -40,8 +40,8 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
 }
 
 fn options(args: &Args) -> Outcome<ServerOptions> {
-    let mut options = ServerOptions::new(&args.controller, args.memory.clone())?;
-    options.controller = remote(&args.controller, args.ca.as_ref())?;
+    let controller = remote(&args.controller, args.ca.as_ref())?;
+    let mut options = ServerOptions::of(controller, args.memory.clone());
     if let Some(name) = &args.name {
         options.name.clone_from(name);
     }

@@ -15,7 +15,7 @@ use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
 
 use super::args::{LiveArgs, loads, policies};
-use crate::args::Up;
+use crate::args::{Io, Up};
 use crate::fail::{Failure, Outcome};
 
 /// The policies that are swept when none is named.
@@ -47,6 +47,8 @@ pub(crate) struct Ask {
     /// Where everything goes.
     pub(crate) out: PathBuf,
     pub(crate) each_task: bool,
+    /// What carries its packets.
+    pub(crate) io: Io,
     /// Classes that have workers of their own (`get`, or `get+put`), and how many; all share all if there are none.
     pub(crate) slices: Vec<(String, u32)>,
 }
@@ -65,7 +67,6 @@ impl Ask {
     pub(crate) fn new(up: &Up, live: &LiveArgs) -> Outcome<Self> {
         let testbed = bench::testbed(&live.testbed, std::path::Path::new(""))?;
         let workload = Workload::parse(&live.workload).map_err(Failure::bad_input)?;
-        check(&testbed, &workload)?;
         let listed = live.policy.as_deref().unwrap_or(POLICIES);
         let ask = Self {
             policies: who(listed)?,
@@ -78,19 +79,32 @@ impl Ask {
             seed: live.seed,
             out: up.out.clone().unwrap_or_else(|| PathBuf::from("out/live")),
             each_task: live.each_task,
+            io: Io::Udp,
             slices: Vec::new(),
         };
-        for load in &ask.loads {
-            if ask.tasks(*load) == 0 {
+        ask.checked()
+    }
+
+    /// The same, if all of it can be run.
+    pub(super) fn checked(self) -> Outcome<Self> {
+        check(&self.testbed, &self.workload)?;
+        if self.io == Io::Xdp
+            && let Some(who) = self.policies.iter().find(|who| who.choice.name() != "rain")
+        {
+            let why = format!("{}: a switch in the kernel schedules by rain only; take --io udp", who.name);
+            return Err(Failure::bad_input(why));
+        }
+        for load in &self.loads {
+            if self.tasks(*load) == 0 {
                 let why =
-                    format!("a run of {:?} at load {load} has no task: make --length longer", ask.length);
+                    format!("a run of {:?} at load {load} has no task: make --length longer", self.length);
                 return Err(Failure::bad_input(why));
             }
-            for who in &ask.policies {
-                ask.point(who, ask.workload.clone(), *load).check().map_err(Failure::bad_input)?;
+            for who in &self.policies {
+                self.point(who, self.workload.clone(), *load).check().map_err(Failure::bad_input)?;
             }
         }
-        Ok(ask)
+        Ok(self)
     }
 
     /// The rate at which every worker would serve all the time, in the rack that is stood for.
@@ -168,7 +182,8 @@ impl Ask {
     }
 }
 
-fn who(listed: &str) -> Outcome<Vec<Who>> {
+/// The schedulers of a list.
+pub(super) fn who(listed: &str) -> Outcome<Vec<Who>> {
     let is_name = |name: &str| Choice::all().any(|known| known.name == name);
     let who = |text: String| {
         let choice = crate::plan::live(Choice::parse(&text).map_err(Failure::bad_input)?)

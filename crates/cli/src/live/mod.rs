@@ -9,10 +9,13 @@ pub(crate) mod args;
 mod ask;
 mod favour;
 pub(crate) mod follow;
+mod nginx;
 mod outcome;
+mod place;
 mod rack;
 mod record;
 mod trace;
+pub(crate) mod versus;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -5,27 +5,28 @@
 //! beside a dilated rack's times; how late it was is part of the result.
 
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sluice_apps::hold::{self, Hold};
 use sluice_host::agent::AgentSettings;
+use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::crew::{Beginning, Crew, Planned, Played, Player, RunningCrew};
 use sluice_net::pin::{cores, pin_thread};
 use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
-use sluice_net::switch::{Count, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_net::switch::{Count, SwitchConfig};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
-use sluice_net::{ClientOptions, NetError};
 use sluice_sim::agents;
 use sluice_sim::workload::Trace;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
+use super::place::{Place, Running};
 use crate::adaptation;
+use crate::args::Io;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::nanos;
 use crate::results::files;
@@ -49,8 +50,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A running rack under one policy.
 pub(crate) struct LiveRack {
-    handle: SwitchHandle,
-    switching: JoinHandle<Result<(), NetError>>,
+    place: Place,
+    switch: Running,
     server: RpcServer,
     crew: RunningCrew,
     player: Player,
@@ -88,37 +89,36 @@ pub(crate) struct Counted {
 impl LiveRack {
     /// Starts all parts and waits until every host is registered.
     pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
-        let layout = Layout::of_this_machine();
-        let driver = SwitchDriver::new(&switch_config(ask, who, epoch, &layout))?;
-        let handle = driver.handle();
-        let local = handle.local().into();
-        let switch = LocalSwitch::new(handle.clone(), local);
-        let plan = control_plan(ask, local);
-        let server = start_controller(ControllerOptions {
-            at: std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0)),
-            tls: None,
-            plan,
+        let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
+        let switch = place.start_switch(&switch_config(ask, who, epoch, &layout))?;
+        let local = switch.handle.local().into();
+        let options = ControllerOptions {
+            at: place.switch_at(),
+            guard: place.guard(),
+            plan: control_plan(ask, local),
             seed: crate::commands::random_seed()?,
-            switch: SwitchLink::Here(switch),
-        })?;
-        let switching = driver.spawn()?;
-        let controller = server.local().to_string();
+            switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
+        };
+        let server = place.at_switch(|| start_controller(options))??;
         let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
         let desk = Desk::of(ask, who)?;
+        let controller = server.local().to_string();
         for number in 0..ask.testbed.workers {
             let mut options = worker_options(ask, who, &controller, (number, crew.beginning()))?;
+            options.listen = place.workers_at();
             options.agent = desk.as_ref().map(Desk::file);
-            crew.worker(&options, Box::new(Hold::of(types.clone())))?;
+            place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
         }
         let client = ClientOptions {
             name: "sweep".into(),
+            listen: place.client_at(),
             dilation: ask.dilation,
             ..ClientOptions::new(&controller)?
         };
-        let player = crew.player(&client)?;
+        let player = place.at_client(|| crew.player(&client))??;
         let crew = crew.spawn()?;
-        let rack = Self { handle, switching, server, crew, player, types, desk, agent: None };
+        let rack = Self { place, switch, server, crew, player, types, desk, agent: None };
         rack.wait_until_ready(ask.testbed.workers)?;
         Ok(rack)
     }
@@ -126,13 +126,14 @@ impl LiveRack {
     /// Lets the agent begin, if depths are found at run time; its first interval begins at `begins`.
     pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
         let Some(desk) = &self.desk else { return Ok(()) };
-        self.agent = Some(start_agent(AgentOptions {
+        let options = AgentOptions {
             controller: self.controller()?,
             server: "all".to_owned(),
             lines: desk.lines.clone(),
             settings: desk.settings,
             begins,
-        })?);
+        };
+        self.agent = Some(self.place.at_workers(|| start_agent(options))??);
         Ok(())
     }
 
@@ -161,7 +162,7 @@ impl LiveRack {
             bytes: hold::request(task.service.unwrap_or_default()),
         });
         let (counted, switch_late, hosts_late) =
-            (self.counted(), self.handle.counters().late(), self.crew.late());
+            (self.counted(), self.switch.handle.counters().late(), self.crew.late());
         let playing = self.player.play_from(start, planned.collect(), deadline(dilation));
         let played = loop {
             if stop.is_asked() {
@@ -174,7 +175,7 @@ impl LiveRack {
         Ok(Performance {
             played,
             counted: self.counted().since(&counted),
-            switch_late: self.handle.counters().late().since(switch_late),
+            switch_late: self.switch.handle.counters().late().since(switch_late),
             hosts_late: self.crew.late().since(hosts_late),
         })
     }
@@ -184,9 +185,10 @@ impl LiveRack {
         drop(self.agent);
         self.crew.end()?;
         drop(self.server);
-        self.handle.stop();
-        self.switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
-        Ok(())
+        self.switch.handle.stop();
+        let ended = self.switch.thread.join();
+        ended.map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+        self.place.clear()
     }
 
     /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but the last of
@@ -205,7 +207,7 @@ impl LiveRack {
     }
 
     fn counted(&self) -> Counted {
-        let counters = self.handle.counters();
+        let counters = self.switch.handle.counters();
         let of = |count| counters.of(count);
         Counted {
             submits: of(Count::Submits),
@@ -274,15 +276,16 @@ impl Counted {
 }
 
 /// Who waits how, and where.
-struct Layout {
-    waiting: Waiting,
-    switch_core: Option<usize>,
-    hosts_core: Option<usize>,
+pub(super) struct Layout {
+    pub(super) waiting: Waiting,
+    pub(super) switch_core: Option<usize>,
+    pub(super) hosts_core: Option<usize>,
 }
 
 impl Layout {
-    fn of_this_machine() -> Self {
-        if cores() < 2 {
+    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may run.
+    pub(super) fn of(io: Io) -> Self {
+        if cores() < 2 || io == Io::Xdp {
             return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };
         }
         // Which cores a process may use need not begin at 0.
@@ -292,7 +295,8 @@ impl Layout {
     }
 }
 
-fn deadline(dilation: u32) -> Nanos {
+/// When a task's outcome is unknown that has none.
+pub(super) fn deadline(dilation: u32) -> Nanos {
     DEADLINE.max(DEADLINE_STOOD_FOR.times(dilation.into()))
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod ask;
 mod child;
+mod network;
 pub(crate) mod parent;
 mod processes;
 mod script;
@@ -21,7 +22,7 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::{Client, ClientOptions};
 use sluice_wire::{Nanos, TaskType};
 
-use crate::args::Up;
+use crate::args::{Io, Up};
 use crate::board::{Board, NoteKind};
 use crate::fail::{Failure, Outcome};
 use crate::live;
@@ -31,6 +32,7 @@ use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
 use crate::view::{Shown, View};
 use ask::Reporter;
+use network::Network;
 use processes::{Files, Processes};
 use script::{Script, Step};
 
@@ -56,12 +58,13 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
         .map_err(|why| Failure::bad_input(format!("{} cannot be written: {why}", plan_file.display())))?;
     let source =
         plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
+    let network = Network::of(&plan, args.io)?;
     load_data(&plan, shown)?;
     let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
     let board = Board::new();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
-    let mut processes =
-        Processes::start(&plan, Files { program, plan: plan_file, logs, pcap: args.pcap.clone() })?;
+    let files = Files { program, plan: plan_file, logs, pcap: args.pcap.clone() };
+    let mut processes = Processes::start(&plan, files, network)?;
     processes.wait_until_ready(&stop)?;
     let (workers, controller) = (plan.workers.len(), processes.controller()?.url().to_owned());
     board.note(
@@ -69,13 +72,16 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
         format!("{workers} workers are ready; clients find the controller at {controller}"),
     );
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
-    let view = View::start(shown, title(&plan), board.clone());
+    let view = View::start(shown, title(&plan, args.io), board.clone());
     let done = match plan.load.as_ref().zip(source) {
         Some((load, source)) => run_load(&plan, load, source, &mut processes, &board, &stop).map(Some),
         None => idle(&mut processes, &stop).map(|()| None),
     };
     drop(reporter);
     drop(view);
+    if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
+        eprintln!("{done}");
+    }
     processes.end();
     match done? {
         Some((result, tally)) => finish(args, &plan, &result, &tally),
@@ -136,11 +142,12 @@ fn load_data(plan: &Plan, shown: Shown) -> Outcome<()> {
     ensured.map_err(Failure::bad_input)
 }
 
-fn title(plan: &Plan) -> String {
+fn title(plan: &Plan, io: Io) -> String {
     let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
     let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
     let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
-    format!("sluice up {name}: {policy}, {workers} workers{dilated}{faults}")
+    let io = if io == Io::Xdp { " in XDP" } else { "" };
+    format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
 }
 
 /// Without a load a rack runs until it is stopped.
@@ -189,7 +196,7 @@ fn run_load(
     let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
     let decided = board.decided().clone();
     let run = Run {
-        label: Label::of(plan),
+        label: Label { io: Some(processes.network().io()), ..Label::of(plan) },
         load,
         measured: end.saturating_sub(load.warm_up).min(load.length),
         aborted,
@@ -203,9 +210,10 @@ fn run_load(
 }
 
 fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
-    let faults = plan.faults.as_ref().map(|text| text.parse()).transpose()?;
+    let faults = processes.network().socket_faults(plan).map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         name: "load".to_owned(),
+        listen: processes.network().host(plan, None),
         retry: plan.load.as_ref().is_none_or(|load| load.retry),
         datagram_max: plan.first_packet().datagram_max,
         dilation: plan.dilation,

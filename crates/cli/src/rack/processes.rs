@@ -10,6 +10,7 @@ use sluice_net::rpc::Remote;
 
 use super::ask::{Asker, rack_now};
 use super::child::Child;
+use super::network::{Network, Who};
 use super::servers;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::plan::{Plan, ServicePlan, Target, WorkerPlan};
@@ -26,6 +27,7 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 pub(super) struct Processes<'p> {
     plan: &'p Plan,
     files: Files,
+    network: Network,
     switch: Option<Child>,
     controller: Option<Child>,
     servers: Vec<Option<Child>>,
@@ -66,8 +68,8 @@ struct Listening {
 }
 
 impl<'p> Processes<'p> {
-    /// Starts all of them.
-    pub(super) fn start(plan: &'p Plan, files: Files) -> Outcome<Self> {
+    /// Starts all of them, each where it lives in the network.
+    pub(super) fn start(plan: &'p Plan, files: Files, network: Network) -> Outcome<Self> {
         let at = Addresses {
             switch: plan.switch.listen,
             beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
@@ -77,8 +79,18 @@ impl<'p> Processes<'p> {
         let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
         let starts = vec![0; servers.len()];
         let memory = servers::memory_folder(plan);
-        let mut rack =
-            Self { plan, files, switch: None, controller: None, servers, memory, starts, workers, at };
+        let mut rack = Self {
+            plan,
+            files,
+            network,
+            switch: None,
+            controller: None,
+            servers,
+            memory,
+            starts,
+            workers,
+            at,
+        };
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
@@ -90,6 +102,11 @@ impl<'p> Processes<'p> {
             rack.start_again(&Target::Worker(worker.name.clone()))?;
         }
         Ok(rack)
+    }
+
+    /// Where they live.
+    pub(super) fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Where the controller is asked.
@@ -179,12 +196,15 @@ impl<'p> Processes<'p> {
     fn start_switch(&mut self) -> Outcome<()> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
         args.extend(["--state".to_owned(), path(&self.plan.state)]);
-        args.extend(["--listen".to_owned(), text_or_any(self.at.switch)]);
-        args.extend(["--control".to_owned(), text_or_any(self.at.beside_switch)]);
+        args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
         args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
         args.extend(["--policy".to_owned(), self.plan.policy.clone()]);
-        if let Some(faults) = &self.plan.faults {
-            args.extend(["--faults".to_owned(), faults.clone()]);
+        if self.plan.faults.is_some() {
+            // The plan's file says them too: where the links inject them, the switch is told of none.
+            let faults = self.network.socket_faults(self.plan).cloned().unwrap_or_default();
+            args.extend(["--faults".to_owned(), faults]);
         }
         let (child, listening) = self.start_listener("switch", args)?;
         self.at.switch = listening.switch;
@@ -198,8 +218,9 @@ impl<'p> Processes<'p> {
 
     fn start_controller(&mut self) -> Outcome<()> {
         let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
-        args.extend(["--tables".to_owned(), text_or_any(self.at.beside_switch)]);
-        args.extend(["--control".to_owned(), text_or_any(self.at.controller)]);
+        args.extend(["--tables".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(self.at.controller).to_string()]);
+        args.extend(self.network.control_args());
         args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
         let (child, listening) = self.start_listener("controller", args)?;
         self.at.controller = Some(listening.control);
@@ -209,7 +230,7 @@ impl<'p> Processes<'p> {
 
     /// Starts a process that says on stdout where it listens.
     fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
-        let mut child = self.start_child(name, args)?;
+        let mut child = self.start_child(name, Who::Switch, args)?;
         let line = child.first_line()?;
         match serde_json::from_str(&line) {
             Ok(listening) => Ok((child, listening)),
@@ -221,13 +242,17 @@ impl<'p> Processes<'p> {
     fn start_server(&mut self, name: &str) -> Outcome<()> {
         let place = self.place_of_server(name);
         let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
-        let mut args = servers::args(self.plan, (name, place), &self.memory, self.known_controller()?);
+        let at = self.network.server(place);
+        let mut args = servers::args(self.plan, (name, at), &self.memory, self.known_controller()?);
+        if let Some(faults) = self.network.socket_faults(self.plan) {
+            args.extend(["--faults".to_owned(), faults.clone()]);
+        }
         self.starts[place] += 1;
         if let Some(folder) = &self.files.pcap {
             let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
             args.extend(["--pcap".to_owned(), path(&file)]);
         }
-        self.servers[place] = Some(self.start_child(name, args)?);
+        self.servers[place] = Some(self.start_child(name, Who::Server(place), args)?);
         Ok(())
     }
 
@@ -238,21 +263,24 @@ impl<'p> Processes<'p> {
     fn start_worker(&mut self, name: &str) -> Outcome<()> {
         let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
         let worker = &self.plan.workers[place];
-        let child = self.start_child(&format!("worker {name}"), self.worker_args(worker)?)?;
+        let args = self.worker_args(worker)?;
+        let child = self.start_child(&format!("worker {name}"), Who::Worker(worker), args)?;
         self.workers[place] = Some(child);
         Ok(())
     }
 
-    fn start_child(&self, name: &str, mut args: Vec<String>) -> Outcome<Child> {
+    fn start_child(&self, name: &str, who: Who<'_>, mut args: Vec<String>) -> Outcome<Child> {
         // Before a `--`, behind which everything belongs to a program of the user's.
         args.splice(1..1, ["--parent".to_owned(), std::process::id().to_string()]);
-        Child::start(name, &self.files.program, &args, &self.files.logs)
+        let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
+        self.network.within(self.plan, who, start)?
     }
 
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
         let controller = self.known_controller()?;
         let mut common: Vec<String> = [
             ("--controller", controller.to_string()),
+            ("--listen", self.network.host(self.plan, Some(worker)).to_string()),
             ("--name", worker.name.clone()),
             ("--slice", worker.slice.clone()),
             ("--quota", self.plan.quota(worker).to_string()),
@@ -276,7 +304,7 @@ impl<'p> Processes<'p> {
         if let Some(core) = worker.pin {
             common.extend(["--pin".to_owned(), core.to_string()]);
         }
-        if let Some(faults) = worker.faults.as_ref().or(self.plan.faults.as_ref()) {
+        if let Some(faults) = worker.faults.as_ref().or(self.network.socket_faults(self.plan)) {
             common.extend(["--faults".to_owned(), faults.clone()]);
         }
         let mut args = vec!["worker".to_owned()];
@@ -334,9 +362,4 @@ fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant)
 
 fn path(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// An address that is known already, or one on the loopback that the kernel chooses.
-fn text_or_any(at: Option<SocketAddr>) -> String {
-    at.map_or_else(|| "127.0.0.1:0".to_owned(), |at| at.to_string())
 }

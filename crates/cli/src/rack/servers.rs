@@ -48,7 +48,7 @@ pub(super) fn address(place: usize) -> SocketAddr {
 /// What `sluice server` is told.
 pub(super) fn args(
     plan: &Plan,
-    (name, place): (&str, usize),
+    (name, at): (&str, SocketAddr),
     memory: &Path,
     controller: SocketAddr,
 ) -> Vec<String> {
@@ -56,7 +56,7 @@ pub(super) fn args(
     let mut flag = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
     flag("--controller", controller.to_string());
     flag("--name", name.to_owned());
-    flag("--listen", address(place).to_string());
+    flag("--listen", at.to_string());
     flag("--memory", memory.join(name).display().to_string());
     flag("--mtu", plan.rdma.mtu.bytes().to_string());
     flag("--seed", plan.seed.to_string());
@@ -64,9 +64,6 @@ pub(super) fn args(
     flag("--dilate", plan.dilation.to_string());
     if let Some(slots) = plan.rdma.tiny_slots {
         flag("--tiny-slots", slots.to_string());
-    }
-    if let Some(faults) = &plan.faults {
-        flag("--faults", faults.clone());
     }
     if plan.switch.testbed_delays {
         args.push("--testbed-delays".to_owned());

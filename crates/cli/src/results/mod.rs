@@ -14,6 +14,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use sluice_sim::study::outcome::Depths;
 
+use crate::args::Io;
 use crate::decisions::Decision;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::{Bin, Counts, Felt, KindTally, SLOWDOWN_SCALE, Tally};
@@ -35,7 +36,9 @@ pub(crate) struct RunResult {
     seed: u64,
     /// All times are this many times those of the rack that is stood for.
     dilation: u32,
-    /// What was injected into every socket; null if nothing.
+    /// Where packets were switched: "udp" or "xdp"; null if the load did not start the switch.
+    io: Option<&'static str>,
+    /// What was injected into every socket, or with XDP into every host's link; null if nothing.
     faults: Option<String>,
     workers: Option<usize>,
     arrivals: String,
@@ -150,6 +153,8 @@ pub(crate) struct Label {
     pub(crate) seed: u64,
     /// How many times slower everything ran.
     pub(crate) dilation: u32,
+    /// Where packets were switched; unknown if somebody else started the switch.
+    pub(crate) io: Option<Io>,
     /// What was injected.
     pub(crate) faults: Option<String>,
     /// Workers at the start; unknown if somebody else started them.
@@ -164,6 +169,7 @@ impl Label {
             policy: plan.policy.clone(),
             seed: plan.seed,
             dilation: plan.dilation,
+            io: None,
             faults: plan.faults.clone(),
             workers: Some(plan.workers.len()),
         }
@@ -207,6 +213,7 @@ impl RunResult {
             policy: label.policy,
             seed: label.seed,
             dilation: label.dilation,
+            io: label.io.map(Io::name),
             faults: label.faults,
             workers: label.workers,
             arrivals: load.arrivals.to_string(),

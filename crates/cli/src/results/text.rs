@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::table::{Table, digits, time};
 use super::{EventResult, RunResult, TaskCounts};
+use crate::args::Io;
 
 /// The summary that ends a run.
 pub(crate) fn summary(result: &RunResult) -> String {
@@ -44,7 +45,8 @@ fn heading(out: &mut String, result: &RunResult) {
         );
     }
     if let Some(faults) = &result.faults {
-        let _ = writeln!(out, "FAULTS in every socket: {faults}");
+        let place = if result.io == Some(Io::Xdp.name()) { "on every link" } else { "in every socket" };
+        let _ = writeln!(out, "FAULTS {place}: {faults}");
     }
 }
 

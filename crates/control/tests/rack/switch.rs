@@ -63,6 +63,7 @@ impl Switch {
             replay_cells: 16,
             servers: SERVERS as u16,
             feed: Feed::Tokens,
+            plain_writes: false,
         };
         let slice = || Slice {
             row: SliceRow::default(),

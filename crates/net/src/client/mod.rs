@@ -72,8 +72,13 @@ impl ClientOptions {
     /// # Errors
     /// [`NetError::Address`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
-        Ok(Self {
-            controller: Remote::new(controller, None)?,
+        Ok(Self::of(Remote::new(controller, None)?))
+    }
+
+    /// The same, for a controller that may need TLS.
+    pub fn of(controller: Remote) -> Self {
+        Self {
+            controller,
             name: format!("client-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             patience: Duration::from_secs(5),
@@ -83,7 +88,7 @@ impl ClientOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
-        })
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tonic::service::Routes;
 use crate::NetError;
 use crate::rpc::server::reflection;
 use crate::rpc::v1::controller_server::ControllerServer;
-use crate::rpc::{LocalSwitch, Remote, RpcServer, ServerTls};
+use crate::rpc::{Guard, LocalSwitch, Remote, RpcServer};
 use link::{Link, Source};
 use runner::{Runner, Telling};
 use service::Service;
@@ -40,10 +40,10 @@ pub enum SwitchLink {
 /// How a controller is set up.
 #[derive(Clone)]
 pub struct ControllerOptions {
-    /// Where it listens; loopback only without `tls`.
+    /// Where it listens.
     pub at: SocketAddr,
-    /// What it shows to callers.
-    pub tls: Option<ServerTls>,
+    /// What keeps strangers from there.
+    pub guard: Guard,
     /// Its slices, limits and times. The switch itself says where hosts reach it; the plan's word is not used.
     pub plan: Plan,
     /// What keys are drawn from: fresh random bits, except in tests.
@@ -60,7 +60,7 @@ pub struct ControllerOptions {
 pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, NetError> {
     let controller = Controller::new(options.plan, options.seed)?;
     let switch = options.switch;
-    RpcServer::start("sluice-controller", options.at, options.tls.as_ref(), move || {
+    RpcServer::start("sluice-controller", options.at, &options.guard, move || {
         let source = Source::new(switch);
         let (commands, asked) = mpsc::channel(COMMANDS_MAX);
         let telling = Telling::new(broadcast::Sender::new(EVENTS_MAX));

@@ -21,6 +21,7 @@ use crate::service::Service;
 use crate::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting, sys};
 use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
 
+pub(crate) use replay::BEGINS_AFTER;
 use replay::Replay;
 pub use sluice_host::client::Outcome;
 

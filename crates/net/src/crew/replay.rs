@@ -19,7 +19,7 @@ use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::udp::{Outbox, Socket, SocketOptions, Wait, Waker};
 
 /// How long after it was taken a schedule begins: time enough to look at all of it.
-const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
+pub(crate) const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
 /// How long a task that was pushed back waits until it is offered again, if nothing ends before.
 const OFFER_AGAIN: Nanos = Nanos::from_micros(100);
 
@@ -97,6 +97,10 @@ impl Player {
 pub struct Playing(Receiver<Vec<Played>>);
 
 impl Playing {
+    pub(crate) const fn of(played: Receiver<Vec<Played>>) -> Self {
+        Self(played)
+    }
+
     /// What became of the tasks, in their order; `None` while some have not ended.
     ///
     /// # Errors

@@ -2,12 +2,12 @@
 //!
 //! One process writes, the others read meanwhile. All go by whole words that are read and written at once, so that a
 //! reader finds each word old or new; whether all of them belong together is told by ids and checksums in what was
-//! written. The file keeps its length for as long as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state
+//! written. Maps of the kernel's programs are reached in the same way ([`SharedMemory::of_map`]). The file keeps its length for as long as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state
 //! folder on tmpfs), or the kernel writes it to disk now and then.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,15 @@ impl SharedMemory {
         let file = file.map_err(|why| unusable("make it", why))?;
         let bytes = bytes.next_multiple_of(WORD);
         reserve(&file, bytes).map_err(|why| unusable("make room in it", why))?;
-        Self::map(&file, bytes).map_err(|why| unusable("map it", why))
+        Self::map(file.as_fd(), bytes).map_err(|why| unusable("map it", why))
+    }
+
+    /// Maps the values of an array that programs in the kernel change meanwhile.
+    ///
+    /// # Errors
+    /// The kernel's reason, such as a length that is not the map's.
+    pub(crate) fn of_map(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        Self::map(map, bytes.next_multiple_of(WORD))
     }
 
     /// Maps a file that another process made.
@@ -58,10 +66,10 @@ impl SharedMemory {
         let bytes = file.metadata().map_err(|why| unusable("measure it", why))?.len();
         let whole = usize::try_from(bytes).ok().filter(|bytes| bytes.is_multiple_of(WORD));
         let bytes = whole.ok_or_else(|| unusable("map it", io::ErrorKind::InvalidData.into()))?;
-        Self::map(&file, bytes).map_err(|why| unusable("map it", why))
+        Self::map(file.as_fd(), bytes).map_err(|why| unusable("map it", why))
     }
 
-    fn map(file: &File, bytes: usize) -> io::Result<Self> {
+    fn map(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: the kernel chooses the place, so that no mapping of ours is replaced; `file` is open.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, file.as_raw_fd(), 0) };

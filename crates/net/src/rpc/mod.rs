@@ -1,6 +1,6 @@
 //! gRPC: the controller's service and the switch's tables, as `proto/sluice/v1` declares them.
 //!
-//! Only loopback may be served without TLS ([`check_exposure`]). Servers have threads of their own ([`RpcServer`]);
+//! A [`Guard`] keeps strangers out. Servers have threads of their own ([`RpcServer`]);
 //! nothing here touches a task's packets. Each service is listed by reflection.
 
 pub(crate) mod fields;
@@ -16,7 +16,7 @@ pub use fields::Malformed;
 pub use remote::{Remote, reason};
 pub use server::RpcServer;
 pub use tables::{LocalSwitch, serve_tables};
-pub use tls::{ClientTls, ServerTls, check_exposure};
+pub use tls::{ClientTls, Guard, ServerTls};
 
 /// The messages and services of `proto/sluice/v1`.
 #[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]

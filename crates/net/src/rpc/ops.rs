@@ -200,6 +200,7 @@ impl From<Shape> for v1::Shape {
             replay_cells: shape.replay_cells,
             feed: Some(shape.feed.into()),
             servers: shape.servers.into(),
+            plain_writes: shape.plain_writes,
         }
     }
 }
@@ -219,6 +220,7 @@ impl TryFrom<v1::Shape> for Shape {
             replay_cells: message.replay_cells,
             feed: message.feed.map_or_else(Feed::default, Feed::from),
             servers: number("shape.servers", message.servers)?,
+            plain_writes: message.plain_writes,
         })
     }
 }
@@ -434,6 +436,7 @@ mod tests {
             replay_cells: 8,
             feed: Feed::Polls { every: Nanos(9) },
             servers: 10,
+            plain_writes: true,
         };
         let slice = SliceState {
             balance: -5,

@@ -14,7 +14,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use super::{ServerTls, check_exposure, v1};
+use super::{Guard, ServerTls, v1};
 use crate::NetError;
 
 const PING_EVERY: Duration = Duration::from_secs(1);
@@ -38,15 +38,15 @@ impl RpcServer {
     pub(crate) fn start(
         name: &'static str,
         at: SocketAddr,
-        tls: Option<&ServerTls>,
+        guard: &Guard,
         build: impl FnOnce() -> (Routes, Background) + Send + 'static,
     ) -> Result<Self, NetError> {
-        check_exposure(at, tls)?;
+        guard.check(at)?;
         let bind = |why: io::Error| NetError::Bind { at, why };
         let listener = TcpListener::bind(at).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
         let local = listener.local_addr().map_err(bind)?;
-        let server = server(tls)?;
+        let server = server(guard.tls())?;
         let failed = |why| NetError::Thread { name, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (stop, stopped) = oneshot::channel();

@@ -79,6 +79,7 @@ impl From<&ServerGrant> for v1::ServerGrant {
             rings: grant.rings.iter().map(need).collect(),
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
+            without_icrc: grant.without_icrc,
         }
     }
 }
@@ -98,6 +99,7 @@ impl TryFrom<v1::ServerGrant> for ServerGrant {
             rings: message.rings.into_iter().map(need).collect::<Result<_, _>>()?,
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
+            without_icrc: message.without_icrc,
         })
     }
 }

@@ -13,7 +13,7 @@ use super::fields::{Malformed, endpoint, present};
 use super::server::{RpcServer, reflection};
 use super::v1::tables_client::TablesClient;
 use super::v1::tables_server::{Tables, TablesServer};
-use super::{Remote, ServerTls, v1};
+use super::{Guard, Remote, v1};
 use crate::NetError;
 use crate::switch::SwitchHandle;
 
@@ -63,12 +63,8 @@ impl LocalSwitch {
 /// # Errors
 /// [`NetError::Insecure`] for an address beyond loopback without TLS, [`NetError::Bind`], [`NetError::Tls`],
 /// [`NetError::Thread`].
-pub fn serve_tables(
-    at: SocketAddr,
-    tls: Option<&ServerTls>,
-    switch: LocalSwitch,
-) -> Result<RpcServer, NetError> {
-    RpcServer::start("sluice-tables", at, tls, || {
+pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, NetError> {
+    RpcServer::start("sluice-tables", at, guard, || {
         let service = TablesServer::new(Service(switch));
         let routes = Routes::new(service).add_service(reflection(SERVICE));
         (routes, Box::pin(std::future::pending()))

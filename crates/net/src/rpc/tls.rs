@@ -119,15 +119,41 @@ impl fmt::Debug for ClientTls {
     }
 }
 
-/// Refuses to serve others than this machine in the clear.
-///
-/// # Errors
-/// [`NetError::Insecure`] for an address beyond loopback without TLS.
-pub fn check_exposure(at: SocketAddr, tls: Option<&ServerTls>) -> Result<(), NetError> {
-    if tls.is_none() && !at.ip().to_canonical().is_loopback() {
-        return Err(NetError::Insecure { at });
+/// What keeps strangers from what is served.
+#[derive(Clone, Debug, Default)]
+pub enum Guard {
+    /// Only this machine is served: addresses of the loopback.
+    #[default]
+    Loopback,
+    /// TLS.
+    Tls(ServerTls),
+    /// Nobody else is on the network: a namespace that was made for this rack (see [`spaces`](crate::spaces)).
+    OwnNetwork,
+}
+
+impl Guard {
+    /// TLS if there is any, else the loopback.
+    pub fn of(tls: Option<ServerTls>) -> Self {
+        tls.map_or(Self::Loopback, Self::Tls)
     }
-    Ok(())
+
+    pub(super) const fn tls(&self) -> Option<&ServerTls> {
+        match self {
+            Self::Tls(tls) => Some(tls),
+            Self::Loopback | Self::OwnNetwork => None,
+        }
+    }
+
+    /// Refuses an address that it does not keep strangers from.
+    ///
+    /// # Errors
+    /// [`NetError::Insecure`] for an address beyond loopback without TLS.
+    pub(super) fn check(&self, at: SocketAddr) -> Result<(), NetError> {
+        if matches!(self, Self::Loopback) && !at.ip().to_canonical().is_loopback() {
+            return Err(NetError::Insecure { at });
+        }
+        Ok(())
+    }
 }
 
 fn read(what: &str, path: &Path) -> Result<Vec<u8>, NetError> {
@@ -149,21 +175,23 @@ mod tests {
     #[test]
     fn loopback_needs_no_tls_in_either_family() {
         for at in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            check_exposure(at.parse().unwrap(), None).unwrap();
+            Guard::Loopback.check(at.parse().unwrap()).unwrap();
         }
     }
 
     #[test]
     fn any_other_address_without_tls_is_refused_with_the_reason() {
         for at in ["0.0.0.0:1", "10.0.0.1:1", "[::]:1"] {
-            let error = check_exposure(at.parse().unwrap(), None).unwrap_err().to_string();
+            let error = Guard::Loopback.check(at.parse().unwrap()).unwrap_err().to_string();
             assert!(error.contains(at) && error.contains("without TLS"), "{error}");
         }
     }
 
     #[test]
-    fn any_other_address_with_tls_is_fine() {
-        check_exposure("0.0.0.0:1".parse().unwrap(), Some(&ServerTls::new(b"", b""))).unwrap();
+    fn any_other_address_is_fine_with_tls_or_where_nobody_else_is() {
+        for guard in [Guard::Tls(ServerTls::new(b"", b"")), Guard::OwnNetwork] {
+            guard.check("0.0.0.0:1".parse().unwrap()).unwrap();
+        }
     }
 
     #[test]

@@ -73,8 +73,13 @@ impl ServerOptions {
     /// # Errors
     /// [`NetError::Address`] if that is no address.
     pub fn new(controller: &str, memory: PathBuf) -> Result<Self, NetError> {
-        Ok(Self {
-            controller: Remote::new(controller, None)?,
+        Ok(Self::of(Remote::new(controller, None)?, memory))
+    }
+
+    /// The same, for a controller that may need TLS.
+    pub fn of(controller: Remote, memory: PathBuf) -> Self {
+        Self {
+            controller,
             name: format!("server-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, roce::PORT)),
             memory,
@@ -86,7 +91,7 @@ impl ServerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
-        })
+        }
     }
 }
 
@@ -113,12 +118,15 @@ struct Connected {
     server: ServerId,
     epoch: Epoch,
     switch: SocketAddr,
+    /// Whether the iCRC must hold: a switch may compute none.
+    icrc: bool,
 }
 
 impl Connected {
-    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address counts.
+    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address counts, and
+    /// what it computes.
     fn is_outdated_by(&self, to: &Self, reliable: bool) -> bool {
-        if reliable { self != to } else { self.switch.ip() != to.switch.ip() }
+        if reliable { self != to } else { self.switch.ip() != to.switch.ip() || self.icrc != to.icrc }
     }
 }
 
@@ -233,7 +241,12 @@ impl Server {
 
     /// Registers what the slices need, and connects to a switch that is new.
     fn granted(&mut self, grant: &ServerGrant) -> Result<(), NetError> {
-        let to = Connected { server: grant.server, epoch: grant.epoch, switch: grant.switch.into() };
+        let to = Connected {
+            server: grant.server,
+            epoch: grant.epoch,
+            switch: grant.switch.into(),
+            icrc: self.hello.icrc && !grant.without_icrc,
+        };
         let is_new = self.connected.is_none_or(|known| known.is_outdated_by(&to, self.hello.reliable));
         if is_new {
             self.connect(to)?;
@@ -269,7 +282,7 @@ impl Server {
             transport: if self.hello.reliable { Transport::Rc } else { Transport::Uc },
             first: self.hello.first,
             mtu: self.mtu,
-            icrc: self.hello.icrc,
+            icrc: to.icrc,
         });
         self.connected = Some(to);
         self.line.ready();

@@ -41,6 +41,18 @@ pub enum Count {
     HeldOverrun,
     /// Datagrams that the kernel dropped because the switch fell behind.
     KernelDropped,
+    /// On links: frames to the switch shorter than they say.
+    Truncated,
+    /// On links: first fragments to the switch.
+    Fragment,
+    /// On links: frames to the switch with IPv4 options.
+    IpOptions,
+    /// On links: arrivals turned away because a cell of the ring's last lap was still being read.
+    RingBusy,
+    /// On links: cells that were not as their number says, which is a bug.
+    CellBroken,
+    /// Datagrams to the switch that came by no link of its program's, and were not switched.
+    OffLink,
     /// Faults: datagrams lost on purpose.
     FaultLost,
     /// Faults: datagrams doubled on purpose.
@@ -51,7 +63,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, in their order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 23] = [
         Self::Received,
         Self::Sent,
         Self::Submits,
@@ -66,6 +78,12 @@ impl Count {
         Self::Oversized,
         Self::HeldOverrun,
         Self::KernelDropped,
+        Self::Truncated,
+        Self::Fragment,
+        Self::IpOptions,
+        Self::RingBusy,
+        Self::CellBroken,
+        Self::OffLink,
         Self::FaultLost,
         Self::FaultDoubled,
         Self::FaultHeld,
@@ -88,6 +106,12 @@ impl Count {
             Self::Oversized => "oversized",
             Self::HeldOverrun => "held_overrun",
             Self::KernelDropped => "kernel_dropped",
+            Self::Truncated => "truncated",
+            Self::Fragment => "fragment",
+            Self::IpOptions => "ip_options",
+            Self::RingBusy => "ring_busy",
+            Self::CellBroken => "cell_broken",
+            Self::OffLink => "off_link",
             Self::FaultLost => "fault_lost",
             Self::FaultDoubled => "fault_doubled",
             Self::FaultHeld => "fault_held",
@@ -108,7 +132,7 @@ struct Published {
 }
 
 impl SwitchCounters {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let zero = |_| AtomicU64::new(0);
         Self(Arc::new(Published {
             own: std::array::from_fn(zero),
@@ -144,6 +168,18 @@ impl SwitchCounters {
         let malformed = ParseError::ALL.iter().map(|reason| (reason.name(), self.malformed(*reason)));
         let refused = Refusal::ALL.iter().map(|reason| (reason.name(), self.refused(*reason)));
         own.chain(malformed).chain(refused)
+    }
+
+    /// Takes over totals that a program on links keeps: of these counts, then what was malformed, then what was refused.
+    pub(crate) fn take_over(&self, counts: &[Count], totals: &[u64]) {
+        let published = counts.iter().map(|count| &self.0.own[*count as usize]);
+        let published = published.chain(&self.0.malformed).chain(&self.0.refused);
+        published.zip(totals).for_each(|(to, value)| to.store(*value, Ordering::Relaxed));
+    }
+
+    /// Sets one count.
+    pub(crate) fn set(&self, count: Count, value: u64) {
+        self.0.own[count as usize].store(value, Ordering::Relaxed);
     }
 
     /// Packets that changed nothing, each with the reason's name: malformed ones and refused ones.

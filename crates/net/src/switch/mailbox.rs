@@ -49,17 +49,17 @@ impl TablePort {
 }
 
 /// The switch's end.
-pub(super) struct Mailbox(Receiver<Letter>);
+pub(crate) struct Mailbox(Receiver<Letter>);
 
 impl Mailbox {
-    pub(super) fn new(waker: Waker) -> (TablePort, Self) {
+    pub(crate) fn new(waker: Waker) -> (TablePort, Self) {
         let (letters, inbox) = mpsc::channel();
         (TablePort { letters, waker }, Self(inbox))
     }
 
     /// Answers everything that has come, step by step.
     #[inline]
-    pub(super) fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) {
+    pub(crate) fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) {
         while let Ok(letter) = self.0.try_recv() {
             (letter.answer)(letter.ops.into_iter().map(&mut step).collect());
         }

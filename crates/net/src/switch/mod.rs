@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use sluice_switch::Config;
 use sluice_switch::registry::Choice;
-use sluice_wire::Nanos;
+use sluice_switch::{Config, Parked};
+use sluice_wire::{Nanos, SliceId};
 
 pub use counters::{Count, SwitchCounters};
 pub use delays::Delays;
@@ -33,7 +33,7 @@ use crate::NetError;
 use crate::faults::FaultPlan;
 use crate::pin::pin_thread;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker, sys};
-use mailbox::Mailbox;
+pub(crate) use mailbox::Mailbox;
 use plane::Plane;
 
 /// Bytes of payload that may wait beside the queue entries, by default.
@@ -120,13 +120,7 @@ impl SwitchDriver {
         };
         let socket = Socket::bind(config.at, &options)?;
         let (tables, mailbox) = Mailbox::new(socket.waker());
-        let handle = SwitchHandle {
-            tables,
-            counters: SwitchCounters::new(),
-            stop: Arc::new(AtomicBool::new(false)),
-            waker: socket.waker(),
-            local: socket.local(),
-        };
+        let handle = SwitchHandle::new(tables, &socket);
         let plane = Plane::new(config, socket.local());
         Ok(Self { socket, plane, mailbox, handle, core: config.core, drops_asked: Nanos(0) })
     }
@@ -150,7 +144,7 @@ impl SwitchDriver {
             pin_thread(core)?;
         }
         sys::sharpen_timers();
-        while !self.handle.stop.load(Ordering::Relaxed) {
+        while !self.handle.is_stopped() {
             self.step()?;
         }
         self.socket.flush();
@@ -177,6 +171,27 @@ impl SwitchDriver {
         Ok(taken)
     }
 
+    /// Switches what has arrived, without waiting, until nothing goes round, all at a time that the caller says; and takes
+    /// the controller's steps. For those that compare data planes.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the socket stops working.
+    pub fn step_at(&mut self, now: Nanos) -> Result<usize, NetError> {
+        let mut taken = 0;
+        loop {
+            taken += self.socket.receive_at(now)?;
+            self.turn(now);
+            if self.plane.next_due() != Some(Nanos(0)) {
+                return Ok(taken);
+            }
+        }
+    }
+
+    /// What stands in a slice's queue. For those that compare data planes.
+    pub fn parked(&self, slice: SliceId) -> Parked {
+        self.plane.program.parked(slice)
+    }
+
     /// Runs it on a new thread.
     ///
     /// # Errors
@@ -198,6 +213,17 @@ impl SwitchDriver {
 }
 
 impl SwitchHandle {
+    /// Of a switch whose thread sleeps in this socket.
+    pub(crate) fn new(tables: TablePort, socket: &Socket) -> Self {
+        Self {
+            tables,
+            counters: SwitchCounters::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            waker: socket.waker(),
+            local: socket.local(),
+        }
+    }
+
     /// The way to the tables.
     pub fn tables(&self) -> TablePort {
         self.tables.clone()
@@ -211,6 +237,11 @@ impl SwitchHandle {
     /// Where it listens.
     pub fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Whether the thread is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Ends the switch's thread after its present batch.

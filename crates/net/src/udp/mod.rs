@@ -142,7 +142,15 @@ impl Socket {
     /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when an option is refused.
     pub fn bind(at: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
         let socket = UdpSocket::bind(at).map_err(|why| NetError::Bind { at, why })?;
-        let local = socket.local_addr().map_err(|why| NetError::Bind { at, why })?;
+        Self::over(socket, options)
+    }
+
+    /// Over one that is bound already.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when an option is refused.
+    pub(crate) fn over(socket: UdpSocket, options: &SocketOptions) -> Result<Self, NetError> {
+        let local = socket.local_addr().map_err(|why| NetError::Socket { what: "getsockname", why })?;
         let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
         let fd = Arc::new(OwnedFd::from(socket));
         prepare(fd.as_fd(), family, options).map_err(|why| NetError::Socket { what: "setsockopt", why })?;
@@ -193,6 +201,13 @@ impl Socket {
                 return self.take(sys::monotonic());
             }
         }
+    }
+
+    /// Takes the next batch without waiting, at a time that the caller says.
+    pub(crate) fn receive_at(&mut self, now: Nanos) -> Result<usize, NetError> {
+        self.outbox.release(now);
+        self.outbox.flush();
+        self.take(now)
     }
 
     /// How many datagrams the last batch has.

@@ -1,5 +1,7 @@
 //! The values of the program's maps, as `targets/ebpf/tables.h` lays them out.
 
+use std::net::SocketAddr;
+
 use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
 use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -24,17 +26,23 @@ impl From<At> for Endpoint {
     }
 }
 
-/// The way to a host: out of which link, between which Ethernet addresses; link 0: back to where its frames come from.
+/// What the maps have to hold for a program to use them: this layout, for this shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub struct Way {
-    /// The link's index.
-    pub link: u32,
-    /// The next hop's address on it.
-    pub to: [u8; 6],
-    /// Our own.
-    pub from: [u8; 6],
+pub(super) struct Layout {
+    pub(super) version: u32,
+    pub(super) shape: [u32; 11],
 }
+
+impl Layout {
+    /// Two to this power: cells in a slice's ring.
+    pub(super) const fn ring_bits(&self) -> u32 {
+        self.shape[6]
+    }
+}
+
+/// `LAYOUT_VERSION` of `tables.h`.
+pub(super) const LAYOUT_VERSION: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -44,21 +52,19 @@ pub(super) struct Worker {
     generation: u32,
     slice: u16,
     open: u16,
-    way: Way,
     at: At,
     unused: [u8; 6],
     life: u64,
 }
 
 impl Worker {
-    pub(super) fn new(row: &WorkerRow, way: Way) -> Self {
+    pub(super) fn new(row: &WorkerRow) -> Self {
         Self {
             there: 1,
             key: row.key.0,
             generation: row.generation.0,
             slice: row.slice.0,
             open: row.open.into(),
-            way,
             at: row.at.into(),
             unused: [0; 6],
             life: row.life,
@@ -82,22 +88,14 @@ impl Worker {
 pub(super) struct Client {
     there: u32,
     key: u32,
-    way: Way,
     at: At,
     unused: [u8; 6],
     incarnation: u64,
 }
 
 impl Client {
-    pub(super) fn new(row: &ClientRow, way: Way) -> Self {
-        Self {
-            there: 1,
-            key: row.key.0,
-            way,
-            at: row.at.into(),
-            unused: [0; 6],
-            incarnation: row.incarnation.0,
-        }
+    pub(super) fn new(row: &ClientRow) -> Self {
+        Self { there: 1, key: row.key.0, at: row.at.into(), unused: [0; 6], incarnation: row.incarnation.0 }
     }
 
     pub(super) fn row(&self) -> Option<ClientRow> {
@@ -130,51 +128,25 @@ impl From<Slice> for SliceRow {
 }
 
 /// A row in two copies, and which of them holds; of a worker, also the generation that popped tokens must have.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, FromBytes)]
+#[repr(C)]
 pub(super) struct Rows<R> {
-    current: u32,
+    pub(super) current: u32,
     pub(super) gen_out: u32,
     copies: [R; 2],
 }
 
-impl<R: FromBytes + IntoBytes + Immutable + Copy> Rows<R> {
-    const HEAD: usize = 8;
+impl<R: Copy> Rows<R> {
+    /// Where the copies begin.
+    pub(super) const HEAD: usize = 8;
 
     /// The row that holds.
     pub(super) const fn holds(&self) -> R {
         self.copies[(self.current & 1) as usize]
     }
-
-    /// The two values to write one after the other, so that a reader finds one row or the other whole.
-    pub(super) const fn changed(mut self, row: R) -> [Self; 2] {
-        self.copies[(self.current & 1 ^ 1) as usize] = row;
-        let before = self;
-        self.current ^= 1;
-        [before, self]
-    }
-
-    /// As they lie in the map, whose values have `N` bytes.
-    pub(super) fn to_bytes<const N: usize>(self) -> [u8; N] {
-        let mut bytes = [0; N];
-        bytes[..4].copy_from_slice(&self.current.to_ne_bytes());
-        bytes[4..Self::HEAD].copy_from_slice(&self.gen_out.to_ne_bytes());
-        for (row, to) in self.copies.iter().zip(bytes[Self::HEAD..].chunks_exact_mut(size_of::<R>())) {
-            to.copy_from_slice(row.as_bytes());
-        }
-        bytes
-    }
-
-    pub(super) fn from_bytes<const N: usize>(bytes: &[u8; N]) -> Self {
-        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let copy = |index: usize| {
-            let from = Self::HEAD + index * size_of::<R>();
-            R::read_from_bytes(&bytes[from..from + size_of::<R>()]).expect("as long as a row")
-        };
-        Self { current: word(0), gen_out: word(4), copies: [copy(0), copy(1)] }
-    }
 }
 
-/// Tokens granted to a worker, and tasks sent to it.
+/// Tokens granted to a worker, and tasks sent to it; the way to it, which stands behind them, is the program's alone.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct WorkerCounters {
@@ -184,14 +156,18 @@ pub(super) struct WorkerCounters {
     pub(super) unused: u32,
 }
 
-/// A slice's queue: how many tokens and tasks came into it, and how many cells of each quarter of its ring were used up.
+/// A slice's queue: how many tokens and tasks came into it, how many cells of each quarter of its ring were used up, and
+/// how many tasks waited.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Queue {
     tokens: u32,
+    unused: u32,
     tasks: u32,
+    /// Of the tasks, behind one bit that takes what a wrap of theirs carries.
+    waits: u32,
     released: [u32; 4],
-    unused: [u32; 10],
+    unused_too: [u32; 8],
 }
 
 impl Queue {
@@ -270,6 +246,17 @@ pub(super) struct Life {
     pub(super) now_ns: u64,
 }
 
+impl Life {
+    /// Where the switch is: it has one address on links.
+    pub(super) fn at(&self) -> SocketAddr {
+        let port = u16::from_be_bytes(self.port);
+        match self.at4 {
+            [0, 0, 0, 0] => SocketAddr::from((self.at6, port)),
+            at4 => SocketAddr::from((at4, port)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,9 +265,10 @@ mod tests {
     fn values_are_as_long_as_in_the_program() {
         assert_eq!(
             (size_of::<Rows<Worker>>(), size_of::<Rows<Client>>(), size_of::<Rows<Slice>>()),
-            (136, 120, 40)
+            (104, 88, 40)
         );
         assert_eq!((size_of::<Queue>(), size_of::<Cell>(), size_of::<Life>()), (64, 64, 40));
+        assert_eq!(size_of::<Layout>(), 48);
     }
 
     #[test]

@@ -1,45 +1,65 @@
 //! Rain in the kernel: the XDP program of `targets/ebpf`, loaded and fed.
 //!
-//! [`XdpSwitch`] loads the program with maps as large as the switch, takes the controller's steps and reads its state. So
-//! far packets only go through it by hand ([`XdpSwitch::frame`], the kernel's test run), which is how vectors hold it to
-//! the model. Left out as yet: attaching it to links, pinning, steps while packets pass (a row may be written again only
-//! after a drain; see `targets/ebpf/README.md`), servers.
+//! [`XdpSwitch`] loads the program with maps as large as the switch, takes the controller's steps while packets pass, and
+//! reads its state. [`XdpDriver`] puts it on links and speaks for it. Packets can also go through it by hand
+//! ([`XdpSwitch::frame`], the kernel's test run), which is how vectors hold it to the model.
 
+mod driver;
 pub mod frame;
 mod layout;
+mod links;
+pub mod machine;
+mod maps;
+mod pins;
+mod server_rows;
+mod servers;
 mod tables;
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::time::Duration;
 
-use aya::maps::{Array, Map, MapData, PerCpuArray};
+use aya::maps::{Array, Map, PerCpuArray};
 use aya::programs::{TestRun as _, TestRunOptions, Xdp};
-use aya::{Ebpf, EbpfLoader, Pod};
+use aya::{Ebpf, EbpfLoader};
 use sluice_switch::{Config, Refusal};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, ParseError, SliceId, Sweep, encode, encoded_len};
-use zerocopy::transmute;
+use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, encode, encoded_len};
 
 use crate::NetError;
-pub use layout::Way;
-use layout::{Cell, Life, Queue};
+use crate::switch::Count;
+pub use driver::{XdpDriver, XdpOptions, detach};
+use layout::{Cell, LAYOUT_VERSION, Layout, Life, Queue};
+pub use links::Carried;
+use maps::{Maps, Values};
+use pins::Pins;
+pub use server_rows::Way;
+use servers::Servers;
+
+/// The program on links.
+const PROGRAM: &str = "rain";
+
+/// The program that walks with the controller's broom.
+const SWEEP: &str = "sweep";
+
+/// Built by `build.rs`; nothing if there was no compiler.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/rain.bpf.o"));
 
 /// The counts of the program's own, in their order.
-const OWN: [&str; 13] = [
-    "received",
-    "sent",
-    "submits",
-    "tokens",
-    "dispatched",
-    "rejected",
-    "recirculated",
-    "truncated",
-    "fragment",
-    "ip_options",
-    "ring_busy",
-    "send_failed",
-    "cell_broken",
+const OWN: [Count; 14] = [
+    Count::Received,
+    Count::Sent,
+    Count::Submits,
+    Count::Tokens,
+    Count::Dispatched,
+    Count::Rejected,
+    Count::Recirculated,
+    Count::Truncated,
+    Count::Fragment,
+    Count::IpOptions,
+    Count::RingBusy,
+    Count::SendFailed,
+    Count::CellBroken,
+    Count::WrittenAhead,
 ];
 const COUNTS: usize = OWN.len() + ParseError::ALL.len() + Refusal::ALL.len();
 
@@ -49,7 +69,7 @@ const FRAME_MAX: usize = 4096;
 /// How an XDP switch is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpConfig {
-    /// The program's size, and the life of its registers. It keeps no payloads and writes none ahead.
+    /// The program's size, and the life of its registers. It keeps no payloads.
     pub size: Config,
     /// Its addresses, of either family or both, with one port.
     pub at: [Option<SocketAddr>; 2],
@@ -73,60 +93,73 @@ pub enum Fate {
 }
 
 /// The program in the kernel.
-#[derive(Debug)]
 pub struct XdpSwitch {
     ebpf: Ebpf,
+    maps: Maps,
     config: XdpConfig,
     /// Two to this power: cells in a slice's ring.
     ring_bits: u32,
+    servers: Servers,
 }
 
 impl XdpSwitch {
-    /// Loads the program from its object file, with an empty switch.
+    /// Loads the program from its object file's bytes, with an empty switch.
     ///
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel or the loader said.
-    pub fn load(object: &Path, config: XdpConfig) -> Result<Self, NetError> {
-        let size = &config.size;
-        let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
-        let ahead = 2 * (cpus as u32 + 1);
-        let held = size.tasks_per_slice.max(size.tokens_per_slice);
-        let ring_bits = (2 * held).max(8 * ahead).next_power_of_two().trailing_zeros();
-        let (workers, clients, slices) = (size.workers.into(), size.clients.into(), size.slices.into());
-        let shape: [u32; 9] = [
-            workers,
-            clients,
-            slices,
-            size.types.into(),
-            size.tokens_per_slice,
-            size.replay_cells,
-            ring_bits,
-            ahead,
-            config.test_mode.into(),
-        ];
+    pub fn load(object: &[u8], config: XdpConfig) -> Result<Self, NetError> {
+        let mut switch = Self::with_maps(object, config, None, false)?;
+        switch.clear()?;
+        Ok(switch)
+    }
+
+    /// The same, with the maps that are pinned, or with new ones, which it pins.
+    fn pinned(object: &[u8], config: XdpConfig, pins: &Pins, redirects_back: bool) -> Result<Self, NetError> {
+        let mut switch = Self::with_maps(object, config, pins.is_whole().then_some(pins), redirects_back)?;
+        if pins.is_whole() {
+            // What the process before changed last may still be looked at.
+            switch.maps.drain()?;
+            switch.regroup()?;
+            return Ok(switch);
+        }
+        switch.clear()?;
+        let mut maps: Vec<(&str, &Map)> =
+            switch.ebpf.maps().filter(|(name, _)| !name.contains('.')).collect();
+        maps.sort_by_key(|(name, _)| *name == pins::LAYOUT);
+        for (name, map) in maps {
+            let pinned = map.pin(pins.path().join(name));
+            pinned.map_err(|why| pins.failed("pin a map", &chain(&why)))?;
+        }
+        Ok(switch)
+    }
+
+    fn with_maps(
+        object: &[u8],
+        config: XdpConfig,
+        pins: Option<&Pins>,
+        redirects_back: bool,
+    ) -> Result<Self, NetError> {
+        let redirects_back = u32::from(redirects_back);
+        let layout = layout_of(&config.size, config.test_mode)?;
+        let ring_bits = layout.ring_bits();
+        let pinned = pins.map_or(Ok(Vec::new()), Pins::maps)?;
         let mut loader = EbpfLoader::new();
-        loader.override_global("shape", &shape, true);
-        let entries = [
-            ("types", size.types.into()),
-            ("slices", slices),
-            ("workers", workers),
-            ("worker_counters", workers),
-            ("clients", clients),
-            ("replay", clients * size.replay_cells),
-            ("queues", slices),
-            ("cells", slices << ring_bits),
-        ];
+        loader.override_global("shape", &layout.shape, true);
+        loader.override_global("redirects_back", &redirects_back, true);
+        let entries = maps::entries(&config.size, ring_bits);
         for (map, count) in entries {
             loader.map_max_entries(map, count);
         }
-        let ebpf = loader.load_file(object).map_err(|why| failed("load the program", &chain(&why)))?;
-        let mut switch = Self { ebpf, config, ring_bits };
-        let names: Vec<String> = switch.ebpf.programs().map(|(name, _)| name.to_owned()).collect();
-        for name in &names {
-            switch.program(name)?.load().map_err(|why| failed("load the program", &chain(&why)))?;
+        for (map, pins) in pinned.iter().filter_map(|map| pins.map(|pins| (map, pins))) {
+            loader.map_pin_path(map, pins.path().join(map));
         }
-        switch.clear()?;
-        Ok(switch)
+        let mut ebpf = loader.load(object).map_err(|why| load_failed(&config.size, ring_bits, &why))?;
+        for (_, program) in ebpf.programs_mut() {
+            let program: &mut Xdp = program.try_into().map_err(|why| failed("load the program", &why))?;
+            program.load().map_err(|why| failed("load the program", &chain(&why)))?;
+        }
+        let maps = Maps::open(&mut ebpf, !config.test_mode)?;
+        Ok(Self { ebpf, maps, config, ring_bits, servers: Servers::default() })
     }
 
     /// Makes the switch empty again: no sources, no slices open, all counters at their start. Not while it is in use.
@@ -134,32 +167,22 @@ impl XdpSwitch {
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
     pub fn clear(&mut self) -> Result<(), NetError> {
-        let size = self.config.size;
-        let start = size.counters_start.0;
-        let queue: [u8; 64] = transmute!(Queue::starting(start, self.ring_bits));
-        self.fill("types", size.types.into(), 0u32)?;
-        self.fill("slices", size.slices.into(), [0u8; 40])?;
-        self.fill("workers", size.workers.into(), [0u8; 136])?;
-        self.fill("worker_counters", size.workers.into(), tables::counters_at(start))?;
-        self.fill("clients", size.clients.into(), [0u8; 120])?;
-        self.fill("replay", u32::from(size.clients) * size.replay_cells, 0u64)?;
-        self.fill("queues", size.slices.into(), queue)?;
-        self.fill("cells", u32::from(size.slices) << self.ring_bits, [0u8; 64])?;
+        let start = self.config.size.counters_start.0;
+        self.maps.clear(tables::counters_at(start), Queue::starting(start, self.ring_bits));
         let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
         let none = aya::maps::PerCpuValues::try_from(vec![[0u64; COUNTS]; cpus])
             .map_err(|why| failed("clear counters", &why))?;
-        let map = self.ebpf.map_mut("counters").ok_or_else(|| failed("find the map", &"counters"))?;
+        let map = self.ebpf.map_mut("counters").ok_or_else(|| failed("find the map", "counters"))?;
         let mut counters =
             PerCpuArray::<_, [u64; COUNTS]>::try_from(map).map_err(|why| failed("open counters", &why))?;
         counters.set(0, none, 0).map_err(|why| failed("clear counters", &why))?;
-        self.set_now(Nanos(0))
+        self.set_now(Nanos(0));
+        self.maps.layout.set(0, layout_of(&self.config.size, self.config.test_mode)?);
+        self.regroup()
     }
 
     /// Sets the time, in test mode.
-    ///
-    /// # Errors
-    /// [`NetError::Xdp`] with what the kernel said.
-    pub fn set_now(&mut self, now: Nanos) -> Result<(), NetError> {
+    pub fn set_now(&mut self, now: Nanos) {
         let mut life = Life { epoch: self.config.size.epoch.0, now_ns: now.0, ..Life::default() };
         for at in self.config.at.into_iter().flatten() {
             life.port = at.port().to_be_bytes();
@@ -168,8 +191,7 @@ impl XdpSwitch {
                 IpAddr::V6(ip) => life.at6 = ip.octets(),
             }
         }
-        let life: [u8; 40] = transmute!(life);
-        self.set("lives", 0, life)
+        self.maps.lives.set(0, life);
     }
 
     /// Takes one step of the controller's; SWEEPs go through [`XdpSwitch::sweep`].
@@ -185,7 +207,17 @@ impl XdpSwitch {
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
     pub fn frame(&self, frame: &[u8]) -> Result<Fate, NetError> {
-        Ok(self.run("rain", frame, 1)?.0)
+        Ok(self.run(PROGRAM, frame, 1)?.0)
+    }
+
+    /// What leaves over a link of a WRITE that [`XdpSwitch::frame`] sent: as its server wants to see it.
+    ///
+    /// # Errors
+    /// [`NetError::Xdp`] with what the kernel said.
+    pub fn copy(&self, link: u32, write: &[u8]) -> Result<Fate, NetError> {
+        let mut frame = write.to_vec();
+        frame[..4].copy_from_slice(&link.to_ne_bytes());
+        Ok(self.run("copy", &frame, 1)?.0)
     }
 
     /// A frame through one of the object's programs so often, each time as the time before left it; and how long one run
@@ -218,7 +250,9 @@ impl XdpSwitch {
     /// # Errors
     /// [`NetError::Xdp`] if the object has no such programs.
     pub fn set_templates(&mut self, templates: [u8; 272]) -> Result<(), NetError> {
-        self.set("templates", 0, templates)
+        let found = self.ebpf.map_mut("templates").ok_or_else(|| failed("find the map", "templates"))?;
+        let mut array = Array::<_, [u8; 272]>::try_from(found).map_err(|why| failed("open a map", &why))?;
+        array.set(0, templates, 0).map_err(|why| failed("write a map", &chain(&why)))
     }
 
     /// Walks with the controller's broom to its end, as a frame for the host that it has to tell something.
@@ -238,7 +272,7 @@ impl XdpSwitch {
         encode(&packet, &[], &mut bytes).map_err(|why| failed("sweep", &why))?;
         let frame =
             frame::wrap(at, at, &bytes).ok_or_else(|| failed("sweep", &"one address is of two families"))?;
-        Ok(self.run("sweep", &frame, 1)?.0)
+        Ok(self.run(SWEEP, &frame, 1)?.0)
     }
 
     /// Every count under its name: those that the UDP switch has too have the same.
@@ -246,62 +280,101 @@ impl XdpSwitch {
     /// # Errors
     /// [`NetError::Xdp`] with what the kernel said.
     pub fn counts(&self) -> Result<Vec<(&'static str, u64)>, NetError> {
-        let map = self.ebpf.map("counters").ok_or_else(|| failed("find the map", &"counters"))?;
+        let malformed = ParseError::ALL.iter().map(|why| why.name());
+        let names = OWN.into_iter().map(Count::name).chain(malformed);
+        Ok(names.chain(Refusal::ALL.iter().map(|why| why.name())).zip(self.totals()?).collect())
+    }
+
+    /// All counts in their order.
+    fn totals(&self) -> Result<[u64; COUNTS], NetError> {
+        let map = self.ebpf.map("counters").ok_or_else(|| failed("find the map", "counters"))?;
         let counters =
             PerCpuArray::<_, [u64; COUNTS]>::try_from(map).map_err(|why| failed("open counters", &why))?;
         let each = counters.get(&0, 0).map_err(|why| failed("read counters", &why))?;
-        let malformed = ParseError::ALL.iter().map(|why| why.name());
-        let names = OWN.into_iter().chain(malformed).chain(Refusal::ALL.iter().map(|why| why.name()));
-        let total = |at: usize| each.iter().map(|counts| counts[at]).sum();
-        Ok(names.enumerate().map(|(at, name)| (name, total(at))).collect())
+        Ok(std::array::from_fn(|at| each.iter().map(|counts| counts[at]).sum()))
     }
 
     /// The tasks that wait in a slice (client, incarnation, sequence, attempt) and its parked tokens (worker,
     /// generation), oldest first.
-    ///
-    /// # Errors
-    /// [`NetError::Xdp`] with what the kernel said.
     #[expect(clippy::type_complexity, reason = "two lists of what their names say")]
-    pub fn parked(&self, slice: SliceId) -> Result<(Vec<(u16, u64, u32, u16)>, Vec<(u16, u32)>), NetError> {
-        let cell = |number: u32| -> Result<Cell, NetError> {
+    pub fn parked(&self, slice: SliceId) -> (Vec<(u16, u64, u32, u16)>, Vec<(u16, u32)>) {
+        let cell = |number: u32| -> Cell {
             let index = (u32::from(slice.0) << self.ring_bits) + (number & ((1 << self.ring_bits) - 1));
-            let bytes: [u8; 64] = self.get("cells", index)?;
-            Ok(transmute!(bytes))
+            self.maps.cells.get(index)
         };
-        let [tasks, tokens] = self.queue(slice)?.waiting();
-        let tasks = tasks.into_iter().map(|number| Ok(cell(number)?.task()));
-        let tokens = tokens.into_iter().map(|number| Ok(cell(number)?.token()));
-        Ok((tasks.collect::<Result<_, NetError>>()?, tokens.collect::<Result<_, NetError>>()?))
+        let queue: Queue = self.maps.queues.get(slice.0.into());
+        let [tasks, tokens] = queue.waiting();
+        let tasks = tasks.into_iter().map(|number| cell(number).task());
+        (tasks.collect(), tokens.into_iter().map(|number| cell(number).token()).collect())
     }
+}
 
-    fn queue(&self, slice: SliceId) -> Result<Queue, NetError> {
-        let bytes: [u8; 64] = self.get("queues", slice.0.into())?;
-        Ok(transmute!(bytes))
-    }
+/// The program that was built with this crate.
+///
+/// # Errors
+/// [`NetError::XdpNotBuilt`] if there was no compiler for it.
+pub fn embedded() -> Result<&'static [u8], NetError> {
+    if OBJECT.is_empty() { Err(NetError::XdpNotBuilt) } else { Ok(OBJECT) }
+}
 
-    fn program(&mut self, name: &str) -> Result<&mut Xdp, NetError> {
-        let program = self.ebpf.program_mut(name).ok_or_else(|| failed("find the program", &name))?;
-        program.try_into().map_err(|why| failed("load the program", &why))
-    }
+/// How many bytes the maps of a switch of this size take in the kernel.
+pub fn map_bytes(size: &Config) -> u64 {
+    // Without CPUs nothing could ask.
+    layout_of(size, false).map_or(0, |layout| maps::bytes(size, layout.ring_bits()))
+}
 
-    fn array<V: Pod>(&self, map: &'static str) -> Result<Array<&MapData, V>, NetError> {
-        let found: &Map = self.ebpf.map(map).ok_or_else(|| failed("find the map", &map))?;
-        Array::try_from(found).map_err(|why| failed("open a map", &why))
+/// Where the switch of pinned maps is, and the life of its registers; `None` if no maps are pinned.
+fn kept(pins: &Pins, size: &Config) -> Result<Option<(SocketAddr, Epoch)>, NetError> {
+    if !pins.is_whole() {
+        return Ok(None);
     }
+    let other = |why: &str| NetError::PinsOther { path: pins.path().to_owned(), why: why.to_owned() };
+    let open = |name: &str, bytes: usize| {
+        let values = Values::pinned(&pins.path().join(name)).ok().filter(|values| values.bytes() == bytes);
+        values.ok_or_else(|| other("of another version of sluice"))
+    };
+    let held: Layout = open(pins::LAYOUT, size_of::<Layout>().next_multiple_of(8))?.get(0);
+    let wanted = layout_of(size, false)?;
+    if held.version != wanted.version {
+        return Err(other("of another version of sluice"));
+    }
+    if held.shape != wanted.shape {
+        return Err(other("of another size than this plan's"));
+    }
+    let life: Life = open("lives", size_of::<Life>())?.get(0);
+    Ok(Some((life.at(), Epoch(life.epoch))))
+}
 
-    fn get<V: Pod>(&self, map: &'static str, index: u32) -> Result<V, NetError> {
-        self.array(map)?.get(&index, 0).map_err(|why| failed("read a map", &chain(&why)))
-    }
+/// What the maps of such a switch have to hold.
+fn layout_of(size: &Config, test_mode: bool) -> Result<Layout, NetError> {
+    let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
+    let ahead = 2 * (cpus as u32 + 1);
+    let held = size.tasks_per_slice.max(size.tokens_per_slice);
+    let ring_bits = (2 * held).max(8 * ahead).next_power_of_two().trailing_zeros();
+    let shape = [
+        size.workers.into(),
+        size.clients.into(),
+        size.slices.into(),
+        size.types.into(),
+        size.tokens_per_slice,
+        size.replay_cells,
+        ring_bits,
+        ahead,
+        test_mode.into(),
+        size.servers.into(),
+        size.counters_start.0,
+    ];
+    Ok(Layout { version: LAYOUT_VERSION, shape })
+}
 
-    fn set<V: Pod>(&mut self, map: &'static str, index: u32, value: V) -> Result<(), NetError> {
-        let found = self.ebpf.map_mut(map).ok_or_else(|| failed("find the map", &map))?;
-        let mut array = Array::<_, V>::try_from(found).map_err(|why| failed("open a map", &why))?;
-        array.set(index, value, 0).map_err(|why| failed("write a map", &chain(&why)))
+/// Why a program with its maps could not be loaded: with too little memory, how much it takes.
+fn load_failed(size: &Config, ring_bits: u32, why: &(dyn std::error::Error + 'static)) -> NetError {
+    let no_room = [libc::ENOMEM, libc::E2BIG, libc::ENOSPC];
+    if errno(why).is_some_and(|errno| no_room.contains(&errno)) {
+        let mib = maps::bytes(size, ring_bits) >> 20;
+        return NetError::XdpMemory { mib, why: chain(why) };
     }
-
-    fn fill<V: Pod>(&mut self, map: &'static str, count: u32, value: V) -> Result<(), NetError> {
-        (0..count).try_for_each(|index| self.set(map, index, value))
-    }
+    failed("load the program", &chain(why))
 }
 
 fn failed(doing: &'static str, why: &(impl ToString + ?Sized)) -> NetError {
@@ -312,4 +385,10 @@ fn failed(doing: &'static str, why: &(impl ToString + ?Sized)) -> NetError {
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
+}
+
+/// The kernel's reason behind an error.
+fn errno(why: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    std::iter::successors(Some(why), |why| why.source())
+        .find_map(|why| why.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error))
 }

@@ -7,7 +7,7 @@ use sluice_net::controller::SwitchLink;
 use sluice_net::registrar::{ClientRole, WorkerRole};
 use sluice_net::rpc::v1;
 use sluice_net::rpc::v1::tables_client::TablesClient;
-use sluice_net::rpc::{Remote, RpcServer, serve_tables};
+use sluice_net::rpc::{Guard, Remote, RpcServer, serve_tables};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, SliceId, TaskType};
 use tonic::Code;
@@ -26,7 +26,7 @@ struct Apart {
 impl Apart {
     fn start(epoch: u32) -> Self {
         let switch = Switch::start(epoch);
-        let tables = serve_tables(ANY.parse().unwrap(), None, switch.local()).unwrap();
+        let tables = serve_tables(ANY.parse().unwrap(), &Guard::Loopback, switch.local()).unwrap();
         let controller = controller_at(ANY.parse().unwrap(), SwitchLink::There(remote(&tables)));
         Self { tables, controller, switch }
     }
@@ -36,7 +36,7 @@ impl Apart {
         let at = self.tables.local();
         drop((self.tables, self.switch));
         let switch = Switch::start(epoch);
-        let tables = serve_tables(at, None, switch.local()).unwrap();
+        let tables = serve_tables(at, &Guard::Loopback, switch.local()).unwrap();
         Self { tables, controller: self.controller, switch }
     }
 

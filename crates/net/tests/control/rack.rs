@@ -11,7 +11,7 @@ use sluice_control::{ClientHello, Plan, SlicePlan, WorkerHello};
 use sluice_net::NetError;
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
-use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
+use sluice_net::rpc::{Guard, LocalSwitch, Remote, RpcServer};
 use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_switch::Config;
 use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType};
@@ -73,7 +73,7 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
     };
     ControllerOptions {
         at: ANY.parse().unwrap(),
-        tls: None,
+        guard: Guard::Loopback,
         plan: Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)]),
         // Never the same keys by chance of a seed: what stays the same was read back.
         seed: [SEEDS.fetch_add(1, Ordering::Relaxed); 32],

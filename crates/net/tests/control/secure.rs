@@ -3,7 +3,7 @@
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use sluice_net::NetError;
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
-use sluice_net::rpc::{ClientTls, Remote, RpcServer, ServerTls, serve_tables};
+use sluice_net::rpc::{ClientTls, Guard, Remote, RpcServer, ServerTls, serve_tables};
 
 use crate::rack::{ANY, Switch, options, remote, worker, worker_hello};
 
@@ -35,7 +35,7 @@ impl Authority {
 
 fn controller(switch: &Switch, tls: ServerTls) -> RpcServer {
     let options = options(SwitchLink::Here(switch.local()));
-    start_controller(ControllerOptions { tls: Some(tls), ..options }).unwrap()
+    start_controller(ControllerOptions { guard: Guard::Tls(tls), ..options }).unwrap()
 }
 
 fn over_tls(server: &RpcServer, tls: &ClientTls) -> Remote {
@@ -83,7 +83,7 @@ fn nothing_is_served_beyond_this_machine_without_tls() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let options = ControllerOptions { at: everywhere, ..options(SwitchLink::Here(switch.local())) };
     assert!(matches!(start_controller(options), Err(NetError::Insecure { .. })));
-    let refused = serve_tables(everywhere, None, switch.local()).unwrap_err().to_string();
+    let refused = serve_tables(everywhere, &Guard::Loopback, switch.local()).unwrap_err().to_string();
     assert!(refused.contains("without TLS") && refused.contains("127.0.0.1"), "{refused}");
 }
 
@@ -91,7 +91,7 @@ fn nothing_is_served_beyond_this_machine_without_tls() {
 fn tables_are_served_everywhere_with_tls() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let server =
-        serve_tables("0.0.0.0:0".parse().unwrap(), Some(&authority.server()), switch.local()).unwrap();
+        serve_tables("0.0.0.0:0".parse().unwrap(), &Guard::Tls(authority.server()), switch.local()).unwrap();
     let url = format!("https://127.0.0.1:{}", server.local().port());
     let there = Remote::new(&url, Some(&ClientTls::new(authority.pem().as_bytes()))).unwrap();
     let controller = start_controller(options(SwitchLink::There(there))).unwrap();
@@ -101,6 +101,6 @@ fn tables_are_served_everywhere_with_tls() {
 #[test]
 fn a_certificate_that_is_none_is_refused_at_start() {
     let switch = Switch::start(5);
-    let refused = serve_tables(ANY.parse().unwrap(), Some(&ServerTls::new(b"x", b"y")), switch.local());
+    let refused = serve_tables(ANY.parse().unwrap(), &Guard::Tls(ServerTls::new(b"x", b"y")), switch.local());
     assert!(matches!(refused, Err(NetError::Tls { .. })));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sluice_control::{Plan, RdmaPlan, SlicePlan};
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::faults::{FaultPlan, Rates};
-use sluice_net::rpc::{LocalSwitch, RpcServer};
+use sluice_net::rpc::{Guard, LocalSwitch, RpcServer};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::worker::{Stopper, WorkerReport};
@@ -194,7 +194,7 @@ impl Rack {
         let at = switch.local().into();
         let controller = start_controller(ControllerOptions {
             at: self.controller_at,
-            tls: None,
+            guard: Guard::Loopback,
             plan: Plan {
                 rdma: self.rdma,
                 renew_every: self.renew_every,

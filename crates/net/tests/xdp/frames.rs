@@ -6,7 +6,8 @@ use sluice_vectors::explore::{SHAPE, explore};
 use sluice_vectors::{Plane as _, Step};
 
 use sluice_wire::{
-    Epoch, Generation, HEADER_BYTES, Key, Packet, Probe, SliceId, Sweep, SweepOf, WorkerId, encode,
+    Attempt, Epoch, Generation, HEADER_BYTES, Key, Nonce, Packet, Probe, Serial, SliceId, Submit, Sweep,
+    SweepOf, TaskId, Token, WorkerId, encode,
 };
 
 use crate::plane::Xdp;
@@ -122,4 +123,39 @@ fn a_broom_of_another_life_or_for_no_slice_sweeps_nothing() {
         assert_eq!(count(&xdp, "wrong_epoch"), before + 1);
     }
     assert_eq!(count(&xdp, "sweep_done"), 0);
+}
+
+#[test]
+fn a_task_goes_where_its_worker_s_last_packet_came_from() {
+    let Some((xdp, probe)) = xdp(true) else { return };
+    let steps = explore(0, 0).steps;
+    let epoch = Epoch(SHAPE.epoch);
+    let framed = |at, packet: &Packet| {
+        let mut bytes = [0; HEADER_BYTES];
+        encode(packet, &[], &mut bytes).expect("legal");
+        wrap(at, Xdp::at(at), &bytes).expect("of one family")
+    };
+    let token = steps.iter().find_map(|step| match *step {
+        Step::SetWorker { worker: 0, key, at, generation, .. } => {
+            let (key, worker, generation) = (Key(key), WorkerId(0), Generation(generation));
+            let issued = Serial(SHAPE.counters_start).plus(1);
+            let token = Token { epoch, key, worker, generation, nonce: Nonce(1), issued };
+            Some(framed(at, &Packet::Token(token)))
+        }
+        _ => None,
+    });
+    let task = steps.iter().find_map(|step| match *step {
+        Step::SetClient { client: 0, key, at, .. } => {
+            let task = TaskId { sequence: Serial(SHAPE.counters_start), ..TaskId::default() };
+            let (key, attempt) = (Key(key), Attempt(1));
+            Some(framed(at, &Packet::Submit(Submit { epoch, key, task, attempt, ..Submit::default() })))
+        }
+        _ => None,
+    });
+    let run = |frame: &[u8]| xdp.switch.frame(frame).expect("root");
+    assert_eq!(run(&token.expect("a worker")), Fate::Dropped, "it is parked");
+    let moved = [[2, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 9]].concat();
+    assert!(matches!(run(&[&moved, &probe[12..]].concat()), Fate::Sent(_)));
+    let Fate::Sent(dispatch) = run(&task.expect("a client")) else { panic!("it met the token") };
+    assert_eq!((&dispatch[..6], &dispatch[6..12]), (&moved[6..], &moved[..6]));
 }

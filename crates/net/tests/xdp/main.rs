@@ -4,6 +4,9 @@
 
 mod crowd;
 mod frames;
+mod links;
+#[path = "../object/mod.rs"]
+mod object;
 mod plane;
-mod speed;
 mod vectors;
+mod writes;

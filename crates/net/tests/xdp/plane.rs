@@ -1,16 +1,16 @@
 //! The program as a plane for vectors.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
 use sluice_net::NetError;
 use sluice_net::xdp::frame::{MACS, unwrap, wrap};
-use sluice_net::xdp::{Fate, XdpConfig, XdpSwitch};
+use sluice_net::xdp::{Fate, Way, XdpConfig, XdpSwitch};
+use sluice_switch::Config;
 use sluice_vectors::{After, Plane, Sent, Shape, SliceAfter, TaskAfter, WorkerAfter};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, SliceId, Sweep, WorkerId};
+use sluice_wire::{Nanos, ServerId, SliceId, Sweep, WorkerId};
+
+use crate::object::{is_root, object};
 
 pub(crate) const AT4: &str = "10.0.0.254:7000";
 pub(crate) const AT6: &str = "[fd00::fe]:7000";
@@ -19,42 +19,25 @@ pub(crate) const AT6: &str = "[fd00::fe]:7000";
 pub(crate) struct Xdp {
     pub(crate) switch: XdpSwitch,
     shape: Shape,
-}
-
-/// Builds the programs once, unless somebody has and says where.
-fn object(name: &str) -> PathBuf {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        if let Some(built) = std::env::var_os("XDP_OBJECTS") {
-            return built.into();
-        }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let out = root.join("target/ebpf");
-        let built = Command::new("make")
-            .arg("-sC")
-            .arg(root.join("targets/ebpf"))
-            .arg(format!("OUT={}", out.canonicalize().unwrap_or(out.clone()).display()))
-            .status()
-            .expect("make is there");
-        assert!(built.success(), "the program does not build: clang-14 and libbpf-dev are needed");
-        out
-    });
-    folder.join(name)
+    /// The last packet's WRITE, before it is copied.
+    write: Option<Vec<u8>>,
 }
 
 impl Xdp {
     pub(crate) fn new(shape: Shape) -> Option<Self> {
-        Self::of("rain.bpf.o", shape, true)
-    }
-
-    pub(crate) fn of(name: &str, shape: Shape, test_mode: bool) -> Option<Self> {
         let at = [AT4, AT6].map(|at| at.parse().ok());
-        let config = XdpConfig { size: shape.config(), at, test_mode };
+        let config =
+            XdpConfig { size: Config { servers: shape.servers, ..shape.config() }, at, test_mode: true };
         if !is_root() {
             eprintln!("skipped: loading a program into the kernel takes root");
             return None;
         }
-        Some(Self { switch: XdpSwitch::load(&object(name), config).expect("it loads"), shape })
+        Some(Self {
+            switch: XdpSwitch::load(&std::fs::read(object("rain.bpf.o")).expect("it was built"), config)
+                .expect("it loads"),
+            shape,
+            write: None,
+        })
     }
 
     /// The switch's address in a host's family.
@@ -84,10 +67,34 @@ impl Xdp {
         let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(slice))? else {
             panic!("a slice")
         };
-        let (tasks, tokens) = self.switch.parked(slice)?;
+        let (tasks, tokens) = self.switch.parked(slice);
         let task =
             |(client, incarnation, sequence, attempt)| TaskAfter { client, incarnation, sequence, attempt };
         Ok(SliceAfter { balance: state.balance, tasks: tasks.into_iter().map(task).collect(), tokens })
+    }
+
+    /// What leaves of the last WRITE over a server's link.
+    fn copy(&self, server: u16, write: &[u8]) -> Result<Option<Sent>, NetError> {
+        let broken = |why: String| NetError::Xdp { doing: "read a copy", why };
+        let way = way_to(server);
+        match self.switch.copy(way.link, write)? {
+            Fate::Dropped => Ok(None),
+            Fate::Sent(frame) => {
+                let left = unwrap(&frame).map_err(|why| broken(why.to_owned()))?;
+                if left.from != Self::at(left.to) || frame[..12] != [way.to, way.from].concat() {
+                    return Err(broken(format!("it left from {}, or by another way", left.from)));
+                }
+                Ok(Some(Sent { to: left.to, bytes: left.bytes.to_vec() }))
+            }
+            fate => Err(broken(format!("{fate:?}"))),
+        }
+    }
+
+    fn psn(&mut self, server: ServerId) -> Result<u32, NetError> {
+        let TableAnswer::Server(state) = self.switch.table(TableOp::ReadServer(server))? else {
+            panic!("a server")
+        };
+        Ok(state.next.get())
     }
 
     fn worker(&mut self, worker: WorkerId) -> Result<WorkerAfter, NetError> {
@@ -102,17 +109,36 @@ impl Plane for Xdp {
     type Error = NetError;
 
     fn table(&mut self, op: TableOp) -> Result<(), NetError> {
-        self.switch.table(op).map(drop)
+        self.switch.table(op)?;
+        // In a rack its workers show it.
+        match op {
+            TableOp::SetServer(server, Some(_)) if server.0 < self.shape.servers => {
+                self.switch.set_server_way(server, way_to(server.0))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, NetError> {
-        self.switch.set_now(now)?;
+        self.switch.set_now(now);
         let frame = wrap(from, Self::at(from), bytes).expect("of one family");
-        Self::sent(self.switch.frame(&frame)?)
+        match self.switch.frame(&frame)? {
+            Fate::Redirected(write) => {
+                self.write = Some(write);
+                Ok(None)
+            }
+            fate => Self::sent(fate),
+        }
+    }
+
+    fn written(&mut self) -> Result<Vec<Sent>, NetError> {
+        let Some(write) = self.write.take() else { return Ok(Vec::new()) };
+        let copies = (0..self.shape.servers).map(|server| self.copy(server, &write));
+        copies.filter_map(Result::transpose).collect()
     }
 
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, NetError> {
-        self.switch.set_now(now)?;
+        self.switch.set_now(now);
         Self::sent(self.switch.sweep(sweep)?)
     }
 
@@ -122,6 +148,9 @@ impl Plane for Xdp {
         let counts = counts.filter(|(name, count)| *count > 0 && !of_the_link.contains(name));
         Ok(After {
             epoch: self.shape.epoch,
+            psns: (0..self.shape.servers)
+                .map(|server| self.psn(ServerId(server)))
+                .collect::<Result<_, _>>()?,
             counts: counts.map(|(name, count)| (name.to_owned(), count)).collect(),
             slices: (0..self.shape.slices)
                 .map(|slice| self.slice(SliceId(slice)))
@@ -133,6 +162,11 @@ impl Plane for Xdp {
     }
 }
 
-fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|process| std::os::unix::fs::MetadataExt::uid(&process) == 0)
+/// Each server has a link of its own.
+fn way_to(server: u16) -> Way {
+    Way {
+        link: 100 + u32::from(server),
+        to: [2, 0, 0, 0, 3, server as u8],
+        from: [2, 0, 0, 0, 4, server as u8],
+    }
 }

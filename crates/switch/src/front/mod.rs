@@ -85,6 +85,7 @@ impl Front {
             replay_cells: self.config.replay_cells,
             servers: self.config.servers,
             feed: self.feed,
+            plain_writes: false,
         }
     }
 

@@ -1,9 +1,12 @@
 //! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
 
+mod xdp;
+
 use std::net::SocketAddr;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use serde_json::json;
+use sluice_net::NetError;
 use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::epoch::StateFolder;
 use sluice_net::faults::FaultPlan;
@@ -15,8 +18,8 @@ use sluice_net::udp::Waiting;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial};
 
-use super::{LOOK_EVERY, control_plan, random_seed, server_tls};
-use crate::args::Switch;
+use super::{LOOK_EVERY, control_plan, guard, random_seed};
+use crate::args::{Io, Switch};
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Plan, SERVERS_MAX};
 use crate::rack::parent;
@@ -31,15 +34,39 @@ const IN_FLIGHT_BYTES: usize = 1 << 20;
 /// The most clients.
 const CLIENTS_MAX: u32 = 32;
 
+/// A switch that is ready to run.
+enum Driver {
+    Udp(Box<SwitchDriver>),
+    Xdp(Box<sluice_net::xdp::XdpDriver>),
+}
+
+impl Driver {
+    fn handle(&self) -> SwitchHandle {
+        match self {
+            Self::Udp(driver) => driver.handle(),
+            Self::Xdp(driver) => driver.handle(),
+        }
+    }
+
+    fn spawn(self) -> Result<JoinHandle<Result<(), NetError>>, NetError> {
+        match self {
+            Self::Udp(driver) => driver.spawn(),
+            Self::Xdp(driver) => driver.spawn(),
+        }
+    }
+}
+
 /// Runs until a signal comes.
 pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
     let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(args.policy.as_deref())?;
+    if args.detach {
+        return xdp::detach(args, &plan);
+    }
     let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
-    let epoch = state.next_epoch()?;
-    let driver = SwitchDriver::new(&config(args, &plan, epoch)?)?;
+    let (driver, epoch) = driver(args, &plan, &mut state)?;
     let handle = driver.handle();
     let server = serve(args, &plan, &handle)?;
     say(args, epoch, &plan, &handle, &server);
@@ -56,8 +83,24 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     }
     if !args.output.quiet {
         eprint!("{}", counters(&handle));
+        if args.io == Io::Xdp {
+            xdp::say_what_stays(args, &plan);
+        }
     }
     Ok(())
+}
+
+fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
+    if args.io == Io::Xdp {
+        let driver = xdp::driver(args, plan, state)?;
+        let epoch = driver.epoch();
+        return Ok((Driver::Xdp(Box::new(driver)), epoch));
+    }
+    if !args.interfaces.is_empty() || args.pins.is_some() {
+        return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
+    }
+    let epoch = state.next_epoch()?;
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, epoch)?)?)), epoch))
 }
 
 fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
@@ -113,7 +156,7 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
     };
-    let tls = server_tls(args.tls.as_deref())?;
+    let guard = guard(args.tls.as_deref(), args.own_network)?;
     let local = handle.local();
     if local.ip().is_unspecified() {
         return Err(Failure::bad_input(format!(
@@ -122,12 +165,12 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
     }
     let switch = LocalSwitch::new(handle.clone(), local.into());
     if args.controller_apart || plan.switch.controller_apart {
-        return Ok(serve_tables(at, tls.as_ref(), switch)?);
+        return Ok(serve_tables(at, &guard, switch)?);
     }
     let plan = control_plan(plan, local.into());
     Ok(start_controller(ControllerOptions {
         at,
-        tls,
+        guard,
         plan,
         seed: random_seed()?,
         switch: SwitchLink::Here(switch),

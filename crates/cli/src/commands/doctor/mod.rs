@@ -1,5 +1,7 @@
 //! `sluice doctor`: what this machine can do, and what to do about the rest.
 
+mod xdp;
+
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     let mut checks = vec![kernel(), cores(), buffer("rmem_max"), buffer("wmem_max")];
     checks.extend(interfaces());
     checks.extend([rocksdb(), terminal(), state(&args.state)]);
+    checks.extend(xdp::checks());
     if args.json {
         println!("{}", to_json(&checks));
     } else {

@@ -1,0 +1,147 @@
+//! Racks whose switch is in the kernel. They take root; without it all but the first say so and do nothing.
+
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{SMALL, command, json, sluice, stderr};
+use serde_json::Value;
+
+/// A small rack with two servers and large tasks, whose switch, server and worker are killed.
+const KILLED: &str = r#"
+[rdma]
+servers = 2
+[[event]]
+at = "1s"
+kill = "worker w-1"
+return_after = "300ms"
+[[event]]
+at = "2s"
+kill = "server server-2"
+return_after = "300ms"
+[[event]]
+at = "3s"
+kill = "switch"
+return_after = "500ms"
+"#;
+
+#[test]
+fn what_a_rack_in_the_kernel_cannot_do_is_refused_in_one_line() {
+    let folder = folder_with(SMALL);
+    let refused = |args: &[&str], why: &str| {
+        let output = sluice(folder.path(), &[&["up", "plan.toml", "--io", "xdp"], args].concat());
+        let said = stderr(&output);
+        let why = if is_root() { why } else { "takes root" };
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    };
+    refused(&["--policy", "r2p2:2"], "--io xdp schedules by rain only");
+    refused(&["--faults", "loss=0.1,delay=5ms"], "leave `delay` out");
+    for (key, why) in
+        [("transport = \"rc\"", "unreliable pairs only"), ("link_mtu = 9000", "links of 3400 B")]
+    {
+        let plan = format!("{SMALL}[rdma]\n{key}\n");
+        fs::write(folder.path().join("plan.toml"), plan).expect("written");
+        refused(&[], why);
+    }
+}
+
+#[test]
+fn a_rack_in_the_kernel_loses_nothing_when_worker_server_and_switch_are_killed() {
+    let plan = SMALL.replace("length = \"1s\"", "length = \"6s\"") + KILLED;
+    let Some(result) = run(&plan, &[]) else { return };
+    assert_eq!(result["io"], "xdp");
+    assert_eq!(result["events"].as_array().expect("a list").len(), 3);
+}
+
+#[test]
+fn links_that_lose_double_and_reorder_frames_lose_no_task() {
+    let plan = SMALL.replace("rate = 300", "rate = 100").replace("length = \"1s\"", "length = \"5s\"");
+    let plan = plan.replace("name = \"small\"", "dilation = 10");
+    let faults = "loss=0.02,dup=0.02,reorder=0.05";
+    let Some(result) = run(&plan, &["--faults", faults]) else { return };
+    assert_eq!(result["faults"], faults);
+}
+
+#[test]
+fn a_rack_that_is_killed_leaves_no_process_in_its_namespaces() {
+    if !is_root() {
+        return skipped();
+    }
+    // Without servers: their memory is files, which the next run of the plan would take.
+    let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"") + "[rdma]\nservers = 0\n";
+    let folder = folder_with(&plan);
+    let mut up = start(folder.path());
+    let namespaces = descendants(up.id()).iter().filter_map(|pid| namespace(*pid)).collect::<HashSet<_>>();
+    assert!(namespaces.len() == 3, "switch and workers live apart: {namespaces:?}");
+    up.kill().expect("it is ours");
+    up.wait().expect("it ends");
+    while processes().filter_map(namespace).any(|id| namespaces.contains(&id)) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!fs::read_to_string("/proc/mounts").expect("it is there").contains(" bpf rw"), "a mount is left");
+}
+
+/// Runs a plan in the kernel to its end: every task is replied to. `None` for who may not.
+fn run(plan: &str, args: &[&str]) -> Option<Value> {
+    if !is_root() {
+        skipped();
+        return None;
+    }
+    let folder = folder_with(plan);
+    let output = sluice(folder.path(), &[&["up", "plan.toml", "--io", "xdp", "--json"], args].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{}", result["tasks"]);
+    assert_eq!(result["warm_up_tasks"]["sent"], result["warm_up_tasks"]["replied"]);
+    Some(result)
+}
+
+/// Starts the folder's plan in the kernel; its load runs.
+fn start(folder: &Path) -> Child {
+    let mut up = command(folder, &["up", "plan.toml", "--io", "xdp"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sluice starts");
+    let mut said = BufReader::new(up.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.starts_with("load ")), "the load never ran");
+    up
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("procfs").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The network namespace of a process, by its number.
+fn namespace(pid: u32) -> Option<u64> {
+    fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()).ok()
+}
+
+fn folder_with(plan: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    folder
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+fn skipped() {
+    eprintln!("skipped: network namespaces take root");
+}

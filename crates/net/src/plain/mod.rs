@@ -1,0 +1,282 @@
+//! Hosts without a scheduler of ours: workers that answer datagrams one after the other, and a client with many ports.
+//!
+//! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the same tasks. As in
+//! a [crew](crate::crew) all of them share a thread, a worker only holds its tasks, and its times are the kernel's stamp
+//! of an arrival or the end of the task before. A datagram is the task's number and how long it takes, 8 bytes each in network
+//! order; the answer repeats it. Left out: repetition of what was lost, which is told as unknown.
+
+mod schedule;
+mod worker;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use sluice_wire::{Endpoint, Nanos};
+
+use crate::NetError;
+use crate::clock::Clock;
+use crate::crew::{Planned, Playing};
+use crate::pin::pin_thread;
+use crate::udp::{ReadySet, Socket, SocketOptions, Waiting, Waker, sys};
+
+use schedule::Schedule;
+use worker::PlainWorker;
+
+/// A task's number and its span.
+const DATAGRAM_BYTES: usize = 16;
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainOptions {
+    /// How many workers there are.
+    pub workers: usize,
+    /// Whether all share one address, so that the kernel chooses among them (`SO_REUSEPORT`); else each has its own.
+    pub shared: bool,
+    /// From how many ports the client sends, one after the other.
+    pub ports: usize,
+    /// How their thread waits.
+    pub waiting: Waiting,
+    /// Its core.
+    pub core: Option<usize>,
+}
+
+/// Workers and client at work.
+pub struct PlainRack {
+    workers: Vec<SocketAddr>,
+    commands: Sender<Command>,
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: JoinHandle<Result<Vec<u64>, NetError>>,
+}
+
+/// A schedule to send, and who wants to know what came of it.
+struct Command {
+    to: Endpoint,
+    tasks: Vec<Planned>,
+    deadline: Nanos,
+    answer: Sender<Vec<crate::crew::Played>>,
+}
+
+impl PlainRack {
+    /// Starts all of them, on free ports of the loopback.
+    ///
+    /// # Errors
+    /// [`NetError::Bind`] and [`NetError::Socket`] when the kernel has no more of either, [`NetError::Thread`].
+    pub fn start(options: &PlainOptions) -> Result<Self, NetError> {
+        let ready = ReadySet::new(options.waiting)?;
+        let waker = ready.waker();
+        let workers = bind_workers(options)?;
+        let ports = (0..options.ports.max(1)).map(|_| bind(loopback(0)));
+        let ports = ports.collect::<Result<Vec<_>, _>>()?;
+        let at = workers.iter().map(Socket::local).collect();
+        for (token, socket) in workers.iter().chain(&ports).enumerate() {
+            ready.add(socket.fd(), token)?;
+        }
+        let (commands, asked) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let hosts = Hosts {
+            workers: workers.into_iter().map(PlainWorker::new).collect(),
+            ports,
+            ready,
+            asked,
+            stop: Arc::clone(&stop),
+            schedule: None,
+        };
+        let core = options.core;
+        let builder = thread::Builder::new().name("plain".to_owned());
+        let thread =
+            builder.spawn(move || hosts.run(core)).map_err(|why| NetError::Thread { name: "plain", why })?;
+        Ok(Self { workers: at, commands, stop, waker, thread })
+    }
+
+    /// Where the workers listen; the same address for all if they share it.
+    pub fn workers(&self) -> &[SocketAddr] {
+        &self.workers
+    }
+
+    /// Sends `tasks` to `target`, each at its time; what has no answer `deadline` after its time is unknown.
+    pub fn play(&self, target: SocketAddr, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
+        let (answer, played) = channel();
+        // A thread that has ended drops the command, which ends the wait for its answer.
+        self.commands.send(Command { to: target.into(), tasks, deadline, answer }).ok();
+        self.waker.wake();
+        Playing::of(played)
+    }
+
+    /// Ends the thread, and says how many tasks each worker took.
+    ///
+    /// # Errors
+    /// What ended it early.
+    pub fn end(self) -> Result<Vec<u64>, NetError> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake();
+        self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    }
+}
+
+/// All of them, as their thread holds them.
+struct Hosts {
+    workers: Vec<PlainWorker>,
+    ports: Vec<Socket>,
+    ready: ReadySet,
+    asked: Receiver<Command>,
+    stop: Arc<AtomicBool>,
+    schedule: Option<Schedule>,
+}
+
+impl Hosts {
+    fn run(mut self, core: Option<usize>) -> Result<Vec<u64>, NetError> {
+        if let Some(core) = core {
+            pin_thread(core)?;
+        }
+        sys::sharpen_timers();
+        let clock = Clock::start();
+        while !self.stop.load(Ordering::Relaxed) {
+            let due = self.next_due();
+            self.ready.wait(due)?;
+            self.take_packets()?;
+            let now = clock.now();
+            self.take_command(now);
+            self.send_due(now);
+        }
+        Ok(self.workers.iter().map(PlainWorker::tasks).collect())
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        let workers = self.workers.iter().filter_map(PlainWorker::next_due).min();
+        [workers, self.schedule.as_ref().map(Schedule::next_due)].into_iter().flatten().min()
+    }
+
+    fn take_packets(&mut self) -> Result<(), NetError> {
+        let workers = self.workers.len();
+        for ready in self.ready.ready() {
+            if let Some(worker) = self.workers.get_mut(ready.token) {
+                worker.take(ready.error)?;
+            } else if let Some(port) = self.ports.get_mut(ready.token - workers) {
+                schedule::take(port, ready.error, self.schedule.as_mut())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_command(&mut self, now: Nanos) {
+        if self.schedule.is_none()
+            && let Ok(command) = self.asked.try_recv()
+        {
+            self.schedule = Some(Schedule::new(command, now));
+        }
+    }
+
+    fn send_due(&mut self, now: Nanos) {
+        for worker in &mut self.workers {
+            worker.send_due(now);
+        }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.send_due(now, &mut self.ports);
+        }
+        if let Some(schedule) = self.schedule.take_if(|schedule| schedule.is_over(now)) {
+            schedule.hand_over();
+        }
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// What the sockets of these hosts are like: no peer is told of another's refusal, since none is expected.
+fn options() -> SocketOptions {
+    SocketOptions { datagram_max: DATAGRAM_BYTES, refusals: false, ..SocketOptions::default() }
+}
+
+fn bind(at: SocketAddr) -> Result<Socket, NetError> {
+    Socket::bind(at, &options())
+}
+
+fn bind_workers(options: &PlainOptions) -> Result<Vec<Socket>, NetError> {
+    let mut sockets: Vec<Socket> = Vec::with_capacity(options.workers);
+    for _ in 0..options.workers {
+        let socket = if options.shared {
+            let port = sockets.first().map_or(0, |first| first.local().port());
+            Socket::over(shared(loopback(port))?, &self::options())?
+        } else {
+            bind(loopback(0))?
+        };
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+/// A socket whose address others may have too; the kernel spreads datagrams over them by a hash of addresses and ports.
+fn shared(at: SocketAddr) -> Result<UdpSocket, NetError> {
+    use socket2::{Domain, Type};
+    let failed = |why| NetError::Bind { at, why };
+    let socket = socket2::Socket::new(Domain::for_address(at), Type::DGRAM, None).map_err(failed)?;
+    socket.set_reuse_port(true).map_err(failed)?;
+    socket.bind(&at.into()).map_err(failed)?;
+    Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use sluice_wire::TaskType;
+
+    use super::*;
+    use crate::crew::{Outcome, Played};
+
+    const SPAN: Nanos = Nanos::from_millis(2);
+
+    fn play(rack: &PlainRack, tasks: usize, deadline: Nanos) -> Vec<Played> {
+        let planned = |index: usize| Planned {
+            due: Nanos::from_micros(100).times(index as u64),
+            task_type: TaskType(0),
+            bytes: SPAN.0.to_be_bytes(),
+        };
+        let playing = rack.play(rack.workers()[0], (0..tasks).map(planned).collect(), deadline);
+        playing.wait(Duration::from_mins(1)).expect("it runs").expect("it ends by its deadline")
+    }
+
+    fn start(shared: bool) -> PlainRack {
+        let options = PlainOptions { workers: 4, shared, ports: 64, waiting: Waiting::Block, core: None };
+        PlainRack::start(&options).expect("the loopback has free ports")
+    }
+
+    #[test]
+    fn a_worker_takes_one_task_after_the_other() {
+        let rack = start(false);
+        assert_eq!(rack.workers().iter().collect::<HashSet<_>>().len(), 4);
+        let played = play(&rack, 5, Nanos::from_millis(30_000));
+        assert!(played.iter().all(|task| matches!(task.outcome, Outcome::Reply(_))));
+        assert!(played.is_sorted_by_key(|task| task.ended) && played[4].ended >= SPAN.times(5), "{played:?}");
+        assert_eq!(rack.end().expect("it ran to its end"), [5, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_kernel_spreads_tasks_over_workers_that_share_an_address() {
+        let rack = start(true);
+        assert_eq!(rack.workers().iter().collect::<HashSet<_>>().len(), 1);
+        let played = play(&rack, 64, Nanos::from_millis(30_000));
+        assert!(played.iter().all(|task| matches!(task.outcome, Outcome::Reply(_))));
+        let tasks = rack.end().expect("it ran to its end");
+        assert_eq!(tasks.iter().sum::<u64>(), 64);
+        assert!(tasks.iter().filter(|tasks| **tasks > 0).count() > 1, "{tasks:?}");
+    }
+
+    #[test]
+    fn a_task_without_an_answer_is_unknown() {
+        let rack = start(false);
+        let silent = UdpSocket::bind(loopback(0)).expect("a port is free");
+        let at = silent.local_addr().expect("it is bound");
+        let task = Planned { due: Nanos(0), task_type: TaskType(0), bytes: [0; 8] };
+        let playing = rack.play(at, vec![task], Nanos::from_millis(20));
+        let played = playing.wait(Duration::from_mins(1)).expect("it runs").expect("it ends by its deadline");
+        assert!(matches!(played[0].outcome, Outcome::Unknown(_)));
+        assert_eq!(rack.end().expect("it ran to its end"), [0; 4]);
+    }
+}

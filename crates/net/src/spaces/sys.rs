@@ -1,0 +1,104 @@
+//! The system calls that no crate of ours has safely.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// `ETHTOOL_GDRVINFO`: whose link it is.
+const GET_DRIVER: u32 = 0x3;
+/// `ETHTOOL_STXCSUM`: whether checksums are left to the hardware.
+const SET_TRANSMIT_CHECKSUM: u32 = 0x17;
+/// `ETHTOOL_SGRO`: whether packets of a flow are joined as they come.
+const SET_RECEIVE_JOINED: u32 = 0x2c;
+
+/// Moves the calling thread into a new network namespace.
+pub(super) fn leave_network() -> io::Result<()> {
+    // SAFETY: only the table of file descriptors must not be left, and is not.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Gives the calling thread a copy of its mounts, and a working folder and file mask of its own.
+pub(super) fn leave_mounts() -> io::Result<()> {
+    // SAFETY: only the table of file descriptors must not be left, and is not.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
+/// Makes the kernel compute the checksums of what it sends on a link of this namespace. A veth pair passes them on
+/// unfinished otherwise, and XDP would forward them so.
+pub(super) fn send_whole_checksums(link: &str) -> io::Result<()> {
+    set(link, SET_TRANSMIT_CHECKSUM, 0)
+}
+
+/// Makes a veth end of this namespace take the frames that XDP redirects to it: they come through the receive queue that
+/// joining packets needs.
+pub(super) fn take_redirected_frames(link: &str) -> io::Result<()> {
+    set(link, SET_RECEIVE_JOINED, 1)
+}
+
+/// As the kernel lays it out.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    value: u32,
+}
+
+fn set(link: &str, command: u32, value: u32) -> io::Result<()> {
+    let mut value = EthtoolValue { command, value };
+    let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() };
+    let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
+    // SAFETY: both commands read the value that the request points to, and it outlives the call.
+    unsafe { control(libc::SIOCETHTOOL, &mut request) }
+}
+
+/// Whether a link of this namespace carries frames: its other end is up too, and the kernel has noticed.
+pub(super) fn is_running(link: &str) -> io::Result<bool> {
+    let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_flags: 0 };
+    let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
+    // SAFETY: the command reads nothing but the name, and writes the flags.
+    unsafe { control(libc::SIOCGIFFLAGS, &mut request)? };
+    // SAFETY: the command has written them.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(i32::from(flags) & libc::IFF_RUNNING != 0)
+}
+
+/// The driver of a link of this namespace.
+pub(crate) fn driver_of(link: &str) -> io::Result<String> {
+    let mut asked = EthtoolDriver { command: GET_DRIVER, driver: [0; 32], others: [0; 160] };
+    let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut asked).cast() };
+    let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
+    // SAFETY: the command writes no more than the value that the request points to, and it outlives the call.
+    unsafe { control(libc::SIOCETHTOOL, &mut request)? };
+    let name = asked.driver.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// As the kernel lays it out.
+#[repr(C)]
+struct EthtoolDriver {
+    command: u32,
+    driver: [u8; 32],
+    others: [u8; 160],
+}
+
+/// # Safety
+/// The request must be what the command takes, and what it points to must be valid.
+unsafe fn control(command: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: the caller's promise; the socket is open during the call.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut *request) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A link's name as the kernel takes it: with a zero at its end.
+fn name(link: &str) -> io::Result<[libc::c_char; libc::IFNAMSIZ]> {
+    let mut name = [0; libc::IFNAMSIZ];
+    if link.len() >= name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    for (to, from) in name.iter_mut().zip(link.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(name)
+}

@@ -1,0 +1,161 @@
+//! What the program does on links, and what becomes of it when its process ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sluice_net::switch::Count;
+use sluice_net::xdp::{Carried, detach};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Serial, SliceId, Sweep, SweepOf, WorkerId};
+
+use crate::rig::{EPOCH, Hosts, Rig};
+
+/// How often the switch's process ends and comes back while tasks pass.
+const RESTARTS: u32 = 5;
+
+#[test]
+fn a_task_goes_from_one_link_to_the_worker_on_another_whoever_of_both_came_first() {
+    for family in [0, 1] {
+        let Some(mut rig) = Rig::new(family) else { return };
+        assert_eq!(rig.start().expect("root may"), (EPOCH, vec![Carried::Native; 2]));
+        let mut hosts = rig.admit();
+        hosts.token();
+        hosts.task();
+        assert_eq!(hosts.dispatched().task.sequence, Serial(0));
+        hosts.task();
+        hosts.token();
+        assert_eq!(hosts.dispatched().task.sequence, Serial(1));
+        rig.end();
+    }
+}
+
+#[test]
+fn where_the_driver_cannot_the_kernel_s_stack_carries_it() {
+    let Some(mut rig) = Rig::alone() else { return };
+    assert_eq!(rig.start().expect("root may"), (EPOCH, vec![Carried::Generic]));
+    let mut hosts = rig.admit();
+    hosts.task();
+    hosts.token();
+    assert_eq!(hosts.dispatched().task.sequence, Serial(0));
+    hosts.token();
+    hosts.task();
+    assert_eq!(hosts.dispatched().task.sequence, Serial(1));
+}
+
+#[test]
+fn its_counts_are_shown_as_those_of_the_other_switch() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let mut hosts = rig.admit();
+    hosts.task();
+    hosts.token();
+    hosts.dispatched();
+    let handle = rig.handle().clone();
+    // The thread shows them when it ends, at the latest.
+    rig.end();
+    let counts = [Count::Submits, Count::Tokens, Count::Dispatched, Count::OffLink];
+    assert_eq!(counts.map(|count| handle.counters().of(count)), [1, 1, 1, 0]);
+}
+
+#[test]
+fn what_a_sweep_makes_is_sent_and_a_drain_ends() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let mut hosts = rig.admit();
+    hosts.token();
+    hosts.task();
+    hosts.dispatched();
+    hosts.token();
+    let state =
+        |rig: &Rig| rig.handle().tables().call(vec![TableOp::ReadSlice(SliceId(0))]).expect("it runs");
+    while !matches!(state(&rig)[0], TableAnswer::Slice(slice) if slice.balance == 1) {
+        thread::yield_now();
+    }
+    let sweep = Sweep { epoch: EPOCH, slice: SliceId(0), of: SweepOf::Tokens, left: 1, carried: None };
+    let steps = vec![TableOp::Drain, TableOp::Inject(sweep), TableOp::Drain];
+    assert_eq!(rig.handle().tables().call(steps).expect("it runs"), [TableAnswer::Done; 3]);
+    hosts.task();
+    assert_eq!(hosts.dispatched().task.sequence, Serial(1), "the token was parked again");
+}
+
+#[test]
+fn a_process_that_dies_under_load_loses_nothing_and_the_next_keeps_the_epoch() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let hosts = rig.admit();
+    let over = Arc::new(AtomicBool::new(false));
+    let load = thread::spawn({
+        let over = Arc::clone(&over);
+        move || pump(hosts, &over)
+    });
+    for _ in 0..RESTARTS {
+        rig.end();
+        assert_eq!(rig.start().expect("the pins are there"), (EPOCH, vec![Carried::Kept; 2]));
+    }
+    over.store(true, Ordering::Relaxed);
+    let tasks = load.join().expect("every task is dispatched once");
+    let worker = rig.handle().tables().call(vec![TableOp::ReadWorker(WorkerId(0))]).expect("it runs");
+    let [TableAnswer::Worker(worker)] = worker.as_slice() else { panic!("{worker:?}") };
+    assert_eq!((worker.seen, worker.sent), (tasks, tasks));
+    assert!(tasks.0 > RESTARTS, "{tasks} tasks are no load");
+}
+
+/// Tasks and tokens in turn, each dispatched before the next; says how many they were.
+fn pump(mut hosts: Hosts, over: &AtomicBool) -> Serial {
+    let mut sent = Serial(0);
+    while !over.load(Ordering::Relaxed) {
+        if sent.0.is_multiple_of(2) {
+            hosts.token();
+            hosts.task();
+        } else {
+            hosts.task();
+            hosts.token();
+        }
+        let dispatch = hosts.dispatched();
+        assert_eq!((dispatch.task.sequence, dispatch.sent), (sent, sent.plus(1)));
+        sent = sent.plus(1);
+    }
+    sent
+}
+
+#[test]
+fn a_detached_switch_is_gone_with_its_pins_and_the_links_are_free_for_another() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let mut hosts = rig.admit();
+    assert!(hosts.is_heard());
+    rig.end();
+    assert!(hosts.is_heard(), "the program does not need its process");
+    assert!(detach(&rig.options().pins).expect("nobody drives it"));
+    // The kernel takes a link away a moment after its last name.
+    assert!((0..1_000).any(|_| !hosts.is_heard()), "the program is still on its links");
+    assert!(!rig.options().pins.exists() && !rig.options().pins.with_file_name("").exists());
+    assert!(!detach(&rig.options().pins).expect("nothing is there"));
+    rig.start().expect("the links are free");
+}
+
+#[test]
+fn what_a_process_left_half_made_is_taken_away_and_made_anew() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    rig.end();
+    std::fs::remove_file(rig.options().pins.join("layout")).expect("it was pinned");
+    rig.start().expect("the links are free again");
+    let mut hosts = rig.admit();
+    assert!(hosts.is_heard());
+}
+
+#[test]
+fn an_interface_that_is_no_longer_named_is_free() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let links = |rig: &Rig| rig.pins().iter().filter(|name| name.starts_with("link-")).count();
+    assert_eq!(links(&rig), 2);
+    rig.end();
+    let mut options = rig.options();
+    options.interfaces.pop();
+    let start = || sluice_net::xdp::XdpDriver::new(&options, || panic!("an epoch is kept"));
+    drop(rig.spaces.switch().within(start).expect("it is there").expect("the pins are there"));
+    assert_eq!(links(&rig), 1);
+}

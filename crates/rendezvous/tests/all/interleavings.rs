@@ -1,0 +1,48 @@
+//! What the checker has to say of the program, and of each mistake.
+
+use crate::explorer::{Seen, explore};
+use crate::mistakes::Mistake;
+use crate::programs::{
+    Scene, three_over_a_lap, two_and_two, two_over_a_lap, voided_over_a_lap, with_a_broom,
+    with_a_broom_of_tasks, with_two_brooms,
+};
+
+fn scenes() -> [(&'static str, Scene); 7] {
+    [
+        ("2 tokens and 2 tasks on a ring of 2", two_and_two()),
+        ("2 CPUs over a lap of a ring of 8", two_over_a_lap()),
+        ("3 CPUs over a lap of a ring of 8", three_over_a_lap()),
+        ("3 CPUs, a broom that voids over a lap", voided_over_a_lap()),
+        ("2 tokens, 2 tasks and 2 brooms, a token stale", with_two_brooms()),
+        ("2 tokens, 2 tasks and a broom of tasks", with_a_broom_of_tasks()),
+        ("2 tokens, 2 tasks and a broom of tokens", with_a_broom()),
+    ]
+}
+
+#[test]
+fn every_interleaving_keeps_each_token_and_each_task_once_and_in_order() {
+    for (name, scene) in scenes() {
+        let Seen { states, paths } = explore(&scene, None).unwrap_or_else(|why| panic!("{name}: {why}"));
+        println!("{name}: {states} states, {paths} paths");
+    }
+}
+
+#[test]
+fn every_planted_mistake_is_found_in_some_interleaving() {
+    for mistake in Mistake::ALL {
+        let by = scenes()
+            .into_iter()
+            .find_map(|(name, scene)| explore(&scene, Some(mistake)).err().map(|why| (name, why)));
+        let (name, why) = by.unwrap_or_else(|| panic!("{mistake:?} is not found"));
+        let short: String = why.chars().take(90).collect();
+        println!("{mistake:?}: {name}: {short}");
+    }
+}
+
+#[test]
+fn a_ring_that_looks_less_far_ahead_than_it_has_cpus_is_found() {
+    let mut scene = three_over_a_lap();
+    scene.ring.ahead = 0;
+    let why = explore(&scene, None).expect_err("two may look before either takes its number");
+    assert!(why.contains("Broken"), "{why}");
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Load for a switch on links, made and taken in the kernel, so that a measurement is mostly the switch: `load` is run by
+ * the loader with live frames, and writes tokens and tasks in turn, in spells of many, which it puts on their hosts' links;
+ * `sink` takes what arrives at a host. `door` takes what arrives at the switch's end of a link, and `pass` leaves it to the
+ * kernel's stack: what all of that costs without a switch, and with one in user space.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "wire.h"
+
+enum { FRAME_BYTES = ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr) + HEADER_BYTES };
+
+struct template {
+	__u64 words[17];
+};
+
+/* The frames to make, how many were made, and how many of a kind make a spell. */
+struct load {
+	struct template token;
+	struct template task;
+	__u32 made;
+	__u32 spell;
+	/* Taken in at hosts, and at the switch's door. */
+	__u64 sunk;
+	__u64 at_door;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct load);
+} loads SEC(".maps");
+
+/* The hosts' ends of their links: 0 the worker's, 1 the client's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u32);
+} ends SEC(".maps");
+
+#define HEADER_OF(template) ((struct header *)((void *)(template) + FRAME_BYTES - HEADER_BYTES))
+
+static __always_inline struct load *own_load(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&loads, &only);
+}
+
+/* Tokens, tasks, tasks, tokens: either comes first as often. */
+static __always_inline int is_task(const struct load *load)
+{
+	return (load->made / load->spell + 1) / 2 & 1;
+}
+
+SEC("xdp")
+int load(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct load *load = own_load();
+	struct header *header;
+
+	if (!load || !load->spell || data + FRAME_BYTES > end)
+		return XDP_ABORTED;
+	if (is_task(load)) {
+		header = HEADER_OF(&load->task);
+		header->task.sequence = bpf_htonl(bpf_ntohl(header->task.sequence) + 1);
+		__builtin_memcpy(data, &load->task, FRAME_BYTES);
+		load->made++;
+		return bpf_redirect_map(&ends, 1, 0);
+	}
+	header = HEADER_OF(&load->token);
+	header->words[TOKEN_ISSUED] = bpf_htonl(bpf_ntohl(header->words[TOKEN_ISSUED]) + 1);
+	__builtin_memcpy(data, &load->token, FRAME_BYTES);
+	load->made++;
+	return bpf_redirect_map(&ends, 0, 0);
+}
+
+static __always_inline int is_udp(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	const struct ethhdr *eth = data;
+	const struct iphdr *ip = (const void *)(eth + 1);
+
+	return (void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) && ip->protocol == IPPROTO_UDP;
+}
+
+SEC("xdp")
+int sink(struct xdp_md *ctx)
+{
+	struct load *load = own_load();
+
+	if (!load || !is_udp(ctx))
+		return XDP_PASS;
+	__sync_fetch_and_add(&load->sunk, 1);
+	return XDP_DROP;
+}
+
+SEC("xdp")
+int door(struct xdp_md *ctx)
+{
+	struct load *load = own_load();
+
+	if (!load || !is_udp(ctx))
+		return XDP_PASS;
+	__sync_fetch_and_add(&load->at_door, 1);
+	return XDP_DROP;
+}
+
+SEC("xdp")
+int pass(struct xdp_md *ctx)
+{
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Servers: whose memory large tasks that wait are written into, and where there. Values are shared with the loader.
+ *
+ * Rows are in two copies, as in tables.h. What the loader makes of all rows of a slice is one word, its group.
+ */
+#pragma once
+
+#include "sources.h"
+
+struct server_row {
+	__u32 there;
+	/* 24 bits. */
+	__u32 qpn;
+	struct way way;
+	struct endpoint at;
+	__u8 unused[6];
+};
+
+/* The ring that a server keeps for a slice. */
+struct ring_row {
+	__u32 there;
+	__u32 rkey;
+	__u64 address;
+	/* A power of two. */
+	__u32 slots;
+	__u32 slot_bytes;
+	/* How many servers of the slice have a lower index. */
+	__u32 rank;
+	__u32 unused;
+};
+
+struct server_rows {
+	__u32 current;
+	__u32 unused;
+	struct server_row copy[2];
+};
+
+struct ring_rows {
+	__u32 current;
+	__u32 unused;
+	struct ring_row copy[2];
+};
+
+/* The servers that a slice's tasks are written to: one word, read and written at once. */
+struct group {
+	__u16 members;
+	/* Copies of each task at most; zero: no limit. */
+	__u16 copies;
+	/* The longest payload that fits a slot of every member; zero without members. */
+	__u16 fits;
+	/* Whether one of them has an IPv6 address, over which a checksum is needed. */
+	__u16 wants_check;
+} __attribute__((aligned(8)));
+
+/* The number of the next WRITE to a server, of which 24 bits are told. */
+struct psn {
+	__u32 next;
+	__u8 unused[60];
+};
+
+enum {
+	/* The largest RDMA MTU. */
+	WRITE_BYTES_MAX = 4096,
+	/* A slot begins with its task's id. */
+	SLOT_HEAD_BYTES = 12,
+};
+
+/* Where a task's bytes lie while the headers before them change their length; and zeros behind. */
+struct scratch {
+	__u8 bytes[WRITE_BYTES_MAX + 8];
+};
+
+_Static_assert(sizeof(struct server_rows) == 104 && sizeof(struct ring_rows) == 72, "as the loader has them");
+
+ARRAY(servers, struct server_rows);
+/* A row of servers for each slice. */
+ARRAY(rings, struct ring_rows);
+ARRAY(groups, struct group);
+ARRAY(psns, struct psn);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* The servers' links by their index: what a WRITE is broadcast over. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} server_links SEC(".maps");
+
+/* Which server is behind a link. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+} link_servers SEC(".maps");
+
+static __always_inline const struct server_row *server_row(__u32 server)
+{
+	const struct server_rows *rows = bpf_map_lookup_elem(&servers, &server);
+	const struct server_row *row;
+
+	if (!rows)
+		return 0;
+	row = &rows->copy[READ_ONCE(rows->current) & 1];
+	return row->there ? row : 0;
+}
+
+static __always_inline const struct ring_row *ring_row(__u32 slice, __u32 server)
+{
+	__u32 index = slice * shape.servers + server;
+	const struct ring_rows *rows = bpf_map_lookup_elem(&rings, &index);
+	const struct ring_row *row;
+
+	if (!rows)
+		return 0;
+	row = &rows->copy[READ_ONCE(rows->current) & 1];
+	return row->there ? row : 0;
+}
+
+static __always_inline struct group group_of(__u32 slice)
+{
+	const volatile __u64 *held = bpf_map_lookup_elem(&groups, &slice);
+	__u64 word = held ? *held : 0;
+	struct group group;
+
+	__builtin_memcpy(&group, &word, sizeof(group));
+	return group;
+}
