@@ -40,7 +40,7 @@ pub(super) fn attach(
     let program = ebpf.program_mut(PROGRAM).ok_or_else(|| failed("find the program", PROGRAM))?;
     let program: &mut Xdp = program.try_into().map_err(|why| failed("attach the program", &chain(&why)))?;
     for index in pins.links()?.into_iter().filter(|index| !wanted(*index)) {
-        pins.remove(&pins.link(index))?;
+        pins.remove_link(index)?;
     }
     interfaces.iter().map(|interface| attach_one(program, interface, generic, pins)).collect()
 }
@@ -84,7 +84,7 @@ fn attach_one(
             return Ok(Carried::Kept);
         }
         // Its interface went away, and another has the number now.
-        pins.remove(&pin)?;
+        pins.remove_link(interface.index)?;
     }
     let (id, carried) = if generic {
         (attach_generic(program, interface)?, Carried::Generic)

@@ -13,6 +13,8 @@ mod maps;
 mod pins;
 mod server_rows;
 mod servers;
+#[expect(unsafe_code, reason = "system calls")]
+mod sys;
 mod tables;
 
 use std::net::{IpAddr, SocketAddr};

@@ -8,6 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::machine::check_bpf_fs;
+use super::sys;
 use crate::NetError;
 
 /// The map that says what the others hold.
@@ -85,9 +86,15 @@ impl Pins {
         Ok(self.names()?.into_iter().filter(|name| !name.starts_with(LINK)).collect())
     }
 
-    /// Takes one name away.
-    pub(super) fn remove(&self, name: &Path) -> Result<(), NetError> {
-        fs::remove_file(name).map_err(|why| unusable(&self.path, "take a pin away", &why))
+    /// Takes a link's program off its interface, and its name away.
+    pub(super) fn remove_link(&self, index: u32) -> Result<(), NetError> {
+        let name = self.link(index);
+        sys::detach(&name).map_err(|why| self.failed("end a link", &why))?;
+        self.remove(&name)
+    }
+
+    fn remove(&self, name: &Path) -> Result<(), NetError> {
+        fs::remove_file(name).map_err(|why| self.failed("take a pin away", &why))
     }
 
     pub(super) fn failed(&self, doing: &'static str, why: &(impl ToString + ?Sized)) -> NetError {
@@ -101,8 +108,9 @@ impl Pins {
 
     /// Links first: a program on a link whose maps nobody can find would be there for ever.
     fn clear(&self) -> Result<(), NetError> {
+        self.links()?.into_iter().try_for_each(|index| self.remove_link(index))?;
         let mut names = self.names()?;
-        names.sort_by_key(|name| (!name.starts_with(LINK), name != LAYOUT));
+        names.sort_by_key(|name| name != LAYOUT);
         names.iter().try_for_each(|name| self.remove(&self.path.join(name)))
     }
 }

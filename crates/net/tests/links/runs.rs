@@ -94,7 +94,9 @@ fn a_process_that_dies_under_load_loses_nothing_and_the_next_keeps_the_epoch() {
         assert_eq!(rig.start().expect("the pins are there"), (EPOCH, vec![Carried::Kept; 2]));
     }
     over.store(true, Ordering::Relaxed);
-    let tasks = load.join().expect("every task is dispatched once");
+    let tasks = load.join();
+    let counters = rig.handle().counters().all().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+    let tasks = tasks.unwrap_or_else(|_| panic!("a task was not dispatched: {counters:?}"));
     let worker = rig.handle().tables().call(vec![TableOp::ReadWorker(WorkerId(0))]).expect("it runs");
     let [TableAnswer::Worker(worker)] = worker.as_slice() else { panic!("{worker:?}") };
     assert_eq!((worker.seen, worker.sent), (tasks, tasks));
@@ -128,8 +130,7 @@ fn a_detached_switch_is_gone_with_its_pins_and_the_links_are_free_for_another() 
     rig.end();
     assert!(hosts.is_heard(), "the program does not need its process");
     assert!(detach(&rig.options().pins).expect("nobody drives it"));
-    // The kernel takes a link away a moment after its last name.
-    assert!((0..1_000).any(|_| !hosts.is_heard()), "the program is still on its links");
+    assert!(!hosts.is_heard(), "the program is still on its links");
     assert!(!rig.options().pins.exists() && !rig.options().pins.with_file_name("").exists());
     assert!(!detach(&rig.options().pins).expect("nothing is there"));
     rig.start().expect("the links are free");
