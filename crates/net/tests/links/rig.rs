@@ -12,16 +12,18 @@ use sluice_net::xdp::{Carried, XdpDriver, XdpOptions, detach, embedded};
 use sluice_vectors::Step;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Serial,
-    Submit, TaskId, Token, WorkerId, encode, parse,
+    Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Probe,
+    Serial, Submit, TaskId, Token, WorkerId, encode, parse,
 };
 
 use sluice_switch::Config;
 
 /// The life that a switch gets if it finds none.
 pub(crate) const EPOCH: Epoch = Epoch(7);
-/// Nothing here takes so long unless it was lost.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Usually what is sent is there by then.
+const WHILE: Duration = Duration::from_millis(200);
+/// Nothing here takes so many whiles unless it was lost.
+const PATIENCE: u32 = 50;
 const WORKER_KEY: u32 = 5;
 const CLIENT_KEY: u32 = 6;
 
@@ -108,7 +110,7 @@ impl Rig {
             let space = if self.is_alone { self.spaces.switch() } else { &host.space };
             let socket = space.within(|| UdpSocket::bind((own, 0))).expect("its own");
             let socket = socket.expect("a free port");
-            socket.set_read_timeout(Some(PATIENCE)).expect("a span");
+            socket.set_read_timeout(Some(WHILE)).expect("a span");
             socket
         });
         let at = |socket: &UdpSocket| socket.local_addr().expect("it is bound");
@@ -175,20 +177,40 @@ impl Hosts {
 
     /// The next task that the worker gets.
     pub(crate) fn dispatched(&self) -> Dispatch {
-        match receive(&self.worker) {
-            Packet::Dispatch(dispatch) => dispatch,
-            other => panic!("{other:?}"),
-        }
+        self.awaited(PATIENCE).expect("nothing is lost on these links")
     }
 
     /// Whether the switch answers a token at all, with a task that it gets first.
     pub(crate) fn is_heard(&mut self) -> bool {
-        self.worker.set_read_timeout(Some(Duration::from_millis(200))).expect("a span");
+        let sequence = self.sequence;
         self.task();
         self.token();
-        let heard = self.worker.recv(&mut [0; HEADER_BYTES]).is_ok();
-        self.worker.set_read_timeout(Some(PATIENCE)).expect("a span");
-        heard
+        self.awaited(5).is_some_and(|dispatch| dispatch.task.sequence == sequence)
+    }
+
+    /// The next task, if it comes within so many whiles. After each the worker asks, as a real one does: now and then the
+    /// kernel leaves a frame at a host's end of a veth pair until another follows it there.
+    fn awaited(&self, whiles: u32) -> Option<Dispatch> {
+        for _ in 0..whiles {
+            match receive(&self.worker) {
+                Some(Packet::Dispatch(dispatch)) => return Some(dispatch),
+                Some(Packet::Answer(_)) => {}
+                None => self.ask(),
+                other => panic!("{other:?}"),
+            }
+        }
+        None
+    }
+
+    fn ask(&self) {
+        let probe = Probe {
+            epoch: EPOCH,
+            key: Key(WORKER_KEY),
+            worker: WorkerId(0),
+            generation: Generation(1),
+            nonce: Nonce(0),
+        };
+        send(&self.worker, self.switch, &Packet::Probe(probe));
     }
 }
 
@@ -198,8 +220,9 @@ fn send(socket: &UdpSocket, to: SocketAddr, packet: &Packet) {
     assert_eq!(socket.send_to(&bytes, to).expect("a route"), HEADER_BYTES);
 }
 
-fn receive(socket: &UdpSocket) -> Packet {
+/// What comes within a while.
+fn receive(socket: &UdpSocket) -> Option<Packet> {
     let mut bytes = [0; HEADER_BYTES];
-    let length = socket.recv(&mut bytes).expect("nothing is lost on these links");
-    parse(&bytes[..length]).expect("a packet").0
+    let length = socket.recv(&mut bytes).ok()?;
+    Some(parse(&bytes[..length]).expect("a packet").0)
 }
