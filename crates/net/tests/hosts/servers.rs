@@ -6,19 +6,21 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sluice_control::RdmaPlan;
-use sluice_net::client::Pending;
+use sluice_net::client::{Outcome, Pending, RefusedWhy};
 use sluice_net::faults::Rates;
 use sluice_net::server::{Server, ServerOptions, ServerReport, ServerStopper};
 use sluice_net::worker::{ServerMemory, WorkerReport};
 use sluice_net::{Client, NetError};
-use sluice_wire::ServerId;
 use sluice_wire::roce::{Path, Transport, Write, encode_write};
 use sluice_wire::tables::{ServerState, TableAnswer, TableOp};
+use sluice_wire::{RejectReason, ServerId};
 
 use crate::rack::{ECHO, Echo, Rack, Running, until};
 
 /// Long enough for a machine that has better things to do.
 const DEADLINE: Duration = Duration::from_mins(1);
+/// What a client says of a task that the switch had no room for.
+const FULL: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
 /// How long a task takes, so that most of them wait.
 const TAKES: Duration = Duration::from_micros(300);
 
@@ -119,18 +121,23 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
     numbers.map(send).collect()
 }
 
-/// Each task is answered, and with what its own bytes give.
-fn check(pending: Vec<(u32, Pending)>) {
+/// Each task is answered, and with what its own bytes give. One that is refused is submitted again: on a busy machine
+/// those that wait are sent again, and the repeats fill the queue.
+fn check(client: &Client, pending: Vec<(u32, Pending)>) {
     for (number, pending) in pending {
-        let (ended, bytes) = (pending.wait(), task(number));
-        assert!(ended.outcome.done() == Some(&bytes[..]), "{number}: {}", ended.outcome);
+        let bytes = task(number);
+        let mut outcome = pending.wait().outcome;
+        while outcome == FULL {
+            outcome = client.submit(ECHO, &bytes, DEADLINE).expect("it fits").wait().outcome;
+        }
+        assert!(outcome.done() == Some(&bytes[..]), "{number}: {outcome}");
     }
 }
 
 /// Tasks are written ahead from now on.
 fn until_written(rack: &Rack, client: &Client) {
     until("the first WRITE", || {
-        check(submit(client, 0..64));
+        check(client, submit(client, 0..64));
         rack.counted("written_ahead") > 0
     });
 }
@@ -146,7 +153,7 @@ fn large_tasks_that_wait_are_copied_from_the_memory_that_they_were_written_into(
     let workers = [("a", 0), ("b", 1)].map(|(name, on)| worker(&rack, name, &echo, &servers[on]));
     let client = rack.client("c");
     until_written(&rack, &client);
-    check(submit(&client, 0..400));
+    check(&client, submit(&client, 0..400));
     let reports = workers.map(Running::drain);
     let copied: u64 = reports.iter().map(|report: &WorkerReport| report.copied).sum();
     let missed: u64 = reports.iter().map(|report| report.missed).sum();
@@ -182,7 +189,7 @@ fn nothing_is_lost_or_mixed_up_when_worker_server_and_switch_are_killed_under_fa
     rack.restart();
     let fifth = submit(&client, 1_600..2_000);
     for pending in [first, second, third, fourth, fifth] {
-        check(pending);
+        check(&client, pending);
     }
     until_written(&rack, &client);
     let report = client.close().expect("no error");
@@ -201,7 +208,7 @@ fn a_ring_that_is_far_too_short_costs_round_trips_and_never_a_wrong_byte() {
     let workers = ["a", "b"].map(|name| worker(&rack, name, &echo, &servers[0]));
     let client = rack.client("c");
     until_written(&rack, &client);
-    check(submit(&client, 0..600));
+    check(&client, submit(&client, 0..600));
     let missed: u64 = workers.map(Running::drain).iter().map(|report| report.missed).sum();
     assert!(missed > 100, "{missed} were written over");
 }
@@ -230,7 +237,7 @@ fn a_worker_whose_server_is_elsewhere_asks_its_clients_for_the_bytes() {
     let elsewhere = rack.worker("elsewhere", echo.clone());
     let client = rack.client("c");
     until_written(&rack, &client);
-    check(submit(&client, 0..300));
+    check(&client, submit(&client, 0..300));
     let report = elsewhere.drain();
     assert!(report.finished > 50 && report.copied == 0 && report.missed > 20, "{report:?}");
 }
@@ -253,10 +260,10 @@ fn a_failed_queue_pair_is_connected_anew_and_its_workers_come_in_anew() {
     forbidden_write(&before);
     until("the new pair", || server_state(&rack, 0).row.map(|row| row.qpn) != before.row.map(|row| row.qpn));
     until_written(&rack, &client);
-    check(submit(&client, 0..400));
+    check(&client, submit(&client, 0..400));
     let before = rack.counted("written_ahead");
     until("WRITEs over the new pair", || {
-        check(submit(&client, 0..64));
+        check(&client, submit(&client, 0..64));
         rack.counted("written_ahead") > before
     });
     let report = memory.end();
