@@ -182,14 +182,23 @@ impl Hosts {
 
     /// Whether the switch answers a token at all, with a task that it gets first.
     pub(crate) fn is_heard(&mut self) -> bool {
+        self.is_heard_within(PATIENCE)
+    }
+
+    /// Whether it does not, for as long as an answer usually takes, and a good while more.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        !self.is_heard_within(5)
+    }
+
+    fn is_heard_within(&mut self, whiles: u32) -> bool {
         let sequence = self.sequence;
         self.task();
         self.token();
-        self.awaited(5).is_some_and(|dispatch| dispatch.task.sequence == sequence)
+        self.awaited(whiles).is_some_and(|dispatch| dispatch.task.sequence == sequence)
     }
 
-    /// The next task, if it comes within so many whiles. After each the worker asks, as a real one does: now and then the
-    /// kernel leaves a frame at a host's end of a veth pair until another follows it there.
+    /// The next task, if it comes within so many whiles. After each the worker asks, as a real one does, and the client sends
+    /// what is no packet: now and then the kernel leaves a frame at an end of a veth pair until another follows it there.
     fn awaited(&self, whiles: u32) -> Option<Dispatch> {
         for _ in 0..whiles {
             match receive(&self.worker) {
@@ -211,6 +220,7 @@ impl Hosts {
             nonce: Nonce(0),
         };
         send(&self.worker, self.switch, &Packet::Probe(probe));
+        self.client.send_to(&[0], self.switch).expect("a route");
     }
 }
 
