@@ -17,7 +17,7 @@ use crate::plan::{Plan, PlanError};
 use crate::readback::ReadBack;
 use crate::registration::{Holder, Roll, Wants};
 use crate::servers::Server;
-use crate::slices::Slice;
+use crate::slices::{Slice, Watch};
 use crate::workers::Worker;
 
 /// How long after an answer that fitted no question the tables are read again.
@@ -47,8 +47,7 @@ pub struct Controller {
     pub(crate) types: BTreeMap<TaskType, SliceId>,
     /// Until then new clients wait for every slice to have a worker.
     pub(crate) gathers_until: Nanos,
-    pub(crate) watched_until: Nanos,
-    pub(crate) watch_next: Nanos,
+    pub(crate) watch: Option<Watch>,
     pub(crate) adapting: Adapting,
     rng: ChaCha8Rng,
     /// No lease ends before this.
@@ -87,8 +86,7 @@ impl Controller {
             slices,
             types,
             gathers_until: Nanos(0),
-            watched_until: Nanos(0),
-            watch_next: Nanos(0),
+            watch: None,
             adapting: Adapting::default(),
             rng: ChaCha8Rng::from_seed(seed),
             lease_check: None,
@@ -130,8 +128,8 @@ impl Controller {
         match self.link {
             Link::Up => {
                 self.end_leases(now, out);
-                self.tick_slices(now, out);
                 self.tick_adapting(now, out);
+                self.tick_slices(now, out);
             }
             Link::Confused(until) if until <= now => {
                 self.link = Link::Confused(now + CONFUSED_FOR);
@@ -143,7 +141,8 @@ impl Controller {
         self.due = self.deadline();
     }
 
-    /// When [`Controller::tick`] wants to be called next; `None`: not before the next event.
+    /// When [`Controller::tick`] wants to be called next; `None`: not before the next event. Right after a tick it is never
+    /// past, or a driver would call without end.
     pub fn deadline(&self) -> Option<Nanos> {
         match self.link {
             Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),

@@ -45,6 +45,23 @@ const WATCH_FOR: Nanos = Nanos::from_millis(2_000);
 /// A measured C is changed when it is off by more than one part in this many.
 const LIMIT_SLACK: u32 = 8;
 
+/// Someone looks at the balances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    /// When to read them next.
+    next: Nanos,
+    /// When they will have looked away, unless they say so again.
+    until: Nanos,
+}
+
+impl Watch {
+    /// The balances are being read: when next, or not any more. However late that is, `next` does not stay behind.
+    fn read(self, now: Nanos) -> Option<Self> {
+        let next = now + WATCH_EVERY;
+        (next < self.until).then_some(Self { next, ..self })
+    }
+}
+
 /// One slice.
 #[derive(Debug)]
 pub(crate) struct Slice {
@@ -318,16 +335,14 @@ impl Controller {
 
     /// Someone looks: keep the balances fresh.
     pub(crate) fn watch(&mut self, now: Nanos) {
-        if self.watched_until <= now {
-            self.watch_next = now;
-        }
-        self.watched_until = now + WATCH_FOR;
+        let next = self.watch.map_or(now, |watch| watch.next);
+        self.watch = Some(Watch { next, until: now + WATCH_FOR });
     }
 
     pub(crate) fn tick_slices(&mut self, now: Nanos, out: &mut Vec<Action>) {
-        let watched = now < self.watched_until && self.watch_next <= now;
+        let watched = self.watch.is_some_and(|watch| watch.next <= now);
         if watched {
-            self.watch_next = now + WATCH_EVERY;
+            self.watch = self.watch.and_then(|watch| watch.read(now));
         }
         for index in 0..self.slices.len() {
             let slice = &mut self.slices[index];
@@ -342,7 +357,7 @@ impl Controller {
     }
 
     pub(crate) fn slices_due(&self) -> Option<Nanos> {
-        let watch = (self.watch_next < self.watched_until).then_some(self.watch_next);
+        let watch = self.watch.map(|watch| watch.next);
         self.slices.iter().map(|slice| slice.look).chain([watch]).flatten().min()
     }
 

@@ -6,7 +6,7 @@ mod rack;
 use proptest::prelude::*;
 use rack::{LEASE, RENEW, Rack, address, client, server, with_rings, worker};
 use sluice_control::{Answer, ClientHello, Event, ServerHello, SliceTally, WorkerGrant, WorkerHello};
-use sluice_wire::{Nanos, SliceId, WorkerId};
+use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
 
 const NAMES: usize = 5;
 
@@ -29,7 +29,10 @@ enum Step {
     Execute(u8),
     Deliver(u8),
     Time(u16),
+    Late(u16),
     Stall,
+    Watch,
+    Map(u16, Option<bool>),
     Disconnect(u8),
     RestartSwitch,
     RestartController(u8),
@@ -56,7 +59,10 @@ fn step() -> impl Strategy<Value = Step> {
         24 => (1..30_u8).prop_map(Step::Execute),
         24 => (1..30_u8).prop_map(Step::Deliver),
         8 => (1..300_u16).prop_map(Step::Time),
+        3 => (1..4_000_u16).prop_map(Step::Late),
         1 => Just(Step::Stall),
+        2 => Just(Step::Watch),
+        2 => (1..4_u16, any::<Option<bool>>()).prop_map(|(t, scan)| Step::Map(t, scan)),
         1 => (0..6_u8).prop_map(Step::Disconnect),
         1 => Just(Step::RestartSwitch),
         1 => (0..6_u8).prop_map(Step::RestartController),
@@ -144,7 +150,13 @@ impl World {
             Step::Execute(n) => (0..n).for_each(|_| _ = rack.execute_one()),
             Step::Deliver(n) => (0..n).for_each(|_| _ = rack.deliver_one()),
             Step::Time(ms) => rack.pass(Nanos::from_millis(u64::from(ms))),
+            Step::Late(ms) => rack.tick(rack.now + Nanos::from_millis(u64::from(ms))),
             Step::Stall => rack.now = rack.now + LEASE.times(2),
+            Step::Watch => rack.feed(Event::Watch),
+            Step::Map(task_type, scan) => {
+                let slice = scan.map(|scan| if scan { "scan" } else { "get" }.to_string());
+                rack.call(|call| Event::SetType { call, task_type: TaskType(task_type), slice });
+            }
             Step::Disconnect(done) => rack.disconnect(usize::from(done)),
             Step::RestartSwitch => rack.restart_switch(),
             Step::RestartController(done) => rack.restart_controller(usize::from(done)),

@@ -93,6 +93,17 @@ impl Bench {
 }
 
 #[test]
+fn a_pushed_worker_that_leaves_waits_for_the_tasks_that_are_still_under_way() {
+    let mut bench = Bench::new(Feed::Pushed { reports: false });
+    bench.dispatch(1, 1);
+    bench.worker.leave();
+    bench.worker.left(bench.now, Some(START.plus(2)));
+    assert_eq!(bench.worker.stats().tokens_out, 1);
+    bench.dispatch(2, 2);
+    assert_eq!((bench.worker.stats().tokens_out, bench.worker.stats().held), (0, 2));
+}
+
+#[test]
 fn a_poll_that_finds_nothing_is_repeated_at_once_when_there_is_no_pause() {
     let mut bench = Bench::new(Feed::Polls { every: Nanos(0) });
     assert_eq!(bench.tokens(), [1], "one is out at most, whatever the quota");

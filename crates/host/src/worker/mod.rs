@@ -250,6 +250,8 @@ impl Worker {
         }
         let believable = final_sent.filter(|last| self.feeding.is_pushed() || self.issued.since(*last) >= 0);
         if let Some(last) = believable {
+            // Ahead only where tasks are pushed: then the last of them are under way.
+            self.issued = self.issued.latest(last);
             self.written_off += self.window.hear(last);
         }
         self.phase = Phase::Left { knows_last: believable.is_some() };

@@ -1,0 +1,37 @@
+//! The controller's clock: what a look from outside, and a tick that comes late, must not change.
+
+mod rack;
+
+use rack::{LEASE, Rack, worker};
+use sluice_control::{Event, Note};
+use sluice_wire::Nanos;
+
+/// As a busy machine ticks: once so late that the look is over.
+fn looked_at_and_slipped() -> Rack {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.feed(Event::Watch);
+    rack.renew_for(Nanos::from_millis(1_850), &[&worker("w", 1)]);
+    rack.tick(rack.now + Nanos::from_millis(200));
+    rack
+}
+
+#[test]
+fn a_tick_that_slips_past_the_end_of_a_look_leaves_nothing_due() {
+    let rack = looked_at_and_slipped();
+    let next = rack.controller.deadline().expect("a lease is running");
+    assert!(next > rack.now, "{} ns past", rack.now.since(next).0);
+}
+
+#[test]
+fn after_a_look_and_a_slip_a_killed_worker_is_found() {
+    let mut rack = looked_at_and_slipped();
+    let end = rack.now + LEASE.times(2);
+    while rack.now < end {
+        rack.tick(rack.now + Nanos::from_millis(1));
+        rack.flush();
+    }
+    let died = |note: &Note| matches!(note, Note::WorkerDied { name, .. } if name == "w");
+    assert!(rack.notes.iter().any(died), "{:?}", rack.notes);
+    assert!(!rack.notes.iter().any(|note| matches!(note, Note::Stalled { .. })), "{:?}", rack.notes);
+}
