@@ -208,6 +208,23 @@ fn each_slice_has_its_own_share() {
 }
 
 #[test]
+fn whatever_ends_a_task_frees_its_share() {
+    let mut bench = Bench::registered();
+    for end in [reply, |to: &Submit| reject(to, 1), |to: &Submit| reply_with(to, ReplyStatus::Gone)] {
+        for _ in 0..8 {
+            bench.offer(GET, false).expect("the share is free again");
+        }
+        assert_eq!(bench.offer(GET, false), Err(Busy::ShareSpent));
+        bench.sent().iter().for_each(|submit| bench.hear(end(submit)));
+        assert_eq!(bench.outcomes().len(), 8);
+    }
+    (0..8).for_each(|_| _ = bench.offer(GET, false).expect("the share is free again"));
+    bench.run(10 * SECOND);
+    assert_eq!(bench.outcomes(), [TOO_LATE; 8]);
+    assert!(bench.offer(GET, false).is_ok());
+}
+
+#[test]
 fn a_type_that_no_slice_serves_is_sent_on_a_share_of_its_own() {
     let mut bench = Bench::registered();
     bench.settings.unmapped_share = 1;

@@ -185,6 +185,20 @@ fn a_newer_epoch_outranks_a_higher_generation() {
 }
 
 #[test]
+fn a_grant_of_an_older_epoch_changes_nothing_however_high_its_generation() {
+    let mut bench = Bench::serving(2);
+    bench.dispatch(1, 1, 1);
+    bench.actions();
+    let present = bench.grant;
+    bench.grant = Grant { epoch: Epoch(EPOCH.0 - 1), generation: Generation(9), quota: 8, ..present };
+    bench.granted();
+    assert_eq!((bench.actions(), bench.promised()), (vec![], (1, 1)));
+    bench.grant = present;
+    bench.dispatch(1, 1, 1);
+    assert_eq!(bench.worker.stats().duplicates, 1, "its number was not forgotten");
+}
+
+#[test]
 fn the_reply_leaves_first_then_the_token_then_the_next_task_runs() {
     let mut bench = Bench::serving(2);
     bench.dispatch(1, 1, 1);
@@ -347,6 +361,22 @@ fn a_long_round_trip_holds_probes_apart() {
     bench.granted();
     let waits: Vec<_> = (0..3).map(|_| bench.wait().0 / RTT.0).collect();
     assert_eq!(waits, [2, 2, 2]);
+}
+
+#[test]
+fn an_answer_after_long_silence_is_followed_up_within_the_longest_busy_interval() {
+    let mut bench = Bench::serving(2);
+    let mut nonces = Vec::new();
+    for _ in 0..40 {
+        assert!(bench.wait() <= bench.settings.probe_max_busy);
+        nonces.extend(bench.actions().into_iter().filter_map(|action| match action {
+            Action::ToSwitch(Packet::Probe(probe)) => Some(probe.nonce),
+            _ => None,
+        }));
+    }
+    bench.answer(*nonces.last().expect("silence is probed"), Some((1, 0)));
+    assert_eq!(bench.tokens().len(), 1, "one of two was lost");
+    assert!(bench.wait() <= bench.settings.probe_max_busy, "so may be its repeat");
 }
 
 #[test]

@@ -186,6 +186,15 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_number_in_the_window_still_counts_and_the_one_before_it_no_more() {
+        let mut window = Window::new(START);
+        assert_eq!(window.hear(START.plus(65)), 1, "the first is out of it");
+        assert_eq!(window.take(START.plus(1)), Arrival::Duplicate);
+        assert_eq!(window.take(START.plus(2)), Arrival::Fresh);
+        assert_eq!(window.take(START.plus(2)), Arrival::Duplicate);
+    }
+
+    #[test]
     fn what_falls_out_of_the_window_is_given_up_at_once() {
         let mut window = Window::new(START);
         arrive(&mut window, 2);

@@ -4,7 +4,7 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Refusal, Verdict};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{
-    Attempt, ClientId, Epoch, Generation, Key, Notice, Packet, Submit, Sweep, Token, WorkerId,
+    Attempt, ClientId, Epoch, Generation, Key, Notice, Packet, Probe, Submit, Sweep, Token, WorkerId,
 };
 
 use crate::rack::{EPOCH, Rack, START, at, probe, row, submit, token};
@@ -48,12 +48,17 @@ fn strangers_are_dropped_and_counted() {
 fn what_is_of_another_life_is_answered_and_counted() {
     each(|rack| {
         let ready = token(0, START.plus(1));
-        let task = Submit { epoch: Epoch(6), ..submit(START) };
-        let (verdict, why) = refused(rack, 200, Packet::Submit(task));
-        assert!(matches!(verdict, Verdict::Send { packet: Packet::Notice(_), .. }), "{verdict:?}");
-        assert_eq!(why, [Refusal::WrongEpoch]);
+        for epoch in [Epoch(6), Epoch(8)] {
+            let task = Submit { epoch, ..submit(START) };
+            let (verdict, why) = refused(rack, 200, Packet::Submit(task));
+            assert!(matches!(verdict, Verdict::Send { packet: Packet::Notice(_), .. }), "{verdict:?}");
+            assert_eq!(why, [Refusal::WrongEpoch]);
+        }
         for (packet, refusal) in [
             (Packet::Token(Token { epoch: Epoch(6), ..ready }), Refusal::WrongEpoch),
+            (Packet::Token(Token { epoch: Epoch(8), ..ready }), Refusal::WrongEpoch),
+            (Packet::Probe(Probe { epoch: Epoch(8), ..probe(0) }), Refusal::WrongEpoch),
+            (Packet::Token(Token { generation: Generation(0), ..ready }), Refusal::WrongGeneration),
             (Packet::Token(Token { generation: Generation(2), ..ready }), Refusal::WrongGeneration),
             (Packet::Token(token(0, START)), Refusal::RepeatedToken),
             (Packet::Token(token(0, START.plus(9))), Refusal::ImpossibleCounter),
@@ -86,6 +91,7 @@ fn a_broom_of_another_life_or_of_no_slice_finds_nothing() {
     each(|rack| {
         for sweep in [
             Sweep { epoch: Epoch(6), left: 1, ..Sweep::default() },
+            Sweep { epoch: Epoch(8), left: 1, ..Sweep::default() },
             Sweep { epoch: EPOCH, slice: sluice_wire::SliceId(9), left: 1, ..Sweep::default() },
         ] {
             let verdict = rack.program.pass(rack.now, Arrival::Control(sweep));

@@ -66,6 +66,16 @@ fn pushed_tasks_are_numbered_and_tell_the_start_as_seen() {
 }
 
 #[test]
+fn a_new_generation_tells_its_own_start_as_seen() {
+    let mut rack = Rack::of("pallas", 1, 1);
+    rack.task();
+    let start = START.plus(100);
+    rack.program.table(TableOp::ResetCounters(WorkerId(0), start));
+    let dispatch = dispatched(rack.task());
+    assert_eq!((dispatch.sent, dispatch.seen), (start.plus(1), start));
+}
+
+#[test]
 fn neither_tokens_nor_replies_belong_here() {
     let mut rack = Rack::of("pallas", 1, 1);
     assert_eq!(rack.token(0), Verdict::Drop(Refusal::Unexpected));
