@@ -49,6 +49,18 @@ impl ClientNode {
     }
 }
 
+impl ClientNode {
+    /// The process goes on behind another address.
+    pub(super) fn change_address(&mut self) {
+        self.starts += 1;
+        self.at = endpoint(20_000, self.index, self.starts);
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("client {}", self.index)
+    }
+}
+
 /// The bytes of replies that come in parts.
 impl ClientNode {
     fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {

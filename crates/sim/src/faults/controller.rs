@@ -224,7 +224,9 @@ impl Rack<'_> {
                 Action::Answer { call, answer } => {
                     self.say(|| format!("controller answers {call:?} {answer:?}"));
                     let [at, _] = self.network.arrivals(self.now, CALLS);
-                    if let Some(at) = at {
+                    let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
+                    if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))
+                    {
                         self.agenda.add(at + CALL_WAY, Event::CallAnswered { call, answer });
                     }
                 }

@@ -47,7 +47,7 @@ impl Rack<'_> {
             return;
         }
         dealings.asked = Some(now);
-        if self.host_is_cut(host) {
+        if self.host_is_cut(host) || !self.calls_get_through(host) {
             return;
         }
         let call = self.brain.call(host, self.life_of(host));
@@ -154,7 +154,7 @@ impl Rack<'_> {
     fn client_hello(&self, client: usize) -> ClientHello {
         let node = &self.clients[client];
         ClientHello {
-            name: format!("client {client}"),
+            name: node.name(),
             incarnation: node.incarnation,
             at: node.at,
             floor: node.machine.floor(),

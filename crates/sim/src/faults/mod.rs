@@ -20,6 +20,7 @@ mod rack;
 mod scenario;
 mod servers;
 mod switch;
+mod troubles;
 mod workers;
 
 use std::fmt;

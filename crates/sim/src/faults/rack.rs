@@ -13,6 +13,7 @@ use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
 use super::servers::{Mishap, Servers};
 use super::switch::SwitchNode;
+use super::troubles::{Trouble, Ways};
 use super::workers::WorkerNode;
 use crate::agenda::Agenda;
 use crate::dice::Dice;
@@ -86,9 +87,11 @@ pub(super) enum Event {
     Mishap(ServerId, Mishap),
     Submit(usize),
     Disaster(Disaster),
+    Trouble(Trouble),
     FaultsEnd,
     WorkerBack(usize),
     SwitchBack,
+    SwitchGoesOn,
     BrainBack,
     LinkBack,
     Inspect,
@@ -106,6 +109,7 @@ pub(super) struct Rack<'t> {
     pub(super) agenda: Agenda<Event>,
     pub(super) scenario: Scenario,
     pub(super) network: Network,
+    pub(super) ways: Ways,
     pub(super) dice: Dice,
     /// How far off services are when they say what they will take.
     pub(super) estimates: Dice,
@@ -126,6 +130,7 @@ impl<'t> Rack<'t> {
             now: Nanos(1_000),
             agenda: Agenda::new(),
             network: Network::new(seed, scenario.rates.clone()),
+            ways: Ways::default(),
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             switch: SwitchNode::new(&scenario),
@@ -159,7 +164,7 @@ impl<'t> Rack<'t> {
     /// Puts a packet on the network.
     pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, packet: Packet) {
         let mut arrivals = self.network.arrivals(self.now, kind(&packet));
-        if self.is_cut(from) || self.is_cut(to) {
+        if self.is_cut(from) || self.is_cut(to) || self.is_closed_way(from, to) {
             arrivals = [None, None];
         }
         self.say(|| {
@@ -191,6 +196,9 @@ impl<'t> Rack<'t> {
         for (at, disaster) in self.scenario.disasters.clone() {
             self.agenda.add(at, Event::Disaster(disaster));
         }
+        for (at, trouble) in self.scenario.troubles.clone() {
+            self.agenda.add(at, Event::Trouble(trouble));
+        }
         self.agenda.add(FAULTS_END, Event::FaultsEnd);
         self.agenda.add(Nanos(20_000), Event::Inspect);
         self.agenda.add(REST, Event::Rest);
@@ -204,12 +212,14 @@ impl<'t> Rack<'t> {
                 self.inspect_at_rest()?;
                 return self.oracle.close();
             }
-            self.happen(event)?;
+            if let Some(event) = self.hold_up(event) {
+                self.happen(event)?;
+            }
         }
         Err("the run ended before its time".to_owned())
     }
 
-    fn happen(&mut self, event: Event) -> Result<(), String> {
+    pub(super) fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
             Event::Unread { worker, life, received, packet } if self.workers[worker].life == life => {
@@ -232,9 +242,11 @@ impl<'t> Rack<'t> {
             Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
+            Event::Trouble(trouble) => self.trouble(trouble)?,
             Event::FaultsEnd => self.faults_end(),
             Event::WorkerBack(worker) => self.worker_back(worker),
             Event::SwitchBack => self.switch_back(),
+            Event::SwitchGoesOn => self.switch_goes_on()?,
             Event::BrainBack => self.brain_back(),
             Event::LinkBack => self.connect_brain(),
             Event::Inspect => self.inspect()?,

@@ -4,6 +4,7 @@ use sluice_wire::Nanos;
 
 use super::early::EarlyScenario;
 use super::network::{REPLIES, Rates};
+use super::troubles::Trouble;
 use crate::dice::Dice;
 
 /// When faults end.
@@ -105,6 +106,7 @@ pub(super) struct Scenario {
     pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
     pub(super) disasters: Vec<(Nanos, Disaster)>,
+    pub(super) troubles: Vec<(Nanos, Trouble)>,
 }
 
 /// The stream from which the rings are drawn, so that they change nothing else of a seed.
@@ -142,26 +144,32 @@ impl Scenario {
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             disasters: Vec::new(),
+            troubles: Vec::new(),
         };
         scenario.disasters = scenario.draw_disasters(dice);
         let forgetting = &mut Dice::new(seed, FORGETTING);
         if forgetting.chance(6) {
-            scenario.forget(forgetting);
+            scenario.forget();
+            let outage = |lasts| Disaster::Outage { lasts };
+            scenario.disasters = twice_long(forgetting, outage);
+        }
+        let troubles = &mut Dice::named(seed, "troubles", 0);
+        scenario.troubles = Trouble::draw(troubles, &scenario);
+        if troubles.chance(6) {
+            scenario.forget();
+            let stall = |lasts| Trouble::SwitchStall { lasts };
+            (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
         }
         scenario
     }
 
-    /// Many replies are lost, and twice the only worker stands still for longer than it remembers a task: a try that
-    /// waited in the switch meanwhile comes to the worker that ran the task and has forgotten it.
-    fn forget(&mut self, dice: &mut Dice) {
+    /// Many replies are lost, and twice the only worker, or the switch, is to stand still for longer than the worker remembers
+    /// a task: a try that waited meanwhile comes to the worker that ran the task and has forgotten it.
+    fn forget(&mut self) {
         (self.workers, self.slices) = (1, 1);
         self.quotas.truncate(1);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
-        let outage = |dice: &mut Dice| Disaster::Outage {
-            lasts: dice.span(Nanos::from_millis(9), Nanos::from_millis(11)),
-        };
-        self.disasters = vec![(Nanos::from_millis(3), outage(dice)), (Nanos::from_millis(16), outage(dice))];
     }
 
     /// What a worker says it can bear: tasks per second.
@@ -215,4 +223,10 @@ impl Scenario {
             _ => Disaster::ControllerRestart { down_for: short },
         }
     }
+}
+
+/// Two that last longer than a worker remembers a task that may be tried for three milliseconds.
+fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> {
+    let mut lasts = || make(dice.span(Nanos::from_millis(9), Nanos::from_millis(11)));
+    vec![(Nanos::from_millis(3), lasts()), (Nanos::from_millis(16), lasts())]
 }

@@ -20,6 +20,10 @@ pub(super) const ROUND: Nanos = Nanos(500);
 pub(super) struct SwitchNode {
     pub(super) rain: Option<Rain>,
     pub(super) life: u32,
+    /// Its thread stands still until then.
+    pub(super) stalled_until: Nanos,
+    /// What came meanwhile, and when.
+    pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
     pub(super) slab: Bytes,
     config: Config,
@@ -36,11 +40,20 @@ impl SwitchNode {
 
     pub(super) fn new(scenario: &Scenario) -> Self {
         let config = config(scenario);
-        Self { rain: Some(rain(1, config)), life: 1, slab: Bytes::default(), config }
+        Self {
+            rain: Some(rain(1, config)),
+            life: 1,
+            stalled_until: Nanos(0),
+            unread: Vec::new(),
+            slab: Bytes::default(),
+            config,
+        }
     }
 
     pub(super) fn stop(&mut self) {
         self.rain = None;
+        self.stalled_until = Nanos(0);
+        self.unread.clear();
     }
 
     pub(super) fn start(&mut self) {

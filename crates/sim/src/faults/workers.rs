@@ -70,6 +70,12 @@ impl WorkerNode {
         self.life = 0;
     }
 
+    /// The process goes on behind another address.
+    pub(super) fn change_address(&mut self) {
+        self.starts += 1;
+        self.at = endpoint(10_000, self.index, self.starts);
+    }
+
     pub(super) const fn lives(&self) -> bool {
         self.machine.is_some()
     }
