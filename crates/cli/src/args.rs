@@ -129,7 +129,7 @@ pub(crate) struct Switch {
     pub(crate) dilate: Option<u32>,
     /// The scheduler instead of the plan's, such as rain:2, r2p2:2 or racksched:2,tracked.
     #[arg(long, value_name = "POLICY")]
-    pub(crate) policy: Option<String>,
+    pub(crate) policy: Vec<String>,
     /// Where packets are switched: on a socket of this process, or in the kernel, on its links.
     #[arg(long, value_name = "WHERE", default_value = "udp")]
     pub(crate) io: Io,
@@ -431,7 +431,7 @@ pub(crate) struct Report {
 pub(crate) struct Versus {
     /// The schedulers whose racks are run; the first is held to the bounds, if any are given.
     #[arg(long, value_name = "POLICIES", default_value = "rain:1")]
-    pub(crate) policy: String,
+    pub(crate) policy: Vec<String>,
     /// What stands in front of services today.
     #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "nginx,reuseport")]
     pub(crate) today: Vec<Today>,

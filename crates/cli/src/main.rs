@@ -11,6 +11,7 @@ mod hint;
 mod live;
 mod load;
 mod plan;
+mod policies;
 mod rack;
 mod report;
 mod results;

@@ -139,6 +139,15 @@ fn policies_that_are_not_known() {
     refuses_sim(&["--policy", "rain:99"], &["rain:99"]);
     refuses(folder().path(), &["sweep", "rain:1", "palas", "--load", "0.5"], &["`palas`", "`pallas`"]);
     refuses(folder().path(), &["compare", "rain:1", "jsqq", "--load", "0.5"], &["`jsqq`", "`jsq`"]);
+    let (two, one) = ("takes two policies, and 1 were given", "takes one policy, and 2 were given");
+    refuses(folder().path(), &["compare", "rain:1", "--load", "0.5"], &[two, "--policy"]);
+    refuses(folder().path(), &["sim", "rain:1", "rain:2", "--load", "0.5"], &[one, "--policy"]);
+    refuses(folder().path(), &["up", "--policy", "rain:1,rain:2"], &[one, "--sweep"]);
+    refuses(folder().path(), &["switch", "--policy", "rain:1", "--policy", "draconis"], &[one]);
+    refuses(folder().path(), &["sweep", "--load", "0.5"], &["which policies?", "sluice sweep rain:2"]);
+    let joined = ["sweep", "--policy", "rain:2,rackshced", "--load", "0.5"];
+    refuses(folder().path(), &joined, &["`rackshced` means nothing", "did you mean `racksched`?"]);
+    refuses(folder().path(), &["up", "rain:2"], &["rain:2 is a policy", "--policy rain:2"]);
 }
 
 #[test]

@@ -29,9 +29,59 @@ fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn one_thread_and_two_give_the_same_bytes() {
     let folder = folder();
-    let outputs = ["1", "2"].map(|threads| sluice(folder.path(), &with(&SWEEP, &["--threads", threads])));
+    // Folders of their own, else the second would only show what the first found.
+    let outputs = ["1", "2"]
+        .map(|threads| sluice(folder.path(), &with(&SWEEP, &["--threads", threads, "--out", threads])));
     assert!(outputs[0].status.success(), "{}", stderr(&outputs[0]));
     assert_eq!(stdout(&outputs[0]), stdout(&outputs[1]));
+}
+
+#[test]
+fn policies_are_taken_as_words_and_by_a_flag_with_commas_or_again() {
+    let folder = folder();
+    let given = |out: &str, policies: &[&str]| {
+        let args = ["sweep", "--load", "0.3", "--tasks", "2k", "--replications", "2", "--json", "--out", out];
+        let output = sluice(folder.path(), &with(&args, policies));
+        assert!(output.status.success(), "{policies:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let words = given("a", &["rain:1", "racksched:2,tracked", "central"]);
+    assert_eq!(words, given("b", &["--policy", "rain:1,racksched:2,tracked,central"]));
+    assert_eq!(words, given("c", &["--policy", "rain:1", "--policy", "racksched:2,tracked,central"]));
+    assert_eq!(words, given("d", &["rain:1", "--policy", "racksched:2,tracked,central"]));
+    let short = ["--load", "0.5", "--tasks", "2k", "--replications", "2", "--json"];
+    run(folder.path(), &with(&["compare", "--policy", "rain:1,central"], &short));
+    run(folder.path(), &with(&["sim", "rain:1"], &short));
+    let throughput = ["throughput", "--policy", "central,jbsq:2", "--slo", "p99<200us", "--workers", "2"];
+    let found = run(folder.path(), &with(&throughput, &["--tasks", "2k", "--replications", "2", "--json"]));
+    assert_eq!(found["searches"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_was_found_is_kept_in_a_folder_of_its_own_and_shown_again() {
+    let folder = folder();
+    let sweep = |load| {
+        let args = ["sweep", "rain:1", "central", "--load", load, "--tasks", "2k", "--replications", "2"];
+        let output = sluice(folder.path(), &args);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let said = stderr(&output);
+        let out = said.lines().find_map(|line| line.strip_prefix("results are in ")).expect("a folder");
+        assert!(out.starts_with("out/sweep/rain-1_central-"), "{out}");
+        let study = fs::read_to_string(folder.path().join(out).join("study.json")).expect("kept");
+        (out.to_owned(), study, said)
+    };
+    let (out, study, said) = sweep("0.3");
+    assert!(!said.contains("run before"), "{said}");
+    let again = sweep("0.3");
+    assert_eq!((&out, &study), (&again.0, &again.1));
+    assert!(again.2.contains("run before") && again.2.contains("--fresh"), "{}", again.2);
+    assert_ne!(out, sweep("0.4").0, "another question, another folder");
+    // What another program left there gives way.
+    let journal = folder.path().join(&out).join("journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    fs::write(&journal, text.replacen("[\"commit\",\"", "[\"commit\",\"not-", 1)).expect("written");
+    let anew = sweep("0.3");
+    assert!(anew.0 == out && anew.1 == study && !anew.2.contains("run before"), "{}", anew.2);
 }
 
 #[test]

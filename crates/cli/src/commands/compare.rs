@@ -11,7 +11,7 @@ pub(crate) fn run(args: &Compare) -> Outcome<()> {
     }
     let asked = Asked {
         command: "compare",
-        policies: vec![&args.a, &args.b],
+        policies: args.policies.exactly::<2>("compare")?.into(),
         offered: Some(&args.offered),
         setting: &args.setting,
         slo: None,

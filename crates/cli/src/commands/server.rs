@@ -18,6 +18,7 @@ use super::remote;
 use crate::adaptation;
 use crate::args::Server as Args;
 use crate::fail::{Failure, Outcome};
+use crate::policies;
 use crate::rack::parent;
 
 /// Runs until a signal comes.
@@ -61,7 +62,8 @@ fn options(args: &Args) -> Outcome<ServerOptions> {
 
 /// The agent that finds the workers' depths, if the policy asks for one.
 fn agent(args: &Args, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
-    let choice = Choice::parse(&args.policy).map_err(Failure::bad_input)?;
+    let policy = policies::at_most_one("server", [&args.policy])?.unwrap_or_default();
+    let choice = Choice::parse(&policy).map_err(Failure::bad_input)?;
     let Some(adaptive) = choice.adaptive() else { return Ok(None) };
     let way = if args.testbed_delays {
         agents::way(&Testbed::rain())

@@ -8,7 +8,7 @@ use crate::study::args::Sim;
 pub(crate) fn run(args: &Sim) -> Outcome<()> {
     let asked = Asked {
         command: "sim",
-        policies: vec![&args.policy],
+        policies: vec![args.policies.one("sim", "rain:2")?],
         offered: Some(&args.offered),
         setting: &args.setting,
         slo: None,

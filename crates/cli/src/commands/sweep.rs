@@ -8,7 +8,7 @@ use crate::study::args::Sweep;
 pub(crate) fn run(args: &Sweep) -> Outcome<()> {
     let asked = Asked {
         command: "sweep",
-        policies: args.policies.iter().map(String::as_str).collect(),
+        policies: args.policies.some("sweep")?,
         offered: Some(&args.offered),
         setting: &args.setting,
         slo: None,

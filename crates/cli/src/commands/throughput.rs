@@ -8,7 +8,7 @@ use crate::study::args::Throughput;
 pub(crate) fn run(args: &Throughput) -> Outcome<()> {
     let asked = Asked {
         command: "throughput",
-        policies: args.policies.iter().map(String::as_str).collect(),
+        policies: args.policies.some("throughput")?,
         offered: None,
         setting: &args.setting,
         slo: Some(&args.slo),

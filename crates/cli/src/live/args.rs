@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use sluice_sim::study::numbers;
-use sluice_switch::registry::Choice;
 
 use crate::fail::{Failure, Outcome};
+use crate::policies::split;
 use crate::units;
 
 /// How far apart the loads of a range are that does not say.
@@ -15,10 +15,10 @@ const STEP: &str = "0.3";
 /// Which schedulers, and at which loads.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LiveArgs {
-    /// The scheduler instead of the plan's; with --sweep several, such as
-    /// rain:2,r2p2:2,racksched,draconis,pallas [default with --sweep: those five].
+    /// The scheduler instead of the plan's, such as rain:1; with --sweep several, with commas between them or by the
+    /// flag again [default with --sweep: rain:2,r2p2:2,racksched,draconis,pallas].
     #[arg(long, value_name = "POLICIES")]
-    pub(crate) policy: Option<String>,
+    pub(crate) policy: Vec<String>,
     /// Run each scheduler at each of these shares of what all workers can serve, on workers that only hold their
     /// tasks, and print the simulator's prediction beside it: 0.3,0.6,0.8, or 0.3..0.9 with or without a step (/0.1) [step: 0.3].
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
@@ -75,8 +75,7 @@ pub(crate) struct FollowArgs {
 impl FollowArgs {
     /// The policies that were asked for, one by one.
     pub(super) fn policies(&self) -> Vec<String> {
-        let is_name = |name: &str| Choice::all().any(|known| known.name == name);
-        self.policy.iter().flat_map(|listed| policies(listed, is_name)).collect()
+        self.policy.iter().flat_map(|listed| split(listed)).collect()
     }
 }
 
@@ -90,22 +89,6 @@ pub(super) fn loads(text: &str) -> Outcome<Vec<f64>> {
     numbers::several(&parts.join(","), numbers::load).map_err(Failure::bad_input)
 }
 
-/// The policies of a list. A part that names none belongs to the one before it: `racksched:2,tracked,pallas` are two.
-pub(super) fn policies(text: &str, is_name: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut policies: Vec<String> = Vec::new();
-    for part in text.split(',') {
-        let name = part.split(':').next().unwrap_or(part);
-        match policies.last_mut() {
-            Some(last) if last.contains(':') && !is_name(name) => {
-                last.push(',');
-                last.push_str(part);
-            }
-            _ => policies.push(part.to_owned()),
-        }
-    }
-    policies
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,15 +99,5 @@ mod tests {
         assert_eq!(loads("0.3..0.9").expect("legal"), [0.3, 0.6, 0.9]);
         assert_eq!(loads("0.3,0.6,0.8").expect("legal"), [0.3, 0.6, 0.8]);
         assert!(loads("0.9..0.3").is_err() && loads("fast").is_err());
-    }
-
-    #[test]
-    fn what_names_no_policy_belongs_to_the_one_before() {
-        let is_name = |name: &str| ["rain", "racksched", "pallas"].contains(&name);
-        assert_eq!(
-            policies("rain:2,racksched:2,tracked,pallas", is_name),
-            ["rain:2", "racksched:2,tracked", "pallas"]
-        );
-        assert_eq!(policies("rian,pallas", is_name), ["rian", "pallas"]);
     }
 }

@@ -14,12 +14,13 @@ use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
 
-use super::args::{LiveArgs, loads, policies};
+use super::args::{LiveArgs, loads};
 use crate::args::{Io, Up};
 use crate::fail::{Failure, Outcome};
+use crate::policies;
 
 /// The policies that are swept when none is named.
-const POLICIES: &str = "rain:2,r2p2:2,racksched,draconis,pallas";
+const POLICIES: [&str; 5] = ["rain:2", "r2p2:2", "racksched", "draconis", "pallas"];
 const DILATION: u32 = 100;
 const LENGTH: Duration = Duration::from_secs(4);
 /// How long each run goes before anything is measured, as a part of what is measured.
@@ -67,9 +68,8 @@ impl Ask {
     pub(crate) fn new(up: &Up, live: &LiveArgs) -> Outcome<Self> {
         let testbed = bench::testbed(&live.testbed, std::path::Path::new(""))?;
         let workload = Workload::parse(&live.workload).map_err(Failure::bad_input)?;
-        let listed = live.policy.as_deref().unwrap_or(POLICIES);
         let ask = Self {
-            policies: who(listed)?,
+            policies: if live.policy.is_empty() { who(POLICIES)? } else { who(&live.policy)? },
             loads: loads(live.sweep.as_deref().unwrap_or_default())?,
             workload,
             testbed,
@@ -182,16 +182,15 @@ impl Ask {
     }
 }
 
-/// The schedulers of a list.
-pub(super) fn who(listed: &str) -> Outcome<Vec<Who>> {
-    let is_name = |name: &str| Choice::all().any(|known| known.name == name);
+/// The schedulers of these lists.
+pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<Who>> {
     let who = |text: String| {
         let choice = crate::plan::live(Choice::parse(&text).map_err(Failure::bad_input)?)
             .map_err(Failure::bad_input)?;
         let policy = Policy::parse(&text).map_err(Failure::bad_input)?;
         Ok(Who { name: policy.to_string(), choice, policy })
     };
-    policies(listed, is_name).into_iter().map(who).collect()
+    policies::listed(lists)?.into_iter().map(who).collect()
 }
 
 /// What a live rack cannot stand for.

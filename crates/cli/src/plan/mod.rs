@@ -269,7 +269,10 @@ impl Plan {
     pub(crate) fn load(path: Option<&Path>) -> Outcome<Self> {
         let Some(path) = path else { return Self::from_text("demo (built in)", DEMO) };
         let text = std::fs::read_to_string(path).map_err(|why| {
-            let path = path.display();
+            let path = path.display().to_string();
+            if Choice::parse(&path).is_ok() {
+                return Failure::bad_input(format!("{path} is a policy, not a plan: give --policy {path}"));
+            }
             Failure::bad_input(format!("plan {path} cannot be read: {why}; give the path of a TOML plan"))
         })?;
         Self::from_text(&path.display().to_string(), &text)

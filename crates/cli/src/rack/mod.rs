@@ -28,6 +28,7 @@ use crate::fail::{Failure, Outcome};
 use crate::live;
 use crate::load::{self, Source, Tally, Target as LoadTarget};
 use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
+use crate::policies;
 use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
 use crate::view::{Shown, View};
@@ -91,8 +92,8 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
 
 /// The plan, with what the flags say instead.
 fn plan_of(args: &Up) -> Outcome<Plan> {
-    let policy = args.live.policy.as_deref();
-    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy)?;
+    let policy = policies::at_most_one("up without --sweep", &args.live.policy)?;
+    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy.as_deref())?;
     if let Some(out) = &args.out {
         plan.out.clone_from(out);
     }

@@ -10,6 +10,7 @@ use sluice_sim::study::numbers;
 
 use crate::args::Output;
 use crate::live::args::FollowArgs;
+use crate::policies::PolicyArgs;
 
 /// What is run, where, and for how long.
 #[derive(Clone, Debug, Args)]
@@ -59,7 +60,8 @@ pub(crate) struct How {
     /// Threads [default: all cores]; results do not depend on them.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Results go into this folder: JSON, CSV, an HTML page, and what is needed to go on after Ctrl-C.
+    /// Where results go: JSON, CSV, an HTML page, and what is needed to go on after Ctrl-C [default: a folder of the
+    /// command's own below out/, which it names at its end].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Forget what an earlier run left in the folder.
@@ -72,9 +74,8 @@ pub(crate) struct How {
 /// `sluice sim`.
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// Who decides, such as rain:2, r2p2:2, racksched:2,tracked, draconis, pallas, or a reference such as central.
-    #[arg(long, value_name = "POLICY", default_value = "rain:2")]
-    pub(crate) policy: String,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) offered: Offered,
     #[command(flatten)]
@@ -98,9 +99,8 @@ pub(crate) struct Offered {
 /// `sluice sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {
-    /// Who is run, several of them; see `sluice sim`.
-    #[arg(required = true, value_name = "POLICY")]
-    pub(crate) policies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) offered: Offered,
     #[command(flatten)]
@@ -112,10 +112,8 @@ pub(crate) struct Sweep {
 /// `sluice compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The one policy.
-    pub(crate) a: String,
-    /// The other, on the same tasks.
-    pub(crate) b: String,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) offered: Offered,
     #[command(flatten)]
@@ -127,9 +125,8 @@ pub(crate) struct Compare {
 /// `sluice throughput`.
 #[derive(Debug, Args)]
 pub(crate) struct Throughput {
-    /// Who is run; see `sluice sim`.
-    #[arg(required = true, value_name = "POLICY")]
-    pub(crate) policies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// What must be kept, such as p99<100us, slowdown_p99<10 or get.p999<1ms.
     #[arg(long, value_name = "LIMIT", value_parser = Limit::parse)]
     pub(crate) slo: Limit,

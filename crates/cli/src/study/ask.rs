@@ -1,5 +1,8 @@
 //! From flags to a plan with one case.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{self, Bench, Length, Overload, Terms};
 use sluice_sim::study::limit::Limit;
@@ -12,12 +15,15 @@ use super::drive::{self, Job};
 use crate::fail::{Failure, Outcome};
 use crate::stop::Stop;
 
+/// How much of the policies' names is in the name of a folder.
+const NAME_MAX: usize = 60;
+
 /// What flags ask for.
 pub(crate) struct Asked<'a> {
     /// The command, such as `sweep`.
     pub(crate) command: &'static str,
     /// Who is run.
-    pub(crate) policies: Vec<&'a str>,
+    pub(crate) policies: Vec<String>,
     /// At which rates, if at any that are known beforehand.
     pub(crate) offered: Option<&'a Offered>,
     /// Under which circumstances.
@@ -33,10 +39,21 @@ impl Asked<'_> {
     pub(crate) fn run(&self, how: &How) -> Outcome<()> {
         let bench = self.bench()?;
         let stop = Stop::on_signals()?;
-        let commands = vec![self.again()];
-        let job = Job { bench: &bench, how, out: how.out.clone(), plan: None, commands };
+        let again = self.again();
+        let own = how.out.is_none();
+        let out = how.out.clone().unwrap_or_else(|| self.own_folder(&again));
+        let job = Job { bench: &bench, how, out, own, plan: None, commands: vec![again] };
         let ran = drive::run(&job, &stop)?;
-        drive::show(&ran, how, how.out.as_deref())
+        drive::show(&ran, how, &job.out)
+    }
+
+    /// A folder for what this command finds: one that people recognize, and that no other question gets.
+    fn own_folder(&self, again: &str) -> PathBuf {
+        let mut name = self.policies.join("_").replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-");
+        name.truncate(NAME_MAX);
+        let mut hasher = DefaultHasher::new();
+        again.hash(&mut hasher);
+        PathBuf::from("out").join(self.command).join(format!("{name}-{:08x}", hasher.finish() as u32))
     }
 
     /// The plan, read and checked.
@@ -50,15 +67,14 @@ impl Asked<'_> {
         }
         let overload = if setting.transient { Overload::Meant } else { Overload::Refused };
         let length = length_for(&setting.length);
-        let terms = Terms { length, overload, folder: std::path::PathBuf::new() };
+        let terms = Terms { length, overload, folder: PathBuf::new() };
         Ok(Bench::new(self.plan()?, terms)?)
     }
 
     fn plan(&self) -> Outcome<Plan> {
         let setting = self.setting;
         let slices = setting.slices.as_deref().map_or(Ok(Vec::new()), slices)?;
-        let runs =
-            self.policies.iter().map(|policy| Run { policy: (*policy).to_owned(), slices: slices.clone() });
+        let runs = self.policies.iter().map(|policy| Run { policy: policy.clone(), slices: slices.clone() });
         let runs: Vec<Run> = runs.collect();
         let case = Case {
             id: "load".into(),
@@ -97,11 +113,7 @@ impl Asked<'_> {
         let setting = self.setting;
         let length = &setting.length;
         let mut words = vec!["sluice".to_owned(), self.command.to_owned()];
-        let policies = self.policies.iter().map(|policy| (*policy).to_owned());
-        if self.command == "sim" {
-            words.push("--policy".into());
-        }
-        words.extend(policies);
+        words.extend(self.policies.iter().cloned());
         let warm_up = match length.warm_up {
             Warmup::Detect => None,
             Warmup::Tasks(tasks) => Some(tasks.to_string()),
@@ -151,7 +163,7 @@ impl Asked<'_> {
 
     /// What all workers can serve.
     fn capacity(&self) -> Outcome<f64> {
-        let testbed = bench::testbed(&self.setting.testbed, std::path::Path::new(""))?;
+        let testbed = bench::testbed(&self.setting.testbed, Path::new(""))?;
         let workers = self.setting.workers.unwrap_or(testbed.workers);
         Ok(f64::from(workers) * 1e9 / self.workload()?.mean_service_ns())
     }

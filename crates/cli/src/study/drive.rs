@@ -22,8 +22,10 @@ pub(crate) struct Job<'a> {
     pub(crate) bench: &'a Bench,
     /// How.
     pub(crate) how: &'a How,
-    /// Where results go, if anywhere.
-    pub(crate) out: Option<PathBuf>,
+    /// Where results go.
+    pub(crate) out: PathBuf,
+    /// Whether the folder is this question's own: what another build left there gives way.
+    pub(crate) own: bool,
     /// The plan's file, if there is one.
     pub(crate) plan: Option<String>,
     /// Other commands that run parts of it again.
@@ -43,16 +45,18 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     let bench = job.bench;
     let threads = threads(job.how);
     let identity = identity(bench);
-    let folder = job.out.as_deref();
-    if let (Some(folder), true) = (folder, job.how.fresh) {
+    let folder = job.out.as_path();
+    if job.how.fresh || job.own && !journal::is_of(folder, &identity) {
         journal::forget(folder)?;
     }
-    let mut study = Study::new(bench, threads, folder.map(|folder| (folder, &identity)))?;
+    let mut study = Study::new(bench, threads, folder, &identity)?;
     let mut progress = Progress::new(job.how.output.quiet || job.how.output.json);
     let first = study.round();
     let costs = Costs::measure(bench, &first, stop.flag());
     if !first.is_empty() {
         progress.say(&estimate(bench, &costs, &study, threads));
+    } else {
+        progress.say("this was run before, and is shown again; --fresh runs it anew");
     }
     let complete = study.run(stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
@@ -67,32 +71,25 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     };
     let stopped = !complete?;
     let outcome = tell(bench, study.known(), &about);
-    if let Some(folder) = folder {
-        report::write(folder, &outcome)?;
-    }
+    report::write(folder, &outcome)?;
     Ok(Ran { outcome, stopped })
 }
 
 /// Prints a study; one that was stopped fails, after it was shown.
-pub(crate) fn show(ran: &Ran, how: &How, out: Option<&Path>) -> Outcome<()> {
+pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     if how.output.json {
         println!("{}", report::json(&ran.outcome));
     } else {
         print!("{}", report::summary(&ran.outcome));
-        if let (Some(folder), false) = (out, how.output.quiet) {
-            eprintln!("results are in {}", folder.display());
+        if !how.output.quiet {
+            eprintln!("results are in {}", out.display());
         }
     }
     if !ran.stopped {
         return Ok(());
     }
-    let next = match out {
-        Some(folder) => {
-            format!("what was done is in {}; the same command goes on from there", folder.display())
-        }
-        None => "give --out FOLDER to be able to go on after a stop".into(),
-    };
-    Err(Failure::new(Kind::Aborted, format!("stopped; {next}")).with_result_shown())
+    let why = format!("stopped; what was done is in {}; the same command goes on from there", out.display());
+    Err(Failure::new(Kind::Aborted, why).with_result_shown())
 }
 
 fn threads(how: &How) -> usize {
@@ -138,8 +135,21 @@ fn identity(bench: &Bench) -> Identity {
         ("workload", workloads.join(" / ")),
         ("testbed", bench.testbed(0, None).to_toml()),
         ("commit", env!("SLUICE_COMMIT").to_owned()),
+        ("program", program()),
         ("plan", format!("{plan:?}")),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec()
+}
+
+/// The program that runs: of one commit there may be several, while somebody works on it.
+fn program() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let written = file.ok().and_then(|file| {
+        Some((file.len(), file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?))
+    });
+    written.map_or_else(
+        || "unknown".into(),
+        |(bytes, at)| format!("of {bytes} bytes, written {} ms after 1970", at.as_millis()),
+    )
 }

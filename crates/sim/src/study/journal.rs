@@ -90,6 +90,18 @@ impl Journal {
     }
 }
 
+/// Whether a folder may take this run: its journal is the run's own, or there is none.
+pub fn is_of(folder: &Path, identity: &Identity) -> bool {
+    let Ok(file) = File::open(folder.join(FILE)) else { return true };
+    let mut text = String::new();
+    let read = BufReader::new(file).read_line(&mut text);
+    // A head that was cut off is written anew.
+    if read.is_ok() && !text.ends_with('\n') {
+        return true;
+    }
+    serde_json::from_str::<Head>(&text).is_ok_and(|head| same(&head, identity).is_ok())
+}
+
 /// Removes the journal of a folder, if there is one.
 pub fn forget(folder: &Path) -> Result<(), StudyError> {
     let path = folder.join(FILE);
@@ -221,6 +233,16 @@ mod tests {
         assert!(why.is_bad_input());
         let why = why.to_string();
         assert!(why.contains("its seed is `1`, not `2`") && why.contains("--out"), "{why}");
+    }
+
+    #[test]
+    fn a_folder_may_take_its_own_run_or_any_if_none_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_of(folder.path(), &identity("1")));
+        drop(open(folder.path(), "1").unwrap());
+        assert!(is_of(folder.path(), &identity("1")) && !is_of(folder.path(), &identity("2")));
+        fs::write(folder.path().join(FILE), "{\"schema\":\"slui").unwrap();
+        assert!(is_of(folder.path(), &identity("2")));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::stats::Measured;
 pub struct Study<'b> {
     bench: &'b Bench,
     known: Known,
-    journal: Option<Journal>,
+    journal: Journal,
     threads: usize,
 }
 
@@ -40,20 +40,19 @@ pub enum Step<'j> {
 }
 
 impl<'b> Study<'b> {
-    /// A study on so many threads; with a folder, what was done there is not done again.
+    /// A study on so many threads; what was done in the folder is not done again.
     ///
     /// The folder is tried before anything runs.
     pub fn new(
         bench: &'b Bench,
         threads: usize,
-        folder: Option<(&Path, &Identity)>,
+        folder: &Path,
+        identity: &Identity,
     ) -> Result<Self, StudyError> {
-        let mut study = Self { bench, known: Known::default(), journal: None, threads };
-        if let Some((folder, identity)) = folder {
-            let learn = |id: PointId, replication, measured| study.learn(&id, replication, measured);
-            study.journal = Some(Journal::open(folder, identity, learn)?);
-        }
-        Ok(study)
+        let mut known = Known::default();
+        let take = |id: PointId, replication, measured| learn(bench, &mut known, &id, replication, measured);
+        let journal = Journal::open(folder, identity, take)?;
+        Ok(Self { bench, known, journal, threads })
     }
 
     /// What is known by now.
@@ -115,19 +114,18 @@ impl<'b> Study<'b> {
             Err(why) => return Err(StudyError::Point(format!("{}: {why}", job.id))),
             Ok(measured) => measured,
         };
-        if let Some(journal) = &mut self.journal {
-            journal.add(&job.id, job.replication, &measured)?;
-        }
-        self.learn(&job.id, job.replication, measured);
+        self.journal.add(&job.id, job.replication, &measured)?;
+        learn(self.bench, &mut self.known, &job.id, job.replication, measured);
         tell(Step::Done(job));
         Ok(())
     }
+}
 
-    fn learn(&mut self, id: &PointId, replication: u32, measured: Measured) {
-        let plan = self.bench.plan();
-        let compared = plan.comparisons.iter().any(|pair| {
-            pair.case == id.case && id.change.is_none() && (pair.a == id.run || pair.b == id.run)
-        });
-        self.known.add(id, replication, plan.replications, measured, compared);
-    }
+fn learn(bench: &Bench, known: &mut Known, id: &PointId, replication: u32, measured: Measured) {
+    let plan = bench.plan();
+    let compared = plan
+        .comparisons
+        .iter()
+        .any(|pair| pair.case == id.case && id.change.is_none() && (pair.a == id.run || pair.b == id.run));
+    known.add(id, replication, plan.replications, measured, compared);
 }

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
         let out = folder(args, found.plan.name(), several);
         let one = run_one(args, found, ready, out.clone(), &stop)?;
         if !several {
-            show(&one, &args.how, Some(&out))?;
+            show(&one, &args.how, &out)?;
         }
         let stopped = one.stopped;
         ran.push(one);
@@ -299,7 +299,7 @@ fn job<'a>(args: &'a Reproduce, found: &Found, bench: &'a Bench, out: PathBuf) -
     commands.extend(
         bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),
     );
-    Job { bench, how: &args.how, out: Some(out), plan: Some(found.file.clone()), commands }
+    Job { bench, how: &args.how, out, own: false, plan: Some(found.file.clone()), commands }
 }
 
 /// The flags that decide results.

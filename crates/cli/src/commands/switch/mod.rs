@@ -22,6 +22,7 @@ use super::{LOOK_EVERY, control_plan, guard, random_seed};
 use crate::args::{Io, Switch};
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Plan, SERVERS_MAX};
+use crate::policies;
 use crate::rack::parent;
 use crate::results::table::Table;
 use crate::stop::Stop;
@@ -61,7 +62,8 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(args.policy.as_deref())?;
+    let policy = policies::at_most_one("switch", &args.policy)?;
+    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy.as_deref())?;
     if args.detach {
         return xdp::detach(args, &plan);
     }
