@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use error::BenchError;
 use report::Report;
+use sluice_net::exit::Kind;
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|why| {
         eprintln!("bench: {why}");
-        ExitCode::from(2)
+        Kind::Broken.into()
     })
 }
 
@@ -83,7 +84,7 @@ fn finish(report: &Report) -> Result<ExitCode, BenchError> {
     }
     println!("{missed} of the bounds MISSED (marked above); all figures: out/bench/bench.json");
     println!("if more instructions are what you want: make bench BLESS=1, and say why in the commit");
-    Ok(ExitCode::FAILURE)
+    Ok(Kind::GateFailed.into())
 }
 
 /// The repository's root.

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +13,11 @@ use sluice_net::program::{CONTROLLER_DEFAULT, WorkerArgs};
 
 use crate::fail::{Failure, Outcome};
 use crate::live::args::LiveArgs;
-use crate::{study, units};
+use crate::{print, study, units, words};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
 #[derive(Debug, Parser)]
-#[command(name = "sluice", version, max_term_width = 110)]
+#[command(name = "sluice", version, max_term_width = 110, after_help = words::of_all())]
 pub(crate) struct Sluice {
     /// What to do.
     #[command(subcommand)]
@@ -25,47 +26,66 @@ pub(crate) struct Sluice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a whole rack on this machine, with its load and its faults.
+    /// Run a whole rack on this machine: switch, workers, a load, and the faults of its plan.
+    #[command(after_help = words::UP)]
     Up(Up),
     /// Run a switch, with the controller in it.
+    #[command(after_help = words::SWITCH)]
     Switch(Switch),
     /// Run a controller on its own, for a switch that was started with --controller-apart.
     Controller(Controller),
     /// Run a worker of one of our services, or of a program of yours.
+    #[command(after_help = words::WORKER)]
     Worker(Worker),
-    /// Run a server: the memory that tasks which wait are written into, for the workers of this machine.
+    /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside it.
     Server(Server),
-    /// Send a load and measure what comes of it.
+    /// Send a load to a rack and measure what comes of it.
+    #[command(after_help = words::LOAD)]
     Load(Load),
-    /// Show how a rack stands.
+    /// Show how a rack stands: its switch, slices, workers, servers and clients.
+    #[command(after_help = words::STATUS)]
     Status(Status),
     /// Move a worker to another slice while it runs.
+    #[command(after_help = words::MOVE)]
     Move(Move),
-    /// Let another slice take a type of tasks, while they are sent.
+    /// Send a type of tasks to another slice while the rack runs.
+    #[command(after_help = words::MAP)]
     Map(Map),
-    /// Hold Rain against what stands in front of services today, on one trace.
+    /// Compare Rain with what stands in front of services today (nginx, shared addresses), on the same tasks.
+    #[command(after_help = words::VERSUS)]
     Versus(Versus),
     /// Say what this machine can do, and what to do about the rest.
     Doctor(Doctor),
-    /// Show what a scheduler's program takes of the switch.
+    /// List the policies (schedulers) with what they do and what they take.
+    #[command(after_help = words::POLICIES)]
+    Policies(Policies),
+    /// Show how much of a switch's stages and memory a scheduler takes.
+    #[command(after_help = words::RESOURCES)]
     Resources(Resources),
     /// Measure how long a real service takes here, as a workload for the simulator.
+    #[command(after_help = words::PROFILE)]
     Profile(Profile),
-    /// Simulate a policy under a load.
+    /// Simulate one policy under a load.
+    #[command(after_help = words::SIM)]
     Sim(study::args::Sim),
-    /// Simulate policies under loads, each on the same tasks.
+    /// Simulate several policies under several loads, each on the same tasks.
+    #[command(after_help = words::SWEEP)]
     Sweep(study::args::Sweep),
     /// Simulate two policies on the same tasks, and say whether they really differ.
+    #[command(after_help = words::COMPARE)]
     Compare(study::args::Compare),
     /// Find the highest rate at which policies keep a limit.
+    #[command(after_help = words::THROUGHPUT)]
     Throughput(study::args::Throughput),
     /// Run the papers' figures, and hold their numbers against ours.
+    #[command(after_help = words::REPRODUCE)]
     Reproduce(study::args::Reproduce),
     /// Make the page and the tables of a study anew from its JSON.
     Report(Report),
-    /// Show the packets of one fault run.
+    /// Show what happened in one fault run, packet by packet.
     ReplayFault(ReplayFault),
-    /// Run fault runs, seed after seed, until one breaks a promise.
+    /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
+    #[command(after_help = words::FAULT_RUNS)]
     FaultRuns(FaultRuns),
 }
 
@@ -92,17 +112,18 @@ pub(crate) struct Up {
     /// How long to measure, instead of the plan's.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) length: Option<Duration>,
-    /// All times multiplied, instead of the plan's factor.
+    /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then weigh less.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
-    /// Faults in every socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    /// Lose, double and reorder these shares of the packets in every socket, instead of the plan's:
+    /// loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
     /// Where packets are switched: on a socket of the switch's process, or in the kernel, on links between network
     /// namespaces (takes root).
     #[arg(long, value_name = "WHERE", default_value = "udp", conflicts_with = "sweep")]
     pub(crate) io: Io,
-    /// Capture the RoCE packets of each server, in a file for each of its starts in this folder.
+    /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
@@ -187,7 +208,7 @@ impl Io {
 pub(crate) struct Controller {
     /// The plan whose slices these are [default: the demo].
     pub(crate) plan: Option<PathBuf>,
-    /// Where the switch's tables are served.
+    /// Where the switch is asked: the control address of one that was started with --controller-apart.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) tables: String,
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
@@ -249,25 +270,25 @@ pub(crate) struct Server {
     /// The folder of the memory that its workers share, best one in memory such as /dev/shm/sluice.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) memory: PathBuf,
-    /// The RDMA MTU: the most bytes of one write.
+    /// How many bytes one write into its memory may bring (the RDMA MTU).
     #[arg(long, value_name = "BYTES", default_value_t = 2048)]
     pub(crate) mtu: usize,
-    /// Use a reliable connection, which answers; unreliable is the default.
+    /// Acknowledge each write (a reliable connection, RC); otherwise none is (UC).
     #[arg(long)]
     pub(crate) reliable: bool,
-    /// Leave the iCRC out.
+    /// Do not check the writes' checksum (RoCE's iCRC).
     #[arg(long)]
     pub(crate) no_icrc: bool,
     /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
     #[arg(long, value_name = "SLOTS", hide = true)]
     pub(crate) tiny_slots: Option<u32>,
-    /// The scheduler: `rain:adaptive` and its arguments start an agent, which finds the workers' depths.
+    /// The rack's scheduler; with rain:adaptive an agent finds how many tasks each worker here may hold at once.
     #[arg(long, value_name = "POLICY", default_value = "rain")]
     pub(crate) policy: String,
-    /// The agent's times multiplied by this factor, as its workers' are.
+    /// The factor by which the rack's times are stretched.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: u32,
-    /// The switch holds packets for the delays of the paper's testbed, and the agent reckons with them.
+    /// The switch holds packets back for as long as in the paper's rack: let the agent reckon with that.
     #[arg(long)]
     pub(crate) testbed_delays: bool,
     /// Write every RoCE packet that comes and goes into this file, for tshark or Wireshark.
@@ -410,9 +431,16 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Policies {
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Resources {
-    /// The scheduler.
-    pub(crate) program: String,
+    /// The scheduler, such as rain; without one, a line for each.
+    pub(crate) program: Option<String>,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -429,40 +457,40 @@ pub(crate) struct Report {
 
 #[derive(Debug, Args)]
 pub(crate) struct Versus {
-    /// The schedulers whose racks are run; the first is held to the bounds, if any are given.
+    /// The schedulers to compare, such as rain:1; --within and --better look at the first.
     #[arg(long, value_name = "POLICIES", default_value = "rain:1")]
     pub(crate) policy: Vec<String>,
-    /// What stands in front of services today.
+    /// What to compare them with: nginx's UDP proxy, or sockets that share an address.
     #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "nginx,reuseport")]
     pub(crate) today: Vec<Today>,
-    /// Service times or classes, as for `sluice sim`.
+    /// How long tasks take: exp:10us and the like, as for `sluice sim`.
     #[arg(long, value_name = "WORKLOAD", default_value = "bimodal:10us:100us:0.9")]
     pub(crate) workload: String,
-    /// The share of what all workers can serve.
+    /// How much load: a share of what all workers together can serve.
     #[arg(long, default_value_t = 0.8)]
     pub(crate) load: f64,
-    /// Workers; each only holds its tasks.
+    /// How many workers; each only waits for as long as a task takes.
     #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(crate) workers: u32,
-    /// Measured tasks.
+    /// How many tasks to measure.
     #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) tasks: u64,
-    /// All times multiplied.
+    /// Stretch all times by this factor: this machine's own delays then weigh less.
     #[arg(long, value_name = "FACTOR", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: u32,
-    /// From how many ports the client of today's ways sends.
+    /// From how many ports the client sends to nginx and to shared addresses, which spread tasks by port.
     #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) ports: u32,
     /// What carries the packets of Rain's rack.
     #[arg(long, value_name = "HOW", default_value = "udp")]
     pub(crate) io: Io,
-    /// Seeds the tasks.
+    /// The number that fixes which tasks come when.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Fail if the first policy's p99 slowdown is more times the central queue's than this.
+    /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central queue.
     #[arg(long, value_name = "RATIO")]
     pub(crate) within: Option<f64>,
-    /// Fail if it is not so many times better than the best of today's.
+    /// Fail (exit code 3) unless it is at least this many times below the best of what stands there today.
     #[arg(long, value_name = "RATIO")]
     pub(crate) better: Option<f64>,
     /// Trace, results and nginx's files go into this folder.
@@ -510,7 +538,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
     pub(crate) samples: u64,
-    /// Whether time passes while the kernel runs somebody else.
+    /// Which time counts: all of it, or only while the kernel runs this process.
     #[arg(long, value_name = "CLOCK", default_value = "wall")]
     pub(crate) clock: ClockArg,
     /// Seeds which keys are read.
@@ -544,16 +572,16 @@ impl ClockArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayFault {
-    /// The run's seed.
+    /// The run's seed, as `sluice fault-runs` names it.
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FaultRuns {
-    /// The first seed.
+    /// The first seed; each seed is one run.
     #[arg(long, default_value_t = 0)]
     pub(crate) from: u64,
-    /// How many [default: until stopped].
+    /// How many runs [default: until Ctrl-C].
     #[arg(long)]
     pub(crate) count: Option<u64>,
     /// Print JSON on stdout.
@@ -569,9 +597,9 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
             Err(Failure::bad_input(one_line(&why)))
         }
         Err(why) => {
-            // Whoever closed stdout does not want the help.
-            why.print().ok();
-            Ok(None)
+            let printed = why.print().and_then(|()| io::stdout().flush());
+            // Help that nobody asked for goes to stderr: it is no result.
+            if why.use_stderr() { Ok(None) } else { print::judged(printed).map(|()| None) }
         }
     }
 }

@@ -4,6 +4,9 @@ use std::fmt;
 use std::process::ExitCode;
 
 use serde_json::json;
+pub(crate) use sluice_net::exit::Kind;
+
+use crate::print;
 
 /// What a command gives back.
 pub(crate) type Outcome<T> = Result<T, Failure>;
@@ -14,51 +17,6 @@ pub(crate) struct Failure {
     kind: Kind,
     message: String,
     result_shown: bool,
-}
-
-/// The kinds of failure, each with an exit code of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Something failed that should not have.
-    Broken,
-    /// What was asked makes no sense, or this machine cannot do it.
-    BadInput,
-    /// The run was complete, but its result does not hold what it must.
-    GateFailed,
-    /// Stopped from outside before its end.
-    Aborted,
-}
-
-impl Kind {
-    /// The exit code.
-    pub(crate) const fn code(self) -> u8 {
-        match self {
-            Self::Broken => 1,
-            Self::BadInput => 2,
-            Self::GateFailed => 3,
-            Self::Aborted => 4,
-        }
-    }
-
-    /// The kind of a child's exit code.
-    pub(crate) const fn of_code(code: i32) -> Self {
-        match code {
-            2 => Self::BadInput,
-            3 => Self::GateFailed,
-            4 => Self::Aborted,
-            _ => Self::Broken,
-        }
-    }
-
-    /// As the JSON says it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Broken => "broken",
-            Self::BadInput => "bad_input",
-            Self::GateFailed => "gate_failed",
-            Self::Aborted => "aborted",
-        }
-    }
 }
 
 impl Failure {
@@ -91,11 +49,12 @@ impl Failure {
 
     /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
-        eprintln!("sluice: {}", self.message);
+        print::aside(format_args!("sluice: {}", self.message));
         if json && !self.result_shown {
-            println!("{}", self.to_json());
+            // What cannot be said here was said on stderr.
+            print::line(self.to_json()).ok();
         }
-        ExitCode::from(self.kind.code())
+        self.kind.into()
     }
 
     fn to_json(&self) -> serde_json::Value {

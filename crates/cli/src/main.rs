@@ -12,6 +12,7 @@ mod live;
 mod load;
 mod plan;
 mod policies;
+mod print;
 mod rack;
 mod report;
 mod results;
@@ -19,6 +20,7 @@ mod stop;
 mod study;
 mod units;
 mod view;
+mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -57,6 +59,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Map(args) => commands::change::map(&args),
         Command::Versus(args) => live::versus::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Policies(args) => commands::policies::run(&args),
         Command::Resources(args) => commands::resources::run(&args),
         Command::Profile(args) => commands::profile::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
@@ -81,6 +84,7 @@ fn json_of(command: &Command) -> bool {
         Command::Load(args) => args.output.json,
         Command::Status(args) => args.json,
         Command::Doctor(args) => args.json,
+        Command::Policies(args) => args.json,
         Command::Resources(args) => args.json,
         Command::Versus(args) => args.output.json,
         Command::Profile(args) => args.output.json,

@@ -85,6 +85,30 @@ fn what_was_found_is_kept_in_a_folder_of_its_own_and_shown_again() {
 }
 
 #[test]
+fn policies_and_what_they_take_of_a_switch_are_listed() {
+    let folder = folder();
+    let listed = run(folder.path(), &["policies", "--json"]);
+    let policies = listed["policies"].as_array().expect("a list");
+    let text = stdout(&sluice(folder.path(), &["policies"]));
+    for policy in policies {
+        let of = |key: &str| policy[key].as_str().expect("a text").to_owned();
+        let row = text.lines().find(|line| line.split_whitespace().next() == policy["name"].as_str());
+        assert!(
+            row.is_some_and(|row| row.contains(&of("about")) && row.ends_with(&of("example"))),
+            "{policy}"
+        );
+    }
+    let live = policies.iter().filter(|policy| policy["live"] == true);
+    let live: Vec<&str> = live.filter_map(|policy| policy["name"].as_str()).collect();
+    assert!(live.contains(&"rain") && !live.contains(&"central"), "{live:?}");
+    let taken = run(folder.path(), &["resources", "--json"]);
+    let programs = taken["programs"].as_array().expect("a list").iter();
+    assert_eq!(programs.filter_map(|program| program["program"].as_str()).collect::<Vec<_>>(), live);
+    let rain = run(folder.path(), &["resources", "rain", "--json"]);
+    assert_eq!(taken["programs"][0]["here"], rain["here"]);
+}
+
+#[test]
 fn a_run_that_was_cut_off_goes_on_to_the_same_bytes() {
     let folder = folder();
     run(folder.path(), &with(&SWEEP, &["--out", "whole"]));

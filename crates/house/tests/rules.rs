@@ -50,6 +50,26 @@ fn no_file_knows_the_machine_it_was_written_on() {
 }
 
 #[test]
+fn the_command_prints_in_one_place() {
+    // These macros panic where nobody reads any more, or the disk is full.
+    let macros = ["print", "println", "eprint", "eprintln"].map(|name| format!("{name}!("));
+    let streams = ["stdout()", "stderr()"].map(|name| format!("io::{name}.lock()"));
+    let is_call = |line: &str| {
+        let found = macros.iter().filter_map(|name| line.find(name.as_str()));
+        let mut before = found.map(|at| line[..at].chars().next_back());
+        before.any(|c| !c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '"'))
+            || streams.iter().any(|stream| line.contains(stream.as_str()))
+    };
+    let elsewhere = rust_files()
+        .filter(|file| file.name.starts_with("crates/cli/src/") && file.name != "crates/cli/src/print.rs")
+        .flat_map(|file| {
+            let lines = file.text.lines().enumerate().filter(|(_, line)| is_call(line));
+            lines.map(|(at, _)| format!("{}:{}: use crate::print", file.name, at + 1)).collect::<Vec<_>>()
+        });
+    assert_none(elsewhere);
+}
+
+#[test]
 fn only_net_may_be_unsafe() {
     let lax = rust_files()
         .filter(|file| file.name.ends_with("/src/lib.rs") && file.name != "crates/net/src/lib.rs")

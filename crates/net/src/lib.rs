@@ -11,6 +11,7 @@ pub mod controller;
 pub mod crew;
 pub mod epoch;
 mod error;
+pub mod exit;
 pub mod faults;
 pub mod first;
 pub mod hold;

@@ -19,6 +19,7 @@ use signal_hook::iterator::Signals;
 
 use crate::NetError;
 use crate::agent::LINES_FILE;
+use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
 use crate::rpc::{ClientTls, Remote};
@@ -183,7 +184,7 @@ where
     };
     log(flags.worker.quiet);
     let served = open(&flags.own)
-        .map_err(|why| Failure { code: BAD_INPUT, message: why.to_string() })
+        .map_err(|why| Failure { kind: Some(Kind::BadInput), message: why.to_string() })
         .and_then(|service| serve(&flags.worker, service).map_err(|why| Failure::net(&why)));
     match served {
         Ok(report) => finish(&report, flags.worker.json),
@@ -212,6 +213,8 @@ pub fn log(quiet: bool) {
         .with_writer(io::stderr)
         .with_ansi(colour)
         .with_target(false)
+        // Whoever closed stderr wants no complaint there either.
+        .log_internal_errors(false)
         .try_init()
         .ok();
 }
@@ -227,49 +230,51 @@ fn stop_on_signals(stopper: Stopper) -> Result<(), NetError> {
 }
 
 fn finish(report: &WorkerReport, json: bool) -> ExitCode {
-    // A reader that is gone does not make the run a failure.
     writeln!(io::stderr(), "{report}").ok();
+    let mut code = ExitCode::SUCCESS;
     if json {
         let text = serde_json::to_string(report).expect("numbers and text have a JSON form");
-        writeln!(io::stdout(), "{text}").ok();
+        code = printed(writeln!(io::stdout(), "{text}"));
     }
-    if report.drained { ExitCode::SUCCESS } else { ExitCode::from(ABORTED) }
+    if report.drained { code } else { Kind::Aborted.into() }
 }
 
-const BROKEN: u8 = 1;
-const BAD_INPUT: u8 = 2;
-const ABORTED: u8 = 4;
+/// How a program ends whose result was written like this: a reader that is gone does not make the run a failure.
+fn printed(written: io::Result<()>) -> ExitCode {
+    match written.and_then(|()| io::stdout().flush()) {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
+            writeln!(io::stderr(), "what was found cannot be written to stdout: {why}").ok();
+            Kind::Broken.into()
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
 
-/// Why a program ends, and its exit code.
+/// Why a program does not run; without a kind it only gave its help.
 struct Failure {
-    code: u8,
+    kind: Option<Kind>,
     message: String,
 }
 
 impl Failure {
     fn flags(why: &clap::Error) -> Self {
-        let code = if why.use_stderr() { BAD_INPUT } else { 0 };
-        Self { code, message: why.render().to_string() }
+        Self { kind: why.use_stderr().then_some(Kind::BadInput), message: why.render().to_string() }
     }
 
     fn net(why: &NetError) -> Self {
-        let code = if why.is_bad_input() { BAD_INPUT } else { BROKEN };
-        Self { code, message: why.to_string() }
+        let kind = if why.is_bad_input() { Kind::BadInput } else { Kind::Broken };
+        Self { kind: Some(kind), message: why.to_string() }
     }
 
     fn report(&self, json: bool) -> ExitCode {
-        if self.code == 0 {
-            write!(io::stdout(), "{}", self.message).ok();
-            return ExitCode::SUCCESS;
-        }
+        let Some(kind) = self.kind else { return printed(write!(io::stdout(), "{}", self.message)) };
         let message = one_line(&self.message);
         writeln!(io::stderr(), "{message}").ok();
         if json {
-            let kind = if self.code == BAD_INPUT { "bad_input" } else { "broken" };
-            let error = json!({ "kind": kind, "exit_code": self.code, "message": message });
+            let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": message });
             writeln!(io::stdout(), "{}", json!({ "schema": "sluice.error.v1", "error": error })).ok();
         }
-        ExitCode::from(self.code)
+        kind.into()
     }
 }
 

@@ -28,8 +28,11 @@ pub struct About {
     pub name: &'static str,
     /// One line on what it does.
     pub about: &'static str,
-    /// What its arguments may be; empty if it has none.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them; empty if
+    /// it has none.
     pub arguments: &'static str,
+    /// How one asks for it, such as `rain:2`.
+    pub example: &'static str,
 }
 
 impl Policy {
@@ -54,10 +57,11 @@ impl Policy {
             name: program.name,
             about: program.about,
             arguments: program.arguments,
+            example: program.example,
         });
         let references = Reference::NAMES.into_iter().filter_map(|name| {
             let reference = Reference::parse(&name.replace('N', "1")).ok()?;
-            Some(About { name, about: reference.about(), arguments: "" })
+            Some(About { name, about: reference.about(), arguments: "", example: reference.example() })
         });
         programs.chain(references)
     }
@@ -141,9 +145,10 @@ mod tests {
             assert_eq!(Policy::parse(text).unwrap().to_string(), text);
         }
         for about in Policy::all() {
-            let name = about.name.replace('N', "2");
-            let policy = Policy::parse(&name).unwrap();
-            assert_eq!(Policy::parse(&policy.to_string()).unwrap(), policy, "{name}");
+            for text in [about.name.replace('N', "2"), about.example.to_owned()] {
+                let policy = Policy::parse(&text).unwrap();
+                assert_eq!(Policy::parse(&policy.to_string()).unwrap(), policy, "{text}");
+            }
         }
     }
 

@@ -265,6 +265,10 @@ impl registry::Settings for Settings {
         "poll=SPAN, how long an idle worker waits after an empty answer: 0ns (at once) to 4s"
     }
 
+    fn example(&self) -> &'static str {
+        "draconis:poll=1us"
+    }
+
     fn take(&mut self, argument: &str) -> Option<()> {
         let span = registry::Span::read(argument.strip_prefix("poll=")?)?;
         self.every = Some(span).filter(|span| *span <= Nanos::from_millis(4_000))?;

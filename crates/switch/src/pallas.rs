@@ -189,6 +189,10 @@ impl registry::Settings for Settings {
         "weights=A/B/…, how often workers 0, 1, … have their turn, repeated over all: up to eight numbers, 1 to 16"
     }
 
+    fn example(&self) -> &'static str {
+        "pallas:weights=2/1"
+    }
+
     fn take(&mut self, argument: &str) -> Option<()> {
         self.weights = Weights::read(argument.strip_prefix("weights=")?)?;
         Some(())

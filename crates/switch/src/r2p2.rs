@@ -275,13 +275,17 @@ impl registry::Settings for Settings {
     }
 
     fn about(&self) -> &'static str {
-        "JBSQ(n): a task goes round until it finds a worker with fewer than n tasks"
+        "a task goes round in the switch until it finds a worker with fewer than N tasks: JBSQ(N)"
     }
 
     fn arguments(&self) -> &'static str {
         "N, the bound of a worker's queue: 1 to 8; sample=K, workers looked at in a pass: 1 to 8; \
          step=K, how much further the next task starts: 1 to 255; rise=K, workers looked at before the bound that a \
          task looks for rises: 1 to 255 (all of them, unless stated)"
+    }
+
+    fn example(&self) -> &'static str {
+        "r2p2:2"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

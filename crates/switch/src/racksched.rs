@@ -224,11 +224,16 @@ impl registry::Settings for Settings {
     }
 
     fn about(&self) -> &'static str {
-        "the shortest known queue of k random workers, pushed; loads come with replies or are tracked"
+        "each task goes at once to the worker with the shortest queue of K random ones, as far as the switch knows"
     }
 
     fn arguments(&self) -> &'static str {
-        "K, workers compared: 1 to 8; `replies` or `tracked`, how loads are known"
+        "K, how many random workers are compared for each task: 1 to 8, else 2; replies, their queues are known from \
+         their replies; tracked, the switch counts what it sent and what was answered"
+    }
+
+    fn example(&self) -> &'static str {
+        "racksched:2,tracked"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

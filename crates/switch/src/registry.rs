@@ -62,8 +62,13 @@ pub(crate) trait Settings: fmt::Display {
     /// One line on what it does.
     fn about(&self) -> &'static str;
 
-    /// What its arguments may be.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
     fn arguments(&self) -> &'static str;
+
+    /// How one asks for it, such as `rain:2`.
+    fn example(&self) -> &'static str {
+        self.name()
+    }
 
     /// Takes one argument, or `None` if it means nothing.
     fn take(&mut self, argument: &str) -> Option<()>;
@@ -166,7 +171,12 @@ impl Choice {
     pub fn all() -> impl Iterator<Item = About> {
         Chosen::all().map(|known| {
             let settings = known.settings();
-            About { name: settings.name(), about: settings.about(), arguments: settings.arguments() }
+            About {
+                name: settings.name(),
+                about: settings.about(),
+                arguments: settings.arguments(),
+                example: settings.example(),
+            }
         })
     }
 }
@@ -204,8 +214,10 @@ pub struct About {
     pub name: &'static str,
     /// One line on what it does.
     pub about: &'static str,
-    /// What its arguments may be.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
     pub arguments: &'static str,
+    /// How one asks for it, such as `rain:2`.
+    pub example: &'static str,
 }
 
 /// Why a text names no program.

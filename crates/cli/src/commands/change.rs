@@ -8,6 +8,7 @@ use crate::args::{Map, Move};
 use crate::fail::{Failure, Outcome};
 use crate::hint;
 use crate::plan::default_types;
+use crate::print;
 use crate::rack::ask::Asker;
 
 /// Moves a worker; done once the switch feeds it from there.
@@ -15,8 +16,7 @@ pub(crate) fn moves(args: &Move) -> Outcome<()> {
     let asker = Asker::new(remote(&args.controller, args.ca.as_ref())?)?;
     let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
     asker.ask(async |mut controller| controller.move_worker(request.clone()).await.map(|_| ()))?;
-    println!("worker {} serves slice {}", args.worker, args.slice);
-    Ok(())
+    print::line(format_args!("worker {} serves slice {}", args.worker, args.slice))
 }
 
 /// Maps a type.
@@ -25,10 +25,9 @@ pub(crate) fn map(args: &Map) -> Outcome<()> {
     let request = SetTypeRequest { task_type: number(&args.task_type)?.into(), slice: args.slice.clone() };
     asker.ask(async |mut controller| controller.set_type(request.clone()).await.map(|_| ()))?;
     match &args.slice {
-        Some(slice) => println!("tasks of type {} go to slice {slice}", args.task_type),
-        None => println!("tasks of type {} are refused", args.task_type),
+        Some(slice) => print::line(format_args!("tasks of type {} go to slice {slice}", args.task_type)),
+        None => print::line(format_args!("tasks of type {} are refused", args.task_type)),
     }
-    Ok(())
 }
 
 /// A type's number, or the number of one of ours.

@@ -11,6 +11,7 @@ use super::{LOOK_EVERY, control_plan, guard, random_seed, remote};
 use crate::args::Controller;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
+use crate::print;
 use crate::rack::parent;
 use crate::stop::Stop;
 use crate::units;
@@ -35,9 +36,12 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     })?;
     let control = server.local();
     if args.output.json {
-        println!("{}", json!({ "schema": "sluice.listening.v1", "control": control }));
+        print::line(json!({ "schema": "sluice.listening.v1", "control": control }))?;
     } else if !args.output.quiet {
-        eprintln!("controller on {control}, switch tables at {}; Ctrl-C ends it", args.tables);
+        print::aside(format_args!(
+            "controller on {control}, switch tables at {}; Ctrl-C ends it",
+            args.tables
+        ));
     }
     while !stop.is_asked() && server.is_running() {
         thread::sleep(LOOK_EVERY);

@@ -1,6 +1,5 @@
 //! `sluice replay-fault` and `sluice fault-runs`: whole racks in virtual time, held to their promises.
 
-use std::io::{self, BufWriter, Write};
 use std::thread;
 use std::time::Instant;
 
@@ -9,6 +8,7 @@ use sluice_sim::faults::{self, Many};
 
 use crate::args::{FaultRuns, ReplayFault};
 use crate::fail::{Failure, Kind, Outcome};
+use crate::print;
 use crate::stop::Stop;
 
 /// Seeds between two lines of progress.
@@ -16,13 +16,12 @@ const CHUNK: u64 = 1_000;
 
 /// Shows the packets of one run.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    // A reader that has seen enough, such as `head`, is no failure.
-    let replayed = faults::replay(args.seed, &mut |line| drop(writeln!(out, "{line}")));
-    out.flush().ok();
+    let mut lines = print::Lines::new();
+    let replayed = faults::replay(args.seed, &mut |line| lines.line(line));
+    lines.end()?;
     match replayed {
         Ok(tally) => {
-            eprintln!("seed {} keeps every promise: {tally:?}", args.seed);
+            print::aside(format_args!("seed {} keeps every promise: {tally:?}", args.seed));
             Ok(())
         }
         Err(broken) => Err(Failure::new(Kind::GateFailed, broken)),
@@ -45,12 +44,11 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
         from = to;
     }
     if args.json {
-        println!(
-            "{}",
-            json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": null })
-        );
+        print::line(
+            json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": null }),
+        )?;
     } else {
-        eprintln!("{runs} runs from seed {} on keep every promise", args.from);
+        print::line(format_args!("{runs} runs from seed {} on keep every promise", args.from))?;
     }
     Ok(())
 }
@@ -62,15 +60,17 @@ fn report(args: &FaultRuns, many: &Many, runs: u64, started: Instant) -> Outcome
         let why = format!("{broken}; commit {commit}; to see its packets: sluice replay-fault {seed}");
         if args.json {
             let found = json!({ "seed": seed, "commit": commit, "why": broken.to_string() });
-            println!(
-                "{}",
-                json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": found })
-            );
+            print::line(
+                json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": found }),
+            )?;
         }
         return Err(Failure::new(Kind::GateFailed, why).with_result_shown());
     }
     if !args.json {
-        eprintln!("{runs} runs in {:.0} s, all promises kept", started.elapsed().as_secs_f64());
+        print::aside(format_args!(
+            "{runs} runs in {:.0} s, all promises kept",
+            started.elapsed().as_secs_f64()
+        ));
     }
     Ok(())
 }

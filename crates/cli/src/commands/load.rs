@@ -14,6 +14,7 @@ use crate::board::Board;
 use crate::fail::{Failure, Outcome};
 use crate::load::{self, Rack, Source, Target};
 use crate::plan::{Arrivals, LoadPlan, Plan, default_types};
+use crate::print;
 use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
 use crate::view::{Shown, View};
@@ -67,9 +68,9 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         files::write(out, &result, &tally)?;
     }
     if args.output.json {
-        println!("{}", result.to_json());
+        print::line(result.to_json())?;
     } else {
-        println!("{}", results::summary(&result));
+        print::line(results::summary(&result))?;
     }
     result.verdict().map_err(Failure::with_result_shown)
 }

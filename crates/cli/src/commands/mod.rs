@@ -6,6 +6,7 @@ pub(crate) mod controller;
 pub(crate) mod doctor;
 pub(crate) mod faults;
 pub(crate) mod load;
+pub(crate) mod policies;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod reproduce;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::args::Report;
 use crate::fail::Outcome;
+use crate::print;
 use crate::report;
 
 /// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
@@ -13,6 +14,6 @@ pub(crate) fn run(args: &Report) -> Outcome<()> {
         Some(folder) => report::write(folder, &study)?,
         None => report::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
     }
-    print!("{}", report::summary(&study));
+    print::text(report::summary(&study))?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use sluice_wire::Epoch;
 
 use crate::args::Resources;
 use crate::fail::{Failure, Outcome};
+use crate::print;
 use crate::results::table::Table;
 
 /// SRAM blocks in all stages.
@@ -28,17 +29,62 @@ struct Paper {
 /// Rain §4. The other papers give no figures for this shape.
 const RAIN: Paper = Paper { stages: 11, sram: 0.241, entries: 128 * 1024 };
 
-/// Prints the accounting of one program.
+/// Prints the accounting of one program, or a line for each.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
-    let choice = Choice::parse(&args.program).map_err(|why| Failure::bad_input(why.to_string()))?;
-    let program = choice.build(Config { servers: SERVERS, ..Config::full(Epoch(1)) });
+    let Some(asked) = &args.program else { return list(args.json) };
+    let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
+    let program = full(&choice);
     let paper = (choice.name() == Choice::default().name()).then_some(RAIN);
     if args.json {
-        println!("{}", to_json(&*program, paper.as_ref()));
+        print::line(to_json(&*program, paper.as_ref()))?;
     } else {
-        println!("{}\n{}", stages(program.layout()), totals(&*program, paper.as_ref()));
+        print::line(format_args!("{}\n{}", stages(program.layout()), totals(&*program, paper.as_ref())))?;
     }
     Ok(())
+}
+
+/// The program at its full size.
+fn full(choice: &Choice) -> Box<dyn Program> {
+    choice.build(Config { servers: SERVERS, ..Config::full(Epoch(1)) })
+}
+
+/// What there is to ask for.
+fn list(json: bool) -> Outcome<()> {
+    let programs = Choice::all().map(|known| {
+        let choice = Choice::parse(known.name).map_err(Failure::bad_input)?;
+        Ok((known, full(&choice)))
+    });
+    let programs = programs.collect::<Outcome<Vec<_>>>()?;
+    if json {
+        let rows = programs.iter().map(|(_, program)| {
+            let layout = program.layout();
+            json!({ "program": layout.program(), "here": figures(layout) })
+        });
+        return print::line(
+            json!({ "schema": "sluice.all-resources.v1", "programs": rows.collect::<Vec<_>>() }),
+        );
+    }
+    let mut table = Table::new(["program", "stages", "SRAM", "stateful units", "tasks that can wait"]);
+    for (known, program) in &programs {
+        let (layout, totals) = (program.layout(), program.layout().totals());
+        table.row([
+            known.name.to_owned(),
+            format!("{} of {STAGES}", totals.stages),
+            share(totals.sram),
+            format!("{} of {UNITS}", totals.units),
+            layout.entries().to_string(),
+        ]);
+    }
+    print::line(table)?;
+    print::line("sluice resources PROGRAM shows one of them stage by stage, such as sluice resources rain")
+}
+
+fn figures(layout: &Layout) -> serde_json::Value {
+    let totals = layout.totals();
+    json!({
+        "stages": totals.stages, "sram_share": totals.sram, "stateful_units": totals.units,
+        "entries": layout.entries(),
+    })
 }
 
 fn stages(layout: &Layout) -> Table {
@@ -71,7 +117,6 @@ fn share(share: f64) -> String {
 
 fn to_json(program: &dyn Program, paper: Option<&Paper>) -> serde_json::Value {
     let layout = program.layout();
-    let totals = layout.totals();
     let stages = layout.stages().iter().map(
         |stage| json!({ "holds": stage.names, "sram_blocks": stage.blocks, "stateful_units": stage.units }),
     );
@@ -79,10 +124,7 @@ fn to_json(program: &dyn Program, paper: Option<&Paper>) -> serde_json::Value {
         "schema": "sluice.resources.v1",
         "program": layout.program(),
         "stages": stages.collect::<Vec<_>>(),
-        "here": {
-            "stages": totals.stages, "sram_share": totals.sram, "stateful_units": totals.units,
-            "entries": layout.entries(),
-        },
+        "here": figures(layout),
         "paper": paper.map(
             |paper| json!({ "stages": paper.stages, "sram_share": paper.sram, "entries": paper.entries }),
         ),

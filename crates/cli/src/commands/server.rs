@@ -19,6 +19,7 @@ use crate::adaptation;
 use crate::args::Server as Args;
 use crate::fail::{Failure, Outcome};
 use crate::policies;
+use crate::print;
 use crate::rack::parent;
 
 /// Runs until a signal comes.
@@ -30,12 +31,12 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     let _agent = agent(args, &options)?;
     stop_on_signals(server.stopper())?;
     if args.output.json {
-        println!("{}", json!({ "schema": "sluice.listening.v1", "roce": server.local() }));
+        print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
     }
     let report = server.run()?;
-    eprintln!("{report}");
+    print::aside(&report);
     if args.output.json {
-        println!("{}", serde_json::to_string(&report).map_err(Failure::broken)?);
+        print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use sluice_net::rpc::v1::StatusResponse;
 use super::remote;
 use crate::args::Status;
 use crate::fail::Outcome;
+use crate::print;
 use crate::rack::ask::{Asker, link, phase};
 use crate::results::table::{Table, time};
 
@@ -13,13 +14,13 @@ use crate::results::table::{Table, time};
 pub(crate) fn run(args: &Status) -> Outcome<()> {
     let status = Asker::new(remote(&args.controller, args.ca.as_ref())?)?.status()?;
     if args.json {
-        println!("{}", to_json(&status));
+        print::line(to_json(&status))?;
         return Ok(());
     }
     let switch = status.switch.clone().unwrap_or_default();
-    println!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch);
-    println!("{}\n{}\n{}", slices(&status), workers(&status), servers(&status));
-    println!("{}\n{}", clients(&status), counters(&status));
+    print::line(format_args!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch))?;
+    print::line(format_args!("{}\n{}\n{}", slices(&status), workers(&status), servers(&status)))?;
+    print::line(format_args!("{}\n{}", clients(&status), counters(&status)))?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use sluice_net::program::{log, serve};
 use crate::args::Worker;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::hint;
+use crate::print;
 use crate::rack::parent;
 
 /// Runs until a signal comes, then finishes what the worker holds.
@@ -27,9 +28,9 @@ pub(crate) fn run(args: Worker) -> Outcome<()> {
     log(args.common.quiet);
     let service = sluice_apps::open(&name, &args.own).map_err(Failure::bad_input)?;
     let report = serve(&args.common, service)?;
-    eprintln!("{report}");
+    print::aside(&report);
     if args.common.json {
-        println!("{}", serde_json::to_string(&report).map_err(Failure::broken)?);
+        print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
     }
     if report.drained {
         return Ok(());

@@ -19,24 +19,24 @@ pub(crate) struct LiveArgs {
     /// flag again [default with --sweep: rain:2,r2p2:2,racksched,draconis,pallas].
     #[arg(long, value_name = "POLICIES")]
     pub(crate) policy: Vec<String>,
-    /// Run each scheduler at each of these shares of what all workers can serve, on workers that only hold their
-    /// tasks, and print the simulator's prediction beside it: 0.3,0.6,0.8, or 0.3..0.9 with or without a step (/0.1) [step: 0.3].
+    /// Compare schedulers live, with what the simulator predicts beside: run each at these shares of what all workers
+    /// can serve, such as 0.3,0.6,0.8 or 0.3..0.9/0.1 [step: 0.3]. Workers then only wait for as long as a task takes.
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
     pub(crate) sweep: Option<String>,
-    /// What is swept: service times or classes, as for `sluice sim`.
+    /// With --sweep, how long tasks take: exp:10us and the like, as for `sluice sim`.
     #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us", requires = "sweep")]
     pub(crate) workload: String,
-    /// What is stood for: rain, or a TOML file as for `sluice sim`.
+    /// With --sweep, the rack that this machine stands for: rain, or a TOML file, as for `sluice sim`.
     #[arg(long, value_name = "TESTBED", default_value = "rain", requires = "sweep")]
     pub(crate) testbed: String,
-    /// Independent runs a point; each is as long as --length says [default: 4s].
+    /// With --sweep, independent runs of each point; each is as long as --length says [default: 4s].
     #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "sweep",
           value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) replications: u32,
-    /// Seeds the tasks that are swept.
+    /// With --sweep, the number that fixes which tasks come when.
     #[arg(long, default_value_t = 1, requires = "sweep")]
     pub(crate) seed: u64,
-    /// Keep what became of each task, in a file for each run.
+    /// With --sweep, write what became of each task into a file for each run.
     #[arg(long, requires = "sweep")]
     pub(crate) each_task: bool,
 }
@@ -44,30 +44,30 @@ pub(crate) struct LiveArgs {
 /// The flags of `sluice reproduce` that run a plan's policies live whose load or workers change.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FollowArgs {
-    /// Run the plan's adaptive policies live, dilated, and hold their depths against the simulator's, interval by interval;
-    /// where workers are slow for a while, all policies with an agent, and their p99 too.
+    /// Run the plan's adaptive policies with real packets, too, all times stretched, and compare how many tasks they let
+    /// each worker hold with what the simulator does; where the plan has slow workers, compare the p99 latency, too.
     #[arg(long, conflicts_with_all = ["cause", "paper_length", "tasks", "replications", "list"])]
     pub(crate) live: bool,
-    /// All times of the live rack multiplied.
+    /// With --live, by how much all times are stretched.
     #[arg(long, value_name = "FACTOR", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: u32,
-    /// Live runs of each case.
+    /// With --live, how many live runs of each case.
     #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "live",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
-    /// Seeds that the simulator runs of each case.
+    /// With --live, how many simulated runs of each case they are compared with.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub(crate) seeds: u32,
-    /// How long each run is in the rack that is stood for; live it takes that times the factor [default: 200ms; where
-    /// workers are slow for a while, as long as the plan says].
+    /// With --live, how long each run is before it is stretched: 200ms takes 200 s at --dilate 1000 [default: 200ms; where
+    /// the plan has slow workers, as long as it says].
     #[arg(long, value_name = "SPAN", requires = "live", value_parser = units::span)]
     pub(crate) span: Option<Duration>,
-    /// Only these cases of the plan: one, several with commas between them, or the flag again.
+    /// With --live, only these cases of the plan: one, several with commas between them, or the flag again.
     #[arg(long, value_name = "CASES", requires = "live", value_delimiter = ',')]
     pub(crate) case: Vec<String>,
-    /// Only these of its policies, likewise.
+    /// With --live, only these of its policies, likewise.
     #[arg(long, value_name = "POLICIES", requires = "live")]
     pub(crate) policy: Vec<String>,
 }

@@ -29,6 +29,7 @@ use sluice_wire::{Epoch, Nanos};
 
 use crate::args::Up;
 use crate::fail::{Failure, Kind, Outcome};
+use crate::print;
 use crate::report;
 use crate::results::files;
 use crate::stop::Stop;
@@ -50,7 +51,7 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     let quiet = up.output.quiet || up.output.json;
     let say = |text: String| {
         if !quiet {
-            eprintln!("{text}");
+            print::aside(text);
         }
     };
     say(cost(&ask));
@@ -68,9 +69,9 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     let study = outcome::study(&ask, &cells, notes(&ask, &cells), vec![command(up, &ask)]);
     report::write(&ask.out, &study)?;
     if up.output.json {
-        println!("{}", report::json(&study));
+        print::line(report::json(&study))?;
     } else {
-        print!("{}", report::summary(&study));
+        print::text(report::summary(&study))?;
         say(format!("all of it is in {}", ask.out.display()));
     }
     measured.and_then(|()| verdict(&study, &cells)).map_err(Failure::with_result_shown)

@@ -29,6 +29,7 @@ use super::record::Take;
 use super::trace::Traces;
 use crate::args::{Io, Today, Versus};
 use crate::fail::{Failure, Kind, Outcome};
+use crate::print;
 use crate::results::files;
 use crate::results::table::{Table, digits};
 use crate::stop::Stop;
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Versus) -> Outcome<()> {
     let quiet = args.output.quiet || args.output.json;
     let say = |text: String| {
         if !quiet {
-            eprintln!("{text}");
+            print::aside(text);
         }
     };
     let runs = u32::try_from(ask.policies.len() + args.today.len()).unwrap_or(u32::MAX);
@@ -257,10 +258,10 @@ fn finish(args: &Versus, out: &Path, found: &Found) -> Outcome<()> {
     let json = serde_json::to_string_pretty(found).expect("numbers and text have a JSON form");
     files::save(out, "versus.json", &json)?;
     if args.output.json {
-        println!("{json}");
+        print::line(json)?;
     } else {
-        print!("{}", found.table());
-        found.missing.iter().for_each(|missing| println!("{missing}"));
+        print::text(found.table())?;
+        found.missing.iter().try_for_each(print::line)?;
     }
     found.verdict(args).map_err(Failure::with_result_shown)
 }

@@ -29,6 +29,7 @@ use crate::live;
 use crate::load::{self, Source, Tally, Target as LoadTarget};
 use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
 use crate::policies;
+use crate::print;
 use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
 use crate::view::{Shown, View};
@@ -81,7 +82,7 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     drop(reporter);
     drop(view);
     if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
-        eprintln!("{done}");
+        print::aside(done);
     }
     processes.end();
     match done? {
@@ -255,10 +256,10 @@ fn since(start: Nanos) -> Duration {
 fn finish(args: &Up, plan: &Plan, result: &RunResult, tally: &Tally) -> Outcome<()> {
     files::write(&plan.out, result, tally)?;
     if args.output.json {
-        println!("{}", result.to_json());
+        print::line(result.to_json())?;
     } else {
-        println!("{}", results::summary(result));
-        eprintln!("results and logs are in {}", plan.out.display());
+        print::line(results::summary(result))?;
+        print::aside(format_args!("results and logs are in {}", plan.out.display()));
     }
     result.verdict().map_err(Failure::with_result_shown)
 }

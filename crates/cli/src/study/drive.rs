@@ -13,6 +13,7 @@ use super::args::How;
 use super::cost::{Costs, tasks, told};
 use super::progress::Progress;
 use crate::fail::{Failure, Kind, Outcome};
+use crate::print;
 use crate::report;
 use crate::stop::Stop;
 
@@ -53,10 +54,10 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     let mut progress = Progress::new(job.how.output.quiet || job.how.output.json);
     let first = study.round();
     let costs = Costs::measure(bench, &first, stop.flag());
-    if !first.is_empty() {
-        progress.say(&estimate(bench, &costs, &study, threads));
-    } else {
+    if first.is_empty() {
         progress.say("this was run before, and is shown again; --fresh runs it anew");
+    } else {
+        progress.say(&estimate(bench, &costs, &study, threads));
     }
     let complete = study.run(stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
@@ -78,11 +79,11 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
 /// Prints a study; one that was stopped fails, after it was shown.
 pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     if how.output.json {
-        println!("{}", report::json(&ran.outcome));
+        print::line(report::json(&ran.outcome))?;
     } else {
-        print!("{}", report::summary(&ran.outcome));
+        print::text(report::summary(&ran.outcome))?;
         if !how.output.quiet {
-            eprintln!("results are in {}", out.display());
+            print::aside(format_args!("results are in {}", out.display()));
         }
     }
     if !ran.stopped {

@@ -7,6 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::cost::told;
 
+use crate::print;
+
 /// How often a line is written where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 /// The bar's length: thousandths of the cost.
@@ -46,8 +48,8 @@ impl Progress {
     pub(crate) fn say(&self, what: &str) {
         match &self.shown {
             Shown::Nothing => {}
-            Shown::Lines { .. } => eprintln!("{what}"),
-            Shown::Bar(bar) => bar.suspend(|| eprintln!("{what}")),
+            Shown::Lines { .. } => print::aside(what),
+            Shown::Bar(bar) => bar.suspend(|| print::aside(what)),
         }
     }
 
@@ -66,7 +68,7 @@ impl Progress {
         match &mut self.shown {
             Shown::Lines { next } if Instant::now() >= *next => {
                 *next = Instant::now() + LINE_EVERY;
-                eprintln!("{line}");
+                print::aside(line);
             }
             Shown::Bar(bar) => {
                 bar.set_position(share.min(BAR));

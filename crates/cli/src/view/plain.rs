@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::DRAW_EVERY;
 use crate::board::{Board, LoadNow};
+use crate::print;
 use crate::results::table::time;
 
 /// How often a line is written.
@@ -14,14 +15,14 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes lines to stderr until it is over.
 pub(super) fn show(title: &str, board: &Board, over: &AtomicBool) {
-    eprintln!("{title}");
+    print::aside(title);
     let mut noted = 0;
     let mut next = Instant::now() + LINE_EVERY;
     loop {
         let last = over.load(Ordering::Relaxed);
         for note in board.notes_from(noted) {
             noted += 1;
-            eprintln!("{:8.2} s  {}", note.at.as_secs_f64(), note.text);
+            print::aside(format_args!("{:8.2} s  {}", note.at.as_secs_f64(), note.text));
         }
         if last {
             return;
@@ -29,7 +30,7 @@ pub(super) fn show(title: &str, board: &Board, over: &AtomicBool) {
         if Instant::now() >= next {
             next += LINE_EVERY;
             if let Some(load) = board.known().load {
-                eprintln!("{}", line(&load));
+                print::aside(line(&load));
             }
         }
         thread::sleep(DRAW_EVERY);

@@ -69,6 +69,14 @@ impl Reference {
         }
     }
 
+    /// How one asks for it.
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::Jbsq(_) => "jbsq:3",
+            other => other.name(),
+        }
+    }
+
     /// What it does, in a line.
     pub const fn about(self) -> &'static str {
         match self {

@@ -286,13 +286,20 @@ impl registry::Settings for Settings {
     }
 
     fn about(&self) -> &'static str {
-        "tasks and tokens meet in one queue that holds either; a task leaves when there is a token for it"
+        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
     }
 
     fn arguments(&self) -> &'static str {
-        "N, tokens of each worker: 1 to 8; adaptive or advise (depths follow the load, or are only advised), then \
-         theta=0.3 (0 to 1), slowdown=10 (2 to 255), replay (our rule), stay (workers stay in their slices); early, early=10% or early=learned (tokens \
-         leave before tasks end: known perfectly, with this error, or from tasks of the same type)"
+        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
+         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
+         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
+         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
+         workers stay in their slices; early, tokens leave before tasks end, as services tell when; early=10%, the same, \
+         told with this error (simulator only); early=learned, the same, as tasks of one type took (simulator only)"
+    }
+
+    fn example(&self) -> &'static str {
+        "rain:2"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

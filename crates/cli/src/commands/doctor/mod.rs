@@ -14,6 +14,7 @@ use sluice_net::rdma::Mtu;
 
 use crate::args::Doctor;
 use crate::fail::{Failure, Outcome};
+use crate::print;
 use crate::results::table::Table;
 
 /// The oldest kernel whose sockets do what the drivers ask for.
@@ -48,9 +49,9 @@ pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     checks.extend([rocksdb(), terminal(), state(&args.state)]);
     checks.extend(xdp::checks());
     if args.json {
-        println!("{}", to_json(&checks));
+        print::line(to_json(&checks))?;
     } else {
-        println!("{}", table(&checks));
+        print::line(table(&checks))?;
     }
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.health == Health::Fail).map(|check| check.what).collect();

@@ -20,6 +20,7 @@ use crate::args::{ClockArg, Profile as Args};
 use crate::fail::{Failure, Outcome};
 use crate::hint;
 use crate::load::GET_KEYS_MAX;
+use crate::print;
 use crate::results::table::{Table, time};
 use crate::stop::Stop;
 use measure::{Bench, Operation, Terms, Verb};
@@ -145,20 +146,20 @@ fn show(args: &Args, profile: &Profile) -> Outcome<()> {
         args.clock == ClockArg::Wall && operation.preempted as f64 > PREEMPTED_MAX * operation.samples as f64
     };
     for operation in profile.operation.iter().filter(is_disturbed) {
-        eprintln!(
+        print::aside(format_args!(
             "{}: the kernel took the processor away {} times in {} samples, which its tail shows; \
              measure on an idle machine, or with --clock cpu",
             operation.name, operation.preempted, operation.samples
-        );
+        ));
     }
     if args.output.json {
         let mut value = serde_json::to_value(profile).map_err(Failure::broken)?;
         value["file"] = json!(args.out);
-        println!("{value}");
+        print::line(value)?;
         return Ok(());
     }
-    println!("{}", table(profile)?);
-    println!("as a workload: profile:{}:{}", args.out.display(), profile.operation[0].name);
+    print::line(table(profile)?)?;
+    print::line(format_args!("as a workload: profile:{}:{}", args.out.display(), profile.operation[0].name))?;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use sluice_sim::study::plan::Plan;
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::live;
+use crate::print;
 use crate::results::files;
 use crate::results::table::Table;
 use crate::stop::Stop;
@@ -147,7 +148,7 @@ fn list(json: bool) -> Outcome<()> {
     let plans = PLANS.iter().map(|(name, _)| find(name)).collect::<Outcome<Vec<_>>>()?;
     let rows: Vec<Listed> = plans.iter().map(|found| found.plan.listed()).collect();
     if json {
-        println!("{}", json!({ "schema": "sluice.plans.v1", "plans": rows }));
+        print::line(json!({ "schema": "sluice.plans.v1", "plans": rows }))?;
         return Ok(());
     }
     let mut table =
@@ -162,7 +163,7 @@ fn list(json: bool) -> Outcome<()> {
             row.source,
         ]);
     }
-    print!("{table}");
+    print::text(table)?;
     Ok(())
 }
 
@@ -332,13 +333,13 @@ fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
 fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     if args.how.output.json {
         let studies: Vec<_> = ran.iter().map(|ran| json!(ran.outcome)).collect();
-        println!("{}", json!({ "schema": "sluice.studies.v1", "studies": studies }));
+        print::line(json!({ "schema": "sluice.studies.v1", "studies": studies }))?;
     } else {
         let is_rain = args.plans.len() == 1 && args.plans[0] == RAIN;
         for ran in ran.iter().filter(|_| !is_rain) {
-            println!("{}", report::summary(&ran.outcome));
+            print::line(report::summary(&ran.outcome))?;
         }
-        println!("{}", report::verdicts(ran.iter().map(|ran| &ran.outcome)));
+        print::line(report::verdicts(ran.iter().map(|ran| &ran.outcome)))?;
     }
     if ran.iter().any(|ran| ran.stopped) {
         let why = "stopped; what was done is kept, and the same command goes on from there";

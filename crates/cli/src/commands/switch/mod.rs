@@ -23,6 +23,7 @@ use crate::args::{Io, Switch};
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Plan, SERVERS_MAX};
 use crate::policies;
+use crate::print;
 use crate::rack::parent;
 use crate::results::table::Table;
 use crate::stop::Stop;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     let (driver, epoch) = driver(args, &plan, &mut state)?;
     let handle = driver.handle();
     let server = serve(args, &plan, &handle)?;
-    say(args, epoch, &plan, &handle, &server);
+    say(args, epoch, &plan, &handle, &server)?;
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
         return Err(Failure::broken("the controller's thread ended; see above"));
     }
     if !args.output.quiet {
-        eprint!("{}", counters(&handle));
+        print::aside(counters(&handle).to_string().trim_end());
         if args.io == Io::Xdp {
             xdp::say_what_stays(args, &plan);
         }
@@ -180,20 +181,20 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
 }
 
 /// Says where it is: for people, or as JSON for whoever started it.
-fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) {
+fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) -> Outcome<()> {
     let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
     if args.output.json {
-        println!(
-            "{}",
-            json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control })
-        );
+        print::line(
+            json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control }),
+        )?;
     } else if !args.output.quiet {
         let FirstPacket { bytes, limit, .. } = plan.first_packet();
-        eprintln!(
-            "switch on {switch}, asked on {control}, epoch {epoch}; a task's first packet brings {bytes} B ({limit} sets \
-             it); Ctrl-C ends it"
-        );
+        print::aside(format_args!(
+            "switch on {switch}, controller on {control}, epoch {epoch}; tasks of up to {bytes} B take one packet ({limit} \
+             sets that), workers ask for the rest of longer ones; Ctrl-C ends it"
+        ));
     }
+    Ok(())
 }
 
 fn counters(handle: &SwitchHandle) -> Table {

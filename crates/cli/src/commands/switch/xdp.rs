@@ -11,6 +11,7 @@ use super::size;
 use crate::args::{Io, Switch};
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
+use crate::print;
 
 /// Puts the program on its links.
 pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {
@@ -31,8 +32,12 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
     if !args.output.quiet {
         for (interface, carried) in driver.carried() {
             match carried {
-                Carried::Native => eprintln!("{interface}: its driver carries the program"),
-                Carried::Kept => eprintln!("{interface}: the program is replaced; what waits in it stays"),
+                Carried::Native => print::aside(format_args!("{interface}: its driver carries the program")),
+                Carried::Kept => {
+                    print::aside(format_args!(
+                        "{interface}: the program is replaced; what waits in it stays"
+                    ));
+                }
                 // What that costs has been said.
                 Carried::Generic => {}
             }
@@ -44,10 +49,10 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
 /// When the process ends.
 pub(super) fn say_what_stays(args: &Switch, plan: &Plan) {
     let pins = pins(args, plan);
-    eprintln!(
+    print::aside(format_args!(
         "the program stays on its links: sluice switch --io xdp --detach --pins {} takes it off",
         pins.display()
-    );
+    ));
 }
 
 /// Takes the program off its links.
@@ -59,7 +64,7 @@ pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
     let was_there = sluice_net::xdp::detach(&pins)?;
     if !args.output.quiet {
         let what = if was_there { "taken off its links, with its maps" } else { "nothing was there" };
-        eprintln!("{}: {what}", pins.display());
+        print::aside(format_args!("{}: {what}", pins.display()));
     }
     Ok(())
 }

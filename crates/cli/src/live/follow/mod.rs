@@ -21,6 +21,7 @@ use sluice_sim::study::plan::Plan;
 use super::args::FollowArgs;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::load::nanos;
+use crate::print;
 use crate::results::files;
 use crate::stop::Stop;
 use band::{Band, Sequence, shares};
@@ -92,7 +93,7 @@ pub(crate) fn run(
     files::make(&out.join("traces"))?;
     let say = |text: String| {
         if !quiet {
-            eprintln!("{text}");
+            print::aside(text);
         }
     };
     say(cost(args, &picks));
@@ -159,10 +160,13 @@ fn finish(args: &FollowArgs, plan: &Plan, out: &Path, followed: &[Followed], jso
     files::save(out, "followed.json", &(text.clone() + "\n"))?;
     files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
     if json {
-        println!("{text}");
+        print::line(text)?;
     } else {
-        followed.iter().for_each(tell::print);
-        println!("the depths over time are drawn in {}", out.join("followed.html").display());
+        followed.iter().try_for_each(tell::print)?;
+        print::line(format_args!(
+            "the depths over time are drawn in {}",
+            out.join("followed.html").display()
+        ))?;
     }
     let missed = |holds: fn(&Followed) -> bool, why: &str| {
         let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();

@@ -5,6 +5,8 @@ use sluice_sim::study::plan::Plan;
 use super::band::Step;
 use super::responses::{Responses, Window, mean};
 use super::{Followed, INTERVAL_NS};
+use crate::fail::Outcome;
+use crate::print;
 use crate::report::{self, Beside, Compared, Section, Strip};
 use crate::results::table::Table;
 
@@ -12,32 +14,33 @@ use crate::results::table::Table;
 const TOLD_MAX: usize = 5;
 
 /// One case under one policy, as text.
-pub(super) fn print(one: &Followed) {
+pub(super) fn print(one: &Followed) -> Outcome<()> {
     let Followed { case, policy, band, .. } = one;
-    println!(
+    print::line(format_args!(
         "{case}, {policy}: {} of {} live runs lie inside the simulator's band",
         one.inside(),
         one.live.len()
-    );
+    ))?;
     match &one.responses {
         // A line for each of sixty intervals says less than the picture.
-        Some(responses) => print_responses(one, responses),
-        None => print_intervals(one),
+        Some(responses) => print_responses(one, responses)?,
+        None => print_intervals(one)?,
     }
     for (words, times) in one.sequences.iter().take(TOLD_MAX) {
-        println!("  {times} of {}: {words}", band.of);
+        print::line(format_args!("  {times} of {}: {words}", band.of))?;
     }
     if let Some(rest) = one.sequences.len().checked_sub(TOLD_MAX).filter(|rest| *rest > 0) {
-        println!("  and {rest} other sequences");
+        print::line(format_args!("  and {rest} other sequences"))?;
     }
+    Ok(())
 }
 
-fn print_intervals(one: &Followed) {
+fn print_intervals(one: &Followed) -> Outcome<()> {
     let band = &one.band;
-    println!(
+    print::line(format_args!(
         "  the band holds {} of {} simulated sequences whole ({} that it was not made of); interval: mean depth, borrowed:",
         band.inside, band.of, band.unseen_inside
-    );
+    ))?;
     for (number, (least, most)) in band.least.iter().zip(&band.most).enumerate() {
         let live: Vec<String> = one
             .live
@@ -47,7 +50,7 @@ fn print_intervals(one: &Followed) {
             })
             .collect();
         let (depths, borrowed) = ((least.depth_mean, most.depth_mean), (least.borrowed, most.borrowed));
-        println!(
+        print::line(format_args!(
             "  {:2}: {:.2} to {:.2}, {} to {}; live {}",
             number + 1,
             depths.0,
@@ -55,11 +58,12 @@ fn print_intervals(one: &Followed) {
             borrowed.0,
             borrowed.1,
             live.join(" ")
-        );
+        ))?;
     }
+    Ok(())
 }
 
-fn print_responses(one: &Followed, responses: &Responses) {
+fn print_responses(one: &Followed, responses: &Responses) -> Outcome<()> {
     let mut table = Table::new([
         "  p99 response, us",
         "from",
@@ -85,10 +89,11 @@ fn print_responses(one: &Followed, responses: &Responses) {
             if window.holds() { String::new() } else { "differs".to_owned() },
         ]);
     }
-    print!("{table}");
+    print::text(table)?;
     for (number, lived) in one.live.iter().enumerate() {
-        println!("  live run {}: {}", number + 1, lived.words);
+        print::line(format_args!("  live run {}: {}", number + 1, lived.words))?;
     }
+    Ok(())
 }
 
 /// The windows' numbers as they are shown.

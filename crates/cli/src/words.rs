@@ -1,0 +1,117 @@
+//! What help texts end with: examples, each of which a test runs, the words of the house, and the exit codes.
+
+use sluice_net::exit::{self, Kind};
+
+pub(crate) const UP: &str = "\
+Examples:
+  sluice up                                    # the demo: 8 workers under load, with kills
+  sluice up experiments/demo.toml --rate 500 --length 5s
+  sluice up --policy rain:adaptive             # another scheduler: see sluice policies
+  sluice up --sweep 0.3,0.6 --policy rain:2,racksched   # live beside the simulator";
+
+pub(crate) const SWITCH: &str = "\
+Examples:
+  sluice switch experiments/demo.toml   # then, in other terminals:
+  sluice worker rocksdb --slice get
+  sluice load --mix get=1 --rate 100 --length 3s
+  sluice status";
+
+pub(crate) const WORKER: &str = "\
+Examples:
+  sluice worker rocksdb --slice get
+  sluice worker rocksdb --slice scan --quota 1 --name scan-9";
+
+pub(crate) const LOAD: &str = "\
+Examples:
+  sluice load --mix get=1 --rate 100 --length 3s
+  sluice load --mix get=0.9,scan=0.1 --rate 500 --out out/load";
+
+pub(crate) const STATUS: &str = "\
+Examples:
+  sluice status
+  sluice status --json";
+
+pub(crate) const MOVE: &str = "\
+Examples:
+  sluice move get-1 scan         # get-1 serves the slice scan from now on";
+
+pub(crate) const MAP: &str = "\
+Examples:
+  sluice map get scan            # tasks of type get go to the slice scan
+  sluice map get                 # they are refused";
+
+pub(crate) const VERSUS: &str = "\
+Examples:
+  sluice versus --load 0.6 --dilate 200
+  sluice versus --policy rain:1,racksched --today reuseport";
+
+pub(crate) const POLICIES: &str = "\
+Examples:
+  sluice policies
+  sluice sweep rain:2 racksched:2,tracked central --load 0.5";
+
+pub(crate) const RESOURCES: &str = "\
+Examples:
+  sluice resources               # a line for each scheduler
+  sluice resources rain";
+
+pub(crate) const PROFILE: &str = "\
+Examples:
+  sluice profile rocksdb --get 10 --scan 500 --out rocksdb.toml";
+
+pub(crate) const SIM: &str = "\
+Examples:
+  sluice sim rain:2 --load 0.8
+  sluice sim rain:1 --workload bimodal:10us:100us:0.9 --rate 500k,1M --json";
+
+pub(crate) const SWEEP: &str = "\
+Examples:
+  sluice sweep rain:2 racksched:2,tracked central --load 0.3..0.9/0.1
+  sluice sweep --policy rain:1,rain:2 --workload bimodal:10us:100us:0.5 --rate 200k..500k/100k";
+
+pub(crate) const COMPARE: &str = "\
+Examples:
+  sluice compare rain:1 rain:2 --load 0.6
+  sluice compare --policy rain:2,rain:adaptive,replay --workload exp:10us --load 0.7";
+
+pub(crate) const THROUGHPUT: &str = "\
+Examples:
+  sluice throughput rain:2 jbsq:2 --slo 'p99<100us'
+  sluice throughput --policy rain:1,rain:2 --workload exp:5us --slo 'slowdown_p99<10'";
+
+pub(crate) const REPRODUCE: &str = "\
+Examples:
+  sluice reproduce --list
+  sluice reproduce rain-6b
+  sluice reproduce rain-6b --tasks 50k --replications 3 # quicker, less sharp";
+
+pub(crate) const FAULT_RUNS: &str = "\
+Examples:
+  sluice fault-runs --count 1000
+  sluice replay-fault 7          # what happened in the run of seed 7";
+
+/// What stands at the end of `sluice --help`.
+pub(crate) fn of_all() -> String {
+    format!(
+        "Examples:\n  sluice up\n  sluice sweep rain:2 racksched central --load 0.3..0.9/0.1\n  sluice policies\n\n{WORDS}\n\n{}",
+        exit_codes()
+    )
+}
+
+const WORDS: &str = "\
+Words:
+  task    a request that one worker serves; it has a type, such as get or scan
+  worker  a process that serves tasks, one after the other
+  token   a worker's word to the switch that it has room for one more task
+  slice   a queue in the switch, with the types of tasks that go there and its workers
+  quota   how many tokens a worker has: the most tasks that are at it, served or waiting
+  depth   the same number; with rain:adaptive it follows the load
+  policy  a scheduler and its arguments: rain:2 is Rain where each worker has two tokens";
+
+/// The table of exit codes.
+fn exit_codes() -> String {
+    let failures = Kind::ALL.map(|kind| (kind.code(), kind.means()));
+    let rows = std::iter::once((0, exit::WELL)).chain(failures);
+    let rows: Vec<String> = rows.map(|(code, means)| format!("  {code}  {means}")).collect();
+    format!("Exit codes:\n{}", rows.join("\n"))
+}

@@ -1,0 +1,278 @@
+//! Output that nobody reads, or that finds no room: every command ends as it would have, or says so in one line.
+
+mod common;
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{SMALL, command, sluice, stderr, stdout};
+
+/// Commands that end by themselves, with what they take, and whether they know `--json`.
+const SHORT: [(&str, &[&str], bool); 14] = [
+    ("up", &["plan.toml", "--length", "200ms"], true),
+    ("versus", &["--today", "reuseport", "--workers", "2", "--tasks", "1000", "--dilate", "20"], true),
+    ("doctor", &[], true),
+    ("policies", &[], true),
+    ("resources", &[], true),
+    (
+        "profile",
+        &["rocksdb", "--keys", "2000", "--samples", "100", "--get", "1", "--scan", "1", "--out", "p.toml"],
+        true,
+    ),
+    ("sim", &["--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
+    ("sweep", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
+    ("compare", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
+    ("throughput", &["central", "--slo", "p99<200us", "--workers", "2", "--tasks", "2k"], true),
+    ("reproduce", &["--list"], true),
+    ("report", &["study/study.json"], false),
+    ("replay-fault", &["3"], false),
+    ("fault-runs", &["--count", "20"], true),
+];
+
+/// Commands that need a rack, and what they take beside its controller.
+const ASKING: [(&str, &[&str], bool); 4] = [
+    ("status", &[], true),
+    ("load", &["plan.toml", "--length", "200ms", "--warm-up", "10ms"], true),
+    ("move", &["w-1", "work"], false),
+    ("map", &["hold", "work"], false),
+];
+
+/// Commands that run until they are stopped.
+const LASTING: [&str; 4] = ["switch", "controller", "worker", "server"];
+
+/// What a stream leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sink {
+    /// A pipe whose reader is gone.
+    Closed,
+    /// A disk without room.
+    Full,
+}
+
+impl Sink {
+    fn open(self) -> Stdio {
+        match self {
+            Self::Closed => {
+                let (reader, writer) = std::io::pipe().expect("a pipe");
+                drop(reader);
+                writer.into()
+            }
+            Self::Full => OpenOptions::new().write(true).open("/dev/full").expect("Linux has it").into(),
+        }
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("plan.toml"), SMALL).expect("written");
+    folder
+}
+
+/// Stdout leads to `sink`: a closed pipe changes nothing, a full disk is told in one line and is exit code 1.
+fn holds_without_stdout(folder: &Path, args: &[&str]) {
+    for sink in [Sink::Closed, Sink::Full] {
+        let output = command(folder, args).stdout(sink.open()).output().expect("sluice starts");
+        let said = stderr(&output);
+        let failures: Vec<&str> = said.lines().filter(|line| line.starts_with("sluice: ")).collect();
+        assert!(!said.contains("panicked"), "{args:?} with stdout {sink:?}: {said}");
+        match sink {
+            Sink::Closed => assert!(
+                output.status.success() && failures.is_empty(),
+                "{args:?} with stdout {sink:?}: {}\n{said}",
+                output.status
+            ),
+            Sink::Full => assert!(
+                output.status.code() == Some(1)
+                    && failures.len() == 1
+                    && failures[0].contains("No space left"),
+                "{args:?} with stdout {sink:?}: {}\n{said}",
+                output.status
+            ),
+        }
+    }
+}
+
+/// Stderr leads nowhere: nothing changes.
+fn holds_without_stderr(folder: &Path, args: &[&str]) {
+    for sink in [Sink::Closed, Sink::Full] {
+        let output = command(folder, args).stderr(sink.open()).output().expect("sluice starts");
+        assert!(output.status.success(), "{args:?} with stderr {sink:?}: {}", output.status);
+        assert!(!stdout(&output).is_empty(), "{args:?} with stderr {sink:?} prints nothing");
+    }
+}
+
+fn subcommands() -> Vec<String> {
+    let help = sluice(Path::new("."), &["--help"]);
+    let help = stdout(&help);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    listed.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_is_tried() {
+    let mut tried: Vec<&str> = SHORT.iter().chain(&ASKING).map(|(name, ..)| *name).chain(LASTING).collect();
+    let mut there = subcommands();
+    there.retain(|name| name != "help");
+    tried.sort_unstable();
+    there.sort_unstable();
+    assert_eq!(tried, there, "add a new command to one of the lists above");
+}
+
+#[test]
+fn help_ends_quietly_where_nobody_reads_it() {
+    let folder = folder();
+    holds_without_stdout(folder.path(), &["--help"]);
+    holds_without_stdout(folder.path(), &["--version"]);
+    for sink in [Sink::Closed, Sink::Full] {
+        let unasked = command(folder.path(), &[]).stderr(sink.open()).output().expect("sluice starts");
+        assert!(unasked.status.success(), "help that nobody asked for, stderr {sink:?}: {}", unasked.status);
+    }
+    for name in subcommands() {
+        holds_without_stdout(folder.path(), &[name.as_str(), "--help"]);
+    }
+}
+
+#[test]
+fn wrong_input_keeps_its_exit_code_where_nobody_hears_why() {
+    let folder = folder();
+    for sink in [Sink::Closed, Sink::Full] {
+        for args in [&["sim"][..], &["upp", "--json"]] {
+            let output = command(folder.path(), args).stdout(sink.open()).stderr(sink.open()).output();
+            assert_eq!(output.expect("sluice starts").status.code(), Some(2), "{args:?} {sink:?}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_ends_by_itself_minds_neither_a_closed_pipe_nor_hides_a_full_disk() {
+    let folder = folder();
+    let study = ["sim", "--load", "0.5", "--tasks", "2k", "--replications", "2", "--out", "study"];
+    assert!(sluice(folder.path(), &study).status.success());
+    for (name, args, knows_json) in SHORT {
+        let args = [&[name], args].concat();
+        holds_without_stdout(folder.path(), &args);
+        holds_without_stderr(folder.path(), &args);
+        if knows_json {
+            let args = [&args[..], &["--json"]].concat();
+            holds_without_stdout(folder.path(), &args);
+            holds_without_stderr(folder.path(), &args);
+        }
+    }
+}
+
+/// A rack's parts, ended when dropped.
+struct Parts(Vec<Child>);
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// Starts a part that says in JSON where it listens; gives what it said under `key`.
+fn start(parts: &mut Parts, mut command: Command, key: &str) -> String {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("sluice starts");
+    let mut line = String::new();
+    let read = BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line);
+    parts.0.push(child);
+    read.expect("its first line");
+    let said: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    said[key].as_str().expect("an address").to_owned()
+}
+
+#[test]
+fn a_command_that_asks_a_rack_minds_neither_a_closed_pipe_nor_hides_a_full_disk() {
+    let folder = folder();
+    let mut parts = Parts(Vec::new());
+    let switch = ["switch", "plan.toml", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--json"];
+    let controller = start(&mut parts, command(folder.path(), &switch), "control");
+    for name in ["w-1", "w-2"] {
+        let worker = ["worker", "hold", "--name", name, "--slice", "work", "--controller", &controller];
+        let child = command(folder.path(), &worker).stderr(Stdio::null()).spawn().expect("sluice starts");
+        parts.0.push(child);
+    }
+    let load = ["load", "plan.toml", "--controller", &controller];
+    let load = sluice(folder.path(), &load);
+    assert!(load.status.success(), "the rack is up: {}", stderr(&load));
+    for (name, args, knows_json) in ASKING {
+        let args = [&[name], args, &["--controller", &controller]].concat();
+        holds_without_stdout(folder.path(), &args);
+        holds_without_stderr(folder.path(), &args);
+        if knows_json {
+            holds_without_stdout(folder.path(), &[&args[..], &["--json"]].concat());
+        }
+    }
+}
+
+/// A port of the loopback that nobody has.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+}
+
+/// Waits until the switch whose controller this is answers and shows `count` rows of `what`.
+fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
+    for _ in 0..200 {
+        let asked: Output = sluice(folder, &["status", "--json", "--controller", controller]);
+        let said: Option<serde_json::Value> = serde_json::from_str(&stdout(&asked)).ok();
+        let rows = said.as_ref().and_then(|said| said[what].as_array()).map(Vec::len);
+        if rows == Some(count) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("no {count} {what} at {controller}");
+}
+
+/// Asks a child to end; gives its exit code.
+fn ended(mut child: Child) -> Option<i32> {
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+    child.wait().expect("it ends").code()
+}
+
+#[test]
+fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
+    let folder = folder();
+    for json in [false, true] {
+        let with_json = |args: &[&str]| {
+            let mut command = command(folder.path(), args);
+            command.args(json.then_some("--json")).stdout(Sink::Closed.open()).stderr(Sink::Closed.open());
+            command.spawn().expect("sluice starts")
+        };
+        let (tables, control) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{}", free_port()));
+        let state = format!("state-{json}");
+        let switch =
+            ["switch", "plan.toml", "--listen", "127.0.0.1:0", "--control", &tables, "--state", &state];
+        let mut parts = vec![with_json(&[&switch[..], &["--controller-apart"]].concat())];
+        parts.push(with_json(&["controller", "plan.toml", "--tables", &tables, "--control", &control]));
+        wait_for(folder.path(), &control, "slices", 1);
+        let listen = format!("127.0.0.1:{}", free_port());
+        let server =
+            ["server", "--name", "s", "--memory", &state, "--listen", &listen, "--controller", &control];
+        parts.push(with_json(&server));
+        parts.push(with_json(&["worker", "hold", "--slice", "work", "--controller", &control]));
+        wait_for(folder.path(), &control, "servers", 1);
+        wait_for(folder.path(), &control, "workers", 1);
+        // The worker first: it waits for the switch to have seen it go.
+        let codes: Vec<Option<i32>> = parts.into_iter().rev().map(ended).collect();
+        assert_eq!(codes, [Some(0); 4], "worker, server, controller, switch; --json: {json}");
+    }
+}
+
+#[test]
+fn a_part_whose_first_line_finds_no_room_does_not_run_on_unheard() {
+    let folder = folder();
+    let args = ["switch", "plan.toml", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--json"];
+    let full: File = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let output = command(folder.path(), &args).stdout(full).output().expect("sluice starts");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}

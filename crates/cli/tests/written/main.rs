@@ -1,0 +1,369 @@
+//! Every command that is written down runs: in code blocks of README, docs and CONTRIBUTING, and in help texts, made
+//! short by the rules in `ways.rs`. Commands in running text have subcommands and flags that exist, `make` has its targets.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod lines;
+mod ways;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{command, sluice, stderr, stdout};
+use lines::{Line, in_blocks, in_help, in_text, pages, root};
+use ways::{ELSEWHERE, Way, arguments, is_of, set, way};
+
+/// How long to wait for a part of a rack, in steps of 50 ms.
+const PATIENCE: u32 = 600;
+
+#[test]
+fn every_command_is_run_or_somebody_says_why_not() {
+    let lines = all_lines();
+    let unknown: Vec<String> = lines.iter().filter(|line| way(line).is_none()).map(Line::told).collect();
+    assert!(unknown.is_empty(), "say in ways.rs how these are run:\n{}", unknown.join("\n"));
+    let every: Vec<Line> = lines.into_iter().chain(made()).collect();
+    let stale: Vec<_> =
+        ELSEWHERE.iter().filter(|entry| !every.iter().any(|line| is_of(line, entry))).collect();
+    assert!(stale.is_empty(), "no line is meant by {stale:?}: take them out of ways.rs");
+}
+
+#[test]
+fn every_command_that_ends_runs_to_its_end() {
+    let mut failed = Vec::new();
+    for line in all_lines() {
+        let Some(Way::Alone(codes)) = way(&line) else { continue };
+        let folder = folder();
+        let args = with_short_plan(&line, arguments(&line));
+        let output = sluice(folder.path(), &words(&args));
+        if !output.status.code().is_some_and(|code| codes.contains(&code)) {
+            let said = stderr(&output);
+            failed.push(format!(
+                "{}\n  run as: {}\n  {}: {said}",
+                line.told(),
+                args.join(" "),
+                output.status
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn every_command_that_takes_long_begins_and_is_stopped_with_ctrl_c() {
+    let mut failed = Vec::new();
+    for line in all_lines().iter().filter(|line| way(line) == Some(Way::Begun)) {
+        let folder = folder();
+        let args = arguments(line);
+        let mut child = command(folder.path(), &words(&args))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sluice starts");
+        // The head of a journal is written once signals are listened for.
+        let begun =
+            wait_for(|| has_journal(folder.path()) || child.try_wait().is_ok_and(|end| end.is_some()));
+        let code = signalled(&mut child, rustix::process::Signal::INT).code();
+        // One that was quicker than the signal may have missed a gate.
+        if !begun || !matches!(code, Some(0 | 3 | 4)) {
+            let output = child.wait_with_output().expect("it ended");
+            failed.push(format!("{}\n  exit code {code:?}: {}", line.told(), stderr(&output)));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn the_parts_of_a_rack_that_are_started_together_work_together() {
+    let mut blocks: BTreeMap<(String, usize), Vec<Line>> = BTreeMap::new();
+    for line in all_lines().into_iter().filter(|line| way(line) == Some(Way::Together)) {
+        blocks.entry((line.page.clone(), line.block)).or_default().push(line);
+    }
+    assert!(!blocks.is_empty());
+    for lines in blocks.values() {
+        run_together(lines);
+    }
+}
+
+#[test]
+fn commands_in_running_text_name_what_there_is() {
+    let mut wrong = Vec::new();
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
+    for (page, text) in pages() {
+        for line in in_text(&page, &text, "sluice") {
+            let (verb, flags) = (line.verb(), line.words.iter().filter(|word| word.starts_with("--")));
+            if verb.is_empty() || verb.starts_with('-') || verb.starts_with('…') {
+                continue;
+            }
+            let help = helps.entry(verb.to_owned()).or_insert_with(|| {
+                let output = sluice(Path::new("."), &[verb, "--help"]);
+                if output.status.success() { stdout(&output) } else { String::new() }
+            });
+            let known: BTreeSet<&str> = help.split(|c: char| c.is_whitespace() || c == ',').collect();
+            let mut unknown = flags.filter(|flag| !known.contains(flag.as_str()) && *flag != "--loads");
+            if help.is_empty() || unknown.next().is_some() {
+                wrong.push(line.told());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "no such command, or no such flag of it:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn make_has_every_target_that_is_named() {
+    let wrong: Vec<String> = made().iter().filter(|line| !has_target(line)).map(Line::told).collect();
+    assert!(wrong.is_empty(), "no such target:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn exit_codes_are_one_table() {
+    let help = stdout(&sluice(Path::new("."), &["--help"]));
+    let told = help.lines().skip_while(|line| *line != "Exit codes:").skip(1);
+    let told: Vec<(&str, &str)> = told.filter_map(|line| line.trim().split_once("  ")).collect();
+    let readme = fs::read_to_string(root().join("README.md")).expect("readable");
+    let table = readme.split("### Exit codes").nth(1).expect("a table");
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let cells = rows.map(|row| row.trim_matches('|').split_once('|').expect("two cells"));
+    let written: Vec<(&str, &str)> = cells.map(|(code, means)| (code.trim(), means.trim())).collect();
+    assert_eq!(told, written, "README.md and sluice --help");
+    assert_eq!(told.len(), 5);
+    let folder = folder();
+    let code = |args: &[&str]| sluice(folder.path(), args).status.code();
+    assert_eq!(code(&["policies"]), Some(0));
+    assert_eq!(code(&["polices"]), Some(2));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let broken = command(folder.path(), &["policies"]).stdout(full).status().expect("sluice starts");
+    assert_eq!(broken.code(), Some(1));
+    // 3 and 4 take longer runs: tests/study_runs.rs misses a gate, and stops a run.
+}
+
+/// Every `sluice` line of pages and help texts.
+fn all_lines() -> Vec<Line> {
+    let blocks = pages().into_iter().flat_map(|(page, text)| in_blocks(&page, &text, "sluice"));
+    let help = stdout(&sluice(Path::new("."), &["--help"]));
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let verbs = listed.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help");
+    let examples = verbs.flat_map(|verb| {
+        let help = stdout(&sluice(Path::new("."), &[verb, "--help"]));
+        in_help(&format!("sluice {verb} --help"), &help)
+    });
+    let mut lines: Vec<Line> = blocks.collect();
+    lines.extend(in_help("sluice --help", &help));
+    lines.extend(examples);
+    lines
+}
+
+/// Every `make` line of pages, and every target in running text.
+fn made() -> Vec<Line> {
+    let both = |(page, text): (String, String)| {
+        let mut lines = in_blocks(&page, &text, "make");
+        lines.extend(in_text(&page, &text, "make"));
+        lines
+    };
+    pages().into_iter().flat_map(both).collect()
+}
+
+fn has_target(line: &Line) -> bool {
+    let (folder, targets) = match line.words[1..].split_first() {
+        Some((first, rest)) if first == "-C" => (rest.first().cloned().unwrap_or_default(), &rest[1..]),
+        _ => (String::new(), &line.words[1..]),
+    };
+    let Ok(text) = fs::read_to_string(root().join(folder).join("Makefile")) else { return false };
+    let is_target = |word: &String| {
+        text.lines().any(|line| line.strip_prefix(word.as_str()).is_some_and(|rest| rest.starts_with(':')))
+    };
+    targets.iter().filter(|word| !word.contains('=') && word.as_str() != "TARGET").all(is_target)
+}
+
+/// A folder with the plans that lines name.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(root().join("experiments"), folder.path().join("experiments"))
+        .expect("linked");
+    fs::write(folder.path().join("short.toml"), short_plan()).expect("written");
+    folder
+}
+
+/// The demo's plan with a small database, a short warm-up and no kills.
+fn short_plan() -> String {
+    let plan = fs::read_to_string(root().join("experiments/demo.toml")).expect("the demo");
+    let plan = plan.split("[[event]]").next().expect("what comes before the first");
+    [("keys = 200000", "keys = 2000"), ("warm_up = \"2s\"", "warm_up = \"200ms\"")].iter().fold(
+        plan.to_owned(),
+        |plan, (long, short)| {
+            assert!(plan.contains(long), "the demo's plan has no `{long}` any more: change this test");
+            plan.replace(long, short)
+        },
+    )
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+/// A whole rack's plan becomes the short one: the demo's, named or not.
+fn with_short_plan(line: &Line, mut args: Vec<String>) -> Vec<String> {
+    if line.verb() != "up" || line.has("--sweep") {
+        return args;
+    }
+    match args.get_mut(1) {
+        Some(plan) if plan == "experiments/demo.toml" => "short.toml".clone_into(plan),
+        Some(plan) if !plan.starts_with('-') => {}
+        _ => args.insert(1, "short.toml".to_owned()),
+    }
+    args
+}
+
+fn wait_for(mut done: impl FnMut() -> bool) -> bool {
+    (0..PATIENCE).any(|_| {
+        let is_done = done();
+        if !is_done {
+            thread::sleep(Duration::from_millis(50));
+        }
+        is_done
+    })
+}
+
+/// Whether a study has begun somewhere below.
+fn has_journal(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => has_journal(&entry.path()),
+        _ => entry.file_name() == "journal.jsonl" && entry.metadata().is_ok_and(|journal| journal.len() > 0),
+    })
+}
+
+/// Sends a signal to a child, unless it has ended, and waits for its end.
+fn signalled(child: &mut Child, signal: rustix::process::Signal) -> ExitStatus {
+    if child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).expect("it is ours");
+    }
+    child.wait().expect("it ends")
+}
+
+/// The lines of a block in their order, then the end of what they started. A block without a switch gets a rack.
+fn run_together(lines: &[Line]) {
+    let folder = folder();
+    let mut rack = Rack { parts: Vec::new(), controller: String::new() };
+    if !lines.iter().any(|line| line.verb() == "switch") {
+        rack.start_all(folder.path());
+    }
+    for line in lines {
+        let mut args = with_short_plan(line, arguments(line));
+        match line.verb() {
+            "switch" => rack.start_switch(folder.path(), line, args),
+            "worker" | "server" => {
+                let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+                set(&mut args, "--controller", &rack.controller);
+                if line.has("--memory") {
+                    set(&mut args, "--memory", "memory");
+                }
+                if line.verb() == "server" {
+                    set(&mut args, "--listen", &port.expect("a free port").to_string());
+                }
+                if line.has("rocksdb") {
+                    args.extend(["--keys", "2000"].map(str::to_owned));
+                }
+                rack.start(folder.path(), line, &args, false);
+                rack.wait_until_there(folder.path(), line);
+            }
+            _ => {
+                set(&mut args, "--controller", &rack.controller);
+                let output = sluice(folder.path(), &words(&args));
+                // A busy machine misses a load's gates.
+                let is_well =
+                    output.status.success() || line.verb() == "load" && output.status.code() == Some(3);
+                assert!(is_well, "{}: {}", line.told(), stderr(&output));
+            }
+        }
+    }
+    rack.end();
+}
+
+/// What a block has started.
+struct Rack {
+    parts: Vec<(String, Child)>,
+    controller: String,
+}
+
+impl Rack {
+    /// Starts a switch with workers in both slices, as somebody has who reads on.
+    fn start_all(&mut self, folder: &Path) {
+        let line = |words: &str| Line {
+            page: "the rack of a block without one".to_owned(),
+            number: 0,
+            block: 0,
+            words: words.split(' ').map(str::to_owned).collect(),
+        };
+        let switch = line("sluice switch small.toml");
+        self.start_switch(folder, &switch, switch.words[1..].to_vec());
+        for worker in [
+            "hold --name get-1 --slice get",
+            "hold --name get-2 --slice get",
+            "spin --name scan-1 --slice scan",
+        ] {
+            let worker = line(&format!("sluice worker {worker} --controller {}", self.controller));
+            self.start(folder, &worker, &worker.words[1..], false);
+            self.wait_until_there(folder, &worker);
+        }
+    }
+
+    /// Starts a switch at free ports and hears where it is asked.
+    fn start_switch(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        self.controller = port.expect("a free port").to_string();
+        set(&mut args, "--control", &self.controller);
+        set(&mut args, "--listen", "127.0.0.1:0");
+        args.push("--json".to_owned());
+        self.start(folder, line, &args, true);
+        let out = self.parts.last_mut().and_then(|(_, child)| child.stdout.take()).expect("piped");
+        let mut said = String::new();
+        BufReader::new(out).read_line(&mut said).expect("readable");
+        assert!(said.contains("sluice.listening.v1"), "{}: {said}", line.told());
+    }
+
+    fn start(&mut self, folder: &Path, line: &Line, args: &[String], heard: bool) {
+        let log = fs::File::create(folder.join(format!("{}.log", self.parts.len()))).expect("a log");
+        let out = if heard { Stdio::piped() } else { Stdio::null() };
+        let child = command(folder, &words(args)).stdout(out).stderr(log).spawn().expect("sluice starts");
+        self.parts.push((line.told(), child));
+    }
+
+    /// Waits until the controller knows as many workers and servers as were started.
+    fn wait_until_there(&mut self, folder: &Path, line: &Line) {
+        let started = |verb: &str| self.parts.iter().filter(|(told, _)| told.contains(verb)).count();
+        let (workers, servers) = (started("sluice worker"), started("sluice server"));
+        let there = wait_for(|| {
+            let asked = sluice(folder, &["status", "--json", "--controller", &self.controller]);
+            let Ok(said) = serde_json::from_slice::<serde_json::Value>(&asked.stdout) else { return false };
+            let count = |what: &str| said[what].as_array().map_or(0, Vec::len);
+            (count("workers"), count("servers")) == (workers, servers)
+        });
+        let log = folder.join(format!("{}.log", self.parts.len() - 1));
+        assert!(there, "{}: {}", line.told(), fs::read_to_string(log).unwrap_or_default());
+    }
+
+    /// Ends all parts, the last first; each has ended well.
+    fn end(&mut self) {
+        while let Some((told, mut child)) = self.parts.pop() {
+            let ended = signalled(&mut child, rustix::process::Signal::TERM);
+            assert!(ended.success(), "{told}: {ended}");
+        }
+    }
+}
+
+impl Drop for Rack {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.parts {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}

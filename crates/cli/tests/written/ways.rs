@@ -1,0 +1,99 @@
+//! How each line is run: what makes it short, what it may end with, and why some are not run here.
+
+use super::lines::Line;
+
+/// How a line is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By itself, to its end, which has one of these exit codes.
+    Alone(&'static [i32]),
+    /// Until it has begun, then Ctrl-C.
+    Begun,
+    /// With the other lines of its block: switch, workers and servers first.
+    Together,
+    /// Not here, because.
+    Elsewhere(&'static str),
+}
+
+/// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 3] = [
+    (
+        "docs/xdp.md",
+        "",
+        "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
+    ),
+    ("docs/live.md", "make versus", "installs nginx"),
+    ("README.md", "make test", "runs this test"),
+];
+
+/// A busy machine misses gates, and so does a figure of a thousand tasks.
+const GATES: &[i32] = &[0, 3];
+const WELL: &[i32] = &[0];
+
+/// What words are put into a line's place, by their beginning: a policy of the reader's own is not built in.
+const STANDS_FOR: [(&str, &str); 2] = [("lwl:10us,100us", "r2p2:2,sample=2"), ("lwl", "r2p2")];
+
+/// What makes a command short: flags and their values, which replace the line's.
+fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
+    match line.verb() {
+        "reproduce" if line.has("--list") => &[],
+        "reproduce" if line.has("--live") => {
+            &[("--dilate", "20"), ("--runs", "1"), ("--seeds", "20"), ("--span", "2ms")]
+        }
+        "sim" | "sweep" | "compare" | "throughput" | "reproduce" => {
+            &[("--tasks", "1000"), ("--replications", "2")]
+        }
+        "up" if line.has("--sweep") => &[("--length", "20ms"), ("--replications", "2")],
+        "up" => &[("--length", "300ms")],
+        "versus" => &[("--tasks", "1000"), ("--today", "reuseport")],
+        "fault-runs" => &[("--count", "20")],
+        "profile" => &[("--keys", "2000"), ("--samples", "100")],
+        "load" => &[("--length", "300ms"), ("--warm-up", "50ms"), ("--rate", "100")],
+        _ => &[],
+    }
+}
+
+/// How a line is run; `None` if nobody has said.
+pub(crate) fn way(line: &Line) -> Option<Way> {
+    if let Some((.., why)) = ELSEWHERE.iter().find(|entry| is_of(line, entry)) {
+        return Some(Way::Elsewhere(why));
+    }
+    Some(match line.verb() {
+        "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
+        | "resources" | "policies" | "doctor" => Way::Alone(WELL),
+        "reproduce" if line.has("--list") => Way::Alone(WELL),
+        "reproduce" if line.has("--live") => Way::Alone(GATES),
+        "reproduce" => Way::Begun,
+        "up" if line.has("--sweep") => Way::Alone(GATES),
+        "up" => Way::Alone(GATES),
+        "switch" | "controller" | "server" | "worker" | "load" | "status" | "move" | "map" => Way::Together,
+        _ => return None,
+    })
+}
+
+/// Whether an entry of [`ELSEWHERE`] means this line.
+pub(crate) fn is_of(line: &Line, (page, begins, _): &(&str, &str, &str)) -> bool {
+    line.page == *page && line.words.join(" ").starts_with(begins)
+}
+
+/// The line's arguments, made short.
+pub(crate) fn arguments(line: &Line) -> Vec<String> {
+    let mut words: Vec<String> = line.words[1..].to_vec();
+    for word in &mut words {
+        if let Some((own, known)) = STANDS_FOR.iter().find(|(own, _)| word.starts_with(own)) {
+            *word = word.replacen(own, known, 1);
+        }
+    }
+    for (flag, value) in shorter(line) {
+        set(&mut words, flag, value);
+    }
+    words
+}
+
+/// Gives a flag this value, whether the line has it or not.
+pub(crate) fn set(words: &mut Vec<String>, flag: &str, value: &str) {
+    match words.iter().position(|word| word == flag) {
+        Some(at) => value.clone_into(&mut words[at + 1]),
+        None => words.extend([flag.to_owned(), value.to_owned()]),
+    }
+}

@@ -1,0 +1,71 @@
+//! How our programs end: one table of exit codes for the command, for services and for the benches.
+
+use std::process::ExitCode;
+
+/// Why a program did not end well; one that did has exit code 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something failed that should not have.
+    Broken,
+    /// What was asked makes no sense, or this machine cannot do it.
+    BadInput,
+    /// The run was complete, but its result does not hold what it must.
+    GateFailed,
+    /// Stopped from outside before its end.
+    Aborted,
+}
+
+/// What exit code 0 means.
+pub const WELL: &str = "all is well, also where whoever read the output closed it early";
+
+impl Kind {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 4] = [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted];
+
+    /// The exit code.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Broken => 1,
+            Self::BadInput => 2,
+            Self::GateFailed => 3,
+            Self::Aborted => 4,
+        }
+    }
+
+    /// What it means, for people.
+    pub const fn means(self) -> &'static str {
+        match self {
+            Self::Broken => {
+                "something failed that should not have, such as a process that died or a full disk"
+            }
+            Self::BadInput => {
+                "the input was wrong, or this machine cannot do it: one line says what, why and what next"
+            }
+            Self::GateFailed => {
+                "a gate was missed: the run is complete, printed and kept, but does not hold what it must"
+            }
+            Self::Aborted => "stopped before its end by Ctrl-C or SIGTERM; what was done is kept",
+        }
+    }
+
+    /// As JSON says it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::BadInput => "bad_input",
+            Self::GateFailed => "gate_failed",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// The kind of an exit code; any that is not ours is of something broken.
+    pub fn of_code(code: i32) -> Self {
+        Self::ALL.into_iter().find(|kind| i32::from(kind.code()) == code).unwrap_or(Self::Broken)
+    }
+}
+
+impl From<Kind> for ExitCode {
+    fn from(kind: Kind) -> Self {
+        Self::from(kind.code())
+    }
+}
