@@ -18,6 +18,13 @@ fn main() -> ExitCode {
         println!("found after {} runs: {broken}", many.runs);
         return ExitCode::FAILURE;
     }
+    if many.runs >= 1_000 && !many.tally.is_explained() {
+        println!(
+            "found after {} runs: {} of {} tasks are unknown",
+            many.runs, many.tally.unknown, many.tally.submitted
+        );
+        return ExitCode::FAILURE;
+    }
     println!("nothing found in {} runs: {:?}", many.runs, many.tally);
     ExitCode::SUCCESS
 }

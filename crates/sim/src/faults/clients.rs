@@ -150,7 +150,12 @@ impl Rack<'_> {
             Some(Err(busy)) if self.now >= SETTLED && busy == client::Busy::NotRegistered => {
                 return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
             }
-            Some(Err(_)) => {
+            Some(Err(busy)) => {
+                if self.clients[client].machine.outstanding() == 0 && busy != client::Busy::NotRegistered {
+                    return Err(format!(
+                        "promise 4: client {client} has nothing outstanding and is told {busy:?}"
+                    ));
+                }
                 self.clients[client].tasks.give_back(payload.handle)?;
             }
             _ => {}
@@ -193,7 +198,7 @@ impl Rack<'_> {
         match action {
             client::Action::ToSwitch(mut submit) => {
                 submit.payload = request(submit.task);
-                self.oracle.tried(submit.task)?;
+                self.oracle.tried(self.now, submit.task, self.scenario.retry_for)?;
                 self.send(at, SwitchNode::AT, Packet::Submit(submit));
             }
             client::Action::Done { task, outcome, .. } => {

@@ -6,6 +6,8 @@ use sluice_wire::WorkerId;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
 use super::rack::Rack;
+use super::scenario::PROBE_LONGEST;
+use super::workers::worker_settings;
 
 impl Rack<'_> {
     /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said to end.
@@ -15,6 +17,10 @@ impl Rack<'_> {
             return Ok(());
         };
         let stats = machine.stats();
+        if stats.held > quota + self.scenario.held_max as u32 {
+            return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
+        }
+        self.inspect_silence(worker)?;
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
         let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
         let quota = quota + self.workers[worker].early.beyond_quota(self.now);
@@ -22,6 +28,35 @@ impl Rack<'_> {
             return Err(format!(
                 "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"
             ));
+        }
+        Ok(())
+    }
+
+    /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
+    fn inspect_silence(&self, worker: usize) -> Result<(), String> {
+        let node = &self.workers[worker];
+        let Some(machine) = node.machine.as_ref().filter(|_| self.now >= node.stalled_until) else {
+            return Ok(());
+        };
+        let stats = machine.stats();
+        let longest = PROBE_LONGEST.max(stats.rtt.times(2));
+        let due = machine.deadline(&worker_settings(&self.scenario));
+        let asks = due.is_some_and(|due| due <= self.now + longest);
+        if stats.serving && stats.tokens_out > 0 && !asks {
+            return Err(format!("promise 4: worker {worker} will not ask for its tokens before {due:?}"));
+        }
+        Ok(())
+    }
+
+    /// Promise 6: no more tasks wait in a slice than its row has ever allowed.
+    pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
+        for slice in 0..self.scenario.slices {
+            let (waiting, limit) = (-self.balance(slice), self.switch.limits[slice] as i32);
+            if waiting > limit {
+                return Err(format!(
+                    "promise 6: {waiting} tasks wait in slice {slice}, which has room for {limit}"
+                ));
+            }
         }
         Ok(())
     }

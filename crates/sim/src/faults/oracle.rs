@@ -54,6 +54,18 @@ impl Tally {
     }
 }
 
+/// Of a thousand tasks, how many may end unknown over many seeds: nobody can know what became of a task whose answers
+/// had no way back.
+const UNKNOWN_PER_MILLE_MAX: u64 = 6;
+
+impl Tally {
+    /// Whether no more tasks ended unknown than faults explain. Means something for a thousand seeds and more.
+    #[must_use]
+    pub const fn is_explained(&self) -> bool {
+        self.unknown * 1_000 <= self.submitted * UNKNOWN_PER_MILLE_MAX
+    }
+}
+
 #[derive(Debug)]
 struct Fate {
     submitted: Nanos,
@@ -94,9 +106,14 @@ impl Oracle {
     }
 
     /// A client sent one try.
-    pub(super) fn tried(&mut self, task: TaskId) -> Result<(), String> {
+    pub(super) fn tried(&mut self, now: Nanos, task: TaskId, retry_for: Nanos) -> Result<(), String> {
         let fate = self.fate(task)?;
         fate.attempts += 1;
+        if fate.attempts > 1 && now > fate.submitted + retry_for {
+            return Err(format!(
+                "promise 2: task {task} was tried again after workers may have forgotten it"
+            ));
+        }
         if fate.only_once && fate.attempts > 1 {
             return Err(format!("promise 2: task {task} was tried again against its client's will"));
         }

@@ -272,6 +272,7 @@ impl<'t> Rack<'t> {
     fn inspect(&mut self) -> Result<(), String> {
         (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
         self.inspect_bytes()?;
+        self.inspect_queues()?;
         self.after(Nanos(20_000), Event::Inspect);
         Ok(())
     }

@@ -12,6 +12,8 @@ use super::servers::Servers;
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
+/// Slices that it has room for.
+const SLICES: usize = 2;
 /// How long a packet takes to go round.
 pub(super) const ROUND: Nanos = Nanos(500);
 
@@ -22,6 +24,8 @@ pub(super) struct SwitchNode {
     pub(super) life: u32,
     /// Its thread stands still until then.
     pub(super) stalled_until: Nanos,
+    /// The most tasks that each slice's row has allowed to wait.
+    pub(super) limits: [u32; SLICES],
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -44,6 +48,7 @@ impl SwitchNode {
             rain: Some(rain(1, config)),
             life: 1,
             stalled_until: Nanos(0),
+            limits: [0; SLICES],
             unread: Vec::new(),
             slab: Bytes::default(),
             config,
@@ -72,7 +77,7 @@ fn config(scenario: &Scenario) -> Config {
         epoch: Epoch(0),
         workers: scenario.worker_rows,
         clients: scenario.client_rows,
-        slices: 2,
+        slices: SLICES as u16,
         types: 4,
         tasks_per_slice: 32,
         tokens_per_slice: scenario.token_cells,
@@ -120,6 +125,10 @@ impl Rack<'_> {
             return Ok(());
         }
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
+        if let TableOp::SetSlice(slice, row) = op {
+            let limit = &mut self.switch.limits[usize::from(slice.0)];
+            *limit = row.limit.max(*limit);
+        }
         let answer = match rain.table(op) {
             TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
             answer => answer,

@@ -89,7 +89,7 @@ impl WorkerNode {
     }
 }
 
-fn worker_settings(scenario: &Scenario) -> WorkerSettings {
+pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
     WorkerSettings {
         first_rtt: Nanos::from_micros(20),
         probe_longest: PROBE_LONGEST,
