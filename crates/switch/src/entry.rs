@@ -101,11 +101,17 @@ impl WaitingTask {
 
 /// When a task arrived and how old it was then, in one word: 40 bits of 16 ns, which wrap after 4.9 h, and 24 bits of
 /// an [`Age`], which saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
+///
+/// Where several passes run at once, the one that takes a task may have looked at the clock before the one that put it there:
+/// the task has waited for no time then.
 #[derive(Clone, Copy, Debug)]
 struct Times(u64);
 
 impl Times {
     const TICK_SHIFT: u32 = 4;
+    const TICKS: u64 = 1 << 40;
+    /// No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of one that began before the task's.
+    const BEHIND_TICKS: u64 = 1 << 28;
     const AGE_BITS: u32 = 24;
     const AGE_MAX: u32 = (1 << Self::AGE_BITS) - 1;
 
@@ -125,6 +131,32 @@ impl Times {
     const fn since_arrival(self, now: Nanos) -> Nanos {
         let ticks =
             Self::of(now, Age(0)).0.wrapping_sub(self.0 - self.0 % (1 << Self::AGE_BITS)) >> Self::AGE_BITS;
-        Nanos(ticks << Self::TICK_SHIFT)
+        Nanos(if ticks < Self::TICKS - Self::BEHIND_TICKS { ticks << Self::TICK_SHIFT } else { 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Just before the ticks wrap.
+    const ARRIVED: Nanos = Nanos((1 << 44) - 32);
+
+    fn waited(now: Nanos) -> Nanos {
+        WaitingTask::of(&Submit::default(), ARRIVED, Kept::Client).waited(now)
+    }
+
+    #[test]
+    fn a_task_that_came_after_the_pass_had_looked_at_the_clock_has_waited_for_no_time() {
+        for before in [1, 16, 20_000, 4_000_000_000] {
+            assert_eq!(waited(ARRIVED.since(Nanos(before))), Nanos(0), "{before} ns");
+        }
+    }
+
+    #[test]
+    fn a_task_may_wait_for_hours_and_over_the_wrap() {
+        for span in [0, 16, 32, 20_000, 4 * 3_600_000_000_000] {
+            assert_eq!(waited(ARRIVED + Nanos(span)), Nanos(span));
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use sluice_wire::View;
+use sluice_wire::{Kind, View};
 
 use crate::model::Model;
 use crate::play::{Left, Plane, take};
@@ -69,17 +69,35 @@ fn shows(vector: &Vector) -> BTreeSet<String> {
     let mut model = Model::new(&vector.shape);
     let mut before = BTreeMap::new();
     let mut shown = BTreeSet::new();
+    let mut latest = 0;
     for step in &vector.steps {
         let Ok(left) = take(&mut model, step, vector.shape.epoch);
         let Ok(after) = model.after();
         if step.table().is_none() {
             let counted = after.counts.iter().filter(|(name, count)| before.get(*name) != Some(*count));
             let counted: Vec<&str> = counted.map(|(name, _)| name.as_str()).collect();
-            shown.insert(format!("{} {} {}", what_came(step), counted.join(" "), what_left(step, &left)));
+            let looked = looked_ns(step);
+            let clock = if looked < latest && is_dispatch(&left) { " by a clock that is behind" } else { "" };
+            latest = latest.max(looked);
+            let (came, counted, left) = (what_came(step), counted.join(" "), what_left(step, &left));
+            shown.insert(format!("{came} {counted} {left}{clock}"));
         }
         before = after.counts;
     }
     shown
+}
+
+/// When the step's pass looked at the clock.
+const fn looked_ns(step: &Step) -> u64 {
+    match step {
+        Step::Packet { at_ns, .. } | Step::Sweep { at_ns, .. } => *at_ns,
+        _ => 0,
+    }
+}
+
+fn is_dispatch(left: &Left) -> bool {
+    let view = left.sent.as_ref().and_then(|sent| View::parse(&sent.bytes).ok());
+    view.is_some_and(|view| view.kind() == Kind::Dispatch)
 }
 
 fn what_came(step: &Step) -> String {

@@ -48,6 +48,7 @@ pub fn explore(seed: u64, steps: usize) -> Vector {
 /// What the hosts of the rack know.
 struct Rack {
     dice: ChaCha8Rng,
+    clocks: ChaCha8Rng,
     model: Model,
     vector: Vector,
     now_ns: u64,
@@ -68,8 +69,11 @@ struct Host {
 impl Rack {
     fn new(seed: u64, shape: Shape) -> Self {
         let host = Host { generation: 1, issued: SHAPE.counters_start, slice: 0 };
+        let mut clocks = ChaCha8Rng::seed_from_u64(seed);
+        clocks.set_stream(1);
         Self {
             dice: ChaCha8Rng::seed_from_u64(seed),
+            clocks,
             model: Model::new(&shape),
             vector: Vector::new(&format!("explored-{seed}"), "a random walk", shape),
             now_ns: 1_000_000,
@@ -274,13 +278,15 @@ impl Rack {
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
             return;
         }
-        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None, written: Vec::new() });
+        let at_ns = self.looked_ns();
+        self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
 
     fn sweep(&mut self) {
         let (slice, tasks) = (self.below(u32::from(SHAPE.slices)) as u16, self.below(3) == 0);
         let left = [0, 1, 3, 20, 300][self.below(5) as usize];
-        self.take(Step::Sweep { at_ns: self.now_ns, slice, tasks, left, out: None });
+        let at_ns = self.looked_ns();
+        self.take(Step::Sweep { at_ns, slice, tasks, left, out: None });
     }
 
     /// A worker's generation changes, step by step, or only in part.
@@ -360,7 +366,18 @@ impl Rack {
     fn packet(&mut self, from: SocketAddr, packet: &Packet, body: &[u8]) {
         let mut bytes = vec![0; encoded_len(packet)];
         encode(packet, body, &mut bytes).expect("legal, and the buffer is as long");
-        self.take(Step::Packet { at_ns: self.now_ns, from, r#in: bytes, out: None, written: Vec::new() });
+        let at_ns = self.looked_ns();
+        self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
+    }
+
+    /// When a pass looked at the clock. One on another CPU may have looked before the last began, and come to the queue behind it.
+    fn looked_ns(&mut self) -> u64 {
+        let before = match self.clocks.next_u32() % 64 {
+            0 => u64::from(self.clocks.next_u32()) / 2,
+            1..=8 => u64::from(self.clocks.next_u32() % 50_000),
+            _ => 0,
+        };
+        self.now_ns.saturating_sub(before)
     }
 
     /// Takes a step on the model, and notes it with what left.

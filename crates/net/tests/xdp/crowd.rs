@@ -8,19 +8,22 @@ use sluice_net::xdp::frame::{unwrap, wrap};
 use sluice_net::xdp::{Fate, XdpSwitch};
 use sluice_vectors::{Plane as _, Shape, Step};
 use sluice_wire::{
-    Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Serial,
-    SliceId, Submit, Sweep, SweepOf, TaskId, Token, WorkerId, encode, parse,
+    Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nanos, Nonce,
+    Packet, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, Token, WorkerId, encode, parse,
 };
 
 use crate::plane::Xdp;
 
 const HOSTS: u16 = 4;
 
+/// No task here is so old, however slow the machine: an hour.
+const OLD: Age = Age::of(Nanos::from_millis(3_600_000));
+
 /// More pairs than any of the rings has cells.
 const LAPS: usize = 1_000;
 
 /// A small ring: its laps are short, so that cells are used again while others still look at them.
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     epoch: 7,
     workers: HOSTS,
     clients: HOSTS,
@@ -37,7 +40,7 @@ fn at(worker: bool, index: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::from([10, 0, u8::from(worker), index as u8]), 100)
 }
 
-fn set_up(xdp: &mut Xdp) {
+pub(crate) fn set_up(xdp: &mut Xdp) {
     let start = SHAPE.counters_start;
     let mut steps = vec![
         Step::SetSlice { slice: 0, open: true, limit: 16, retry_after_ns: 0 },
@@ -63,18 +66,18 @@ fn set_up(xdp: &mut Xdp) {
 }
 
 /// What one pair of a worker and a client did and heard.
-struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     switch: &'a XdpSwitch,
     index: u16,
     issued: Serial,
     sequence: Serial,
-    dispatched: Vec<Dispatch>,
+    pub(crate) dispatched: Vec<Dispatch>,
     rejected: u32,
     answered: u32,
 }
 
 impl<'a> Pair<'a> {
-    fn new(switch: &'a XdpSwitch, index: u16) -> Self {
+    pub(crate) fn new(switch: &'a XdpSwitch, index: u16) -> Self {
         let start = Serial(SHAPE.counters_start);
         Self {
             switch,
@@ -87,7 +90,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn token(&mut self) {
+    pub(crate) fn token(&mut self) {
         let token = Token {
             epoch: Epoch(SHAPE.epoch),
             key: Key(5),
@@ -102,7 +105,7 @@ impl<'a> Pair<'a> {
         self.issued = self.issued.plus(u32::from(self.answered == answered));
     }
 
-    fn task(&mut self) {
+    pub(crate) fn task(&mut self) {
         let task = TaskId { incarnation: Incarnation(u64::from(self.index)), sequence: self.sequence };
         let submit = Submit {
             epoch: Epoch(SHAPE.epoch),
@@ -162,7 +165,7 @@ impl<'a> Pair<'a> {
 /// `XDP_CROWD` makes it longer.
 #[test]
 fn many_at_once_lose_and_double_nothing() {
-    let Some(mut xdp) = Xdp::new(SHAPE) else { return };
+    let Some(mut xdp) = Xdp::on_time(SHAPE) else { return };
     set_up(&mut xdp);
     let rounds = std::env::var("XDP_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(30_000);
     let switch = &xdp.switch;
@@ -206,6 +209,8 @@ fn many_at_once_lose_and_double_nothing() {
         let granted = pair.issued.since(Serial(SHAPE.counters_start));
         assert!(sent.into_iter().eq(1..=granted), "worker {} was granted {granted}", pair.index);
     }
+    let oldest = dispatched.iter().map(|dispatch| dispatch.age).max();
+    assert!(oldest < Some(OLD), "a task that came while a token looked at the clock is {oldest:?} old");
     assert_eq!(counts["cell_broken"], 0);
     eprintln!(
         "{submitted} tasks, {rejected} rejected; {} went round, {} found the ring busy",

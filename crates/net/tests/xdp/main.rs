@@ -2,6 +2,7 @@
 //!
 //! It takes root, clang-14 and libbpf's headers; without root these tests say so and do nothing.
 
+mod clocks;
 mod crowd;
 mod frames;
 mod links;

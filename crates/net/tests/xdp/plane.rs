@@ -24,10 +24,19 @@ pub(crate) struct Xdp {
 }
 
 impl Xdp {
+    /// One whose time is what the test says.
     pub(crate) fn new(shape: Shape) -> Option<Self> {
+        Self::load(shape, true)
+    }
+
+    /// One whose time is the kernel's.
+    pub(crate) fn on_time(shape: Shape) -> Option<Self> {
+        Self::load(shape, false)
+    }
+
+    fn load(shape: Shape, test_mode: bool) -> Option<Self> {
         let at = [AT4, AT6].map(|at| at.parse().ok());
-        let config =
-            XdpConfig { size: Config { servers: shape.servers, ..shape.config() }, at, test_mode: true };
+        let config = XdpConfig { size: Config { servers: shape.servers, ..shape.config() }, at, test_mode };
         if !is_root() {
             eprintln!("skipped: loading a program into the kernel takes root");
             return None;

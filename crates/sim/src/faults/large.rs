@@ -56,7 +56,7 @@ pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<
 impl Rack<'_> {
     /// One pass of a switch that keeps no bytes: `brought` is what the packet's consist of.
     pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) {
-        let now = self.now;
+        let now = self.looked();
         let Some(rain) = &mut self.switch.rain else { return };
         match rain.pass(now, arrival) {
             Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {

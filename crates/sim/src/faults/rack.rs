@@ -113,6 +113,8 @@ pub(super) struct Rack<'t> {
     pub(super) dice: Dice,
     /// How far off services are when they say what they will take.
     pub(super) estimates: Dice,
+    /// How long before they come to the queue the switch's passes look at the clock.
+    pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
     pub(super) workers: Vec<WorkerNode>,
@@ -133,6 +135,7 @@ impl<'t> Rack<'t> {
             ways: Ways::default(),
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
+            looks: Dice::named(seed, "looks", 0),
             switch: SwitchNode::new(&scenario),
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),

@@ -16,6 +16,8 @@ pub(super) const START: Serial = Serial(u32::MAX - 7);
 const SLICES: usize = 2;
 /// How long a packet takes to go round.
 pub(super) const ROUND: Nanos = Nanos(500);
+/// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
+const PASS: Nanos = Nanos::from_micros(20);
 
 /// A switch that may be down.
 #[derive(Debug)]
@@ -161,10 +163,17 @@ impl Rack<'_> {
 
     /// One pass of an arrival that brought these bytes.
     fn pass(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
-        let now = self.now;
+        let now = self.looked();
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
         let verdict = rain.pass(now, arrival);
         self.leaves_switch(verdict, brought)
+    }
+
+    /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now and then before
+    /// another looked that got there first.
+    pub(super) fn looked(&mut self) -> Nanos {
+        let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
+        self.now.since(on_its_way)
     }
 
     fn leaves_switch(&mut self, verdict: Verdict, brought: Handle) -> Result<(), String> {
