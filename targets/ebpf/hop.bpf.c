@@ -3,14 +3,7 @@
  * The least that can stand where the switch stands: UDP from one link goes out of another, by native redirect. Tests and
  * measurements hold the switch against it.
  */
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "udp.h"
 
 /* Where what comes from a link goes: the link, and the Ethernet addresses there. */
 struct hop {
@@ -36,16 +29,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bpf_devmap_val);
 } links SEC(".maps");
-
-static __always_inline int is_udp(const struct ethhdr *eth, void *end)
-{
-	const struct ipv6hdr *six = (void *)(eth + 1);
-	const struct iphdr *four = (void *)(eth + 1);
-
-	if (eth->h_proto == bpf_htons(ETH_P_IP))
-		return (void *)(four + 1) <= end && four->protocol == IPPROTO_UDP;
-	return eth->h_proto == bpf_htons(ETH_P_IPV6) && (void *)(six + 1) <= end && six->nexthdr == IPPROTO_UDP;
-}
 
 SEC("xdp")
 int hop(struct xdp_md *ctx)

@@ -75,12 +75,25 @@ static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame,
 	return tail ? bpf_xdp_adjust_tail(ctx, tail) : 0;
 }
 
+/*
+ * The kernel replaces an entry of a map of links by taking it out first. So each link has two, which the loader replaces one
+ * after the other: the second one's key has this bit.
+ */
+enum { LINK_SPARE = 1u << 31 };
+
+static __always_inline int redirect(__u32 link)
+{
+	int action = bpf_redirect_map(&links, link, 0);
+
+	return action == XDP_REDIRECT ? action : bpf_redirect_map(&links, link | LINK_SPARE, 0);
+}
+
 static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, const struct way *way)
 {
 	count(counters, COUNT_SENT);
 	if (way->link == ctx->ingress_ifindex && !redirects_back)
 		return XDP_TX;
-	return bpf_redirect_map(&links, way->link, 0);
+	return redirect(way->link);
 }
 
 /* Sends what was made in the header's place. No pointer into the frame holds any longer. */

@@ -2,6 +2,9 @@
 //!
 //! They take root, and a build with the program inside; without, these tests say so and do nothing.
 
+mod ends;
+#[path = "../object/mod.rs"]
+mod object;
 mod refused;
 mod rig;
 mod runs;

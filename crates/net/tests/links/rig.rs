@@ -1,7 +1,9 @@
 //! A switch between two hosts that are sockets: what they send is written here, packet by packet.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,12 +20,15 @@ use sluice_wire::{
 
 use sluice_switch::Config;
 
+use crate::ends::Ends;
+use crate::object::is_root;
+
 /// The life that a switch gets if it finds none.
 pub(crate) const EPOCH: Epoch = Epoch(7);
-/// Usually what is sent is there by then.
-const WHILE: Duration = Duration::from_millis(200);
-/// Nothing here takes so many whiles unless it was lost.
-const PATIENCE: u32 = 50;
+/// Nothing here takes so long, unless it was lost or lies somewhere.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What usually takes no time at all has not come by then.
+const SILENCE: Duration = Duration::from_secs(1);
 const WORKER_KEY: u32 = 5;
 const CLIENT_KEY: u32 = 6;
 
@@ -33,6 +38,7 @@ pub(crate) struct Rig {
     pub(crate) at: IpAddr,
     /// Whether all is on the switch's own machine.
     is_alone: bool,
+    ends: Arc<Ends>,
     running: Option<(SwitchHandle, JoinHandle<Result<(), NetError>>)>,
 }
 
@@ -43,12 +49,15 @@ pub(crate) struct Hosts {
     switch: SocketAddr,
     issued: Serial,
     sequence: Serial,
+    ends: Arc<Ends>,
+    /// Packets that the worker's socket got.
+    got: Cell<u64>,
 }
 
 impl Rig {
     /// With the first or second of the switch's addresses. `None` for who may not load programs, or has none.
     pub(crate) fn new(family: usize) -> Option<Self> {
-        if !std::fs::metadata("/proc/self").is_ok_and(|of| std::os::unix::fs::MetadataExt::uid(&of) == 0) {
+        if !is_root() {
             eprintln!("skipped: putting a program on links takes root");
             return None;
         }
@@ -57,9 +66,11 @@ impl Rig {
             return None;
         }
         mounts_of_its_own().expect("root may make them");
-        let spaces = RackSpaces::new(2).expect("root may make them");
+        let mut spaces = RackSpaces::new(2).expect("root may make them");
+        spaces.bare_ends();
+        let ends = Arc::new(Ends::attach(spaces.hosts()));
         let at = spaces.switch_addresses().get(family).copied()?;
-        Some(Self { spaces, at, is_alone: false, running: None })
+        Some(Self { spaces, at, is_alone: false, ends, running: None })
     }
 
     /// On the switch's loopback, whose driver carries no programs.
@@ -109,9 +120,7 @@ impl Rig {
             let own = if self.is_alone { self.at } else { own.expect("of the switch's family") };
             let space = if self.is_alone { self.spaces.switch() } else { &host.space };
             let socket = space.within(|| UdpSocket::bind((own, 0))).expect("its own");
-            let socket = socket.expect("a free port");
-            socket.set_read_timeout(Some(WHILE)).expect("a span");
-            socket
+            socket.expect("a free port")
         });
         let at = |socket: &UdpSocket| socket.local_addr().expect("it is bound");
         let steps = [
@@ -132,7 +141,15 @@ impl Rig {
         let steps: Vec<_> = steps.iter().filter_map(Step::table).collect();
         let answers = self.handle().tables().call(steps).expect("it runs");
         assert!(answers.iter().all(|answer| *answer == TableAnswer::Done), "{answers:?}");
-        Hosts { worker, client, switch: self.handle().local(), issued: Serial(0), sequence: Serial(0) }
+        Hosts {
+            worker,
+            client,
+            switch: self.handle().local(),
+            issued: Serial(0),
+            sequence: Serial(0),
+            ends: Arc::clone(&self.ends),
+            got: Cell::new(0),
+        }
     }
 
     /// The names in the folder of pins; none if it is not there.
@@ -175,43 +192,45 @@ impl Hosts {
         send(&self.client, self.switch, &Packet::Submit(submit));
     }
 
-    /// The next task that the worker gets.
+    /// The next task that the worker gets. It does not ask for it: on these links nothing is lost, and nothing lies still.
     pub(crate) fn dispatched(&self) -> Dispatch {
-        self.awaited(PATIENCE).expect("nothing is lost on these links")
+        self.awaited(PATIENCE).unwrap_or_else(|| panic!("{}", self.whereabouts()))
     }
 
     /// Whether the switch answers a token at all, with a task that it gets first.
     pub(crate) fn is_heard(&mut self) -> bool {
-        self.is_heard_within(PATIENCE)
+        let is_heard = self.is_heard_within(PATIENCE);
+        if !is_heard {
+            eprintln!("{}", self.whereabouts());
+        }
+        is_heard
     }
 
     /// Whether it does not, for as long as an answer usually takes, and a good while more.
     pub(crate) fn is_silent(&mut self) -> bool {
-        !self.is_heard_within(5)
+        !self.is_heard_within(SILENCE)
     }
 
-    fn is_heard_within(&mut self, whiles: u32) -> bool {
+    fn is_heard_within(&mut self, span: Duration) -> bool {
         let sequence = self.sequence;
         self.task();
         self.token();
-        self.awaited(whiles).is_some_and(|dispatch| dispatch.task.sequence == sequence)
+        self.awaited(span).is_some_and(|dispatch| dispatch.task.sequence == sequence)
     }
 
-    /// The next task, if it comes within so many whiles. After each the worker asks, as a real one does, and the client sends
-    /// what is no packet: now and then the kernel leaves a frame at an end of a veth pair until another follows it there.
-    fn awaited(&self, whiles: u32) -> Option<Dispatch> {
-        for _ in 0..whiles {
-            match receive(&self.worker) {
-                Some(Packet::Dispatch(dispatch)) => return Some(dispatch),
-                Some(Packet::Answer(_)) => {}
-                None => self.ask(),
-                other => panic!("{other:?}"),
-            }
+    /// The next task, if it comes within this time.
+    fn awaited(&self, span: Duration) -> Option<Dispatch> {
+        match self.received(span)? {
+            Packet::Dispatch(dispatch) => Some(dispatch),
+            other => panic!("{other:?}"),
         }
-        None
     }
 
-    fn ask(&self) {
+    /// Where what did not come may be: whether it came to the worker's end of its link, and whether it lies so that the next
+    /// frame there brings it along.
+    fn whereabouts(&self) -> String {
+        let [at_worker, at_client] = self.ends.came();
+        let got = self.got.get();
         let probe = Probe {
             epoch: EPOCH,
             key: Key(WORKER_KEY),
@@ -221,6 +240,21 @@ impl Hosts {
         };
         send(&self.worker, self.switch, &Packet::Probe(probe));
         self.client.send_to(&[0], self.switch).expect("a route");
+        let brought: Vec<Packet> = std::iter::from_fn(|| self.received(SILENCE)).take(9).collect();
+        format!(
+            "{} tasks and {} tokens were sent; {at_worker} frames came to the worker's end of its link, {at_client} to the \
+             client's, {got} to the worker's socket; a PROBE then brought {brought:?}",
+            self.sequence, self.issued
+        )
+    }
+
+    /// The next packet to the worker, if one comes within this time.
+    fn received(&self, span: Duration) -> Option<Packet> {
+        self.worker.set_read_timeout(Some(span)).expect("a span");
+        let mut bytes = [0; HEADER_BYTES];
+        let length = self.worker.recv(&mut bytes).ok()?;
+        self.got.update(|got| got + 1);
+        Some(parse(&bytes[..length]).expect("a packet").0)
     }
 }
 
@@ -228,11 +262,4 @@ fn send(socket: &UdpSocket, to: SocketAddr, packet: &Packet) {
     let mut bytes = [0; HEADER_BYTES];
     encode(packet, &[], &mut bytes).expect("legal");
     assert_eq!(socket.send_to(&bytes, to).expect("a route"), HEADER_BYTES);
-}
-
-/// What comes within a while.
-fn receive(socket: &UdpSocket) -> Option<Packet> {
-    let mut bytes = [0; HEADER_BYTES];
-    let length = socket.recv(&mut bytes).ok()?;
-    Some(parse(&bytes[..length]).expect("a packet").0)
 }

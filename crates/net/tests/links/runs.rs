@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use aya::maps::xdp::DevMapHash;
+use aya::maps::{Map, MapData};
 use sluice_net::switch::Count;
 use sluice_net::xdp::{Carried, detach};
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -119,6 +121,27 @@ fn pump(mut hosts: Hosts, over: &AtomicBool) -> Serial {
         sent = sent.plus(1);
     }
     sent
+}
+
+/// The kernel replaces an entry of a map of links by taking it out first, and a switch that is started replaces them all.
+#[test]
+fn a_frame_finds_its_link_while_the_entry_is_being_replaced() {
+    let Some(mut rig) = Rig::new(0) else { return };
+    rig.start().expect("root may");
+    let mut hosts = rig.admit();
+    let pinned = MapData::from_pin(rig.options().pins.join("links")).expect("it is pinned");
+    let mut links = DevMapHash::try_from(Map::DevMapHash(pinned)).expect("of its type");
+    let link = rig.spaces.hosts()[0].at_switch.index;
+    let leads = |key: &u32| links.get(*key, 0).is_ok_and(|entry| entry.if_index == link);
+    let entries: Vec<u32> = links.keys().flatten().filter(leads).collect();
+    for entry in &entries {
+        links.remove(*entry).expect("it is there");
+        assert!(hosts.is_heard(), "without {entry:#x} of {entries:x?}");
+        let put_back = rig.spaces.switch().within(|| links.insert(*entry, link, None, 0));
+        put_back.expect("root may move").expect("there is room");
+    }
+    entries.iter().for_each(|entry| links.remove(*entry).expect("it is there"));
+    assert!(hosts.is_silent(), "frames leave by what is not in the map");
 }
 
 #[test]
