@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use sluice_apps::ServiceArgs;
-use sluice_net::program::{CONTROLLER_DEFAULT, WorkerArgs};
+use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 
 use crate::fail::{Failure, Outcome};
 use crate::live::args::LiveArgs;
@@ -172,17 +172,27 @@ pub(crate) struct Switch {
     /// Leave the controller to a process of its own; the control address then serves the tables.
     #[arg(long)]
     pub(crate) controller_apart: bool,
-    /// PEM files of a certificate and its key: needed to serve other machines.
-    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
-    pub(crate) tls: Option<Vec<PathBuf>>,
-    /// The network has nobody but this rack: what is served needs no TLS.
-    #[arg(long, hide = true)]
-    pub(crate) own_network: bool,
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Who may call what is served.
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// PEM files of a certificate and its key: needed, with --client-ca, to serve other machines.
+    #[arg(long = "tls", value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
+    pub(crate) certificate: Option<Vec<PathBuf>>,
+    /// PEM file of the authority of those who may call; what each may do, its certificate says.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// The network has nobody but this rack: what is served needs no TLS.
+    #[arg(long, hide = true)]
+    pub(crate) own_network: bool,
 }
 
 /// Where packets are switched.
@@ -217,15 +227,10 @@ pub(crate) struct Controller {
     /// All times multiplied, instead of the plan's factor.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
-    /// PEM files of a certificate and its key: needed to serve other machines.
-    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
-    pub(crate) tls: Option<Vec<PathBuf>>,
-    /// PEM file of the authority that signed the switch's certificate.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
-    /// The network has nobody but this rack: what is served needs no TLS.
-    #[arg(long, hide = true)]
-    pub(crate) own_network: bool,
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
@@ -255,12 +260,8 @@ pub(crate) struct Worker {
 
 #[derive(Debug, Args)]
 pub(crate) struct Server {
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub(crate) controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
     /// The server's name, unlike all others [default: server-PID].
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -314,12 +315,8 @@ pub(crate) struct Server {
 pub(crate) struct Load {
     /// A plan whose load this is; flags go before it.
     pub(crate) plan: Option<PathBuf>,
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub(crate) controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
     /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
     #[arg(long, value_name = "ADDRESS", value_parser = units::address, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
@@ -380,12 +377,8 @@ pub(crate) enum ArrivalsArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub(crate) controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -397,12 +390,8 @@ pub(crate) struct Move {
     pub(crate) worker: String,
     /// The slice that it is to serve.
     pub(crate) slice: String,
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub(crate) controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -412,12 +401,8 @@ pub(crate) struct Map {
     pub(crate) task_type: String,
     /// The slice that is to take it; without one its tasks are refused.
     pub(crate) slice: Option<String>,
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub(crate) controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
 }
 
 #[derive(Debug, Args)]

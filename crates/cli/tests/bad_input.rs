@@ -286,3 +286,35 @@ fn whoever_asks_a_controller_that_is_not_there_hears_how_to_start_one() {
         refuses(folder.path(), &args, &["no controller answers", "start one with `sluice switch`"]);
     }
 }
+
+#[test]
+fn serving_other_machines_takes_a_certificate_and_the_authority_of_those_who_may_call() {
+    let folder = folder();
+    std::fs::write(folder.path().join("empty.pem"), "").expect("written");
+    let refuses = |args: &[&str], parts: &[&str]| refuses(folder.path(), args, parts);
+    let switch = |control, more: &[&'static str]| {
+        [&["switch", "--listen", "127.0.0.1:0", "--control", control][..], more].concat()
+    };
+    let tls = ["--tls", "empty.pem", "empty.pem"];
+    refuses(&switch("0.0.0.0:0", &[]), &["0.0.0.0:0 without TLS", "--tls", "--client-ca"]);
+    refuses(&switch("0.0.0.0:0", &tls), &["callers that show no certificate", "--client-ca"]);
+    refuses(&switch("127.0.0.1:0", &tls), &["certificate empty.pem", "holds none", "-out"]);
+    refuses(&switch("127.0.0.1:0", &["--client-ca", "empty.pem"]), &["--tls"]);
+    let controller = ["controller", "--tables", "127.0.0.1:1", "--control", "0.0.0.0:0"];
+    refuses(&[&controller[..], &tls].concat(), &["callers that show no certificate", "--client-ca"]);
+    for asks in [
+        &["status"][..],
+        &["move", "w", "s"],
+        &["map", "get", "s"],
+        &["load", "--rate", "9", "--mix", "get=1"],
+    ] {
+        refuses(&[asks, &["--ca", "none.pem"]].concat(), &["authority none.pem", "give the path"]);
+        refuses(&[asks, &["--identity", "empty.pem", "empty.pem"]].concat(), &["--ca"]);
+    }
+}
+
+#[test]
+fn names_that_could_command_a_terminal_are_refused_in_plans() {
+    refuses_plan("name = \"work\"", "name = \"wo rk\"", &["a slice", "\"wo rk\" holds ' '", "digits"]);
+    refuses_plan("name = \"w\"", "name = \"w\\u001b\"", &["a worker", "holds '\\u{1b}'"]);
+}

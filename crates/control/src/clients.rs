@@ -12,9 +12,10 @@ use sluice_wire::{ClientId, Endpoint, Incarnation, Key, Nanos, Serial, SliceId};
 use crate::controller::{Controller, SOON, too_many, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, ClientGrant, ClientHello, Refusal, Waiting};
+use crate::name::check_name;
 use crate::note::Note;
 use crate::registration::{Contest, Holder, Registration, Waiter, Wants};
-use crate::workers::{Fate, check_name};
+use crate::workers::Fate;
 
 /// A registered client.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Controller {
         out: &mut Vec<Action>,
     ) {
         if let Err(why) = check_name(&hello.name) {
-            out.push(Action::Answer { call, answer: Answer::Refused { why } });
+            out.push(Action::Answer { call, answer: Answer::Refused { why: why.into() } });
             return;
         }
         let index = self.find_client(&hello);

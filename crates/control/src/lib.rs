@@ -19,6 +19,7 @@ mod clients;
 mod controller;
 mod ledger;
 mod message;
+mod name;
 mod note;
 mod plan;
 mod readback;
@@ -35,7 +36,8 @@ pub use controller::Controller;
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
 };
+pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
-pub use plan::{NAME_BYTES_MAX, Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
+pub use plan::{Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
 pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

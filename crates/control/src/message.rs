@@ -11,8 +11,9 @@ use sluice_wire::{
 use thiserror::Error;
 
 use crate::adapt::{SliceOthers, SliceTally};
+use crate::name::NameError;
 use crate::note::Note;
-use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
 /// The driver's name for a call that it wants answered. Each is answered exactly once.
@@ -323,9 +324,9 @@ pub enum Refusal {
         /// The name.
         name: String,
     },
-    /// The name is empty or too long.
-    #[error("a name needs 1 to {NAME_BYTES_MAX} bytes")]
-    BadName,
+    /// The name is none.
+    #[error("{0}")]
+    BadName(#[from] NameError),
     /// The quota lies outside 1 to 8.
     #[error("a quota of {quota} is outside 1 to {QUOTA_MAX}")]
     BadQuota {

@@ -3,15 +3,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
 use thiserror::Error;
 
 /// The largest quota of a worker: how many tasks it may have granted or held (Rain §3.2.2).
 pub const QUOTA_MAX: u8 = 8;
-
-/// The longest name of a slice, worker or client, in bytes.
-pub const NAME_BYTES_MAX: usize = 64;
 
 /// The most task types that one worker may say it serves.
 pub const WORKER_TYPES_MAX: usize = 256;
@@ -109,9 +107,7 @@ impl Plan {
     }
 
     fn check_slice(&self, i: usize, slice: &SlicePlan) -> Result<(), PlanError> {
-        if slice.name.is_empty() || slice.name.len() > NAME_BYTES_MAX {
-            return Err(PlanError::SliceName { name: slice.name.clone() });
-        }
+        check_name(&slice.name).map_err(PlanError::SliceName)?;
         if slice.limit == Some(0) {
             return Err(PlanError::NoLimit { slice: slice.name.clone() });
         }
@@ -153,12 +149,9 @@ pub enum PlanError {
         /// How many there are.
         count: usize,
     },
-    /// A slice's name is empty or too long: rename it.
-    #[error("slice name {name:?}: 1 to {NAME_BYTES_MAX} bytes are needed")]
-    SliceName {
-        /// The name.
-        name: String,
-    },
+    /// A slice's name is none: rename it.
+    #[error("a slice's name: {0}")]
+    SliceName(NameError),
     /// Two slices have one name: rename one.
     #[error("two slices are called {slice:?}")]
     SliceTwice {

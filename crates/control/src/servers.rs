@@ -15,10 +15,10 @@ use sluice_wire::{Endpoint, Nanos, Psn, SLOT_HEAD_BYTES, ServerId, SliceId};
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting};
+use crate::name::check_name;
 use crate::note::Note;
 use crate::registration::{Contest, Holder, Registration, Roll};
 use crate::rings::{RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
-use crate::workers::check_name;
 
 /// A registered server.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl Controller {
     /// The seat of the server that speaks, if it may have one.
     fn admit_server(&mut self, now: Nanos, hello: &ServerHello) -> Result<u16, Answer> {
         let refused = |why| Answer::Refused { why };
-        check_name(&hello.name).map_err(refused)?;
+        check_name(&hello.name).map_err(|why| refused(why.into()))?;
         let known = self.servers.by_name(&hello.name);
         if let Some(index) = known {
             self.check_holder(now, index, hello)?;

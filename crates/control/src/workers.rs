@@ -4,12 +4,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{Feed, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
+use sluice_wire::{Endpoint, Generation, Key, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 use crate::change::Step;
 use crate::controller::{Controller, SOON, too_many, wait};
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
-use crate::plan::{NAME_BYTES_MAX, QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::name::check_name;
+use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};
 use crate::registration::{Contest, Holder, Registration, Waiter, Wants};
 
 /// An index that came this far is not given away again in this epoch.
@@ -241,10 +242,10 @@ impl Controller {
         }
     }
 
-    /// A worker's generation, unless it is just being changed.
-    pub fn settled_generation(&self, worker: WorkerId) -> Option<Generation> {
+    /// What a worker shows and its generation, unless they are just being changed.
+    pub fn settled(&self, worker: WorkerId) -> Option<(Key, Generation)> {
         let worker = self.workers.get(worker.0).filter(|worker| worker.is_settled())?;
-        Some(worker.row.generation)
+        Some((worker.row.key, worker.row.generation))
     }
 
     /// The name's holder, or a row without a name that this worker proves to be its own.
@@ -337,7 +338,7 @@ impl Controller {
             Ok(place) => place,
             Err(answer) => return Some(answer),
         };
-        let key = self.new_key(sluice_wire::Key(0));
+        let key = self.new_key(Key(0));
         let row =
             WorkerRow { key, at: hello.at, slice, generation: Generation(0), open: false, life: hello.life };
         self.workers.seat(index, Worker::joining(now, hello, row));
@@ -424,12 +425,11 @@ impl Controller {
     }
 }
 
-pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX { Err(Refusal::BadName) } else { Ok(()) }
-}
-
 fn check_hello(hello: &WorkerHello) -> Result<(), Refusal> {
     check_name(&hello.name)?;
+    if !hello.server.is_empty() {
+        check_name(&hello.server)?;
+    }
     if !(1..=QUOTA_MAX).contains(&hello.quota) {
         return Err(Refusal::BadQuota { quota: hello.quota });
     }

@@ -162,9 +162,17 @@ pub enum NetError {
     },
     /// Anyone who reaches the address could take the rack over: configure TLS, or stay on this machine.
     #[error(
-        "cannot serve gRPC on {at} without TLS: hosts beyond this machine could read and change everything; give a certificate and a key, or listen on 127.0.0.1"
+        "cannot serve gRPC on {at} without TLS: hosts beyond this machine could read and change everything; give a certificate and a key with --tls, and the authority of those who may call with --client-ca, or listen on 127.0.0.1"
     )]
     Insecure {
+        /// The address asked for.
+        at: SocketAddr,
+    },
+    /// TLS alone keeps nobody out: say whose certificates to believe, or stay on this machine.
+    #[error(
+        "cannot serve gRPC on {at} to callers that show no certificate: anybody who reaches it could change everything; give the authority that signs the certificates of your hosts and operators with --client-ca, or listen on 127.0.0.1"
+    )]
+    OpenToAll {
         /// The address asked for.
         at: SocketAddr,
     },
@@ -250,7 +258,7 @@ pub enum NetError {
         why: String,
     },
     /// No registration in time: see that the controller runs, or wait longer.
-    #[error("not registered with {controller} after {:.1} s: {why}; start the rack, or name another controller", waited.as_secs_f64())]
+    #[error("not registered with {controller} after {:.1} s: {why}; do as that says, or see that a rack runs there", waited.as_secs_f64())]
     NotRegistered {
         /// Where the controller was looked for.
         controller: String,

@@ -4,6 +4,8 @@
 //! it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second signal ends it at
 //! once.
 
+mod connect;
+
 use std::ffi::c_int;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -22,10 +24,11 @@ use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
-use crate::rpc::{ClientTls, Remote};
 use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport};
+
+pub use connect::{ClientArgs, ControllerArgs, TlsArgs};
 
 /// Where a controller is, if nobody says otherwise.
 pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
@@ -33,16 +36,10 @@ pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 /// The flags that every worker understands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkerArgs {
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
-    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
-    pub controller: String,
-    /// PEM file of the authority that signed the controller's certificate; turns TLS on.
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// PEM files of a certificate to show the controller, and of its key.
-    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2, requires = "ca")]
-    pub identity: Option<Vec<PathBuf>>,
-    /// The worker's name, unlike all others [default: worker-PID].
+    /// Where the controller is, and how it and this worker know each other.
+    #[command(flatten)]
+    pub controller: ControllerArgs,
+    /// The worker's name, unlike all others [default: worker-PID, behind the name in its certificate].
     #[arg(long)]
     pub name: Option<String>,
     /// The slice to join [default: the first whose types this service understands].
@@ -122,11 +119,10 @@ impl WorkerArgs {
     /// # Errors
     /// What is wrong with an address, a certificate or the faults.
     pub fn options(&self) -> Result<WorkerOptions, NetError> {
-        let name = self.name.clone().unwrap_or_else(|| format!("worker-{}", std::process::id()));
+        let controller = self.controller.remote()?;
+        let name = self.name.clone().unwrap_or_else(|| controller.own_name("worker"));
         let faults = FaultPlan::both(self.seed, &name, self.faults.parse()?);
-        let tls = self.ca.as_deref().map(|ca| ClientTls::from_files(ca, self.identity())).transpose()?;
         Ok(WorkerOptions {
-            controller: Remote::new(&self.controller, tls.as_ref())?,
             listen: self.listen,
             slice: self.slice.clone(),
             quota: self.quota,
@@ -144,15 +140,8 @@ impl WorkerArgs {
             pin: self.pin,
             name,
             faults,
-            ..WorkerOptions::new(CONTROLLER_DEFAULT)?
+            ..WorkerOptions::of(controller)
         })
-    }
-
-    fn identity(&self) -> Option<(&std::path::Path, &std::path::Path)> {
-        match self.identity.as_deref() {
-            Some([certificate, key]) => Some((certificate, key)),
-            _ => None,
-        }
     }
 }
 

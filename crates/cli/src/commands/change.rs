@@ -3,7 +3,6 @@
 
 use sluice_net::rpc::v1::{MoveWorkerRequest, SetTypeRequest};
 
-use super::remote;
 use crate::args::{Map, Move};
 use crate::fail::{Failure, Outcome};
 use crate::hint;
@@ -13,7 +12,7 @@ use crate::rack::ask::Asker;
 
 /// Moves a worker; done once the switch feeds it from there.
 pub(crate) fn moves(args: &Move) -> Outcome<()> {
-    let asker = Asker::new(remote(&args.controller, args.ca.as_ref())?)?;
+    let asker = Asker::new(args.controller.remote()?)?;
     let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
     asker.ask(async |mut controller| controller.move_worker(request.clone()).await.map(|_| ()))?;
     print::line(format_args!("worker {} serves slice {}", args.worker, args.slice))
@@ -21,7 +20,7 @@ pub(crate) fn moves(args: &Move) -> Outcome<()> {
 
 /// Maps a type.
 pub(crate) fn map(args: &Map) -> Outcome<()> {
-    let asker = Asker::new(remote(&args.controller, args.ca.as_ref())?)?;
+    let asker = Asker::new(args.controller.remote()?)?;
     let request = SetTypeRequest { task_type: number(&args.task_type)?.into(), slice: args.slice.clone() };
     asker.ask(async |mut controller| controller.set_type(request.clone()).await.map(|_| ()))?;
     match &args.slice {

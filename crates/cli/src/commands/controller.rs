@@ -7,7 +7,7 @@ use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_wire::Endpoint;
 
-use super::{LOOK_EVERY, control_plan, guard, random_seed, remote};
+use super::{LOOK_EVERY, control_plan, guard, random_seed};
 use crate::args::Controller;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
@@ -28,11 +28,11 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     };
     let server = start_controller(ControllerOptions {
         at,
-        guard: guard(args.tls.as_deref(), args.own_network)?,
+        guard: guard(&args.guard)?,
         // The switch itself says where it is.
         plan: control_plan(&plan, Endpoint::default()),
         seed: random_seed()?,
-        switch: SwitchLink::There(remote(&args.tables, args.ca.as_ref())?),
+        switch: SwitchLink::There(args.tls.remote(&args.tables)?),
     })?;
     let control = server.local();
     if args.output.json {

@@ -8,7 +8,6 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::{Client, ClientOptions};
 use sluice_wire::TaskType;
 
-use super::remote;
 use crate::args::{ArrivalsArg, Load};
 use crate::board::Board;
 use crate::fail::{Failure, Outcome};
@@ -152,7 +151,7 @@ fn plain_label() -> Label {
 }
 
 fn options(args: &Load, label: &Label, retry: bool) -> Outcome<ClientOptions> {
-    let name = format!("load-{}", std::process::id());
+    let controller = args.controller.remote()?;
     let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         retry,
@@ -161,7 +160,7 @@ fn options(args: &Load, label: &Label, retry: bool) -> Outcome<ClientOptions> {
         patience: args.patience,
         faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(label.seed, "load", rates)),
         listen: args.listen,
-        name,
-        ..ClientOptions::of(remote(&args.controller, args.ca.as_ref())?)
+        name: controller.own_name("load"),
+        ..ClientOptions::of(controller)
     })
 }

@@ -21,13 +21,13 @@ pub(crate) mod worker;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use sluice_net::NetError;
 use sluice_net::client::deadline_default;
-use sluice_net::rpc::{ClientTls, Guard, Remote, ServerTls};
+use sluice_net::rpc::{Guard, ServerTls};
 
+use crate::args::GuardArgs;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
 
@@ -82,17 +82,13 @@ pub(crate) fn random_seed() -> Outcome<[u8; 32]> {
     read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))
 }
 
-/// The certificate and key that a server shows.
-fn guard(files: Option<&[PathBuf]>, own_network: bool) -> Outcome<Guard> {
-    Ok(match files {
-        Some([certificate, key]) => Guard::Tls(ServerTls::from_files(certificate, key, None)?),
-        _ if own_network => Guard::OwnNetwork,
+/// Who may call what is served.
+fn guard(args: &GuardArgs) -> Outcome<Guard> {
+    Ok(match args.certificate.as_deref() {
+        Some([certificate, key]) => {
+            Guard::Tls(ServerTls::from_files(certificate, key, args.client_ca.as_deref())?)
+        }
+        _ if args.own_network => Guard::OwnNetwork,
         _ => Guard::Loopback,
     })
-}
-
-/// The service at `address`, with TLS if there is an authority to believe.
-fn remote(address: &str, authority: Option<&PathBuf>) -> Outcome<Remote> {
-    let tls = authority.map(|file| ClientTls::from_files(file, None)).transpose()?;
-    Ok(Remote::new(address, tls.as_ref())?)
 }

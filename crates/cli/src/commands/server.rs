@@ -14,7 +14,6 @@ use sluice_sim::agents;
 use sluice_sim::testbed::Testbed;
 use sluice_switch::registry::Choice;
 
-use super::remote;
 use crate::adaptation;
 use crate::args::Server as Args;
 use crate::fail::{Failure, Outcome};
@@ -42,8 +41,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
 }
 
 fn options(args: &Args) -> Outcome<ServerOptions> {
-    let controller = remote(&args.controller, args.ca.as_ref())?;
-    let mut options = ServerOptions::of(controller, args.memory.clone());
+    let mut options = ServerOptions::of(args.controller.remote()?, args.memory.clone());
     if let Some(name) = &args.name {
         options.name.clone_from(name);
     }

@@ -1,9 +1,8 @@
 //! `sluice status`: how a rack stands, as its controller says.
 
 use serde_json::{Value, json};
-use sluice_net::rpc::v1::StatusResponse;
+use sluice_net::rpc::v1::{Counter, StatusResponse};
 
-use super::remote;
 use crate::args::Status;
 use crate::fail::Outcome;
 use crate::print;
@@ -12,7 +11,7 @@ use crate::results::table::{Table, time};
 
 /// Asks once and prints the answer.
 pub(crate) fn run(args: &Status) -> Outcome<()> {
-    let status = Asker::new(remote(&args.controller, args.ca.as_ref())?)?.status()?;
+    let status = Asker::new(args.controller.remote()?)?.status()?;
     if args.json {
         print::line(to_json(&status))?;
         return Ok(());
@@ -20,7 +19,10 @@ pub(crate) fn run(args: &Status) -> Outcome<()> {
     let switch = status.switch.clone().unwrap_or_default();
     print::line(format_args!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch))?;
     print::line(format_args!("{}\n{}\n{}", slices(&status), workers(&status), servers(&status)))?;
-    print::line(format_args!("{}\n{}", clients(&status), counters(&status)))?;
+    print::line(format_args!("{}\n{}", clients(&status), counted("the switch counted", &switch.counters)))?;
+    if status.refused.iter().any(|counter| counter.value > 0) {
+        print::line(counted("calls refused for", &status.refused))?;
+    }
     Ok(())
 }
 
@@ -104,10 +106,9 @@ fn clients(status: &StatusResponse) -> Table {
     table
 }
 
-fn counters(status: &StatusResponse) -> Table {
-    let mut table = Table::new(["the switch counted", ""]);
-    let counters = status.switch.iter().flat_map(|switch| &switch.counters);
-    for counter in counters.filter(|counter| counter.value > 0) {
+fn counted(what: &str, counters: &[Counter]) -> Table {
+    let mut table = Table::new([what, ""]);
+    for counter in counters.iter().filter(|counter| counter.value > 0) {
         table.row([counter.name.clone(), counter.value.to_string()]);
     }
     table
@@ -124,7 +125,6 @@ fn slice_name(status: &StatusResponse, index: u32) -> String {
 
 fn to_json(status: &StatusResponse) -> Value {
     let switch = status.switch.clone().unwrap_or_default();
-    let counters = switch.counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value)));
     let slices = status.slices.iter().map(|slice| {
         json!({
             "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
@@ -159,11 +159,16 @@ fn to_json(status: &StatusResponse) -> Value {
         "schema": "sluice.status.v1",
         "switch": {
             "epoch": switch.epoch, "link": link(switch.link()), "at": switch.at,
-            "counters": counters.collect::<serde_json::Map<_, _>>(),
+            "counters": counters_json(&switch.counters),
         },
         "slices": slices.collect::<Vec<_>>(),
         "workers": workers.collect::<Vec<_>>(),
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
+        "refused": counters_json(&status.refused),
     })
+}
+
+fn counters_json(counters: &[Counter]) -> Value {
+    counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value))).collect()
 }

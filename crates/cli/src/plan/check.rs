@@ -1,5 +1,7 @@
 //! What must hold between the parts of a plan.
 
+use sluice_control::check_name;
+
 use super::{Plan, Target};
 use crate::hint;
 
@@ -39,6 +41,7 @@ fn slices(plan: &Plan) -> Result<(), String> {
         return Err(format!("{} slices are more than {SLICES_MAX}; merge some", plan.slices.len()));
     }
     for (i, slice) in plan.slices.iter().enumerate() {
+        check_name(&slice.name).map_err(|why| format!("a slice: {why}"))?;
         if plan.slices[..i].iter().any(|earlier| earlier.name == slice.name) {
             return Err(format!("two slices are called `{}`; rename one", slice.name));
         }
@@ -67,6 +70,7 @@ fn workers(plan: &Plan) -> Result<(), String> {
     }
     let names: Vec<&str> = plan.slices.iter().map(|slice| slice.name.as_str()).collect();
     for (i, worker) in plan.workers.iter().enumerate() {
+        check_name(&worker.name).map_err(|why| format!("a worker: {why}"))?;
         if plan.workers[..i].iter().any(|earlier| earlier.name == worker.name) {
             return Err(format!("two workers are called `{}`; rename one", worker.name));
         }

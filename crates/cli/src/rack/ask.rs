@@ -1,6 +1,6 @@
 //! Asking a controller, and telling the board what it says.
 
-use std::error::Error;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -48,10 +48,11 @@ impl Asker {
                     Err(_) => return Err(self.silent(&no_answer())),
                 };
                 let why = sluice_net::rpc::reason(&status);
-                if status.source().is_some() {
+                if sluice_net::rpc::is_silence(&status) {
                     return Err(self.silent(&why));
                 }
-                if status.code() != Code::Unavailable || began.elapsed() > WAITS {
+                let says_not_now = status.code() == Code::Unavailable && status.source().is_none();
+                if !says_not_now || began.elapsed() > WAITS {
                     let url = self.remote.url();
                     return Err(Failure::bad_input(format!("the controller at {url}: {why}")));
                 }
@@ -62,11 +63,7 @@ impl Asker {
 
     /// How everything stands.
     pub(crate) fn status(&self) -> Outcome<StatusResponse> {
-        self.runtime.block_on(async {
-            // The channel is made inside the runtime: it keeps a task there.
-            let mut controller = ControllerClient::new(self.remote.connect());
-            status(&mut controller).await.map_err(|why| self.silent(&why))
-        })
+        self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
     }
 
     /// No controller was heard.
@@ -80,14 +77,6 @@ impl Asker {
 
 /// A line to a controller.
 pub(crate) type Calls = ControllerClient<tonic::transport::Channel>;
-
-async fn status(controller: &mut Calls) -> Result<StatusResponse, String> {
-    match timeout(PATIENCE, controller.status(StatusRequest {})).await {
-        Ok(Ok(answer)) => Ok(answer.into_inner()),
-        Ok(Err(status)) => Err(sluice_net::rpc::reason(&status)),
-        Err(_) => Err(no_answer()),
-    }
-}
 
 fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
@@ -136,9 +125,9 @@ async fn tell_status(remote: &Remote, board: &Board, over: &AtomicBool) {
     let mut controller = ControllerClient::new(remote.connect());
     let mut last = RackNow::default();
     while !over.load(Ordering::Relaxed) {
-        last = match status(&mut controller).await {
-            Ok(status) => rack_now(&status),
-            Err(_) => RackNow { up: false, ..last },
+        last = match timeout(PATIENCE, controller.status(StatusRequest {})).await {
+            Ok(Ok(answer)) => rack_now(&answer.into_inner().shown()),
+            Ok(Err(_)) | Err(_) => RackNow { up: false, ..last },
         };
         board.show_rack(last.clone());
         sleep(ASK_EVERY).await;
@@ -151,6 +140,7 @@ async fn tell_events(remote: &Remote, board: &Board) {
         if let Ok(answer) = controller.watch(WatchRequest {}).await {
             let mut events = answer.into_inner();
             while let Ok(Some(event)) = events.message().await {
+                let event = event.shown();
                 let news = board.decided().hear(&event);
                 for line in news {
                     board.note(kind(&event.kind), line);

@@ -10,6 +10,8 @@ use sluice_host::client as host;
 use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
 use tokio::sync::oneshot;
 
+use crate::rpc::shown;
+
 pub use sluice_host::client::{RefusedWhy, UnknownWhy};
 
 /// How a task ended.
@@ -89,7 +91,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reply(answer) if answer.failed => {
-                write!(f, "the service failed: {}", String::from_utf8_lossy(&answer.bytes))
+                write!(f, "the service failed: {}", shown(&String::from_utf8_lossy(&answer.bytes)))
             }
             Self::Reply(answer) => write!(f, "{} bytes", answer.bytes.len()),
             Self::Refused(RefusedWhy::Rejected(reason)) => write!(f, "refused: {reason:?}"),

@@ -78,8 +78,8 @@ impl ClientOptions {
     /// The same, for a controller that may need TLS.
     pub fn of(controller: Remote) -> Self {
         Self {
+            name: controller.own_name("client"),
             controller,
-            name: format!("client-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             patience: Duration::from_secs(5),
             retry: true,

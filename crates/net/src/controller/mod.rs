@@ -60,11 +60,11 @@ pub struct ControllerOptions {
 pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, NetError> {
     let controller = Controller::new(options.plan, options.seed)?;
     let switch = options.switch;
-    RpcServer::start("sluice-controller", options.at, &options.guard, move || {
+    RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
         let (commands, asked) = mpsc::channel(COMMANDS_MAX);
         let telling = Telling::new(broadcast::Sender::new(EVENTS_MAX));
-        let service = Service::new(commands, telling.clone(), source.clone());
+        let service = Service::new(commands, telling.clone(), source.clone(), refused);
         let runner = Runner::new(controller, asked, Link::start(source), telling);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
         (routes, Box::pin(runner.run()))

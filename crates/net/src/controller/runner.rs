@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceOthers, SliceTally, View};
 use sluice_wire::tables::TableOp;
-use sluice_wire::{Endpoint, Generation, Nanos, SliceId, WorkerId};
+use sluice_wire::{Endpoint, Generation, Key, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -24,10 +24,18 @@ pub(super) enum Command {
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
     /// Show everything, with balances read now.
     Look { answer: oneshot::Sender<Sight> },
-    /// Say when a worker's generation is another than this one.
-    Await { worker: WorkerId, generation: Generation, answer: oneshot::Sender<()> },
+    /// Say when a worker's registration is another than this one.
+    Await { held: HeldRow, answer: oneshot::Sender<()> },
     /// Hear an agent, and answer once the others were heard and the slice step was taken.
     Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<ForAgent> },
+}
+
+/// What a worker believes to be its registration.
+#[derive(Clone, Copy)]
+pub(super) struct HeldRow {
+    pub(super) worker: WorkerId,
+    pub(super) key: Key,
+    pub(super) generation: Generation,
 }
 
 /// What an agent is answered.
@@ -109,7 +117,7 @@ pub(super) struct Runner {
     next_call: u64,
     lookers: Vec<oneshot::Sender<Sight>>,
     /// Workers that wait for a change.
-    awaiting: Vec<(WorkerId, Generation, oneshot::Sender<()>)>,
+    awaiting: Vec<(HeldRow, oneshot::Sender<()>)>,
     /// Agents that wait for the slice step.
     agents: Vec<Waiting>,
     /// What the step wants of workers.
@@ -192,10 +200,10 @@ impl Runner {
                 let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
-            Command::Await { worker, generation, answer } => {
-                // One that asks again has hung up before.
-                self.awaiting.retain(|(known, ..)| *known != worker);
-                self.awaiting.push((worker, generation, answer));
+            Command::Await { held, answer } => {
+                // One that asks again has hung up before; one without the key does not speak for the worker.
+                self.awaiting.retain(|(known, _)| (known.worker, known.key) != (held.worker, held.key));
+                self.awaiting.push((held, answer));
             }
             Command::Hear { interval, tallies, answer } => self.hear(*interval, tallies, answer),
         }
@@ -216,10 +224,10 @@ impl Runner {
 
     fn tell_changes(&mut self) {
         let controller = &self.controller;
-        let is_old = |(worker, generation, _): &mut (WorkerId, Generation, _)| {
-            controller.settled_generation(*worker).is_some_and(|now| now != *generation)
+        let is_old = |(held, _): &mut (HeldRow, _)| {
+            controller.settled(held.worker).is_some_and(|now| now != (held.key, held.generation))
         };
-        for (.., answer) in self.awaiting.extract_if(.., is_old) {
+        for (_, answer) in self.awaiting.extract_if(.., is_old) {
             // It may have heard otherwise.
             let _ = answer.send(());
         }

@@ -1,24 +1,28 @@
 //! The gRPC face of the controller: messages to events, answers to messages.
 
+use std::mem;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use sluice_control::{
     Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
     WorkerHello, WorkerPhase, WorkerView,
 };
-use sluice_wire::{Generation, Incarnation, TaskType, WorkerId};
+use sluice_wire::{Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::link::Source;
-use super::runner::{Command, Sight, Telling, Told, What};
+use super::runner::{Command, HeldRow, Sight, Telling, Told, What};
 use crate::agent::said;
-use crate::rpc::fields::{number, present};
+use crate::rpc::caller::Caller;
+use crate::rpc::fields::{self, number, present};
 use crate::rpc::hosts::misanswered;
-use crate::rpc::v1;
+use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::v1::controller_server::Controller;
+use crate::rpc::{Malformed, v1};
 
 /// Events on their way to one watcher; past that it is behind.
 const ON_THE_WAY: usize = 16;
@@ -27,11 +31,35 @@ pub(super) struct Service {
     commands: mpsc::Sender<Command>,
     telling: Telling,
     source: Source,
+    refused: Arc<Refused>,
 }
 
 impl Service {
-    pub(super) fn new(commands: mpsc::Sender<Command>, telling: Telling, source: Source) -> Self {
-        Self { commands, telling, source }
+    pub(super) fn new(
+        commands: mpsc::Sender<Command>,
+        telling: Telling,
+        source: Source,
+        refused: Arc<Refused>,
+    ) -> Self {
+        Self { commands, telling, source, refused }
+    }
+
+    /// A host goes by names that its certificate gives it, also where it speaks of the server on its machine.
+    fn check_own(&self, caller: &Caller, name: &str) -> Result<(), Status> {
+        if caller.may_be(name) {
+            return Ok(());
+        }
+        self.refused.count(Reason::OtherName);
+        let own = caller.name().unwrap_or("NAME");
+        Err(Status::permission_denied(format!(
+            "{caller} does not speak for {name:?}: it speaks for {own} and names that begin with {own}/; take one of those, \
+             or another certificate"
+        )))
+    }
+
+    /// What was read of a message; what could not be is counted.
+    fn read<T>(&self, read: Result<T, Malformed>) -> Result<T, Status> {
+        read.inspect_err(|malformed| self.refused.count(malformed.reason())).map_err(Status::from)
     }
 
     async fn call(&self, event: impl FnOnce(CallId) -> Event + Send + 'static) -> Result<Answer, Status> {
@@ -62,7 +90,12 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewWorkerRequest>,
     ) -> Result<Response<v1::RenewWorkerResponse>, Status> {
-        let hello = WorkerHello::try_from(request.into_inner())?;
+        let (caller, message) = split(request);
+        let hello = self.read(WorkerHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
+        if !hello.server.is_empty() {
+            self.check_own(&caller, &hello.server)?;
+        }
         let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -71,11 +104,11 @@ impl Controller for Service {
         &self,
         request: Request<v1::AwaitChangeRequest>,
     ) -> Result<Response<v1::AwaitChangeResponse>, Status> {
-        let held = present("held", request.into_inner().held)?;
-        let (worker, generation) =
-            (WorkerId(number("held.worker", held.worker)?), Generation(held.generation));
+        let held = self.read(present("held", request.into_inner().held))?;
+        let worker = WorkerId(self.read(number("held.worker", held.worker))?);
+        let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
         let (answer, answered) = oneshot::channel();
-        self.command(Command::Await { worker, generation, answer })?;
+        self.command(Command::Await { held, answer })?;
         answered
             .await
             .map_err(|_| Status::unavailable("asked again meanwhile, or the controller is stopping"))?;
@@ -86,7 +119,9 @@ impl Controller for Service {
         &self,
         request: Request<v1::LeaveWorkerRequest>,
     ) -> Result<Response<v1::LeaveWorkerResponse>, Status> {
-        let v1::LeaveWorkerRequest { name, life } = request.into_inner();
+        let (caller, v1::LeaveWorkerRequest { name, life }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
         let answer = self.call(move |call| Event::WorkerLeave { call, name, life }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -95,7 +130,9 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewClientRequest>,
     ) -> Result<Response<v1::RenewClientResponse>, Status> {
-        let hello = ClientHello::try_from(request.into_inner())?;
+        let (caller, message) = split(request);
+        let hello = self.read(ClientHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
         let answer = self.call(|call| Event::ClientHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -104,7 +141,9 @@ impl Controller for Service {
         &self,
         request: Request<v1::LeaveClientRequest>,
     ) -> Result<Response<v1::LeaveClientResponse>, Status> {
-        let v1::LeaveClientRequest { name, incarnation } = request.into_inner();
+        let (caller, v1::LeaveClientRequest { name, incarnation }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
         let incarnation = Incarnation(incarnation);
         let answer = self.call(move |call| Event::ClientLeave { call, name, incarnation }).await?;
         Ok(Response::new(answer.try_into()?))
@@ -114,7 +153,9 @@ impl Controller for Service {
         &self,
         request: Request<v1::RenewServerRequest>,
     ) -> Result<Response<v1::RenewServerResponse>, Status> {
-        let hello = ServerHello::try_from(request.into_inner())?;
+        let (caller, message) = split(request);
+        let hello = self.read(ServerHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
         let answer = self.call(|call| Event::ServerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -123,7 +164,9 @@ impl Controller for Service {
         &self,
         request: Request<v1::LeaveServerRequest>,
     ) -> Result<Response<v1::LeaveServerResponse>, Status> {
-        let v1::LeaveServerRequest { name, life } = request.into_inner();
+        let (caller, v1::LeaveServerRequest { name, life }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
         let answer = self.call(move |call| Event::ServerLeave { call, name, life }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -133,7 +176,9 @@ impl Controller for Service {
         request: Request<v1::MoveWorkerRequest>,
     ) -> Result<Response<v1::MoveWorkerResponse>, Status> {
         let v1::MoveWorkerRequest { worker, slice } = request.into_inner();
-        done(self.call(move |call| Event::MoveWorker { call, name: worker, slice }).await?)?;
+        let name = self.read(fields::name("worker", worker))?;
+        let slice = self.read(fields::name("slice", slice))?;
+        done(self.call(move |call| Event::MoveWorker { call, name, slice }).await?)?;
         Ok(Response::new(v1::MoveWorkerResponse {}))
     }
 
@@ -142,7 +187,8 @@ impl Controller for Service {
         request: Request<v1::SetTypeRequest>,
     ) -> Result<Response<v1::SetTypeResponse>, Status> {
         let v1::SetTypeRequest { task_type, slice } = request.into_inner();
-        let task_type = TaskType(number("task_type", task_type)?);
+        let task_type = TaskType(self.read(number("task_type", task_type))?);
+        let slice = self.read(slice.map(|slice| fields::name("slice", slice)).transpose())?;
         done(self.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
         Ok(Response::new(v1::SetTypeResponse {}))
     }
@@ -151,8 +197,11 @@ impl Controller for Service {
         &self,
         request: Request<v1::ReportIntervalRequest>,
     ) -> Result<Response<v1::ReportIntervalResponse>, Status> {
-        let interval = Box::new(present("interval", request.into_inner().interval)?);
-        let tallies = said::tallies(&interval)?;
+        let (caller, message) = split(request);
+        let mut interval = Box::new(self.read(present("interval", message.interval))?);
+        interval.server = self.read(fields::name("interval.server", mem::take(&mut interval.server)))?;
+        self.check_own(&caller, &interval.server)?;
+        let tallies = self.read(said::tallies(&interval))?;
         let (answer, answered) = oneshot::channel();
         self.command(Command::Hear { interval, tallies, answer })?;
         let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
@@ -168,7 +217,7 @@ impl Controller for Service {
             LinkState::Down => Vec::new(),
             _ => self.source.clone().counters().await,
         };
-        Ok(Response::new(status(&sight, counters)))
+        Ok(Response::new(v1::StatusResponse { refused: self.refused.counters(), ..status(&sight, counters) }))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
@@ -178,6 +227,12 @@ impl Controller for Service {
         tokio::spawn(forward(self.telling.listen(), sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
+}
+
+/// Who calls, as the gate found, and what it says.
+fn split<T>(request: Request<T>) -> (Caller, T) {
+    let (_, extensions, message) = request.into_parts();
+    (extensions.get().cloned().unwrap_or(Caller::NOBODY), message)
 }
 
 /// Passes events on until the watcher hangs up.
@@ -305,6 +360,7 @@ fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
             })
             .collect(),
         servers: servers.iter().map(server_status).collect(),
+        refused: Vec::new(),
     }
 }
 

@@ -104,9 +104,9 @@ impl<R: Role> Session<R> {
                 self.found();
                 self.renewed(renewal);
             }
-            Err(status) if status.code() == Code::InvalidArgument => {
+            Err(status) if is_refusal(&status) => {
                 self.found();
-                self.refused(status.message().to_owned());
+                self.refused(reason(&status));
             }
             Err(status) => {
                 let pause = self.failed(&status);
@@ -201,6 +201,11 @@ impl<R: Role> Session<R> {
     fn name(&self) -> String {
         R::identity(&self.shared.hello()).0.to_owned()
     }
+}
+
+/// Whether the same call would be refused again, for what it says or for who makes it.
+fn is_refusal(status: &Status) -> bool {
+    matches!(status.code(), Code::InvalidArgument | Code::PermissionDenied | Code::Unauthenticated)
 }
 
 /// Until the host drops its end.

@@ -3,19 +3,31 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use sluice_control::check_name;
 use sluice_wire::Endpoint;
 use tonic::Status;
+
+use super::refused::Reason;
+use super::shown;
+
+/// As much of what should be an address is repeated to whoever sent it.
+const ADDRESS_LETTERS_TOLD: usize = 64;
 
 /// A field of a message that does not hold what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     field: &'static str,
     why: String,
+    reason: Reason,
 }
 
 impl Malformed {
     pub(crate) fn new(field: &'static str, why: impl Into<String>) -> Self {
-        Self { field, why: why.into() }
+        Self { field, why: why.into(), reason: Reason::Field }
+    }
+
+    pub(crate) const fn reason(&self) -> Reason {
+        self.reason
     }
 }
 
@@ -41,12 +53,24 @@ pub(crate) fn present<T>(field: &'static str, value: Option<T>) -> Result<T, Mal
     value.ok_or_else(|| Malformed::new(field, "is missing"))
 }
 
+/// A name of a host or slice.
+pub(crate) fn name(field: &'static str, name: String) -> Result<String, Malformed> {
+    match check_name(&name) {
+        Ok(()) => Ok(name),
+        Err(why) => Err(Malformed { field, why: why.to_string(), reason: Reason::Name }),
+    }
+}
+
+/// The same, where none may be given.
+pub(crate) fn name_or_none(field: &'static str, text: String) -> Result<String, Malformed> {
+    if text.is_empty() { Ok(text) } else { name(field, text) }
+}
+
 /// An address and port.
 pub(crate) fn endpoint(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
-    match text.parse::<SocketAddr>() {
-        Ok(at) => Ok(at.into()),
-        Err(_) => Err(Malformed::new(field, format!("{text:?} is not IP:PORT"))),
-    }
+    let told = || text.chars().take(ADDRESS_LETTERS_TOLD).collect::<String>();
+    let wrong = |_| Malformed::new(field, format!("`{}` is not IP:PORT", shown(&told())));
+    text.parse::<SocketAddr>().map(Endpoint::from).map_err(wrong)
 }
 
 /// An address and port that others can send to.
@@ -65,6 +89,20 @@ pub(crate) fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Mal
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_none_is_malformed_and_counted_as_such() {
+        let wrong = name("name", "w\n1".to_owned()).unwrap_err();
+        assert_eq!(wrong.reason(), Reason::Name);
+        assert!(wrong.to_string().starts_with("field name: the name \"w\\n1\" holds '\\n'"), "{wrong}");
+        assert!(name_or_none("slice", String::new()).is_ok() && name("slice", String::new()).is_err());
+    }
+
+    #[test]
+    fn what_is_no_address_is_repeated_in_part_only() {
+        let wrong = endpoint("at", &"\u{1b}".repeat(1 << 20)).unwrap_err().to_string();
+        assert!(wrong.len() < 1_000 && !wrong.contains('\u{1b}'), "{wrong}");
+    }
 
     #[test]
     fn an_address_that_nobody_can_send_to_is_malformed() {

@@ -7,8 +7,8 @@ use sluice_wire::{
 };
 use tonic::Status;
 
-use super::fields::{Malformed, endpoint, number, present, reachable};
-use super::v1;
+use super::fields::{Malformed, endpoint, name, name_or_none, number, present, reachable};
+use super::{shown, v1};
 
 impl From<&WorkerHello> for v1::RenewWorkerRequest {
     fn from(hello: &WorkerHello) -> Self {
@@ -39,15 +39,15 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             Ok((WorkerId(number("held.worker", held.worker)?), Key(held.key), Generation(held.generation)))
         };
         Ok(Self {
-            name: message.name,
+            name: name("name", message.name)?,
             life: message.life,
             at: reachable("at", &message.at)?,
-            slice: message.slice,
+            slice: name_or_none("slice", message.slice)?,
             types: types(&message.types)?,
             quota: number("quota", message.quota)?,
             capacity: message.tasks_per_second,
             held: message.held.map(held).transpose()?,
-            server: message.server,
+            server: name_or_none("server", message.server)?,
             rejoins: message.rejoins,
         })
     }
@@ -127,7 +127,7 @@ impl TryFrom<v1::RenewClientRequest> for ClientHello {
             Ok((ClientId(number("held.client", held.client)?), Key(held.key)))
         };
         Ok(Self {
-            name: message.name,
+            name: name("name", message.name)?,
             incarnation: Incarnation(message.incarnation),
             at: reachable("at", &message.at)?,
             floor: Serial(message.floor),
@@ -212,9 +212,9 @@ macro_rules! renewals {
                 Ok(match present("outcome", message.outcome)? {
                     Outcome::Granted(grant) => Self::Granted(grant.try_into()?),
                     Outcome::Wait(wait) => {
-                        Self::Wait { why: wait.why, retry_after: Nanos(wait.retry_after_ns) }
+                        Self::Wait { why: shown(&wait.why), retry_after: Nanos(wait.retry_after_ns) }
                     }
-                    Outcome::Refused(refused) => Self::Refused { why: refused.why },
+                    Outcome::Refused(refused) => Self::Refused { why: shown(&refused.why) },
                 })
             }
         }
@@ -252,9 +252,9 @@ macro_rules! departures {
                 Ok(match present("outcome", message.outcome)? {
                     Outcome::Left(left) => Self::Left { final_sent: left.final_sent.map(Serial) },
                     Outcome::Wait(wait) => {
-                        Self::Wait { why: wait.why, retry_after: Nanos(wait.retry_after_ns) }
+                        Self::Wait { why: shown(&wait.why), retry_after: Nanos(wait.retry_after_ns) }
                     }
-                    Outcome::Refused(refused) => Self::Refused { why: refused.why },
+                    Outcome::Refused(refused) => Self::Refused { why: shown(&refused.why) },
                 })
             }
         }

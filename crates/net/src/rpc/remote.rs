@@ -7,7 +7,8 @@ use std::time::Duration;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::ClientTls;
+use super::tls::why;
+use super::{ClientTls, shown};
 use crate::NetError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -21,6 +22,8 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 pub struct Remote {
     url: String,
     endpoint: Arc<Endpoint>,
+    /// Whom the certificate that is shown there names.
+    caller: Option<String>,
 }
 
 impl Remote {
@@ -51,15 +54,24 @@ impl Remote {
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
         if let Some(tls) = tls {
-            let unusable = |why| NetError::Tls { what: format!("for {url}"), why: deepest(&why) };
-            endpoint = endpoint.tls_config(tls.config()).map_err(unusable)?;
+            endpoint = tls.over(endpoint)?;
         }
-        Ok(Self { url, endpoint: Arc::new(endpoint) })
+        let caller = tls.map(ClientTls::name).transpose()?.flatten();
+        Ok(Self { url, endpoint: Arc::new(endpoint), caller })
     }
 
     /// As a URL.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A name that a host of this kind may have there if nobody gave it one.
+    pub fn own_name(&self, kind: &str) -> String {
+        let process = std::process::id();
+        match &self.caller {
+            Some(caller) => format!("{caller}/{kind}-{process}"),
+            None => format!("{kind}-{process}"),
+        }
     }
 
     /// A channel that connects at its first call, and again after each loss. Needs a tokio runtime.
@@ -80,11 +92,24 @@ impl Remote {
 
 /// What a status means, in words for people.
 pub fn reason(status: &Status) -> String {
-    match (status.code(), std::error::Error::source(status)) {
-        (Code::Unavailable | Code::Unknown, Some(source)) => deepest(source),
+    let source = std::error::Error::source(status);
+    if let Some(why) = source.and_then(why::told) {
+        return shown(&why);
+    }
+    match (status.code(), source) {
+        (Code::Unavailable | Code::Unknown, Some(source)) => shown(&deepest(source)),
         (Code::Cancelled | Code::DeadlineExceeded, _) => "no answer in time".to_owned(),
         _ if status.message().is_empty() => status.code().description().to_owned(),
-        _ => status.message().to_owned(),
+        _ => shown(status.message()),
+    }
+}
+
+/// Whether a call failed without anybody having been there: whoever refuses, or a server whose certificate is not believed,
+/// was.
+pub fn is_silence(status: &Status) -> bool {
+    match std::error::Error::source(status) {
+        Some(source) => why::told(source).is_none(),
+        None => matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded),
     }
 }
 

@@ -4,17 +4,21 @@ use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use tokio_rustls::rustls::ServerConfig;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use super::{Guard, ServerTls, v1};
+use super::gate::Gate;
+use super::refused::Refused;
+use super::{Guard, ServerTls, accept, v1};
 use crate::NetError;
 
 const PING_EVERY: Duration = Duration::from_secs(1);
@@ -34,28 +38,32 @@ pub struct RpcServer {
 }
 
 impl RpcServer {
-    /// Listens on `at` and serves what `build` makes, until dropped. `build` runs inside the thread's runtime.
+    /// Listens on `at` and serves what `build` makes, until dropped. `build` runs inside the thread's runtime; it is given
+    /// where refused calls are counted.
     pub(crate) fn start(
         name: &'static str,
         at: SocketAddr,
         guard: &Guard,
-        build: impl FnOnce() -> (Routes, Background) + Send + 'static,
+        build: impl FnOnce(Arc<Refused>) -> (Routes, Background) + Send + 'static,
     ) -> Result<Self, NetError> {
         guard.check(at)?;
         let bind = |why: io::Error| NetError::Bind { at, why };
         let listener = TcpListener::bind(at).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
         let local = listener.local_addr().map_err(bind)?;
-        let server = server(guard.tls())?;
+        let tls = guard.tls().map(ServerTls::config).transpose()?;
+        let asks_callers = guard.asks_callers();
         let failed = |why| NetError::Thread { name, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
         let run = move || {
             runtime.block_on(async {
                 let serving = async {
-                    let (routes, background) = build();
+                    let refused = Arc::<Refused>::default();
+                    let (routes, background) = build(Arc::clone(&refused));
+                    let gate = Gate::new(routes.prepare(), asks_callers, Arc::clone(&refused));
                     let ended = tokio::select! {
-                        ended = serve(server, listener, routes) => ended.err(),
+                        ended = serve(listener, tls, gate, refused) => ended.err(),
                         () = background => None,
                     };
                     if let Some(why) = ended {
@@ -103,25 +111,22 @@ pub(crate) fn reflection(service: &str) -> ServerReflectionServer<impl ServerRef
         .expect("the description is what the build script wrote")
 }
 
-fn server(tls: Option<&ServerTls>) -> Result<Server, NetError> {
+async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    gate: Gate<Routes>,
+    refused: Arc<Refused>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::builder()
         .concurrency_limit_per_connection(CALLS_PER_CONNECTION)
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_TIMEOUT));
-    let Some(tls) = tls else { return Ok(server) };
-    let unusable = |why: tonic::transport::Error| {
-        let why = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
-        NetError::Tls { what: "the server's certificate and key".to_owned(), why }
-    };
-    server.tls_config(tls.config()).map_err(unusable)
-}
-
-async fn serve(
-    mut server: Server,
-    listener: TcpListener,
-    routes: Routes,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener)?).with_nodelay(Some(true));
-    server.add_routes(routes).serve_with_incoming(incoming).await?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    if let Some(config) = tls {
+        server.serve_with_incoming(gate, accept::incoming(listener, config, refused)).await?;
+    } else {
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        server.serve_with_incoming(gate, incoming).await?;
+    }
     Ok(())
 }

@@ -4,7 +4,7 @@ use sluice_control::{RingNeed, RingOffer, ServerGrant, ServerHello};
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Epoch, Nanos, Psn, Qpn, ServerId, SliceId};
 
-use super::fields::{Malformed, endpoint, number, present, reachable};
+use super::fields::{Malformed, endpoint, name, number, present, reachable};
 use super::v1;
 
 /// Queue pairs and packets are numbered with so many bits.
@@ -36,7 +36,7 @@ impl TryFrom<v1::RenewServerRequest> for ServerHello {
             return Err(too_large("psn"));
         }
         Ok(Self {
-            name: message.name,
+            name: name("name", message.name)?,
             life: message.life,
             at: reachable("at", &message.at)?,
             qpn: Qpn::new(message.qpn).ok_or_else(|| too_large("qpn"))?,

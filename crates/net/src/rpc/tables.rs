@@ -1,6 +1,7 @@
 //! The switch's tables over gRPC, for a controller in a process of its own.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch};
@@ -10,10 +11,11 @@ use tonic::transport::Channel;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::fields::{Malformed, endpoint, present};
+use super::refused::Refused;
 use super::server::{RpcServer, reflection};
 use super::v1::tables_client::TablesClient;
 use super::v1::tables_server::{Tables, TablesServer};
-use super::{Guard, Remote, v1};
+use super::{Guard, Remote, shown, v1};
 use crate::NetError;
 use crate::switch::SwitchHandle;
 
@@ -64,18 +66,21 @@ impl LocalSwitch {
 /// [`NetError::Insecure`] for an address beyond loopback without TLS, [`NetError::Bind`], [`NetError::Tls`],
 /// [`NetError::Thread`].
 pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, NetError> {
-    RpcServer::start("sluice-tables", at, guard, || {
-        let service = TablesServer::new(Service(switch));
+    RpcServer::start("sluice-tables", at, guard, |refused| {
+        let service = TablesServer::new(Service { switch, refused });
         let routes = Routes::new(service).add_service(reflection(SERVICE));
         (routes, Box::pin(std::future::pending()))
     })
 }
 
-struct Service(LocalSwitch);
+struct Service {
+    switch: LocalSwitch,
+    refused: Arc<Refused>,
+}
 
 impl Service {
     async fn shape(&self) -> Result<Shape, Status> {
-        self.0.shape().await.map_err(|stopped| Status::unavailable(stopped.to_string()))
+        self.switch.shape().await.map_err(|stopped| Status::unavailable(stopped.to_string()))
     }
 }
 
@@ -86,7 +91,7 @@ impl Tables for Service {
         _: Request<v1::DescribeRequest>,
     ) -> Result<Response<v1::DescribeResponse>, Status> {
         let shape = self.shape().await?;
-        Ok(Response::new(v1::DescribeResponse { shape: Some(shape.into()), at: self.0.at.to_string() }))
+        Ok(Response::new(v1::DescribeResponse { shape: Some(shape.into()), at: self.switch.at.to_string() }))
     }
 
     async fn apply(&self, request: Request<v1::ApplyRequest>) -> Result<Response<v1::ApplyResponse>, Status> {
@@ -100,15 +105,19 @@ impl Tables for Service {
             let why = format!("the switch's epoch is {epoch}, not {}", request.epoch);
             return Err(Status::failed_precondition(why));
         }
-        let answers = self.0.apply(ops).await.map_err(|stopped| Status::unavailable(stopped.to_string()))?;
+        let answers =
+            self.switch.apply(ops).await.map_err(|stopped| Status::unavailable(stopped.to_string()))?;
         let answers = answers.into_iter().map(Into::into).collect();
         Ok(Response::new(v1::ApplyResponse { answers }))
     }
 
     async fn count(&self, _: Request<v1::CountRequest>) -> Result<Response<v1::CountResponse>, Status> {
         let named = |(name, value)| v1::Counter { name, value };
-        let counters = self.0.counters().into_iter().map(named).collect();
-        Ok(Response::new(v1::CountResponse { counters }))
+        let counted = self.switch.counters().into_iter().map(named);
+        let refused = self.refused.counters().into_iter();
+        let refused =
+            refused.map(|v1::Counter { name, value }| named((format!("refused_call_{name}"), value)));
+        Ok(Response::new(v1::CountResponse { counters: counted.chain(refused).collect() }))
     }
 }
 
@@ -154,7 +163,8 @@ impl RemoteSwitch {
 
     pub(crate) async fn counters(&mut self) -> Result<Vec<(String, u64)>, NetError> {
         let answer = self.calls.count(v1::CountRequest {}).await.map_err(|status| self.failed(&status))?;
-        Ok(answer.into_inner().counters.into_iter().map(|counter| (counter.name, counter.value)).collect())
+        let counters = answer.into_inner().counters.into_iter();
+        Ok(counters.map(|counter| (shown(&counter.name), counter.value)).collect())
     }
 
     fn failed(&self, status: &Status) -> NetError {

@@ -79,8 +79,8 @@ impl ServerOptions {
     /// The same, for a controller that may need TLS.
     pub fn of(controller: Remote, memory: PathBuf) -> Self {
         Self {
+            name: controller.own_name("server"),
             controller,
-            name: format!("server-{}", std::process::id()),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, roce::PORT)),
             memory,
             mtu: Mtu::default(),

@@ -76,9 +76,14 @@ impl WorkerOptions {
     /// # Errors
     /// [`NetError::Address`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
-        Ok(Self {
-            controller: Remote::new(controller, None)?,
-            name: format!("worker-{}", std::process::id()),
+        Ok(Self::of(Remote::new(controller, None)?))
+    }
+
+    /// The same, for a controller that may need TLS.
+    pub fn of(controller: Remote) -> Self {
+        Self {
+            name: controller.own_name("worker"),
+            controller,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             memory: None,
             slice: String::new(),
@@ -92,7 +97,7 @@ impl WorkerOptions {
             waiting: Waiting::default(),
             pin: None,
             faults: FaultPlan::none(),
-        })
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Controllers, switches and hosts that register, over loopback.
 
+mod authority;
+mod names;
 mod outage;
 mod rack;
 mod register;

@@ -159,7 +159,7 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
     };
-    let guard = guard(args.tls.as_deref(), args.own_network)?;
+    let guard = guard(&args.guard)?;
     let local = handle.local();
     if local.ip().is_unspecified() {
         return Err(Failure::bad_input(format!(

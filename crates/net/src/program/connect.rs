@@ -1,0 +1,82 @@
+//! The flags of whoever calls a controller: where it is, whom to believe, and what to show.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::CONTROLLER_DEFAULT;
+use crate::NetError;
+use crate::client::ClientOptions;
+use crate::rpc::{ClientTls, Remote};
+
+/// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it into its flags.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ControllerArgs {
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
+    #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
+    pub controller: String,
+    /// How it and its caller know each other.
+    #[command(flatten)]
+    pub tls: TlsArgs,
+}
+
+impl ControllerArgs {
+    /// The controller that these flags name.
+    ///
+    /// # Errors
+    /// [`NetError::Address`], or [`NetError::Tls`] for a file that does not hold what it should.
+    pub fn remote(&self) -> Result<Remote, NetError> {
+        self.tls.remote(&self.controller)
+    }
+}
+
+/// The flags of a client: where its controller is, and where it is itself.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ClientArgs {
+    /// Where the controller is, and how it and this client know each other.
+    #[command(flatten)]
+    pub controller: ControllerArgs,
+    /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// The client's name, unlike all others [default: client-PID, behind the name in its certificate].
+    #[arg(long)]
+    pub name: Option<String>,
+}
+
+impl ClientArgs {
+    /// The client that these flags ask for.
+    ///
+    /// # Errors
+    /// As [`ControllerArgs::remote`].
+    pub fn options(&self) -> Result<ClientOptions, NetError> {
+        let defaults = ClientOptions::of(self.controller.remote()?);
+        let name = self.name.clone().unwrap_or_else(|| defaults.name.clone());
+        Ok(ClientOptions { name, listen: self.listen, ..defaults })
+    }
+}
+
+/// How a caller and what it calls know each other.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TlsArgs {
+    /// PEM file of the authority that signed the certificate of what is called, or of that certificate itself; turns TLS on.
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// PEM files of the certificate to show, which says who this is and what it may do, and of its key.
+    #[arg(long, value_names = ["CERTIFICATE", "KEY"], num_args = 2, requires = "ca")]
+    pub identity: Option<Vec<PathBuf>>,
+}
+
+impl TlsArgs {
+    /// The service at `address`, called as these flags say.
+    ///
+    /// # Errors
+    /// [`NetError::Address`], or [`NetError::Tls`] for a file that does not hold what it should.
+    pub fn remote(&self, address: &str) -> Result<Remote, NetError> {
+        let identity = match self.identity.as_deref() {
+            Some([certificate, key]) => Some((certificate.as_path(), key.as_path())),
+            _ => None,
+        };
+        let tls = self.ca.as_deref().map(|ca| ClientTls::from_files(ca, identity)).transpose()?;
+        Remote::new(address, tls.as_ref())
+    }
+}

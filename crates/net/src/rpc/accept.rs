@@ -1,0 +1,129 @@
+//! Callers that come over TLS: each shakes hands on its own, so that none waits for another.
+//!
+//! One that fails is counted, told of in the log (at most once a second: anybody can knock), and sent off so that it hears
+//! why: a connection that is closed with bytes unread takes what was said last with it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::refused::{Reason, Refused};
+use super::tls::why;
+
+/// Handshakes under way at once; who comes then waits.
+const HANDSHAKES_MAX: usize = 512;
+const HANDSHAKE_MAX: Duration = Duration::from_secs(2);
+/// Connections that may wait to be served.
+const READY_MAX: usize = 16;
+/// How long, and for how many bytes, a caller that was refused is listened to.
+const FAREWELL: Duration = Duration::from_millis(500);
+const FAREWELL_BYTES: usize = 64 * 1024;
+/// The system can take no more connections for the moment.
+const PAUSE: Duration = Duration::from_millis(100);
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+type Ready = mpsc::Sender<io::Result<TlsStream<TcpStream>>>;
+
+/// Connections whose handshake is over, for as long as somebody takes them. Needs a tokio runtime.
+pub(super) fn incoming(
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    refused: Arc<Refused>,
+) -> ReceiverStream<io::Result<TlsStream<TcpStream>>> {
+    let (ready, incoming) = mpsc::channel(READY_MAX);
+    let door = Door { acceptor: TlsAcceptor::from(config), refused, told: Mutex::new(None) };
+    tokio::spawn(stand(Arc::new(door), listener, ready));
+    ReceiverStream::new(incoming)
+}
+
+struct Door {
+    acceptor: TlsAcceptor,
+    refused: Arc<Refused>,
+    /// When a failure was last told of.
+    told: Mutex<Option<Instant>>,
+}
+
+async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
+    let room = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = ready.closed() => return,
+        };
+        match accepted {
+            Ok((stream, from)) => {
+                tokio::spawn(Arc::clone(&door).greet(stream, from, ready.clone(), permit));
+            }
+            Err(why) => {
+                tracing::warn!("cannot take connections: {why}; trying again");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Door {
+    async fn greet(
+        self: Arc<Self>,
+        stream: TcpStream,
+        from: SocketAddr,
+        ready: Ready,
+        _permit: OwnedSemaphorePermit,
+    ) {
+        // Small messages both ways; one that goes later is no reason to refuse anybody.
+        stream.set_nodelay(true).ok();
+        match timeout(HANDSHAKE_MAX, self.acceptor.accept(stream).into_fallible()).await {
+            // Whoever would serve it may have gone.
+            Ok(Ok(stream)) => ready.send(Ok(stream)).await.unwrap_or_default(),
+            Ok(Err((why, stream))) => {
+                self.refuse(from, &why);
+                timeout(FAREWELL, part(stream)).await.ok();
+            }
+            Err(_) => self.count(from, Reason::NoTls, "it did not finish the TLS handshake in time"),
+        }
+    }
+
+    fn refuse(&self, from: SocketAddr, why: &io::Error) {
+        match why::as_rustls(why) {
+            Some(tls) if why::is_of_certificate(tls) => {
+                self.count(from, Reason::BadCertificate, &why::of_caller(tls));
+            }
+            Some(tls) => self.count(from, Reason::NoTls, &why::of_caller(tls)),
+            None => self.count(from, Reason::NoTls, &format!("the TLS handshake ended: {why}")),
+        }
+    }
+
+    fn count(&self, from: SocketAddr, reason: Reason, why: &str) {
+        self.refused.count(reason);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!("a caller from {from} was refused: {}", super::shown(why));
+        }
+    }
+}
+
+/// Lets a caller read what it was told before the connection goes.
+async fn part(mut stream: TcpStream) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let (mut unread, mut left) = ([0; 4096], FAREWELL_BYTES);
+    while let Ok(read @ 1..) = stream.read(&mut unread).await {
+        left = left.saturating_sub(read);
+        if left == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Who calls, as its certificate says.
+//!
+//! A certificate says what its holder may do, and under which name, by URIs in its `subjectAltName`: `sluice:host/b` is a
+//! host that goes by the name `b`, or by one that begins with `b/`, and by no other. It may have several.
+
+use std::fmt;
+
+use sluice_control::check_name;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use webpki::EndEntityCert;
+
+/// What its URIs begin with.
+const SCHEME: &str = "sluice:";
+
+/// What a certificate lets its holder do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerRole {
+    /// Registers, renews, leaves and reports: workers, clients, servers.
+    Host,
+    /// Sees all, and changes what the rack does.
+    Operator,
+    /// Sees all.
+    Reader,
+    /// Writes a switch's tables: a controller in a process of its own.
+    Controller,
+}
+
+impl CallerRole {
+    pub(super) const ALL: [Self; 4] = [Self::Host, Self::Operator, Self::Reader, Self::Controller];
+
+    /// As a certificate says it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Operator => "operator",
+            Self::Reader => "reader",
+            Self::Controller => "controller",
+        }
+    }
+}
+
+/// Who calls.
+#[derive(Clone, Debug)]
+pub(crate) enum Caller {
+    /// Nobody that could do harm reaches what is served.
+    Trusted,
+    /// The holder of a certificate, with its roles and the name for each.
+    Known(Vec<(CallerRole, String)>),
+}
+
+impl Caller {
+    /// Somebody of whom nothing is known, and who may do nothing.
+    pub(crate) const NOBODY: Self = Self::Known(Vec::new());
+
+    /// The holder of this certificate; `None` if it cannot be read.
+    pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let read = EndEntityCert::try_from(certificate).ok()?;
+        Some(Self::Known(read.valid_uri_names().filter_map(role_and_name).collect()))
+    }
+
+    /// The name that stands beside its roles, if there is any.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Trusted => None,
+            Self::Known(roles) => roles.first().map(|(_, name)| name.as_str()),
+        }
+    }
+
+    /// The roles that its certificate gives it.
+    pub(super) fn roles(&self) -> Vec<CallerRole> {
+        match self {
+            Self::Trusted => CallerRole::ALL.to_vec(),
+            Self::Known(roles) => roles.iter().map(|(role, _)| *role).collect(),
+        }
+    }
+
+    /// Whether it may go by this name as a host.
+    pub(crate) fn may_be(&self, asked: &str) -> bool {
+        let goes_by = |(role, own): &(CallerRole, String)| {
+            let below = asked.strip_prefix(own.as_str());
+            *role == CallerRole::Host && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match self {
+            Self::Trusted => true,
+            Self::Known(roles) => roles.iter().any(goes_by),
+        }
+    }
+}
+
+fn role_and_name(uri: &str) -> Option<(CallerRole, String)> {
+    let (role, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    let role = CallerRole::ALL.into_iter().find(|known| known.word() == role)?;
+    check_name(name).ok()?;
+    Some((role, name.to_owned()))
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "the certificate of {name}"),
+            None => f.write_str("a certificate without a name"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rcgen::{CertificateParams, KeyPair, SanType};
+
+    use super::*;
+
+    fn caller(uris: &[&str]) -> Caller {
+        let mut params = CertificateParams::new(vec!["b.example".to_owned()]).unwrap();
+        let uri = |uri: &&str| SanType::URI((*uri).try_into().unwrap());
+        params.subject_alt_names.extend(uris.iter().map(uri));
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        Caller::of_certificate(certificate.der()).unwrap()
+    }
+
+    #[test]
+    fn a_host_goes_by_its_own_name_and_those_below_it() {
+        let host = caller(&["sluice:host/b"]);
+        assert_eq!(host.roles(), [CallerRole::Host]);
+        for own in ["b", "b/", "b/worker-1", "b/x/y"] {
+            assert!(host.may_be(own), "{own}");
+        }
+        for other in ["", "a", "bb", "b-1", "a/b", "B", "bb/x", "/b", "b.example"] {
+            assert!(!host.may_be(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn several_roles_each_have_their_name() {
+        let both = caller(&["sluice:operator/ann", "sluice:host/b"]);
+        assert_eq!(both.roles(), [CallerRole::Operator, CallerRole::Host]);
+        assert!(both.may_be("b") && !both.may_be("ann"));
+        assert_eq!(both.name(), Some("ann"));
+    }
+
+    #[test]
+    fn what_is_no_role_or_no_name_gives_nothing() {
+        for uri in [
+            "sluice:Host/b",
+            "sluice:hosts/b",
+            "sluice:host",
+            "sluice:host/",
+            "sluice:host/b c",
+            "sluice:host/b\n",
+            "host/b",
+            "https:host/b",
+            "sluice:/b",
+            "sluice:host/*",
+        ] {
+            let nobody = caller(&[uri]);
+            assert!(nobody.roles().is_empty() && nobody.name().is_none(), "{uri}");
+            assert!(!nobody.may_be("b") && !nobody.may_be(""), "{uri}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert!(Caller::of_certificate(&CertificateDer::from(bytes)).is_none());
+        }
+
+        #[test]
+        fn a_certificate_that_was_damaged_breaks_nothing(place in 0_usize..2_000, byte in any::<u8>()) {
+            let params = CertificateParams::new(vec!["sluice:host/b".to_owned()]).unwrap();
+            let made = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            let mut der = made.der().to_vec();
+            let place = place % der.len();
+            der[place] = byte;
+            let read = Caller::of_certificate(&CertificateDer::from(der));
+            let name = read.and_then(|caller| caller.name().map(str::to_owned));
+            prop_assert!(name.is_none_or(|name| check_name(&name).is_ok()));
+        }
+    }
+}

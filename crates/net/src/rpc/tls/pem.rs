@@ -1,0 +1,69 @@
+//! Certificates and keys as PEM, and what is wrong with text that holds none.
+
+use std::fs;
+use std::path::Path;
+
+use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::NetError;
+
+/// Text that should hold certificates or a key, and what it is called.
+#[derive(Clone)]
+pub(super) struct Pem {
+    what: String,
+    text: Vec<u8>,
+}
+
+impl Pem {
+    pub(super) fn given(what: &str, text: &[u8]) -> Self {
+        Self { what: what.to_owned(), text: text.to_vec() }
+    }
+
+    pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
+        let what = format!("{what} {}", path.display());
+        match fs::read(path) {
+            Ok(text) => Ok(Self { what, text }),
+            Err(why) => Err(NetError::Tls { what, why: format!("{why}; give the path of a PEM file") }),
+        }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// At least one.
+    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
+        let certificates = read.map_err(|why| self.wrong(why.to_string()))?;
+        if certificates.is_empty() {
+            let found = if self.holds("PRIVATE KEY-----") { "a key" } else { "none" };
+            return Err(self.wrong(format!(
+                "PEM with a certificate is needed (-----BEGIN CERTIFICATE-----), and it holds {found}: give the file \
+                 that openssl wrote with -out"
+            )));
+        }
+        Ok(certificates)
+    }
+
+    pub(super) fn key(&self) -> Result<PrivateKeyDer<'static>, NetError> {
+        PrivateKeyDer::from_pem_slice(&self.text).map_err(|why| match why {
+            PemError::NoItemsFound if self.holds("BEGIN ENCRYPTED PRIVATE KEY") => self.wrong(
+                "the key has a passphrase, which nobody could type in: take it off with openssl pkey -in OLD -out NEW",
+            ),
+            PemError::NoItemsFound => self.wrong(
+                "PEM with a private key is needed (-----BEGIN PRIVATE KEY-----), and it holds none: give the file that \
+                 openssl wrote with -keyout",
+            ),
+            why => self.wrong(why.to_string()),
+        })
+    }
+
+    pub(super) fn wrong(&self, why: impl Into<String>) -> NetError {
+        NetError::Tls { what: self.what.clone(), why: why.into() }
+    }
+
+    fn holds(&self, words: &str) -> bool {
+        self.text.windows(words.len()).any(|window| window == words.as_bytes())
+    }
+}
