@@ -140,7 +140,9 @@ fn a_frame_finds_its_link_while_the_entry_is_being_replaced() {
         let put_back = rig.spaces.switch().within(|| links.insert(*entry, link, None, 0));
         put_back.expect("root may move").expect("there is room");
     }
-    entries.iter().for_each(|entry| links.remove(*entry).expect("it is there"));
+    for entry in &entries {
+        links.remove(*entry).expect("it is there");
+    }
     assert!(hosts.is_silent(), "frames leave by what is not in the map");
 }
 
