@@ -45,7 +45,7 @@ pub struct WorkerArgs {
     /// The slice to join [default: the first whose types this service understands].
     #[arg(long, default_value = "", hide_default_value = true)]
     pub slice: String,
-    /// Tasks granted or held at once.
+    /// How many tasks may be at this worker at once, served or waiting: its tokens, the N of rain:N.
     #[arg(long, value_name = "TASKS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub quota: u8,
     /// Tasks per second that it can serve [default: as measured].
@@ -60,7 +60,7 @@ pub struct WorkerArgs {
     /// The folder of that memory.
     #[arg(long, value_name = "FOLDER", requires = "server")]
     pub memory: Option<PathBuf>,
-    /// The MTU of the links.
+    /// The longest packet, in bytes, that the links between switch and workers carry (their MTU).
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
     pub link_mtu: u16,
     /// Stretch service times, and times of the network, by this factor.
@@ -69,7 +69,7 @@ pub struct WorkerArgs {
     /// Ask for the next task before the running one ends, where the service or tasks of the same type tell when that is.
     #[arg(long)]
     pub early: bool,
-    /// Let the server's agent find how many tasks are granted or held at once, beginning with --quota.
+    /// Let the server's agent find how many tasks may be here at once, beginning with --quota.
     #[arg(long, requires = "memory")]
     pub adaptive: bool,
     /// Keep the thread on this core.

@@ -302,14 +302,13 @@ impl Rack {
             block: 0,
             words: words.split(' ').map(str::to_owned).collect(),
         };
-        let switch = line("sluice switch small.toml");
+        let switch = line("sluice switch experiments/demo.toml");
         self.start_switch(folder, &switch, switch.words[1..].to_vec());
-        for worker in [
-            "hold --name get-1 --slice get",
-            "hold --name get-2 --slice get",
-            "spin --name scan-1 --slice scan",
-        ] {
-            let worker = line(&format!("sluice worker {worker} --controller {}", self.controller));
+        for (name, slice) in [("get-1", "get"), ("get-2", "get"), ("scan-1", "scan")] {
+            let worker = line(&format!(
+                "sluice worker rocksdb --keys 2000 --name {name} --slice {slice} --controller {}",
+                self.controller
+            ));
             self.start(folder, &worker, &worker.words[1..], false);
             self.wait_until_there(folder, &worker);
         }
