@@ -6,7 +6,7 @@ extern crate self as sluice_net;
 
 use libfuzzer_sys::fuzz_target;
 
-// The files themselves: the crate would bring RocksDB, RPC and TLS into an instrumented build.
+// The files themselves: the crate would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the errors are needed")]
 #[path = "../../crates/net/src/error.rs"]
 mod error;
@@ -22,11 +22,6 @@ pub mod first;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/hint.rs"]
 mod hint;
-/// What the plan's parser needs of the load generator.
-mod load {
-    /// As many keys as a task of one packet may ask for; the number is the load generator's.
-    pub(crate) const GET_KEYS_MAX: u32 = 20;
-}
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/plan/mod.rs"]
 mod plan;
@@ -41,6 +36,23 @@ pub mod client {
     /// Stands for the client's own.
     pub const fn deadline_default(_dilation: u32) -> std::time::Duration {
         std::time::Duration::from_secs(5)
+    }
+}
+
+/// What a plan says of its database.
+pub mod rocks {
+    /// As many keys as a task of one packet may ask for; the number is the service's.
+    pub const GET_KEYS_MAX: u32 = 20;
+
+    /// Stands for the service's own.
+    #[derive(Clone, Debug, Default)]
+    pub struct RocksArgs {
+        /// Its folder.
+        pub db: std::path::PathBuf,
+        /// How many keys it holds.
+        pub keys: u64,
+        /// Length of each value, in bytes.
+        pub item_bytes: u32,
     }
 }
 

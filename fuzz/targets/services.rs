@@ -6,7 +6,7 @@ extern crate self as sluice_net;
 
 use libfuzzer_sys::fuzz_target;
 
-// The files themselves: the crates would bring RocksDB, RPC and TLS into an instrumented build.
+// The files themselves: the crates would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the parsers are called")]
 #[path = "../../crates/apps/src/rocks/codec.rs"]
 mod codec;

@@ -1,59 +1,22 @@
-use std::io;
-use std::path::PathBuf;
-
-use crate::SERVICES;
-
-/// Why a service could not be opened, and what to do about it.
+/// Why something cannot be asked of a service, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// No service has this name: take one of [`SERVICES`].
-    #[error("no service is called {name:?}; known are {}", SERVICES.join(", "))]
-    UnknownService {
-        /// What was asked for.
-        name: String,
+    /// An operation of this many keys cannot be asked for: stay within the stated bounds.
+    #[error("{flag} {keys} is not from 1 to {most} keys")]
+    Keys {
+        /// Where it was asked for.
+        flag: &'static str,
+        /// How many keys.
+        keys: u32,
+        /// The most that one request can name.
+        most: u32,
     },
-    /// The data must be loaded but the place for it cannot be written: choose another, or change its rights.
-    #[error("cannot load the database at {}: {source}; choose another path with --db", path.display())]
-    NotWritable {
-        /// The file or folder that failed.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is a folder already, and not one that Sluice loaded: choose another path.
-    #[error("{} is not a database that Sluice loaded; choose another path with --db", path.display())]
-    NotOurs {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The database holds other data than asked for: remove it, or choose another path.
-    #[error("the database at {} holds {holds}, not {asked}; remove it or choose another path with --db", path.display())]
-    OtherData {
-        /// The database.
-        path: PathBuf,
-        /// What it says that it holds.
-        holds: String,
-        /// What was wanted.
-        asked: String,
-    },
-    /// The asked-for size is out of range: stay inside the stated bounds.
-    #[error("{what} is {value}, outside {least} to {most}")]
-    OutOfRange {
-        /// Which setting.
-        what: &'static str,
-        /// What it was set to.
-        value: u64,
-        /// The smallest that is allowed.
-        least: u64,
-        /// The largest that is allowed.
-        most: u64,
-    },
-    /// RocksDB itself failed.
-    #[error("RocksDB at {}: {source}", path.display())]
-    Database {
-        /// The database.
-        path: PathBuf,
-        /// What it said.
-        source: rocksdb::Error,
+    /// An operation is to be measured twice: leave one out.
+    #[error("{flag} names {keys} twice: leave one out")]
+    Twice {
+        /// Where it was asked for.
+        flag: &'static str,
+        /// How many keys.
+        keys: u32,
     },
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use sluice_apps::ServiceArgs;
+use sluice_apps::rocks::RocksArgs;
+use sluice_apps::rocks::measure::MeasureArgs;
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 
 use crate::fail::{Failure, Outcome};
@@ -246,8 +247,9 @@ pub(crate) struct Worker {
     /// A program to become instead; what follows `--` is handed to it.
     #[arg(long, value_name = "PROGRAM", conflicts_with = "service")]
     pub(crate) exec: Option<PathBuf>,
+    /// Where RocksDB keeps its data, and how much of it there is.
     #[command(flatten)]
-    pub(crate) own: ServiceArgs,
+    pub(crate) data: RocksArgs,
     #[command(flatten)]
     pub(crate) common: WorkerArgs,
     /// The program's arguments.
@@ -509,50 +511,12 @@ pub(crate) struct Profile {
     /// What to measure: rocksdb.
     pub(crate) service: String,
     #[command(flatten)]
-    pub(crate) own: ServiceArgs,
-    /// Measure GETs of so many keys each.
-    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "10")]
-    pub(crate) get: Vec<u32>,
-    /// Measure SCANs of so many keys each.
-    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "500")]
-    pub(crate) scan: Vec<u32>,
-    /// Let the numbers of keys vary: exponential with these means, rounded up.
-    #[arg(long)]
-    pub(crate) exponential: bool,
-    /// How often to measure each.
-    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
-    pub(crate) samples: u64,
-    /// Which time counts: all of it, or only while the kernel runs this process.
-    #[arg(long, value_name = "CLOCK", default_value = "wall")]
-    pub(crate) clock: ClockArg,
-    /// Seeds which keys are read.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub(crate) measure: MeasureArgs,
     /// The profile's file.
     #[arg(long, value_name = "FILE", default_value = "out/profile-rocksdb.toml")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// What tells how long an operation took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ClockArg {
-    /// Real time.
-    Wall,
-    /// Time on a processor.
-    Cpu,
-}
-
-impl ClockArg {
-    /// As a profile says it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Wall => "wall",
-            Self::Cpu => "cpu",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ mod print;
 mod rack;
 mod report;
 mod results;
+mod rocksdb;
 mod stop;
 mod study;
 mod units;

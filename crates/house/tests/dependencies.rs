@@ -13,7 +13,7 @@ const FLOORS: [&[&str]; 6] = [
     &["sluice-vectors"],
     &["sluice-sim", "sluice-net"],
     &["sluice-apps"],
-    &["sluice-cli"],
+    &["sluice-rocksdb", "sluice-cli"],
 ];
 
 /// The crates that are state machines or formats only.
@@ -91,6 +91,19 @@ fn what_has_no_io_is_built_on_nothing_that_has() {
             assert!(library.contains("no_std"), "{used}, under {name}, needs std");
         }
     }
+}
+
+#[test]
+fn only_its_own_program_needs_rocksdb() {
+    let is_library = |(name, _): &(String, String)| name == "librocksdb-sys";
+    assert!(linked_with("sluice-rocksdb").iter().any(is_library));
+    let built_on_it: Vec<&str> = FLOORS
+        .into_iter()
+        .flatten()
+        .copied()
+        .filter(|name| *name != "sluice-rocksdb" && linked_with(name).iter().any(is_library))
+        .collect();
+    assert!(built_on_it.is_empty(), "{built_on_it:?}");
 }
 
 #[test]

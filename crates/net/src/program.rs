@@ -171,13 +171,22 @@ where
         Ok(flags) => flags,
         Err(why) => return Failure::flags(&why).report(std::env::args().any(|arg| arg == "--json")),
     };
-    log(flags.worker.quiet);
-    let served = open(&flags.own)
+    run_worker(&flags.worker, || open(&flags.own))
+}
+
+/// As [`run_service_with`], for a program that has read its flags already.
+pub fn run_worker<S, E>(args: &WorkerArgs, open: impl FnOnce() -> Result<S, E>) -> ExitCode
+where
+    S: Service,
+    E: fmt::Display,
+{
+    log(args.quiet);
+    let served = open()
         .map_err(|why| Failure { kind: Some(Kind::BadInput), message: why.to_string() })
-        .and_then(|service| serve(&flags.worker, service).map_err(|why| Failure::net(&why)));
+        .and_then(|service| serve(args, service).map_err(|why| Failure::net(&why)));
     match served {
-        Ok(report) => finish(&report, flags.worker.json),
-        Err(failure) => failure.report(flags.worker.json),
+        Ok(report) => finish(&report, args.json),
+        Err(failure) => failure.report(args.json),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use sluice_apps::rocks::RocksArgs;
 use sluice_net::client::deadline_default;
 use sluice_net::faults::FaultPlan;
 use sluice_net::{Client, ClientOptions};
@@ -18,9 +19,6 @@ use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
 use crate::view::{Shown, View};
 use crate::{hint, units};
-
-/// The largest key that requests name if no plan says how many there are.
-const KEYS_DEFAULT: u64 = 200_000;
 
 /// What is sent, and how the result is labelled.
 struct What {
@@ -110,7 +108,8 @@ fn what(args: &Load) -> Outcome<What> {
     label.seed = args.seed.unwrap_or(label.seed);
     label.dilation = args.dilate.unwrap_or(label.dilation);
     label.faults = args.faults.clone().or(label.faults);
-    let keys = plan.map_or(KEYS_DEFAULT, |plan| plan.rocksdb.keys);
+    // Requests name keys up to this one.
+    let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
     Ok(What { load, label, types: numbers, keys, out: args.out.clone() })
 }
 

@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use sluice_apps::rocks;
 use sluice_net::program::{log, serve};
 
 use crate::args::Worker;
@@ -10,6 +11,7 @@ use crate::fail::{Failure, Kind, Outcome};
 use crate::hint;
 use crate::print;
 use crate::rack::parent;
+use crate::rocksdb;
 
 /// Runs until a signal comes, then finishes what the worker holds.
 pub(crate) fn run(args: Worker) -> Outcome<()> {
@@ -22,11 +24,12 @@ pub(crate) fn run(args: Worker) -> Outcome<()> {
         )));
     }
     let name = args.service.unwrap_or_default();
-    if !sluice_apps::SERVICES.contains(&name.as_str()) {
-        return Err(Failure::bad_input(hint::unknown("service", &name, &sluice_apps::SERVICES)));
+    if name == rocks::NAME {
+        return rocksdb::become_worker(&args.data);
     }
+    let service = sluice_apps::open(&name)
+        .ok_or_else(|| Failure::bad_input(hint::unknown("service", &name, &sluice_apps::SERVICES)))?;
     log(args.common.quiet);
-    let service = sluice_apps::open(&name, &args.own).map_err(Failure::bad_input)?;
     let report = serve(&args.common, service)?;
     print::aside(&report);
     if args.common.json {

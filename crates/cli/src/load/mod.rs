@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use sluice_wire::Nanos;
 
-pub(crate) use source::{GET_KEYS_MAX, Source, Task};
+pub(crate) use source::{Source, Task};
 pub(crate) use tally::{Counts, Ended, Ending, KindTally, SLOWDOWN_SCALE, Tally};
 pub(crate) use target::Target;
 pub(crate) use timeline::{Bin, Felt, Timeline};

@@ -5,17 +5,13 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
-use sluice_apps::rocks::codec;
+use sluice_apps::rocks::{GET_KEYS_MAX, codec};
 use sluice_apps::{hold, spin};
-use sluice_net::udp::DATAGRAM_BYTES;
-use sluice_wire::{HEADER_BYTES, Nanos};
+use sluice_wire::Nanos;
 
 use crate::fail::{Failure, Outcome};
 use crate::hint;
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
-
-/// Keys that one GET may name: as many as fit one packet.
-pub(crate) const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
 
 /// One task that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

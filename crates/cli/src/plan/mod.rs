@@ -16,6 +16,7 @@ use std::time::Duration;
 pub(crate) use rdma::{RdmaPlan, SERVERS_MAX};
 pub(crate) use read::default_types;
 
+use sluice_apps::rocks::RocksArgs;
 use sluice_net::client::deadline_default;
 use sluice_net::first::FirstPacket;
 use sluice_switch::registry::Choice;
@@ -55,7 +56,7 @@ pub(crate) struct Plan {
     /// The workers, one by one.
     pub(crate) workers: Vec<WorkerPlan>,
     /// The database behind `rocksdb` workers.
-    pub(crate) rocksdb: RocksPlan,
+    pub(crate) rocksdb: RocksArgs,
     /// The load; without one the rack just runs.
     pub(crate) load: Option<LoadPlan>,
     /// What happens to the rack under that load.
@@ -127,17 +128,6 @@ pub(crate) enum ServicePlan {
         /// What it is told before the common flags.
         args: Vec<String>,
     },
-}
-
-/// The database behind `rocksdb` workers.
-#[derive(Clone, Debug)]
-pub(crate) struct RocksPlan {
-    /// Its folder.
-    pub(crate) path: PathBuf,
-    /// How many keys it holds.
-    pub(crate) keys: u64,
-    /// Length of each value, in bytes.
-    pub(crate) item_bytes: u32,
 }
 
 /// The load of a run.

@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_apps::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_net::client::deadline_default;
 use sluice_switch::registry::Choice;
 use toml::de::DeTable;
 
 use super::section::{Section, Source};
 use super::{
-    Arrivals, Event, LoadPlan, Plan, Request, RocksPlan, ServicePlan, SlicePlan, Spread, SwitchPlan, Target,
-    WorkerPlan,
+    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
 };
 use crate::fail::{Failure, Outcome};
-use crate::load::GET_KEYS_MAX;
 use crate::{hint, units};
 
 /// How a switch may wait for packets.
@@ -214,10 +213,10 @@ fn service(section: &Section<'_>) -> Outcome<ServicePlan> {
     }
 }
 
-fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksPlan> {
-    let mut plan = RocksPlan { path: PathBuf::from("out/rocksdb"), keys: 200_000, item_bytes: 128 };
+fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksArgs> {
+    let mut plan = RocksArgs::default();
     let Some(section) = section else { return Ok(plan) };
-    plan.path = section.text("path")?.map_or(plan.path, PathBuf::from);
+    plan.db = section.text("path")?.map_or(plan.db, PathBuf::from);
     plan.keys = section.whole("keys", 1..1_000_000_001)?.unwrap_or(plan.keys);
     plan.item_bytes = section.whole("item_bytes", 1..(1 << 20) + 1)?.map_or(plan.item_bytes, |n| n as u32);
     section.finish()?;

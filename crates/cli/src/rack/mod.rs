@@ -15,8 +15,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_apps::progress;
-use sluice_apps::rocks::RocksArgs;
+use sluice_apps::rocks;
 use sluice_net::clock::Clock;
 use sluice_net::faults::FaultPlan;
 use sluice_net::{Client, ClientOptions};
@@ -31,6 +30,7 @@ use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
 use crate::policies;
 use crate::print;
 use crate::results::{self, Label, Run, RunResult, files};
+use crate::rocksdb;
 use crate::stop::Stop;
 use crate::view::{Shown, View};
 use ask::Reporter;
@@ -61,7 +61,7 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let source =
         plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
     let network = Network::of(&plan, args.io)?;
-    load_data(&plan, shown)?;
+    load_data(&plan, shown, &stop)?;
     let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
     let board = Board::new();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
@@ -126,22 +126,11 @@ fn clear(logs: &Path) {
 }
 
 /// Makes sure that the workers find their data: once, before any of them starts.
-fn load_data(plan: &Plan, shown: Shown) -> Outcome<()> {
-    if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours("rocksdb".to_owned())) {
+fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
+    if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours(rocks::NAME.to_owned())) {
         return Ok(());
     }
-    let data = &plan.rocksdb;
-    let args = RocksArgs {
-        db: data.path.clone(),
-        keys: data.keys,
-        item_bytes: data.item_bytes,
-        ..RocksArgs::default()
-    };
-    let ensured = match shown {
-        Shown::Nothing => args.ensure(&mut progress::Quiet),
-        _ => args.ensure(&mut progress::Shown::new()),
-    };
-    ensured.map_err(Failure::bad_input)
+    rocksdb::load(&plan.rocksdb, matches!(shown, Shown::Nothing), stop)
 }
 
 fn title(plan: &Plan, io: Io) -> String {

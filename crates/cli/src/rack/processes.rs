@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use sluice_apps::rocks;
 use sluice_net::rpc::Remote;
 
 use super::ask::{Asker, rack_now};
@@ -324,15 +325,11 @@ impl<'p> Processes<'p> {
     }
 
     fn service_args(&self, service: &str) -> Vec<String> {
-        let data = &self.plan.rocksdb;
-        if service != "rocksdb" {
+        if service != rocks::NAME {
             return Vec::new();
         }
-        let (keys, item_bytes) = (data.keys.to_string(), data.item_bytes.to_string());
-        [("--db", path(&data.path)), ("--keys", keys), ("--item-bytes", item_bytes)]
-            .into_iter()
-            .flat_map(|(flag, value)| [flag.to_owned(), value])
-            .collect()
+        let flags = self.plan.rocksdb.flags();
+        flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect()
     }
 }
 

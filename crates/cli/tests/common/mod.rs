@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::Once;
 
 use serde_json::Value;
 
@@ -30,6 +31,20 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     command.args(args).current_dir(folder).stdin(Stdio::null());
     command
+}
+
+/// Makes sure that the program for RocksDB lies beside `sluice`. Where all crates are tested it does already.
+pub(crate) fn with_rocksdb() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        if Path::new(env!("CARGO_BIN_EXE_sluice")).with_file_name("sluice-rocksdb").exists() {
+            return;
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "--profile", "test", "-p", "sluice-rocksdb"]);
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
+        assert!(built.status.success(), "{}", stderr(&built));
+    });
 }
 
 /// Runs `sluice` to its end.

@@ -28,7 +28,7 @@ pub use empirical::Empirical;
 pub use error::WorkloadError;
 pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
 pub use plan::{Arrivals, Change, Phase, Plan};
-pub use profile::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 pub use requests::{Request, Requests};
 pub use service::{MEAN_MAX, SERVICE_MAX, Service};
 pub use trace::{Trace, TraceWriter, TracedTask};

@@ -16,6 +16,7 @@ use crate::args::Doctor;
 use crate::fail::{Failure, Outcome};
 use crate::print;
 use crate::results::table::Table;
+use crate::rocksdb;
 
 /// The oldest kernel whose sockets do what the drivers ask for.
 const KERNEL_MIN: (u32, u32) = (5, 4);
@@ -170,14 +171,12 @@ fn interface(name: &str) -> Option<Check> {
     Some(Check::warn("MTU", found, next))
 }
 
-/// This program links to librocksdb: that it runs proves that there is one. Which, the memory map knows.
+/// Only RocksDB's workers and measurements need it.
 fn rocksdb() -> Check {
-    let maps = read("/proc/self/maps").unwrap_or_default();
-    let library = maps
-        .lines()
-        .filter_map(|line| line.split('/').next_back())
-        .find(|file| file.starts_with("librocksdb"));
-    Check::ok("RocksDB", library.map_or_else(|| "built in".to_owned(), |file| format!("the system's {file}")))
+    match rocksdb::version() {
+        Ok(version) => Check::ok("RocksDB", version),
+        Err(why) => Check::warn("RocksDB", "none", why.to_string()),
+    }
 }
 
 fn terminal() -> Check {

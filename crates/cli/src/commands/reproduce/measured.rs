@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use sluice_apps::progress::{self, Progress, Step};
-use sluice_apps::rocks::{Rocks, RocksArgs};
+use sluice_apps::rocks::RocksArgs;
+use sluice_apps::rocks::measure::{Clock, MeasureArgs};
 use sluice_sim::stats::estimate;
 use sluice_sim::study::growth;
 use sluice_sim::study::outcome::{
     Axis, Estimate, Expectation, HeatMap, Method, Schema, Settings, StudyOutcome, Unit,
 };
 
-use crate::args::ClockArg;
-use crate::commands::profile::measure::{Bench, Operation, Terms, Verb};
 use crate::fail::{Failure, Outcome};
+use crate::rocksdb;
 use crate::stop::Stop;
 
 /// Where the databases lie: one for each size of items.
@@ -88,15 +87,8 @@ impl Plan {
 
     /// Measures everything; about a minute.
     pub(super) fn run(&self, quiet: bool, stop: &Stop, commands: Vec<String>) -> Outcome<StudyOutcome> {
-        let (mut shown, mut silent) = (progress::Shown::new(), progress::Quiet);
-        let progress: &mut dyn Progress = if quiet { &mut silent } else { &mut shown };
-        let total = self.operations() * self.item_bytes.len() as u64;
-        let mut rows = Vec::new();
-        for (number, bytes) in (0..).zip(&self.item_bytes) {
-            progress.step(Step::Measured { done: number * self.operations(), total });
-            rows.push(self.row(*bytes, progress, stop)?);
-        }
-        progress.step(Step::Measured { done: total, total });
+        let rows = self.item_bytes.iter().map(|bytes| self.row(*bytes, quiet, stop));
+        let rows = rows.collect::<Outcome<_>>()?;
         let map = HeatMap {
             id: MAP.into(),
             title: "Mean time on the processor of a SCAN".into(),
@@ -122,29 +114,27 @@ impl Plan {
         })
     }
 
-    /// Measured SCANs over items of one size.
-    fn operations(&self) -> u64 {
-        self.samples * u64::from(self.replications) * self.scan.len() as u64
-    }
-
     /// All SCANs over items of one size.
-    fn row(&self, item_bytes: u32, progress: &mut dyn Progress, stop: &Stop) -> Outcome<Vec<Estimate>> {
-        let args = RocksArgs {
-            db: database(item_bytes, self.database_keys),
-            keys: self.database_keys,
-            item_bytes,
-            cache_mib: self.cache_mib,
-        };
+    fn row(&self, item_bytes: u32, quiet: bool, stop: &Stop) -> Outcome<Vec<Estimate>> {
         let Service::RocksDb = self.measure;
-        let rocks = Rocks::open(&args, progress).map_err(Failure::bad_input)?;
-        let (clock, keys, samples, seed) = (ClockArg::Cpu, self.database_keys, self.samples, self.seed);
-        let mut bench = Bench::new(rocks, Terms { clock, keys, samples, seed });
-        let operations: Vec<Operation> = self.scan.iter().map(|keys| scan(*keys)).collect();
-        let mut means = vec![Vec::new(); operations.len()];
-        for replication in 0..self.replications {
-            bench.reseed(self.seed + u64::from(replication));
-            let measured = bench.measure(&operations, &mut progress::Quiet, stop)?;
-            means.iter_mut().zip(measured).for_each(|(means, found)| means.push(found.mean_ns));
+        let asked = MeasureArgs {
+            data: RocksArgs {
+                db: database(item_bytes, self.database_keys),
+                keys: self.database_keys,
+                item_bytes,
+                cache_mib: self.cache_mib,
+            },
+            get: Vec::new(),
+            scan: self.scan.clone(),
+            exponential: false,
+            samples: self.samples,
+            clock: Clock::Cpu,
+            seed: self.seed,
+        };
+        let runs = rocksdb::measure(&asked, self.replications, quiet, stop)?;
+        let mut means = vec![Vec::new(); self.scan.len()];
+        for run in runs {
+            means.iter_mut().zip(run.operation).for_each(|(means, found)| means.push(found.mean_ns));
         }
         let mean = |of: &Vec<f64>| of.iter().sum::<f64>() / of.len() as f64;
         Ok(means.iter().map(|of| estimate(mean(of), of, Method::Replications)).collect())
@@ -180,10 +170,6 @@ impl Plan {
             notes: self.notes.clone(),
         }
     }
-}
-
-const fn scan(keys: u32) -> Operation {
-    Operation { verb: Verb::Scan, keys, exponential: false }
 }
 
 fn axis(name: &str, values: &[u32]) -> Axis {

@@ -12,7 +12,7 @@ const ROWS_PER_LOOK: u64 = 1_000;
 /// beyond would push out what was just read.
 ///
 /// Returns how many rows were read.
-pub(super) fn warm(db: &DB, cache: &Cache, cache_bytes: usize) -> Result<u64, rocksdb::Error> {
+pub(crate) fn warm(db: &DB, cache: &Cache, cache_bytes: usize) -> Result<u64, rocksdb::Error> {
     let full = cache_bytes - cache_bytes / 10;
     let mut rows = db.raw_iterator_opt(ReadOptions::default());
     let mut read = 0;

@@ -3,27 +3,21 @@
 //! The operations are those of the RocksDB service, with decoding and encoding, one after the other in one thread. Left
 //! out is what sockets and other workers of the machine add.
 
-pub(super) mod measure;
-mod points;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use sluice_apps::progress::{self, Progress};
-use sluice_apps::rocks::{Rocks, codec};
-use sluice_sim::workload::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+use sluice_apps::rocks::codec;
+use sluice_apps::rocks::measure::Clock;
+use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
-use crate::args::{ClockArg, Profile as Args};
+use crate::args::Profile as Args;
 use crate::fail::{Failure, Outcome};
-use crate::hint;
-use crate::load::GET_KEYS_MAX;
-use crate::print;
 use crate::results::table::{Table, time};
 use crate::stop::Stop;
-use measure::{Bench, Operation, Terms, Verb};
+use crate::{hint, print, rocksdb};
 
 /// What can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];
@@ -35,53 +29,30 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     if !SERVICES.contains(&args.service.as_str()) {
         return Err(Failure::bad_input(hint::unknown("service", &args.service, &SERVICES)));
     }
-    let operations = operations(args)?;
+    args.measure.operations().map_err(Failure::bad_input)?;
     let target = Target::open(&args.out)?;
     let stop = Stop::on_signals()?;
-    let mut shown = progress::Shown::new();
-    let mut quiet = progress::Quiet;
-    let progress: &mut dyn Progress = if args.output.quiet { &mut quiet } else { &mut shown };
-    let rocks = Rocks::open(&args.own.rocks, progress).map_err(Failure::bad_input)?;
-    let (keys, samples, seed) = (args.own.rocks.keys, args.samples, args.seed);
-    let mut bench = Bench::new(rocks, Terms { clock: args.clock, keys, samples, seed });
-    let measured = bench.measure(&operations, progress, &stop)?;
-    let profile = profile(args, bench.clock_cost_ns(), measured);
+    let mut measured = rocksdb::measure(&args.measure, 1, args.output.quiet, &stop)?;
+    let measured = measured.pop().ok_or_else(|| Failure::broken("nothing was measured"))?;
+    let profile = profile(args, measured);
     target.write(&profile)?;
     show(args, &profile)
 }
 
-/// What `--get` and `--scan` ask for.
-fn operations(args: &Args) -> Outcome<Vec<Operation>> {
-    let gets = args.get.iter().map(|keys| (Verb::Get, *keys, GET_KEYS_MAX, "--get"));
-    let scans = args.scan.iter().map(|rows| (Verb::Scan, *rows, codec::SCAN_ROWS_MAX, "--scan"));
-    let mut operations: Vec<Operation> = Vec::new();
-    for (verb, keys, most, flag) in gets.chain(scans) {
-        if keys == 0 || keys > most {
-            return Err(Failure::bad_input(format!("{flag} {keys} is not from 1 to {most} keys")));
-        }
-        let operation = Operation { verb, keys, exponential: args.exponential };
-        if operations.contains(&operation) {
-            return Err(Failure::bad_input(format!("{flag} names {keys} twice: leave one out")));
-        }
-        operations.push(operation);
-    }
-    Ok(operations)
-}
-
-fn profile(args: &Args, clock_cost_ns: u64, operation: Vec<ProfileOperation>) -> Profile {
-    let rocks = &args.own.rocks;
+fn profile(args: &Args, Measurement { clock_cost_ns, operation }: Measurement) -> Profile {
+    let data = &args.measure.data;
     Profile {
         schema: PROFILE_SCHEMA.to_owned(),
         service: args.service.clone(),
         measured_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         cpu: processor(),
-        clock: args.clock.name().to_owned(),
+        clock: args.measure.clock.name().to_owned(),
         clock_cost_ns,
         data: ProfileData {
-            keys: rocks.keys,
+            keys: data.keys,
             key_bytes: codec::KEY_BYTES as u32,
-            item_bytes: rocks.item_bytes,
-            cache_mib: rocks.cache_mib,
+            item_bytes: data.item_bytes,
+            cache_mib: data.cache_mib,
         },
         operation,
     }
@@ -143,7 +114,8 @@ impl Drop for Target {
 
 fn show(args: &Args, profile: &Profile) -> Outcome<()> {
     let is_disturbed = |operation: &&ProfileOperation| {
-        args.clock == ClockArg::Wall && operation.preempted as f64 > PREEMPTED_MAX * operation.samples as f64
+        args.measure.clock == Clock::Wall
+            && operation.preempted as f64 > PREEMPTED_MAX * operation.samples as f64
     };
     for operation in profile.operation.iter().filter(is_disturbed) {
         print::aside(format_args!(

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use sluice_apps::AppError;
-use sluice_apps::progress::{Progress, Quiet, Step};
 use sluice_apps::rocks::codec::{self, Digest};
-use sluice_apps::rocks::{GET, Rocks, RocksArgs, SCAN};
+use sluice_apps::rocks::{GET, RocksArgs, SCAN};
 use sluice_net::service::{Service as _, ServiceError, Task};
+use sluice_rocksdb::progress::{Progress, Quiet, Step};
+use sluice_rocksdb::{Rocks, RocksError};
 use sluice_wire::{Nanos, TaskType};
 
 const KEYS: u64 = 1_000;
@@ -124,7 +124,7 @@ fn other_data_or_a_strange_folder_is_refused() {
     assert!(error.to_string().contains("holds 1000 keys of 24 bytes, not 5 keys of 24 bytes"), "{error}");
 
     let strange = RocksArgs { db: folder.path().to_owned(), ..args(folder.path()) };
-    assert!(matches!(Rocks::open(&strange, &mut Quiet), Err(AppError::NotOurs { .. })));
+    assert!(matches!(Rocks::open(&strange, &mut Quiet), Err(RocksError::NotOurs { .. })));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_place_that_cannot_be_written_is_named() {
     fs::write(&file, "").expect("it can be written");
     let args = RocksArgs { db: file.join("db"), ..args(folder.path()) };
     let error = Rocks::open(&args, &mut Quiet).expect_err("a file has no folders in it");
-    assert!(matches!(error, AppError::NotWritable { .. }), "{error}");
+    assert!(matches!(error, RocksError::NotWritable { .. }), "{error}");
 }
 
 #[test]

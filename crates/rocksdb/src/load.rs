@@ -10,39 +10,17 @@ use std::path::{Path, PathBuf};
 
 use rocksdb::{BlockBasedOptions, DB, DBCompressionType, IngestExternalFileOptions, Options, SstFileWriter};
 
-use super::codec::{key, value};
-use crate::AppError;
+use sluice_apps::rocks::RocksArgs;
+use sluice_apps::rocks::codec::{key, value};
+
+use crate::RocksError;
 use crate::progress::{Progress, Step};
 
-/// How much data a database holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
-    /// Keys, numbered from 0.
-    pub keys: u64,
-    /// The length of each value, in bytes.
-    pub item_bytes: u32,
-}
-
-impl Data {
-    /// The bounds of `keys`.
-    pub const KEYS: (u64, u64) = (1, 1_000_000_000);
-    /// The bounds of `item_bytes`.
-    pub const ITEM_BYTES: (u64, u64) = (1, 1 << 20);
-
-    fn check(self) -> Result<(), AppError> {
-        in_bounds("--keys", self.keys, Self::KEYS)?;
-        in_bounds("--item-bytes", self.item_bytes.into(), Self::ITEM_BYTES)
-    }
-
-    fn describe(self) -> String {
-        format!("{} keys of {} bytes", self.keys, self.item_bytes)
-    }
-}
-
-/// Makes sure that `path` holds a database with `data`, loading it if there is none.
+/// Makes sure that the database which `args` name is there, loading it if there is none.
 ///
-/// Only loading needs the right to write. See [`AppError`] for what can go wrong.
-pub fn ensure(path: &Path, data: Data, progress: &mut dyn Progress) -> Result<(), AppError> {
+/// Only loading needs the right to write. See [`RocksError`] for what can go wrong.
+pub fn ensure(args: &RocksArgs, progress: &mut dyn Progress) -> Result<(), RocksError> {
+    let (path, data) = (&args.db, Data { keys: args.keys, item_bytes: args.item_bytes });
     data.check()?;
     if is_ready(path, data)? {
         return Ok(());
@@ -52,6 +30,29 @@ pub fn ensure(path: &Path, data: Data, progress: &mut dyn Progress) -> Result<()
         return Ok(());
     }
     load(path, data, progress)
+}
+
+/// How much data a database holds.
+#[derive(Clone, Copy, Debug)]
+struct Data {
+    keys: u64,
+    item_bytes: u32,
+}
+
+impl Data {
+    /// The bounds of `keys`.
+    const KEYS: (u64, u64) = (1, 1_000_000_000);
+    /// The bounds of `item_bytes`.
+    const ITEM_BYTES: (u64, u64) = (1, 1 << 20);
+
+    fn check(self) -> Result<(), RocksError> {
+        in_bounds("--keys", self.keys, Self::KEYS)?;
+        in_bounds("--item-bytes", self.item_bytes.into(), Self::ITEM_BYTES)
+    }
+
+    fn describe(self) -> String {
+        format!("{} keys of {} bytes", self.keys, self.item_bytes)
+    }
 }
 
 /// The settings of a table's blocks, the same for whoever writes or reads them.
@@ -70,14 +71,16 @@ const KEYS_PER_FILE: u64 = 250_000;
 /// How often progress is told, in keys.
 const KEYS_PER_STEP: u64 = 10_000;
 
-fn is_ready(path: &Path, data: Data) -> Result<bool, AppError> {
+fn is_ready(path: &Path, data: Data) -> Result<bool, RocksError> {
     let asked = data.describe();
     match fs::read_to_string(path.join(LABEL)) {
         Ok(holds) if holds.trim_end() == asked => Ok(true),
         Ok(holds) => {
-            Err(AppError::OtherData { path: path.to_owned(), holds: holds.trim_end().to_owned(), asked })
+            Err(RocksError::OtherData { path: path.to_owned(), holds: holds.trim_end().to_owned(), asked })
         }
-        Err(_) if path.exists() && !is_empty_folder(path) => Err(AppError::NotOurs { path: path.to_owned() }),
+        Err(_) if path.exists() && !is_empty_folder(path) => {
+            Err(RocksError::NotOurs { path: path.to_owned() })
+        }
         Err(_) => Ok(false),
     }
 }
@@ -87,7 +90,7 @@ fn is_empty_folder(path: &Path) -> bool {
 }
 
 /// Held until dropped; the system lets go of it too if the process dies.
-fn lock(path: &Path, progress: &mut dyn Progress) -> Result<File, AppError> {
+fn lock(path: &Path, progress: &mut dyn Progress) -> Result<File, RocksError> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(not_writable(parent))?;
     }
@@ -105,14 +108,15 @@ fn lock(path: &Path, progress: &mut dyn Progress) -> Result<File, AppError> {
     Ok(file)
 }
 
-fn load(path: &Path, data: Data, progress: &mut dyn Progress) -> Result<(), AppError> {
+fn load(path: &Path, data: Data, progress: &mut dyn Progress) -> Result<(), RocksError> {
     let loading = beside(path, "loading");
     if loading.exists() {
         fs::remove_dir_all(&loading).map_err(not_writable(&loading))?;
     }
     progress.step(Step::Loaded { done: 0, total: data.keys });
     fs::create_dir(&loading).map_err(not_writable(&loading))?;
-    fill(&loading, data, progress).map_err(|source| AppError::Database { path: path.to_owned(), source })?;
+    fill(&loading, data, progress)
+        .map_err(|source| RocksError::Database { path: path.to_owned(), source })?;
     fs::write(loading.join(LABEL), format!("{}\n", data.describe())).map_err(not_writable(&loading))?;
     fs::rename(&loading, path).map_err(not_writable(path))?;
     progress.step(Step::Loaded { done: data.keys, total: data.keys });
@@ -151,13 +155,13 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn not_writable(path: &Path) -> impl Fn(io::Error) -> AppError {
-    move |source| AppError::NotWritable { path: path.to_owned(), source }
+fn not_writable(path: &Path) -> impl Fn(io::Error) -> RocksError {
+    move |source| RocksError::NotWritable { path: path.to_owned(), source }
 }
 
-fn in_bounds(what: &'static str, value: u64, (least, most): (u64, u64)) -> Result<(), AppError> {
+fn in_bounds(what: &'static str, value: u64, (least, most): (u64, u64)) -> Result<(), RocksError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(AppError::OutOfRange { what, value, least, most })
+    Err(RocksError::OutOfRange { what, value, least, most })
 }

@@ -3,7 +3,7 @@
 use sluice_wire::Nanos;
 
 /// `[nanoseconds, cumulative share]`, both growing, of samples in order; the last share is 1.
-pub(super) fn points(sorted: &[Nanos]) -> Vec<(u64, f64)> {
+pub(crate) fn points(sorted: &[Nanos]) -> Vec<(u64, f64)> {
     let count = sorted.len();
     let mut points: Vec<(u64, f64)> = Vec::new();
     for rank in ranks(count) {

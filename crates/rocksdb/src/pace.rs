@@ -12,14 +12,14 @@ const MEMORY: f64 = 16.0;
 
 /// The measured time of a key, of one kind of task.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Zero until a task was measured.
     ns_per_key: f64,
 }
 
 impl Pace {
     /// Begins a task of so many keys, and says how long it will take.
-    pub(super) fn begin<'t>(&'t mut self, task: Task<'t>, keys: u32) -> Walk<'t> {
+    pub(crate) fn begin<'t>(&'t mut self, task: Task<'t>, keys: u32) -> Walk<'t> {
         let walk = Walk { pace: self, task, keys, done: 0, began: Instant::now() };
         walk.say();
         walk
@@ -32,7 +32,7 @@ impl Pace {
 }
 
 /// A task's way through its keys.
-pub(super) struct Walk<'t> {
+pub(crate) struct Walk<'t> {
     pace: &'t mut Pace,
     task: Task<'t>,
     keys: u32,
@@ -42,7 +42,7 @@ pub(super) struct Walk<'t> {
 
 impl Walk<'_> {
     /// One more key is done.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.done += 1;
         if self.done.is_multiple_of(KEYS_A_WORD) {
             self.say();
@@ -50,7 +50,7 @@ impl Walk<'_> {
     }
 
     /// All are done, or there were no more.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         if self.done > 0 {
             self.pace.learn(self.began.elapsed().as_nanos() as f64 / f64::from(self.done));
         }

@@ -1,0 +1,164 @@
+//! What is to be measured of the RocksDB service, as whoever wants to know hands it to the program that measures.
+
+use std::ffi::OsString;
+
+use super::{GET_KEYS_MAX, RocksArgs, codec};
+use crate::AppError;
+
+/// The flags that say which operations are measured, and how.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub struct MeasureArgs {
+    /// What they read.
+    #[command(flatten)]
+    pub data: RocksArgs,
+    /// Measure GETs of so many keys each; none if no number follows.
+    #[arg(long, value_name = "KEYS", num_args = 0..=1, value_delimiter = ',', default_value = "10")]
+    pub get: Vec<u32>,
+    /// Measure SCANs of so many keys each; none if no number follows.
+    #[arg(long, value_name = "KEYS", num_args = 0..=1, value_delimiter = ',', default_value = "500")]
+    pub scan: Vec<u32>,
+    /// Let the numbers of keys vary: exponential with these means, rounded up.
+    #[arg(long)]
+    pub exponential: bool,
+    /// How often to measure each.
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
+    pub samples: u64,
+    /// Which time counts: all of it, or only while the kernel runs this process.
+    #[arg(long, value_name = "CLOCK", default_value = "wall")]
+    pub clock: Clock,
+    /// Seeds which keys are read.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl MeasureArgs {
+    /// The operations to measure, in order.
+    ///
+    /// # Errors
+    /// [`AppError::Keys`] and [`AppError::Twice`] say what makes no sense.
+    pub fn operations(&self) -> Result<Vec<Operation>, AppError> {
+        let gets = self.get.iter().map(|keys| (Verb::Get, *keys));
+        let scans = self.scan.iter().map(|keys| (Verb::Scan, *keys));
+        let mut operations: Vec<Operation> = Vec::new();
+        for (verb, keys) in gets.chain(scans) {
+            let (flag, most) = (verb.flag(), verb.keys_max());
+            if keys == 0 || keys > most {
+                return Err(AppError::Keys { flag, keys, most });
+            }
+            let operation = Operation { verb, keys, exponential: self.exponential };
+            if operations.contains(&operation) {
+                return Err(AppError::Twice { flag, keys });
+            }
+            operations.push(operation);
+        }
+        Ok(operations)
+    }
+
+    /// The flags that say the same.
+    pub fn flags(&self) -> Vec<OsString> {
+        let Self { data, get, scan, exponential, samples, clock, seed } = self;
+        let mut flags = data.flags();
+        for (verb, keys) in [(Verb::Get, get), (Verb::Scan, scan)] {
+            flags.push(verb.flag().into());
+            let keys: Vec<String> = keys.iter().map(u32::to_string).collect();
+            flags.extend((!keys.is_empty()).then(|| keys.join(",").into()));
+        }
+        let (samples, seed) = (samples.to_string(), seed.to_string());
+        for (flag, value) in [("--samples", &samples[..]), ("--clock", clock.name()), ("--seed", &seed)] {
+            flags.extend([flag.into(), value.into()]);
+        }
+        flags.extend(exponential.then(|| "--exponential".into()));
+        flags
+    }
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does.
+    pub verb: Verb,
+    /// With how many keys.
+    pub keys: u32,
+    /// Whether `keys` is the mean of an exponential number.
+    pub exponential: bool,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Reads keys from anywhere.
+    Get,
+    /// Reads keys that follow each other.
+    Scan,
+}
+
+impl Verb {
+    /// The most keys that one of it may have.
+    pub const fn keys_max(self) -> u32 {
+        match self {
+            Self::Get => GET_KEYS_MAX,
+            Self::Scan => codec::SCAN_ROWS_MAX,
+        }
+    }
+
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Get => "--get",
+            Self::Scan => "--scan",
+        }
+    }
+}
+
+/// What tells how long an operation took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// Real time.
+    Wall,
+    /// Time on a processor.
+    Cpu,
+}
+
+impl Clock {
+    /// As flags and profiles say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        measure: MeasureArgs,
+    }
+
+    fn read(flags: impl IntoIterator<Item = OsString>) -> MeasureArgs {
+        let flags = [OsString::from("program")].into_iter().chain(flags);
+        Flags::try_parse_from(flags).expect("flags").measure
+    }
+
+    #[test]
+    fn flags_say_what_they_were_made_from() {
+        let usual = read([]);
+        assert_eq!(read(usual.flags()), usual);
+        let other = MeasureArgs {
+            data: RocksArgs { db: "-other".into(), keys: 7, item_bytes: 8, cache_mib: 9 },
+            get: vec![1, 2],
+            scan: vec![],
+            exponential: true,
+            samples: 101,
+            clock: Clock::Cpu,
+            seed: 12,
+        };
+        assert_eq!(read(other.flags()), other);
+    }
+}

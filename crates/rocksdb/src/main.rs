@@ -1,0 +1,86 @@
+//! RocksDB as a program: what `sluice worker rocksdb` becomes, and what `sluice` starts where data must be loaded or
+//! measured.
+//!
+//! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr has
+//! nothing but progress.
+
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use clap::Parser;
+use serde_json::json;
+use sluice_apps::rocks::RocksArgs;
+use sluice_apps::rocks::measure::MeasureArgs;
+use sluice_net::program::{WorkerArgs, run_worker};
+use sluice_rocksdb::measure::measure;
+use sluice_rocksdb::progress::{Progress, Quiet, Shown};
+use sluice_rocksdb::{Rocks, RocksError, load};
+
+/// RocksDB for `sluice`, which must lie in the same folder.
+#[derive(Debug, Parser)]
+#[command(name = "sluice-rocksdb", version = VERSION.as_str())]
+enum Program {
+    /// Serve GETs and SCANs as a worker of a rack.
+    Worker {
+        #[command(flatten)]
+        data: RocksArgs,
+        #[command(flatten)]
+        worker: WorkerArgs,
+    },
+    /// Load the database if it is not there.
+    Load {
+        #[command(flatten)]
+        data: RocksArgs,
+        /// Show no progress.
+        #[arg(long)]
+        quiet: bool,
+    },
+    /// Measure operations; a line of JSON for each replication.
+    Measure {
+        #[command(flatten)]
+        what: MeasureArgs,
+        /// How often to measure everything, each time with the next seed.
+        #[arg(long, value_name = "COUNT", default_value_t = 1)]
+        replications: u32,
+        /// Show no progress.
+        #[arg(long)]
+        quiet: bool,
+    },
+}
+
+/// This program's, and which RocksDB it runs with: the memory map knows.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let files = maps.lines().filter_map(|line| line.split('/').next_back());
+    let library = files.into_iter().find(|file| file.starts_with("librocksdb"));
+    let library =
+        library.map_or_else(|| "RocksDB built in".to_owned(), |file| format!("the system's {file}"));
+    format!("{}, {library}", env!("CARGO_PKG_VERSION"))
+});
+
+fn main() -> ExitCode {
+    match Program::parse() {
+        Program::Worker { data, worker } => run_worker(&worker, || Rocks::open(&data, &mut Shown::new())),
+        Program::Load { data, quiet } => answer(load::ensure(&data, &mut *progress(quiet))),
+        Program::Measure { what, replications, quiet } => {
+            answer(measure(&what, replications, &mut *progress(quiet)).map(|measured| {
+                for measurement in measured {
+                    println!("{}", json!(measurement));
+                }
+            }))
+        }
+    }
+}
+
+fn progress(quiet: bool) -> Box<dyn Progress> {
+    if quiet { Box::new(Quiet) } else { Box::new(Shown::new()) }
+}
+
+/// Says on stdout why it failed, if it did.
+fn answer(done: Result<(), RocksError>) -> ExitCode {
+    let Err(why) = done else { return ExitCode::SUCCESS };
+    let (kind, code) = if why.is_bad_input() { ("bad_input", 2) } else { ("broken", 1) };
+    let error = json!({ "kind": kind, "exit_code": code, "message": why.to_string() });
+    println!("{}", json!({ "schema": "sluice.error.v1", "error": error }));
+    ExitCode::from(code)
+}
