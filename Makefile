@@ -2,12 +2,13 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp test bench soak reproduce planted-bugs versus audit
+.PHONY: help demo demo-xdp test fresh bench soak reproduce planted-bugs versus audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
 	@echo 'make demo-xdp  the same around a switch in the kernel (XDP), as root'
 	@echo 'make test    everything that must hold before a commit lands'
+	@echo 'make fresh   make demo and make test on bare Debian trees, as root; hours (FRESH="--tree llvm --only demo" for a part)'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
@@ -26,6 +27,9 @@ demo-xdp:
 test:
 	@scripts/setup --test
 	@scripts/test
+
+fresh:
+	@scripts/fresh $(FRESH)
 
 bench:
 	@scripts/setup

@@ -4,8 +4,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use common::{SMALL, stderr, stdout};
 
@@ -37,6 +39,14 @@ impl Copy {
         for part in parts {
             assert!(said.contains(part), "{args:?}: no `{part}` in: {said}");
         }
+    }
+
+    /// Puts a program beside it that stands for the one for RocksDB.
+    fn add_program(&self, script: &str) -> PathBuf {
+        let program = self.folder().join("sluice-rocksdb");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+        program
     }
 }
 
@@ -80,10 +90,8 @@ fn copied_alone_it_simulates_and_says_what_rocksdb_takes() {
 fn where_the_program_for_rocksdb_misses_a_library_it_says_so() {
     let copy = Copy::new();
     plan_with_rocksdb(copy.folder());
-    let program = copy.folder().join("sluice-rocksdb");
     // As the loader of libraries ends: its own line on stderr is not taken away.
-    fs::write(&program, "#!/bin/sh\nexit 127\n").expect("written");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+    let program = copy.add_program("exit 127");
     for args in &WANT_ROCKSDB[1..] {
         copy.refuses(args, &["sluice-rocksdb cannot start", "ldd"]);
     }
@@ -91,4 +99,34 @@ fn where_the_program_for_rocksdb_misses_a_library_it_says_so() {
     for args in WANT_ROCKSDB {
         copy.refuses(args, &["sluice-rocksdb cannot be run: Permission denied"]);
     }
+}
+
+#[test]
+fn whoever_stops_a_measurement_stops_the_program_that_measures() {
+    let copy = Copy::new();
+    copy.add_program("echo $$ > started.draft; mv started.draft started; exec sleep 600");
+    let mut command = Command::new(copy.folder().join("sluice"));
+    command.args(["profile", "rocksdb"]).current_dir(copy.folder()).stderr(Stdio::piped());
+    let sluice = command.spawn().expect("it starts");
+    let started = copy.folder().join("started");
+    // Half a minute; what is not there then fails below.
+    for _ in (0..6_000).take_while(|_| !started.exists()) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let measures = fs::read_to_string(started).expect("it was just written");
+    let kill = |how: &str, process: &str| {
+        let script = format!("kill {how} {process}");
+        Command::new("sh")
+            .args(["-c", &script])
+            .stderr(Stdio::null())
+            .status()
+            .expect("there is a shell")
+            .success()
+    };
+    assert!(kill("-TERM", &sluice.id().to_string()));
+    let output = sluice.wait_with_output().expect("it ends");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("stopped before"), "{said}");
+    assert!(!kill("-0", measures.trim()), "process {} still runs", measures.trim());
 }
