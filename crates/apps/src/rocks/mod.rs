@@ -4,7 +4,7 @@
 pub mod codec;
 pub mod measure;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use sluice_net::udp::DATAGRAM_BYTES;
@@ -56,7 +56,8 @@ impl RocksArgs {
     /// The flags that say the same.
     pub fn flags(&self) -> Vec<OsString> {
         let Self { db, keys, item_bytes, cache_mib } = self;
-        let mut flags = vec!["--db".into(), db.into()];
+        // So a folder's name may begin with a dash.
+        let mut flags = vec![[OsStr::new("--db="), db.as_os_str()].into_iter().collect()];
         for (flag, value) in
             [("--keys", *keys), ("--item-bytes", (*item_bytes).into()), ("--cache-mib", (*cache_mib).into())]
         {
