@@ -4,6 +4,7 @@
 //! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr has
 //! nothing but progress.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -11,6 +12,7 @@ use clap::Parser;
 use serde_json::json;
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
+use sluice_net::exit::Kind;
 use sluice_net::program::{WorkerArgs, run_worker};
 use sluice_rocksdb::measure::measure;
 use sluice_rocksdb::progress::{Progress, Quiet, Shown};
@@ -61,13 +63,12 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 fn main() -> ExitCode {
     match Program::parse() {
         Program::Worker { data, worker } => run_worker(&worker, || Rocks::open(&data, &mut Shown::new())),
-        Program::Load { data, quiet } => answer(load::ensure(&data, &mut *progress(quiet))),
+        Program::Load { data, quiet } => {
+            answer(load::ensure(&data, &mut *progress(quiet)).map(|()| String::new()))
+        }
         Program::Measure { what, replications, quiet } => {
-            answer(measure(&what, replications, &mut *progress(quiet)).map(|measured| {
-                for measurement in measured {
-                    println!("{}", json!(measurement));
-                }
-            }))
+            let measured = measure(&what, replications, &mut *progress(quiet));
+            answer(measured.map(|measured| measured.iter().map(|of| format!("{}\n", json!(of))).collect()))
         }
     }
 }
@@ -76,11 +77,20 @@ fn progress(quiet: bool) -> Box<dyn Progress> {
     if quiet { Box::new(Quiet) } else { Box::new(Shown::new()) }
 }
 
-/// Says on stdout why it failed, if it did.
-fn answer(done: Result<(), RocksError>) -> ExitCode {
-    let Err(why) = done else { return ExitCode::SUCCESS };
-    let (kind, code) = if why.is_bad_input() { ("bad_input", 2) } else { ("broken", 1) };
-    let error = json!({ "kind": kind, "exit_code": code, "message": why.to_string() });
-    println!("{}", json!({ "schema": "sluice.error.v1", "error": error }));
-    ExitCode::from(code)
+/// Says on stdout what came out, or why it failed.
+fn answer(done: Result<String, RocksError>) -> ExitCode {
+    let (text, code) = match done {
+        Ok(text) => (text, ExitCode::SUCCESS),
+        Err(why) => {
+            let kind = if why.is_bad_input() { Kind::BadInput } else { Kind::Broken };
+            let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": why.to_string() });
+            (format!("{}\n", json!({ "schema": "sluice.error.v1", "error": error })), kind.into())
+        }
+    };
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => code,
+        // Whoever asked is gone.
+        Err(_) => Kind::Broken.into(),
+    }
 }
