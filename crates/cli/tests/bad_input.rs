@@ -5,7 +5,7 @@ mod common;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
-use common::{SMALL, json, sluice, stderr, stdout, with_rocksdb};
+use common::{SMALL, json, sluice, stderr, stdout};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -232,7 +232,6 @@ fn an_address_that_does_not_resolve_is_refused() {
 fn folders_that_cannot_be_written_are_refused() {
     refuses_plan("name = \"small\"", "state = \"/dev/null/state\"", &["/dev/null/state"]);
     refuses_plan("name = \"small\"", "out = \"/dev/null/out\"", &["/dev/null/out", "choose another"]);
-    with_rocksdb();
     let plan = SMALL.replace("\"hold\"\n[load]", "\"rocksdb\"\n[rocksdb]\npath = \"/dev/null/db\"\n[load]");
     refuses_text(&plan, &["/dev/null", "choose another path"]);
     refuses(folder().path(), &["worker", "rocksdb", "--db", "/dev/null/db"], &["/dev/null", "--db"]);

@@ -4,13 +4,12 @@ mod common;
 
 use std::path::Path;
 
-use common::{json, sluice, stderr, stdout, with_rocksdb};
+use common::{json, sluice, stderr, stdout};
 use sluice_sim::workload::{Profile, Service};
 
 const SMALL: [&str; 8] = ["profile", "rocksdb", "--keys", "2000", "--samples", "200", "--clock", "cpu"];
 
 fn profile(folder: &Path, more: &[&str]) -> std::process::Output {
-    with_rocksdb();
     sluice(folder, &[&SMALL, more].concat())
 }
 

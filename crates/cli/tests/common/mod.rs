@@ -28,23 +28,10 @@ behind_max = "1s"
 
 /// `sluice` with these arguments in `folder`, ready to start.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    build_rocksdb();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     command.args(args).current_dir(folder).stdin(Stdio::null());
     command
-}
-
-/// Makes sure that the program for RocksDB lies beside `sluice`. Where all crates are tested it does already.
-pub(crate) fn with_rocksdb() {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        if Path::new(env!("CARGO_BIN_EXE_sluice")).with_file_name("sluice-rocksdb").exists() {
-            return;
-        }
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "--profile", "test", "-p", "sluice-rocksdb"]);
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
-        assert!(built.status.success(), "{}", stderr(&built));
-    });
 }
 
 /// Runs `sluice` to its end.
@@ -80,4 +67,18 @@ pub(crate) fn hold_to_schema(value: &Value) {
     let errors: Vec<String> =
         validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+}
+
+/// Makes sure that the program for RocksDB lies beside `sluice`. Where all crates are tested it does already.
+fn build_rocksdb() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        if Path::new(env!("CARGO_BIN_EXE_sluice")).with_file_name("sluice-rocksdb").exists() {
+            return;
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "--profile", "test", "-p", "sluice-rocksdb"]);
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
+        assert!(built.status.success(), "{}", stderr(&built));
+    });
 }
