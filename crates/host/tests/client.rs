@@ -627,6 +627,25 @@ fn no_attempt_leaves_later_than_workers_remember_the_task() {
 }
 
 #[test]
+fn a_client_that_stood_still_past_a_rejects_hint_sends_nothing_that_workers_may_have_forgotten() {
+    let mut bench = Bench::new();
+    bench.grant(ClientGrant { retry_for: Nanos::from_millis(400), ..grant(5) });
+    let (rejected, silent) = (bench.submit(), bench.submit());
+    bench.wait(50);
+    let second = bench.sent().into_iter().find(|again| again.task == silent.task).expect("it is tried again");
+    bench.hear(reject(&Submit { attempt: Attempt(2), ..rejected }, 3));
+    bench.hear(reject(&second, 3));
+    bench.wait(400);
+    assert_eq!(bench.sent(), [], "their retries were paid, but are too late");
+    bench.run(10 * SECOND);
+    assert_eq!((bench.sent(), bench.outcomes()), (vec![], vec![TOO_LATE; 2]), "each has a try unanswered");
+    let rejected = bench.submit();
+    bench.hear(reject(&rejected, 3));
+    bench.wait(400);
+    assert_eq!((bench.sent(), bench.outcomes()), (vec![], vec![REJECTED]));
+}
+
+#[test]
 fn a_worker_that_lacks_bytes_gets_them_while_the_task_has_no_outcome() {
     let mut bench = Bench::registered();
     let task = bench.submit().task;

@@ -351,10 +351,24 @@ impl Client {
             let deadline = slot.deadline;
             self.timers.set(id, deadline);
         } else if slot.paid {
-            self.stats.retries_paid += 1;
-            self.send(now, settings, id, out);
+            self.try_rejected(now, settings, id, out);
         } else {
             self.time_out(now, settings, id, out);
+        }
+    }
+
+    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have forgotten the task.
+    fn try_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
+        let slot = self.slots.get(id);
+        if slot.may_retry(now) {
+            self.stats.retries_paid += 1;
+            self.send(now, settings, id, out);
+        } else if let Some(reason) = slot.refused() {
+            self.end(id, Outcome::Refused(RefusedWhy::Rejected(reason)), out);
+        } else {
+            slot.paid = false;
+            let deadline = slot.deadline;
+            self.timers.set(id, deadline);
         }
     }
 
