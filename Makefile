@@ -2,7 +2,7 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp test fresh bench soak reproduce planted-bugs versus audit
+.PHONY: help demo demo-xdp test fresh bench soak reproduce planted-bugs mutants versus audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
@@ -13,6 +13,7 @@ help:
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
+	@echo 'make mutants  changes the crates without I/O in small ways and says which changes no test notices; hours, and it goes on where it was stopped'
 	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; six minutes'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
@@ -46,6 +47,10 @@ reproduce:
 planted-bugs:
 	@scripts/setup
 	@scripts/planted-bugs
+
+mutants:
+	@scripts/setup
+	@scripts/mutants
 
 versus:
 	@scripts/setup --versus
