@@ -150,6 +150,66 @@ fn a_signal_ends_a_run_with_what_was_done_and_valid_json() {
     assert!(stderr(&output).contains("goes on from there"), "{}", stderr(&output));
 }
 
+/// Tasks of 10 µs every 5 µs, with a service that differs from task to task.
+fn write_trace(folder: &Path) {
+    let lines: String = (1..=6_000).map(|n| format!("{},get,{}\n", n * 5, 5 + n % 11)).collect();
+    fs::write(folder.join("day.csv"), lines).expect("written");
+}
+
+#[test]
+fn replications_of_one_trace_have_no_interval() {
+    let folder = folder();
+    write_trace(folder.path());
+    let args =
+        ["sim", "--workload", "trace:day.csv", "--tasks", "10k", "--replications", "3", "--warm-up", "100"];
+    let found = run(folder.path(), &with(&args, &["--json"]));
+    let point = &found["panels"][0]["series"][0]["points"][0];
+    for number in [&point["overall"]["latency_ns"]["p99"], &point["throughput_per_s"]] {
+        assert_eq!(number["method"], "none", "{number}");
+        assert_eq!((&number["low"], &number["high"]), (&number["value"], &number["value"]));
+    }
+    assert!(stdout(&sluice(folder.path(), &args)).contains("one trace, no interval"));
+    let compared =
+        ["compare", "rain:1", "random", "--workload", "trace:day.csv", "--tasks", "10k", "--warm-up", "100"];
+    assert!(stdout(&sluice(folder.path(), &compared)).contains("one trace, no interval"));
+}
+
+#[test]
+fn a_scaled_trace_runs_at_the_load_that_is_asked_for() {
+    let folder = folder();
+    write_trace(folder.path());
+    let args = [
+        "sim",
+        "--workload",
+        "scaled-trace:day.csv",
+        "--load",
+        "0.5",
+        "--tasks",
+        "10k",
+        "--warm-up",
+        "100",
+        "--json",
+    ];
+    let found = run(folder.path(), &args);
+    let point = &found["panels"][0]["series"][0]["points"][0];
+    let number = |of: &Value| of.as_f64().expect("a number");
+    let off = number(&point["throughput_per_s"]["value"]) / number(&point["offered_per_s"]) - 1.0;
+    assert!(off.abs() < 0.02, "{point}");
+}
+
+#[test]
+fn a_run_that_is_too_short_says_so_and_how_long_would_do() {
+    let folder = folder();
+    let args = ["sim", "--policy", "central", "--testbed", "ideal", "--load", "0.95", "--tasks", "50k"];
+    let output = sluice(folder.path(), &args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(said.contains("too few tasks for") && said.contains("times as many tasks"), "{said}");
+    assert!(said.contains("or more"), "p99.9 has no upper end:\n{said}");
+    let long = ["sim", "--policy", "central", "--testbed", "ideal", "--load", "0.5", "--tasks", "200k"];
+    assert!(!stdout(&sluice(folder.path(), &long)).contains("too few tasks"));
+}
+
 #[test]
 fn the_throughput_of_a_known_queue_is_found() {
     let folder = folder();

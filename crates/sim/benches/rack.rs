@@ -63,6 +63,7 @@ fn rack() -> Point {
         warmup: Warmup::Tasks(0),
         seed: SEED,
         transient: false,
+        repeats: false,
         slices: None,
     }
 }

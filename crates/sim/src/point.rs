@@ -6,9 +6,12 @@ use crate::error::SimError;
 use crate::ideal::Ideal;
 use crate::policy::Policy;
 use crate::rack;
-use crate::stats::{Counts, Gauges, Measured, Observer, Recorder, Recording, Warmup};
+use crate::stats::{Counts, Gauges, Measured, Observer, PARTS, Recorder, Recording, Warmup};
 use crate::testbed::Testbed;
-use crate::workload::{Class, Requests, Workload};
+use crate::workload::{Arrivals, Class, Requests, Workload};
+
+/// A rate within this share of a trace's own is the trace's own: nobody types all of its digits.
+const TRACE_RATE_OFF_MAX: f64 = 0.005;
 
 /// A point of a load-latency curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,8 @@ pub struct Point {
     pub seed: u64,
     /// Whether a load that cannot be kept up is meant.
     pub transient: bool,
+    /// Whether all replications have the same tasks, those of one trace, so that they tell nothing of chance.
+    pub repeats: bool,
     /// Which classes have workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice); without,
     /// all workers serve all classes.
     pub slices: Option<Vec<(String, u32)>>,
@@ -116,7 +121,16 @@ impl Point {
     /// What is to be recorded.
     pub(crate) fn recording(&self) -> Recording {
         let mean_services_ns = self.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
-        Recording { mean_services_ns, tasks: self.tasks, warmup: self.warmup, batches: 0 }
+        Recording { mean_services_ns, tasks: self.tasks, warmup: self.warmup, parts: self.parts() }
+    }
+
+    /// What follows a plan has parts that differ for other reasons than chance.
+    fn parts(&self) -> u32 {
+        match &self.workload.arrivals {
+            _ if self.repeats => 0,
+            Arrivals::Plan(_) => 1,
+            _ => PARTS,
+        }
     }
 
     /// Which slice a class goes to.
@@ -147,7 +161,23 @@ impl Point {
         if self.tasks == 0 {
             return Some("no task is to be measured: ask for one at least".to_owned());
         }
-        self.bad_slices().or_else(|| self.bad_rate())
+        self.bad_slices().or_else(|| self.bad_rate()).or_else(|| self.not_the_traces_rate())
+    }
+
+    /// One trace has one rate, unless its times are to be stretched.
+    fn not_the_traces_rate(&self) -> Option<String> {
+        let trace = self.workload.trace().filter(|trace| self.repeats && !trace.is_scaled())?;
+        let own_per_s = trace.rate_per_s();
+        ((self.rate_per_s / own_per_s - 1.0).abs() > TRACE_RATE_OFF_MAX).then(|| {
+            format!(
+                "{} brings {own_per_s:.0} tasks per second, a load of {:.3}, and not {:.0}: leave the rate out, or write \
+                 scaled-trace:{} to have its times stretched to the rate that you ask for",
+                trace.label(),
+                own_per_s / self.capacity_per_s(),
+                self.rate_per_s,
+                trace.label()
+            )
+        })
     }
 
     fn bad_rate(&self) -> Option<String> {

@@ -31,6 +31,7 @@ fn run_with(
         warmup: Warmup::Tasks(0),
         seed: 1,
         transient: true,
+        repeats: false,
         slices,
     };
     point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{policy}: {why}"))

@@ -21,6 +21,7 @@ fn every_policy_serves_half_of_what_its_rack_can() {
             warmup: Warmup::Tasks(2_000),
             seed: 1,
             transient: false,
+            repeats: false,
             slices: None,
         };
         point.rate_per_s = point.limit_per_s() / 2.0;

@@ -24,6 +24,7 @@ fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
         warmup: Warmup::Tasks(2_000),
         seed: 1,
         transient: false,
+        repeats: false,
         slices: None,
     }
 }

@@ -21,6 +21,7 @@ fn run(policy: &str, workload: &str, load: f64) -> Measured {
         warmup: Warmup::Tasks(6_000),
         seed: 1,
         transient: true,
+        repeats: false,
         slices: None,
     };
     point.rate_per_s = load * point.capacity_per_s();

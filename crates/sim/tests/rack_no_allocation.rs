@@ -18,6 +18,7 @@ fn allocations(policy: &str, tasks: u64) -> u64 {
         warmup: Warmup::Tasks(10_000),
         seed: 1,
         transient: false,
+        repeats: false,
         slices: None,
     };
     let run = || point.replicate(0, &AtomicBool::new(false)).unwrap();

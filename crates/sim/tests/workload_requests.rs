@@ -186,6 +186,20 @@ fn a_trace_that_was_written_is_replayed_task_by_task() {
 }
 
 #[test]
+fn a_scaled_trace_has_the_same_tasks_at_the_rate_that_is_asked_for() {
+    let file = file("100,get,8\n250.5,scan,3\n400,get,0.25,1\n");
+    let text = format!("scaled-trace:{}", file.path.display());
+    let scaled = workload(&text);
+    assert_eq!(scaled.to_string(), text);
+    // Three tasks in 400 µs are 7,500 a second; at twice that they come in half the time.
+    let drawn: Vec<_> =
+        Requests::new(&scaled, 15_000.0, 1, 0).map(|r| (r.at.0, r.class, r.service.0, r.large)).collect();
+    assert_eq!(drawn, [(50_000, 0, 8_000, false), (125_250, 1, 3_000, false), (200_000, 0, 250, true)]);
+    let json = serde_json::to_string(&scaled).expect("it is plain data");
+    assert_eq!(serde_json::from_str::<Workload>(&json).expect("it was just written"), scaled);
+}
+
+#[test]
 fn what_a_trace_leaves_open_is_drawn_from_its_class() {
     let file = file("# when, what\n100,get\n250.5,scan,3\n250.5,get,0.25,1\n");
     let replayed = workload(&format!("get=0.5@const:8us+scan=0.5@const:1us;trace:{}", file.path.display()));

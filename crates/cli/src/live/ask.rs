@@ -143,6 +143,7 @@ impl Ask {
             warmup: Warmup::Tasks(self.warm_up(load)),
             seed: self.seed,
             transient: true,
+            repeats: false,
             slices: None,
         }
     }

@@ -143,6 +143,7 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
         load: offered_per_s / ask.capacity_per_s(),
         throughput_per_s: summary.throughput_per_s,
         sustained: summary.sustained.clone(),
+        caveat: summary.caveat.clone(),
         overall: summary.overall.clone(),
         classes: classes.collect(),
         gauges: summary.gauges,

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use sluice_net::crew::{Outcome as Ending, Played};
-use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, Recorder, Recording};
+use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording};
 use sluice_sim::workload::Trace;
 use sluice_wire::Nanos;
 
@@ -71,7 +71,7 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
     let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
     let warmup = sluice_sim::stats::Warmup::Tasks(ask.warm_up(load));
     let mut recorder =
-        Recorder::new(Recording { mean_services_ns, tasks: ask.tasks(load), warmup, batches: 0 });
+        Recorder::new(Recording { mean_services_ns, tasks: ask.tasks(load), warmup, parts: PARTS });
     let ended = |played: &Played| Nanos(played.ended.0 / u64::from(ask.dilation));
     let mut endings: Vec<(Nanos, usize)> =
         performance.played.iter().map(ended).zip(0..trace.tasks().len()).collect();

@@ -13,7 +13,7 @@ use sluice_net::crew::{Outcome as Ending, Planned, Played};
 use sluice_net::plain::{PlainOptions, PlainRack};
 use sluice_net::udp::Lateness;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Readings};
+use sluice_sim::stats::{Measured, summarize};
 use sluice_sim::study::outcome::{Measure, Metric, Part};
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Trace, Workload};
@@ -239,8 +239,8 @@ fn live_row(name: String, tried: &Tried) -> Row {
 }
 
 fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
-    let readings = Readings::of_one(measured);
-    let slowdown = |part| readings.get(None, Metric { measure: Measure::Slowdown, part });
+    let summary = summarize(std::slice::from_ref(measured));
+    let slowdown = |part| summary.overall.get(Metric { measure: Measure::Slowdown, part }).value;
     Row {
         name,
         live: live.is_some(),

@@ -74,8 +74,10 @@ impl Rows {
     }
 
     fn row(&self, out: &mut String, class: &str, metric: &str, of: &Estimate) {
-        let Estimate { value, low, high, method } = of;
+        let Estimate { value, low, method, .. } = of;
         let (class, method) = (field(class), method_name(*method));
+        // Where the data do not bound a number above, there is no upper end.
+        let high = if of.open_above { String::new() } else { of.high.to_string() };
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{},{class},{metric},{value},{low},{high},{method}", self.head);
     }

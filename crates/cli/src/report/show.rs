@@ -64,7 +64,8 @@ pub(crate) fn interval(of: &Estimate, unit: Unit) -> Option<String> {
     let shown = Shown::suiting(of.value.abs(), unit);
     of.has_interval().then(|| {
         let between = if of.low < 0.0 || of.high < 0.0 { " to " } else { "–" };
-        format!("{}{between}{}", shown.number(of.low), shown.number(of.high))
+        let more = if of.open_above { " or more" } else { "" };
+        format!("{}{between}{}{more}", shown.number(of.low), shown.number(of.high))
     })
 }
 
@@ -93,6 +94,7 @@ pub(crate) const fn measure(of: Measure) -> &'static str {
 /// What a comparison says: whether there is a difference, or, if the two must agree, whether they do.
 pub(crate) fn comparison(of: &Comparison) -> &'static str {
     match (of.real, of.allowed) {
+        _ if !of.difference.has_interval() => "one trace, no interval",
         (true, None) => "a real difference",
         (false, None) => "no real difference",
         (true, Some(_)) => "differs",
@@ -147,8 +149,10 @@ mod tests {
 
     #[test]
     fn an_interval_is_shown_in_the_unit_of_its_value() {
-        let of = Estimate { value: 990e3, low: 970e3, high: 1_010e3, method: Method::Replications };
+        let of = Estimate::between(990e3, 970e3, 1_010e3, Method::Batches);
         assert_eq!(estimate(&of, Unit::Ns), "990 µs (970–1,010)");
+        let open = Estimate { open_above: true, ..of };
+        assert_eq!(estimate(&open, Unit::Ns), "990 µs (970–1,010 or more)");
         assert_eq!(estimate(&Estimate::exact(4.0), Unit::Ratio), "4.00");
     }
 }

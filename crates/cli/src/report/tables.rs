@@ -190,6 +190,7 @@ fn behind(html: &mut Html, series: &Series) {
         "packets lost",
         "passes",
         "backlog",
+        "intervals",
     ];
     numeric_table(html, "behind the times", &headings, |html| {
         for point in &series.points {
@@ -224,6 +225,7 @@ fn behind(html: &mut Html, series: &Series) {
                     html.leaf("td", show::whole(count));
                 }
                 html.leaf("td", backlog(point));
+                html.leaf("td", if point.caveat.is_empty() { "sound" } else { point.caveat.as_str() });
             });
         }
     });

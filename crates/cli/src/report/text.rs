@@ -9,6 +9,9 @@ use sluice_sim::study::outcome::{
 use super::show;
 use crate::results::table::Table;
 
+/// Of so many points is told what to know of their intervals.
+const CAVEATS_MAX: usize = 5;
+
 /// The summary that ends a run.
 pub(crate) fn summary(study: &StudyOutcome) -> String {
     let mut out = String::new();
@@ -20,6 +23,7 @@ pub(crate) fn summary(study: &StudyOutcome) -> String {
     for panel in &study.panels {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{} [{}]\n{}", panel.title, panel.workload, points(panel));
+        caveats(&mut out, panel);
     }
     expectations(&mut out, study);
     for table in [searches(study), comparisons(study)].into_iter().flatten() {
@@ -62,6 +66,22 @@ fn heading(out: &mut String, study: &StudyOutcome) {
         let _ = writeln!(
             out,
             "DILATED: the live rack ran {factor} times slower than the one that is stood for; the times here are that one's"
+        );
+    }
+}
+
+/// What to know of points' intervals: of the first of them, and how many more there are.
+fn caveats(out: &mut String, panel: &Panel) {
+    let all = panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let doubtful: Vec<_> = all.filter(|(_, point)| !point.caveat.is_empty()).collect();
+    for (series, point) in doubtful.iter().take(CAVEATS_MAX) {
+        let _ = writeln!(out, "{} at {}: {}", series.label, show::rate(point.offered_per_s), point.caveat);
+    }
+    if doubtful.len() > CAVEATS_MAX {
+        let more = doubtful.len() - CAVEATS_MAX;
+        let _ = writeln!(
+            out,
+            "... and {more} more points whose intervals are to be read with care: --json and the page name them"
         );
     }
 }

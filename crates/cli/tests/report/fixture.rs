@@ -177,6 +177,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
         load,
         throughput_per_s: estimate(rate.min(kind.limit * capacity_per_s), 0.001),
         sustained: if holds { Sustained::yes() } else { Sustained::no("backlog grows by 41,200 tasks/s") },
+        caveat: String::new(),
         overall: times(mean_ns),
         classes: classes
             .iter()
@@ -219,7 +220,7 @@ fn spread(base: f64, stretch: f64, waits: f64, width: f64) -> Spread {
 }
 
 fn estimate(value: f64, width: f64) -> Estimate {
-    Estimate { value, low: value * (1.0 - width), high: value * (1.0 + width), method: Method::Replications }
+    Estimate::between(value, value * (1.0 - width), value * (1.0 + width), Method::Replications)
 }
 
 fn paper_curve(label: &str, series: &str, metric: Metric, value: f64) -> PaperCurve {
@@ -295,7 +296,7 @@ fn comparison(allowed: Option<f64>) -> Comparison {
         class: None,
         of_a: estimate(53_000.0, 0.01),
         of_b: estimate(81_000.0, 0.02),
-        difference: Estimate { value: 28_000.0, low: 26_400.0, high: 29_600.0, method: Method::Paired },
+        difference: Estimate::between(28_000.0, 26_400.0, 29_600.0, Method::Paired),
         real: true,
         allowed,
         cause: None,
@@ -316,8 +317,7 @@ fn search(policy: &str, rate: Option<f64>) -> Search {
 
 fn heats() -> Vec<HeatMap> {
     let axis = |name: &str, values: &[u64]| Axis { name: name.to_owned(), values: values.to_vec() };
-    let number =
-        |value: f64| Estimate { value, low: 0.97 * value, high: 1.03 * value, method: Method::Replications };
+    let number = |value: f64| Estimate::between(value, 0.97 * value, 1.03 * value, Method::Replications);
     vec![HeatMap {
         id: "scan".to_owned(),
         title: "Mean of a SCAN".to_owned(),

@@ -98,6 +98,7 @@ fn point(policy: &str) -> Point {
         warmup: Warmup::Tasks(100),
         seed: 1,
         transient: false,
+        repeats: false,
         slices: None,
     }
 }

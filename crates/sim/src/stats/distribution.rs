@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// Values are kept to a thousandth.
 const DIGITS: u8 = 3;
 /// The largest value that is told apart: 18 minutes in nanoseconds, a slowdown of 10⁹ in thousandths.
-const VALUE_MAX: u64 = (1 << 40) - 1;
+pub(super) const VALUE_MAX: u64 = (1 << 40) - 1;
 
 /// Cells from a value to its double: 2¹⁰, as three digits ask for.
 const CELLS_BITS: u32 = 10;
@@ -98,6 +98,23 @@ impl Distribution {
         found
     }
 
+    /// The ends of the histogram's cell in which the value lies that a share of `quantile` lies at or below: what is known
+    /// of it, however many values there are. Zeros if there are none.
+    pub fn cell_at(&self, quantile: f64) -> (u64, u64) {
+        Self::cell_of(self.quantile(quantile))
+    }
+
+    /// The ends of the cell that a value falls into.
+    pub fn cell_of(value: u64) -> (u64, u64) {
+        let cell = index_of(value.min(VALUE_MAX), CELLS_BITS);
+        (lowest_of(cell, CELLS_BITS), lowest_of(cell + 1, CELLS_BITS))
+    }
+
+    /// The smallest value, to a thousandth; 0 if there are none.
+    pub fn min(&self) -> u64 {
+        Self::cell_of(self.histogram.min()).0
+    }
+
     /// The largest value, to a thousandth; 0 if there are none.
     pub fn max(&self) -> u64 {
         self.histogram.max()
@@ -166,16 +183,7 @@ struct Stored {
 
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut counts = Vec::new();
-        let mut next = 0;
-        for (lowest, count) in self.cells() {
-            let at = index_of(lowest);
-            if at > next {
-                counts.push(-((at - next) as i64));
-            }
-            counts.push(count as i64);
-            next = at + 1;
-        }
+        let counts = packed(self.cells().map(|(lowest, count)| (index_of(lowest, CELLS_BITS), count)));
         Stored { sum: self.sum, counts }.serialize(serializer)
     }
 }
@@ -184,33 +192,56 @@ impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { sum, counts } = Stored::deserialize(deserializer)?;
         let mut read = Self::new();
-        let mut at = 0u64;
-        for count in counts {
-            if at > index_of(VALUE_MAX) {
-                return Err(de::Error::custom("there are more counts than a distribution has cells"));
-            }
-            if count > 0 {
-                read.histogram.saturating_record_n(lowest_of(at), count as u64);
-                at += 1;
-            } else {
-                at = at.saturating_add(count.unsigned_abs());
-            }
+        for (cell, count) in unpacked(&counts, index_of(VALUE_MAX, CELLS_BITS)).map_err(de::Error::custom)? {
+            read.histogram.saturating_record_n(lowest_of(cell, CELLS_BITS), count);
         }
         read.sum = sum;
         Ok(read)
     }
 }
 
-/// The number of a value's cell: values up to 2,047 have one each, and every doubling from there 1,024.
-fn index_of(value: u64) -> u64 {
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(CELLS_BITS + 1);
-    (u64::from(shift) << CELLS_BITS) + (value >> shift)
+/// Rising cells and what each holds, as one list: a negative number stands for so many empty cells.
+pub(super) fn packed(cells: impl Iterator<Item = (u64, u64)>) -> Vec<i64> {
+    let mut counts = Vec::new();
+    let mut next = 0;
+    for (cell, count) in cells {
+        if cell > next {
+            counts.push(-((cell - next) as i64));
+        }
+        counts.push(count as i64);
+        next = cell + 1;
+    }
+    counts
+}
+
+/// The cells that hold anything, of which none is beyond `last`.
+pub(super) fn unpacked(counts: &[i64], last: u64) -> Result<Vec<(u64, u64)>, &'static str> {
+    let mut cells = Vec::new();
+    let mut at = 0u64;
+    for count in counts {
+        if at > last {
+            return Err("there are more counts than a distribution has cells");
+        }
+        if *count > 0 {
+            cells.push((at, count.unsigned_abs()));
+            at += 1;
+        } else {
+            at = at.saturating_add(count.unsigned_abs());
+        }
+    }
+    Ok(cells)
+}
+
+/// The number of a value's cell where every doubling has 2^`bits` cells, and values below have one each.
+pub(super) const fn index_of(value: u64, bits: u32) -> u64 {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(bits + 1);
+    ((shift as u64) << bits) + (value >> shift)
 }
 
 /// The smallest value of a cell.
-fn lowest_of(index: u64) -> u64 {
-    let shift = (index >> CELLS_BITS).saturating_sub(1);
-    (index - (shift << CELLS_BITS)) << shift
+pub(super) const fn lowest_of(index: u64, bits: u32) -> u64 {
+    let shift = (index >> bits).saturating_sub(1);
+    (index - (shift << bits)) << shift
 }
 
 #[cfg(test)]
@@ -261,8 +292,8 @@ mod tests {
     fn cells_are_numbered_as_the_histogram_has_them() {
         let histogram = Distribution::new().histogram;
         let mut lowest = 0;
-        for index in 0..=index_of(VALUE_MAX) {
-            assert_eq!((index_of(lowest), lowest_of(index)), (index, lowest));
+        for index in 0..=index_of(VALUE_MAX, CELLS_BITS) {
+            assert_eq!((index_of(lowest, CELLS_BITS), lowest_of(index, CELLS_BITS)), (index, lowest));
             lowest = histogram.next_non_equivalent(lowest);
         }
         assert_eq!(lowest, VALUE_MAX + 1);
@@ -270,7 +301,7 @@ mod tests {
 
     #[test]
     fn broken_stores_are_refused() {
-        let beyond = format!(r#"{{"sum":1,"counts":[-{},1]}}"#, index_of(VALUE_MAX) + 1);
+        let beyond = format!(r#"{{"sum":1,"counts":[-{},1]}}"#, index_of(VALUE_MAX, CELLS_BITS) + 1);
         for text in [&beyond, r#"{"sum":1,"counts":[-9223372036854775808,1]}"#, r#"{"sum":1}"#] {
             assert!(serde_json::from_str::<Distribution>(text).is_err(), "{text}");
         }

@@ -1,31 +1,78 @@
-//! 95 % intervals by Student's t.
+//! 95 % intervals that hold their value and never leave the possible.
+//!
+//! Three kinds, each on the scale on which chance is about symmetric: numbers of whole replications on a logarithmic one,
+//! means of tasks' times on a reciprocal one (near saturation a queue's mean is known as well as its square is small), and
+//! quantiles by rank, between values that were seen.
 
 use core::f64::consts::FRAC_PI_2;
 
+use super::chance::{Chance, powers};
 use crate::study::outcome::{Estimate, Method};
 
 /// Both tails of a 95 % interval leave so much.
 const TAIL: f64 = 0.025;
-/// A histogram of three digits has so many cells from a value to its double.
-const CELLS_A_DOUBLING: f64 = 1_024.0;
+/// The normal distribution exceeds this with that probability.
+const Z: f64 = 1.959_963_985;
+/// Independent events that a quantile's tail is taken to have fewer than it seems to, because the busiest times decide how
+/// much chance there is, and may not have come yet. Found by experiment (docs/statistics.md).
+const EVENTS_WITHHELD: f64 = 3.5;
+/// Of the rest, at least so many.
+const EVENTS_MIN: f64 = 0.3;
 
-/// `value` with the 95 % interval that independent `samples` of it give; without one if there are fewer than two.
+/// A number that cannot be negative, with the 95 % interval that independent `samples` of it give (Student's t on a
+/// logarithmic scale); without one if there are fewer than two.
 pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     if samples.len() < 2 {
-        return Estimate { value, low: value, high: value, method: Method::None };
+        return Estimate::exact(value);
     }
-    let half = student_t(TAIL, samples.len() - 1) * standard_error(samples);
-    Estimate { value, low: value - half, high: value + half, method }
+    if value <= 0.0 {
+        return Estimate::between(value, value, value, method);
+    }
+    let factor = libm::exp(student_t(TAIL, samples.len() - 1) * standard_error(samples) / value);
+    Estimate::between(value, value / factor, value * factor, method)
 }
 
-/// No narrower than what a histogram knows of a quantile as large as `value`: where every task takes the same time, the
-/// replications agree on a value that is a cell's and not the tasks'.
-pub(super) fn widened(found: Estimate, value: f64) -> Estimate {
-    if found.method == Method::None {
-        return found;
+/// A number of either sign with an interval of so many standard errors.
+pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
+    let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
+    Estimate::between(value, value - half, value + half, method)
+}
+
+/// A mean of values of which none can be less than `least`. Open above if chance may have kept all that is large away.
+pub(super) fn of_mean(value: f64, least: f64, chance: Chance, method: Method) -> Estimate {
+    let over = value - least;
+    if over <= 0.0 {
+        return Estimate::between(value, value.min(least), value, method);
     }
-    let cell = value / CELLS_A_DOUBLING;
-    Estimate { low: found.low.min(found.value - cell), high: found.high.max(found.value + cell), ..found }
+    let share = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance) / over;
+    let low = least + over / (1.0 + share);
+    if share < 1.0 {
+        return Estimate::between(value, low, least + over / (1.0 - share), method);
+    }
+    Estimate { open_above: true, ..Estimate::between(value, low, value, method) }
+}
+
+/// Shares of all values at or below which a quantile may lie that a share of `quantile` was found below, if its tail has
+/// as much to say as so many independent `events`: the lower end, and the upper one if there is one.
+///
+/// What lies above the right quantile is a sum of few bursts, and is taken as a gamma distribution (its quantiles by
+/// Wilson and Hilferty, 1931).
+pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<f64>) {
+    let widening = student_t(TAIL, freedom) / Z;
+    let events = events_left(events / (widening * widening));
+    let above = 1.0 - quantile;
+    let shape = events / quantile.min(above) * above / quantile;
+    let gamma = |z: f64| {
+        let root = 1.0 - 1.0 / (9.0 * shape) + z / (3.0 * libm::sqrt(shape));
+        root.max(0.0) * root * root
+    };
+    let (fewest, most) = (above * gamma(-Z), above * gamma(Z));
+    ((1.0 - most).max(0.0), (fewest > 0.0).then_some(1.0 - fewest))
+}
+
+/// What is left of a tail's independent events when those are withheld that may be missing.
+pub(super) fn events_left(events: f64) -> f64 {
+    (events - EVENTS_WITHHELD).max(EVENTS_MIN)
 }
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with probability `tail` < ½.
@@ -45,16 +92,9 @@ pub fn student_t(tail: f64, freedom: usize) -> f64 {
     libm::sqrt(freedom as f64) * libm::tan(low)
 }
 
-/// The mean of a sample that has one.
-pub(super) fn mean(samples: &[f64]) -> f64 {
-    samples.iter().sum::<f64>() / samples.len() as f64
-}
-
 /// The deviation of the mean of at least two samples.
 pub(super) fn standard_error(samples: &[f64]) -> f64 {
-    let mean = mean(samples);
-    let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
-    libm::sqrt(squares / (samples.len() - 1) as f64 / samples.len() as f64)
+    libm::sqrt(powers(samples, 2) / (samples.len() - 1) as f64 / samples.len() as f64)
 }
 
 /// The probability that |t| is at most √freedom · tan `angle`.
@@ -95,20 +135,47 @@ mod tests {
 
     #[test]
     fn one_sample_has_no_interval_and_says_so() {
-        let one = estimate(3.0, &[3.0], Method::Replications);
-        assert_eq!(one, Estimate { value: 3.0, low: 3.0, high: 3.0, method: Method::None });
+        assert_eq!(estimate(3.0, &[3.0], Method::Replications), Estimate::exact(3.0));
     }
 
     #[test]
-    fn an_interval_is_no_narrower_than_a_cell() {
-        let found = widened(estimate(10_004.0, &[10_004.0; 5], Method::Replications), 10_004.0);
-        assert!(found.low <= 10_000.0 && found.high >= 10_008.0 && found.high < 10_020.0, "{found:?}");
+    fn what_cannot_be_negative_has_no_negative_interval() {
+        // Student's t on the plain scale says −46 to 76.
+        let found = estimate(15.0, &[8.0, 9.0, 10.0, 11.0, 100.0], Method::Replications);
+        assert!(found.low > 0.0 && found.low < 15.0 && found.high > 15.0, "{found:?}");
+        assert_eq!(estimate(0.0, &[0.0; 5], Method::Replications).high, 0.0);
     }
 
     #[test]
-    fn an_interval_is_t_standard_errors_wide() {
-        let found = estimate(3.0, &[1.0, 2.0, 3.0, 4.0, 5.0], Method::Replications);
-        assert!((found.high - 3.0 - 2.7764 * libm::sqrt(0.5)).abs() < 1e-4, "{found:?}");
-        assert!((found.high + found.low - 6.0).abs() < 1e-12);
+    fn a_narrow_interval_is_t_standard_errors_wide() {
+        let found = estimate(1_000.0, &[998.0, 999.0, 1_000.0, 1_001.0, 1_002.0], Method::Replications);
+        let half = 2.7764 * libm::sqrt(0.5);
+        assert!((found.high - 1_000.0 - half).abs() < 0.01 && (1_000.0 - found.low - half).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_mean_stays_above_the_least_and_may_be_open_above() {
+        let chance = |deviation: f64| Chance { variance: deviation * deviation, freedom: 1_000 };
+        let narrow = of_mean(3.0, 1.0, chance(0.01), Method::Batches);
+        assert!((narrow.high - 3.0196).abs() < 1e-3 && (narrow.low - 2.9804).abs() < 1e-3, "{narrow:?}");
+        let wide = of_mean(3.0, 1.0, chance(5.0), Method::Batches);
+        assert!(wide.open_above && wide.low > 1.0 && wide.most().is_infinite(), "{wide:?}");
+    }
+
+    #[test]
+    fn ranks_are_the_binomials_where_there_are_many_events() {
+        let (low, high) = ranks(0.99, 10_000.0, 1_000);
+        // 1 % of a million independent tasks: ± 1.96 · √(0.01 · 0.99 / 10⁶).
+        assert!((low - 0.98980).abs() < 2e-5 && (high.expect("there is one") - 0.99020).abs() < 2e-5);
+        let (low, high) = ranks(0.5, 10_000.0, 1_000);
+        assert!((low - 0.4931).abs() < 2e-4 && (high.expect("there is one") - 0.5069).abs() < 2e-4);
+    }
+
+    #[test]
+    fn few_events_bound_a_quantile_below_and_not_above() {
+        for events in [0.0, 0.5, 2.0, 3.0] {
+            let (low, high) = ranks(0.999, events, 20);
+            assert!(low < 0.999 && low > 0.98 && high.is_none(), "{events}: {low} {high:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
-use super::reading::Readings;
+use super::parts::Parts;
 use crate::study::outcome::{Counts, Depths, Gauges};
 
 /// Parts of the measured span in which the backlog is told.
@@ -27,14 +27,22 @@ pub struct Measured {
     pub warmup_ns: u64,
     /// False if the warm-up was to be detected and the run never settled.
     pub settled: bool,
-    /// Readings of consecutive parts of the run, if they were asked for.
-    pub batches: Vec<Readings>,
     /// Depths over time, where they are found at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depths: Vec<Depths>,
 }
 
 impl Measured {
+    /// Replies per second in the measured span.
+    pub fn throughput_per_s(&self) -> f64 {
+        per_s(self.backlog.replies, self.span_ns)
+    }
+
+    /// Tasks due per second in the measured span.
+    pub fn offered_per_s(&self) -> f64 {
+        per_s(self.counts.sent, self.span_ns)
+    }
+
     /// The same with depths over time, and their mean over the intervals of the measured span.
     pub(crate) fn with_depths(mut self, depths: Vec<Depths>) -> Self {
         let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
@@ -59,25 +67,51 @@ pub struct ClassMeasured {
     pub slowdown_own: Distribution,
     /// Waits in switch and worker + service, over service, in thousandths.
     pub slowdown_server: Distribution,
+    /// The same, part by part and coarsely.
+    pub parts: ClassParts,
+}
+
+/// A class's tasks in consecutive parts of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassParts {
+    /// As [`ClassMeasured::latency`].
+    pub latency: Parts,
+    /// As [`ClassMeasured::slowdown_own`].
+    pub slowdown_own: Parts,
+    /// As [`ClassMeasured::slowdown_server`].
+    pub slowdown_server: Parts,
 }
 
 impl ClassMeasured {
-    pub(super) fn new(mean_service_ns: f64) -> Self {
+    pub(super) fn new(mean_service_ns: f64, parts: u32) -> Self {
         let [latency, slowdown_own, slowdown_server] = [(); 3].map(|()| Distribution::new());
-        Self { mean_service_ns, latency, slowdown_own, slowdown_server }
+        Self { mean_service_ns, latency, slowdown_own, slowdown_server, parts: ClassParts::new(parts) }
     }
 
-    /// Another replication's tasks of the same class too.
-    pub fn merge(&mut self, other: &Self) {
-        self.latency.merge(&other.latency);
-        self.slowdown_own.merge(&other.slowdown_own);
-        self.slowdown_server.merge(&other.slowdown_server);
+    /// One task more: its latency, and its two slowdowns in thousandths.
+    #[inline]
+    pub(super) fn record(&mut self, latency_ns: u64, own_milli: u64, server_milli: u64) {
+        self.latency.record(latency_ns);
+        self.slowdown_own.record(own_milli);
+        self.slowdown_server.record(server_milli);
+        self.parts.latency.record(latency_ns);
+        self.parts.slowdown_own.record(own_milli);
+        self.parts.slowdown_server.record(server_milli);
+    }
+}
+
+impl ClassParts {
+    fn new(parts: u32) -> Self {
+        let [latency, slowdown_own, slowdown_server] = [(); 3].map(|()| Parts::new(parts));
+        Self { latency, slowdown_own, slowdown_server }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.latency.clear();
-        self.slowdown_own.clear();
-        self.slowdown_server.clear();
+    /// The next part begins.
+    pub(super) fn next(&mut self) {
+        self.latency.next();
+        self.slowdown_own.next();
+        self.slowdown_server.next();
     }
 }
 
@@ -93,4 +127,8 @@ pub struct Backlog {
     pub at_close: u64,
     /// Replies in the measured span, to whichever task.
     pub replies: u64,
+}
+
+fn per_s(count: u64, span_ns: u64) -> f64 {
+    if span_ns == 0 { 0.0 } else { count as f64 * 1e9 / span_ns as f64 }
 }

@@ -1,31 +1,35 @@
 //! Statistics that can be trusted: what one replication measured, and what many of them say together.
 //!
 //! An engine tells a [`Recorder`] of each task; the recorder leaves out the warm-up and gives a [`Measured`], which is
-//! small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications: distributions are **merged**
-//! for the values, and the replications' own quantiles give the 95 % intervals (Student's t); quantiles are never
-//! averaged. [`paired`] holds two policies against each other on the same tasks, [`throughput_at_slo`] searches the
+//! small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications: distributions are **merged**,
+//! quantiles never averaged, and the 95 % intervals lie between merged values, as many ranks apart as the runs' [`Parts`]
+//! say that chance moves them. [`paired`] holds two policies against each other on the same tasks, [`throughput_at_slo`] searches the
 //! highest rate that keeps a limit. Time stands still here: nothing reads a clock.
 
+mod caveat;
+mod chance;
 mod distribution;
 mod ended;
 mod interval;
 mod level;
 mod measured;
 mod paired;
-mod reading;
+mod parts;
+mod pool;
 mod recorder;
 mod slo;
 mod summary;
 mod sustained;
+mod throughput;
 mod warmup;
 
 pub use distribution::Distribution;
 pub use ended::Ended;
 pub use interval::{estimate, student_t};
 pub use level::Level;
-pub use measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
+pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
 pub use paired::{Paired, paired};
-pub use reading::{Reading, Readings};
+pub use parts::{PARTS, Parts};
 pub use recorder::{Mark, Observer, Outcome, Recorder, Recording};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, Each, Summary, summarize};

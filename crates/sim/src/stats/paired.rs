@@ -1,9 +1,11 @@
 //! Two policies on the same tasks.
 
-use super::interval::{estimate, widened};
+use super::chance::{Chance, Total};
+use super::interval::around;
 use super::measured::Measured;
-use super::reading::Readings;
-use crate::study::outcome::{Estimate, Method, Metric, Part};
+use super::pool::{Pool, QUANTILES, Quantile};
+use super::throughput::{throughput, throughput_parts};
+use crate::study::outcome::{Estimate, Method, Metric};
 
 /// A number under two policies that met the same tasks, replication by replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +20,7 @@ pub struct Paired {
     pub is_real: bool,
 }
 
-/// Compares a metric (the throughput if there is none) of a class (all tasks if there is none), pair by pair.
+/// Compares a metric (the throughput if there is none) of a class (all tasks if there is none), part by part.
 ///
 /// What the tasks' own luck does to both is in neither's difference, so that small differences show. None if there are
 /// not two pairs.
@@ -31,48 +33,88 @@ pub fn paired(
     if a.len() != b.len() || a.len() < 2 {
         return None;
     }
-    let value =
-        |readings: &Readings| metric.map_or(readings.throughput_per_s, |metric| readings.get(class, metric));
-    let of = |all: &[Measured]| {
-        let samples: Vec<f64> = all.iter().map(|one| value(&Readings::of_one(one))).collect();
-        (value(&Readings::of_merged(all)), samples)
-    };
-    let ((merged_a, samples_a), (merged_b, samples_b)) = (of(a), of(b));
-    let differences: Vec<f64> = samples_a.iter().zip(&samples_b).map(|(a, b)| b - a).collect();
-    let is_quantile = metric.is_some_and(|metric| metric.part != Part::Mean);
-    let widened = |found, value| if is_quantile { widened(found, value) } else { found };
-    let difference = estimate(merged_b - merged_a, &differences, Method::Paired);
-    let difference = widened(difference, merged_a.max(merged_b));
-    Some(Paired {
-        of_a: widened(estimate(merged_a, &samples_a, Method::Replications), merged_a),
-        of_b: widened(estimate(merged_b, &samples_b, Method::Replications), merged_b),
-        difference,
-        is_real: difference.low > 0.0 || difference.high < 0.0,
-    })
+    let (a, b) = (Side::of(a, metric, class), Side::of(b, metric, class));
+    let value = b.of.value - a.of.value;
+    let chance = b.parts.less(&a.parts).chance().filter(|_| a.of.has_interval() && b.of.has_interval());
+    let difference = chance.map_or(Estimate::exact(value), |chance| {
+        let caution = a.caution.max(b.caution);
+        let found = around(value, Chance { variance: chance.variance * caution, ..chance }, Method::Paired);
+        possible(found, &a, &b)
+    });
+    let is_real = difference.has_interval() && (difference.low > 0.0 || difference.high < 0.0);
+    Some(Paired { of_a: a.of, of_b: b.of, difference, is_real })
+}
+
+/// No number is negative, so that none falls by more than it is; and none is known better than a histogram's cell.
+fn possible(found: Estimate, a: &Side, b: &Side) -> Estimate {
+    let cell = a.cell.max(b.cell);
+    let (low, high) = (found.low.min(found.value - cell), found.high.max(found.value + cell));
+    Estimate { low: low.max(-a.of.most()), high: high.min(b.of.most()), ..found }
+}
+
+/// One policy's number.
+struct Side {
+    of: Estimate,
+    /// Its deviation from the right one, part by part.
+    parts: Total,
+    /// How much larger its variance is taken to be than its parts say.
+    caution: f64,
+    /// The width of the cell that its value is in.
+    cell: f64,
+}
+
+impl Side {
+    fn of(measured: &[Measured], metric: Option<Metric>, class: Option<usize>) -> Self {
+        let Some(Metric { measure, part }) = metric else {
+            let of = throughput(measured);
+            return Self { of, parts: throughput_parts(measured, of.value), caution: 1.0, cell: 0.0 };
+        };
+        let pool = Pool::of(measured, class, measure);
+        let quantiles = pool.quantiles();
+        match quantiles.iter().zip(QUANTILES).find(|(_, (of, _))| *of == part) {
+            Some((quantile, _)) => Self::of_quantile(&pool, quantile),
+            None => {
+                let of = pool.mean();
+                Self { of, parts: pool.mean_parts(of.value), caution: 1.0, cell: 0.0 }
+            }
+        }
+    }
+
+    fn of_quantile(pool: &Pool, quantile: &Quantile) -> Self {
+        Self {
+            of: quantile.estimate,
+            parts: pool.quantile_parts(quantile),
+            caution: quantile.caution,
+            cell: pool.cell_width(quantile.estimate.value),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::measured::{Backlog, ClassMeasured};
+    use super::super::parts::PARTS;
     use super::*;
     use crate::dice::Dice;
-    use crate::study::outcome::{Counts, Gauges, Measure};
+    use crate::study::outcome::{Counts, Gauges, Measure, Part};
 
     /// A replication whose tasks have the luck of `seed`, and `extra` on top.
     fn measured(seed: u64, extra: u64) -> Measured {
-        let mut class = ClassMeasured::new(1_000.0);
+        let mut class = ClassMeasured::new(1_000.0, PARTS);
         let mut dice = Dice::new(seed, 1);
-        let luck = dice.between(10_000, 20_000);
-        (0..1_000).for_each(|_| class.latency.record(luck + dice.between(0, 1_000) + extra));
+        for _ in 0..PARTS {
+            let luck = dice.between(10_000, 20_000);
+            (0..100).for_each(|_| class.record(luck + dice.between(0, 1_000) + extra, 1, 1));
+            class.parts.next();
+        }
         Measured {
             classes: vec![class],
-            counts: Counts { sent: 1_000, replied: 1_000, ..Counts::default() },
+            counts: Counts { sent: 3_200, replied: 3_200, ..Counts::default() },
             gauges: Gauges::default(),
-            backlog: Backlog { replies: 1_000, ..Backlog::default() },
+            backlog: Backlog { replies: 3_200, ..Backlog::default() },
             span_ns: 1_000_000,
             warmup_ns: 0,
             settled: true,
-            batches: Vec::new(),
             depths: Vec::new(),
         }
     }

@@ -3,12 +3,10 @@
 use sluice_wire::Nanos;
 
 use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
-use super::reading::{Readings, per_s};
+use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 use crate::study::outcome::{Counts, Gauges};
 
-/// Slowdowns are recorded in thousandths.
-const SLOWDOWN_UNIT: f64 = 1_000.0;
 /// A warm-up that is to be detected is first looked at after this share of the measured tasks …
 const PILOT_SHARE: u64 = 10;
 /// … but never before so many.
@@ -23,9 +21,9 @@ pub struct Recording {
     pub tasks: u64,
     /// What comes before them.
     pub warmup: Warmup,
-    /// Parts of the run that are read one by one, for intervals when there are fewer than five replications; 0 for
-    /// none, which is quicker.
-    pub batches: u32,
+    /// Parts of the run that tell how much chance there is: [`PARTS`](super::PARTS) if it is steady; 1 if it is meant to
+    /// change with time, and replications alone can tell; 0 if they cannot either, because all have the same tasks.
+    pub parts: u32,
 }
 
 /// What a task's arrival meant for the run.
@@ -68,7 +66,7 @@ pub trait Observer {
 /// Collects one replication. An engine tells it of each task in the order of time, as an [`Observer`], and stops when
 /// it is complete: when every measured task has been sent and has ended.
 ///
-/// Nothing allocates after [`new`](Self::new) unless batches are asked for.
+/// Nothing allocates after [`new`](Self::new).
 #[derive(Clone, Debug)]
 pub struct Recorder {
     opened: Nanos,
@@ -95,7 +93,9 @@ pub struct Recorder {
     /// Eighths that ended.
     eighths: usize,
     counts: Counts,
-    batches: Batches,
+    /// Parts that have begun, and measured tasks at which the present one ends.
+    part: u64,
+    part_ends: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,11 @@ enum Phase {
 impl Recorder {
     /// Nothing has been sent yet.
     pub fn new(recording: Recording) -> Self {
-        let classes: Vec<_> =
-            recording.mean_services_ns.iter().map(|mean| ClassMeasured::new(*mean)).collect();
+        let classes: Vec<_> = recording
+            .mean_services_ns
+            .iter()
+            .map(|mean| ClassMeasured::new(*mean, recording.parts))
+            .collect();
         let pilot = (recording.warmup == Warmup::Detect)
             .then(|| Pilot::new((recording.tasks / PILOT_SHARE).max(PILOT_MIN)));
         let mark = if let Warmup::Tasks(tasks) = recording.warmup { tasks + 1 } else { 0 };
@@ -124,7 +127,8 @@ impl Recorder {
             last_sent: Nanos(0),
             measured_sent: 0,
             measured_ended: 0,
-            batches: Batches::new(&recording, &classes),
+            part: 1,
+            part_ends: recording.tasks / u64::from(recording.parts.max(1)),
             classes,
             phase: Phase::WarmingUp,
             pilot,
@@ -159,14 +163,13 @@ impl Recorder {
             return self.aside(latency);
         }
         self.measured_ended += 1;
-        let class = &mut self.classes[class as usize];
-        let scale = SLOWDOWN_UNIT / service.0.max(1) as f64;
-        class.latency.record(latency.0);
-        class.slowdown_own.record((latency.0 as f64 * scale) as u64);
-        class.slowdown_server.record(((waited.0 + service.0) as f64 * scale) as u64);
-        if self.measured_ended == self.batches.next_at {
-            self.batches.end(&mut self.classes, replied_at);
+        if self.measured_ended > self.part_ends {
+            self.next_part();
         }
+        let scale = SLOWDOWN_UNIT / service.0.max(1) as f64;
+        let own_milli = (latency.0 as f64 * scale) as u64;
+        let server_milli = ((waited.0 + service.0) as f64 * scale) as u64;
+        self.classes[class as usize].record(latency.0, own_milli, server_milli);
     }
 
     /// A task ended without a reply.
@@ -200,7 +203,6 @@ impl Recorder {
         if self.phase != Phase::Closed {
             self.close(self.last_sent);
         }
-        self.batches.collect(&mut self.classes);
         let of_tasks = self.counts;
         let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
         let counts = Counts {
@@ -219,7 +221,6 @@ impl Recorder {
             span_ns: self.closed.since(self.opened).0,
             warmup_ns: self.opened.0,
             settled: self.settled,
-            batches: self.batches.ended,
             depths: Vec::new(),
         }
     }
@@ -280,7 +281,19 @@ impl Recorder {
         self.found = 0;
         (self.opened_sent, self.eighth_sent) = (self.sent, self.sent);
         self.mark = self.eighth_ends() + 1;
-        self.batches.begin(at);
+    }
+
+    /// Tasks that end from here on belong to the next part.
+    #[cold]
+    fn next_part(&mut self) {
+        self.part += 1;
+        self.part_ends = match u64::from(self.recording.parts) {
+            parts if self.part < parts => self.recording.tasks * self.part / parts,
+            _ => u64::MAX,
+        };
+        if self.part <= u64::from(self.recording.parts) {
+            self.classes.iter_mut().for_each(|class| class.parts.next());
+        }
     }
 
     /// Tasks sent at which the present eighth ends.
@@ -332,57 +345,6 @@ impl Observer for Recorder {
     }
 }
 
-/// Parts of the run, read one by one. The classes hold the present batch; what came before is put aside.
-#[derive(Clone, Debug)]
-struct Batches {
-    tasks_each: u64,
-    /// Measured tasks at which the present batch ends.
-    next_at: u64,
-    begun: Nanos,
-    before: Vec<ClassMeasured>,
-    ended: Vec<Readings>,
-}
-
-impl Batches {
-    fn new(recording: &Recording, classes: &[ClassMeasured]) -> Self {
-        let tasks_each = match recording.batches {
-            0 => u64::MAX,
-            batches => (recording.tasks / u64::from(batches)).max(1),
-        };
-        let before = if recording.batches == 0 { Vec::new() } else { classes.to_vec() };
-        let ended = Vec::with_capacity(recording.batches as usize);
-        Self { tasks_each, next_at: tasks_each, begun: Nanos(0), before, ended }
-    }
-
-    fn begin(&mut self, at: Nanos) {
-        self.begun = at;
-    }
-
-    #[cold]
-    fn end(&mut self, classes: &mut [ClassMeasured], at: Nanos) {
-        let throughput_per_s = per_s(self.tasks_each, at.since(self.begun).0);
-        self.ended.push(Readings::of(classes, throughput_per_s));
-        self.next_at += self.tasks_each;
-        self.begun = at;
-        self.put_aside(classes);
-    }
-
-    fn put_aside(&mut self, classes: &mut [ClassMeasured]) {
-        for (before, class) in self.before.iter_mut().zip(classes) {
-            before.merge(class);
-            class.clear();
-        }
-    }
-
-    /// The whole run's tasks back into `classes`.
-    fn collect(&mut self, classes: &mut Vec<ClassMeasured>) {
-        self.put_aside(classes);
-        if !self.before.is_empty() {
-            core::mem::swap(&mut self.before, classes);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,7 +352,7 @@ mod tests {
     const MEAN_NS: f64 = 1_000.0;
 
     fn recording(tasks: u64, warmup: Warmup) -> Recording {
-        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, batches: 0 }
+        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, parts: 0 }
     }
 
     /// Tasks due every 10 ns that take 100 ns each, until the recorder is complete.
@@ -477,16 +439,13 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_read_one_by_one_and_the_whole_stays_whole() {
-        let mut whole = Recorder::new(recording(100, Warmup::Tasks(10)));
-        let mut parts = Recorder::new(Recording { batches: 10, ..recording(100, Warmup::Tasks(10)) });
-        run(&mut whole);
-        run(&mut parts);
-        let whole = whole.finish(Counts::default(), Gauges::default());
-        let parts = parts.finish(Counts::default(), Gauges::default());
-        assert_eq!(whole.classes, parts.classes);
-        assert_eq!(parts.batches.len(), 10);
-        assert!((parts.batches[5].throughput_per_s - 1e8).abs() < 1.0);
+    fn parts_are_even_and_the_last_one_takes_what_is_left() {
+        let mut recorder = Recorder::new(Recording { parts: 8, ..recording(100, Warmup::Tasks(10)) });
+        run(&mut recorder);
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        let parts = &measured.classes[0].parts.latency;
+        let counts: Vec<u64> = (0..parts.len()).map(|part| parts.count(part)).collect();
+        assert_eq!(counts, [12, 13, 12, 13, 12, 13, 12, 13]);
     }
 
     #[test]

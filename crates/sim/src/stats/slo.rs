@@ -54,19 +54,13 @@ pub fn throughput_at_slo<E>(
         return Ok(SloFound::Always);
     }
     let value = bisect(search, &mut look, |number| number.value)?;
-    let low = bisect(search, &mut look, |number| number.high)?;
+    let low = bisect(search, &mut look, |number| number.most())?;
     let high = bisect(search, &mut look, |number| number.low)?;
-    Ok(SloFound::Rate(Estimate {
-        value,
-        low: low.min(value),
-        high: high.max(value),
-        method: Method::Bracket,
-    }))
+    Ok(SloFound::Rate(Estimate::between(value, low.min(value), high.max(value), Method::Bracket)))
 }
 
 /// A number that breaks any limit.
-const BROKEN: Estimate =
-    Estimate { value: f64::INFINITY, low: f64::INFINITY, high: f64::INFINITY, method: Method::None };
+const BROKEN: Estimate = Estimate::exact(f64::INFINITY);
 
 struct Tried {
     rate_per_s: f64,
@@ -105,12 +99,8 @@ mod tests {
     /// A point whose mean is its rate, ± 10 %, and which is sustained up to `most`.
     fn point(rate_per_s: f64, most: f64) -> Summary {
         let mut summary = summarize(&[]);
-        summary.overall.latency_ns.mean = Estimate {
-            value: rate_per_s,
-            low: rate_per_s * 0.9,
-            high: rate_per_s * 1.1,
-            method: Method::Replications,
-        };
+        summary.overall.latency_ns.mean =
+            Estimate::between(rate_per_s, rate_per_s * 0.9, rate_per_s * 1.1, Method::Replications);
         summary.sustained = Sustained { holds: rate_per_s <= most, why: String::new() };
         summary
     }

@@ -1,17 +1,14 @@
 //! What all replications of a point say together.
 
-use super::interval::{self, estimate, widened};
+use super::caveat::caveat;
+use super::chance;
 use super::measured::Measured;
-use super::reading::Readings;
+use super::pool::Pool;
 use super::sustained::sustained;
-use crate::study::outcome::{
-    Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
-};
+use super::throughput::throughput;
+use crate::study::outcome::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
 
-/// Fewer replications than this give no useful interval of their own.
-const REPLICATIONS_MIN: usize = 5;
-
-/// A point: merged distributions for the values, replications for the intervals.
+/// A point: merged distributions for the values, replications and their parts for the intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Independent runs behind it.
@@ -36,6 +33,8 @@ pub struct Summary {
     pub sustained: Sustained,
     /// All replications' warm-ups were long enough, as far as that was looked for.
     pub settled: bool,
+    /// What to know of its intervals, such as that the runs are too short; empty if nothing.
+    pub caveat: String,
 }
 
 /// What one replication counted and averaged beside its tasks' times.
@@ -61,29 +60,26 @@ pub struct ClassSummary {
 }
 
 /// Makes a summary of a point's replications; of none, one of zeros.
-///
-/// Intervals come from the replications' own quantiles if there are at least five. With fewer, they come from batches
-/// of the runs if the recorder was asked for batches, and from the few replications if not: the method is told.
 pub fn summarize(measured: &[Measured]) -> Summary {
-    let merged = Readings::of_merged(measured);
-    let (method, samples) = samples(measured);
     let counts = total(measured);
     let of_class = |class: usize| ClassSummary {
         tasks: measured.iter().map(|one| one.classes[class].latency.count()).sum(),
-        times: times(&merged, &samples, Some(class), method),
+        times: times(measured, Some(class)),
     };
-    let throughputs: Vec<f64> = samples.iter().map(|sample| sample.throughput_per_s).collect();
+    let latencies = Pool::of(measured, None, Measure::LatencyNs);
+    let sustained = sustained(measured);
     Summary {
         replications: measured.len(),
-        method,
-        overall: times(&merged, &samples, None, method),
-        classes: (0..merged.classes.len()).map(of_class).collect(),
+        method: latencies.method(),
+        overall: times(measured, None),
+        classes: (0..measured.first().map_or(0, |one| one.classes.len())).map(of_class).collect(),
         offered_per_s: mean_of(measured, Measured::offered_per_s),
-        throughput_per_s: estimate(merged.throughput_per_s, &throughputs, method),
+        throughput_per_s: throughput(measured),
         gauges: gauges(measured, &counts),
         counts,
         each: measured.iter().map(Each::of).collect(),
-        sustained: sustained(measured),
+        caveat: if sustained.holds { caveat(&latencies) } else { String::new() },
+        sustained,
         settled: measured.iter().all(|one| one.settled),
     }
 }
@@ -95,32 +91,8 @@ impl Each {
     }
 }
 
-/// What the intervals are taken from.
-fn samples(measured: &[Measured]) -> (Method, Vec<Readings>) {
-    let batches: Vec<Readings> = measured.iter().flat_map(|one| one.batches.clone()).collect();
-    if measured.len() < REPLICATIONS_MIN && batches.len() > 1 {
-        return (Method::Batches, batches);
-    }
-    let method = if measured.len() < 2 { Method::None } else { Method::Replications };
-    (method, measured.iter().map(Readings::of_one).collect())
-}
-
-fn times(merged: &Readings, samples: &[Readings], class: Option<usize>, method: Method) -> Times {
-    let of = |measure| {
-        let of = |part| {
-            let metric = Metric { measure, part };
-            let values: Vec<f64> = samples.iter().map(|sample| sample.get(class, metric)).collect();
-            let found = estimate(merged.get(class, metric), &values, method);
-            if part == Part::Mean { found } else { widened(found, found.value) }
-        };
-        Spread {
-            mean: of(Part::Mean),
-            p50: of(Part::P50),
-            p90: of(Part::P90),
-            p99: of(Part::P99),
-            p999: of(Part::P999),
-        }
-    };
+fn times(measured: &[Measured], class: Option<usize>) -> Times {
+    let of = |measure| Pool::of(measured, class, measure).spread();
     Times {
         latency_ns: of(Measure::LatencyNs),
         slowdown: of(Measure::Slowdown),
@@ -151,7 +123,7 @@ fn total(measured: &[Measured]) -> Counts {
 fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
     let mean = |of: fn(&Gauges) -> Option<f64>| {
         let values: Option<Vec<f64>> = measured.iter().map(|one| of(&one.gauges)).collect();
-        values.filter(|values| !values.is_empty()).map(|values| interval::mean(&values))
+        values.filter(|values| !values.is_empty()).map(|values| chance::mean(&values))
     };
     // What a reference never does is left out, not told as zero.
     let a_task = |events: u64, of: u64| (of > 0).then(|| events as f64 / counts.sent.max(1) as f64);

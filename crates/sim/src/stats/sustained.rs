@@ -10,7 +10,8 @@
 //! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth in each,
 //! or in each every quarter must find more than the one before, and the last twice as many as the first.
 
-use super::interval::{mean, standard_error, student_t};
+use super::chance::mean;
+use super::interval::{standard_error, student_t};
 use super::measured::{EIGHTHS, Measured};
 use crate::study::outcome::Sustained;
 
@@ -95,7 +96,6 @@ mod tests {
             span_ns: 1_000_000,
             warmup_ns: 0,
             settled: true,
-            batches: Vec::new(),
             depths: Vec::new(),
         }
     }

@@ -195,6 +195,7 @@ impl Bench {
             warmup,
             seed: self.plan.seed,
             transient: true,
+            repeats: set.workload.trace().is_some(),
             slices: (!slices.is_empty()).then(|| slices.clone()),
         }
     }
@@ -265,8 +266,23 @@ impl Bench {
         }
     }
 
+    /// Other rates than a trace's own are not searched.
+    fn check_searches(&self) -> Result<(), StudyError> {
+        let searched = self.plan.searches.iter().filter_map(|search| self.workload(search.case).trace());
+        match searched.into_iter().find(|trace| !trace.is_scaled()) {
+            None => Ok(()),
+            Some(trace) => Err(StudyError::Point(format!(
+                "{0} has a rate of its own ({1:.0} tasks per second), so that no rate can be searched for: write \
+                 scaled-trace:{0} to have its times stretched to each rate that is tried",
+                trace.label(),
+                trace.rate_per_s()
+            ))),
+        }
+    }
+
     /// Every point that is sure to be run is one that can be.
     fn check_points(&self) -> Result<(), StudyError> {
+        self.check_searches()?;
         for (case, of) in self.plan.cases.iter().enumerate() {
             for run in &of.runs {
                 let rates = of.rates.iter().copied().chain(of.rates.is_empty().then_some(1.0));

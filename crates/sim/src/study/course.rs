@@ -150,7 +150,7 @@ fn median(values: &mut [f64]) -> Estimate {
     let reach = libm::ceil(0.98 * libm::sqrt(count as f64)) as usize;
     let low = (count / 2).saturating_sub(reach);
     let high = (count.div_ceil(2) - 1 + reach).min(count - 1);
-    Estimate { value, low: values[low], high: values[high], method: Method::OrderStatistics }
+    Estimate::between(value, values[low], values[high], Method::OrderStatistics)
 }
 
 #[cfg(test)]

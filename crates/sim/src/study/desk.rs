@@ -15,8 +15,7 @@ const CEILING_SHARE: f64 = 0.995;
 /// A search ends at a bracket of this share of its rate.
 const PRECISION: f64 = 0.01;
 /// A load that is not sustained has no latency: it is above all others.
-const UNBOUNDED: Estimate =
-    Estimate { value: f64::INFINITY, low: f64::INFINITY, high: f64::INFINITY, method: Method::None };
+const UNBOUNDED: Estimate = Estimate::exact(f64::INFINITY);
 /// No rate keeps the limit.
 const NO_RATE: Estimate = Estimate::exact(0.0);
 
@@ -112,7 +111,17 @@ impl<'k> Desk<'k> {
             Quantity::Gauge { gauge, rates } => {
                 let facts = Facts::of(self.bench, case, self.change);
                 let one = |rate: &f64| {
-                    self.lowest(case, who, *rate as u64, |summary| gauge.of(&summary.each, &facts))
+                    self.lowest(case, who, *rate as u64, |summary| {
+                        let (estimate, note) = gauge.of(&summary.each, &facts);
+                        (
+                            if summary.method == Method::None {
+                                Estimate::exact(estimate.value)
+                            } else {
+                                estimate
+                            },
+                            note,
+                        )
+                    })
                 };
                 Answer::all(rates.iter().map(one))
             }

@@ -109,7 +109,7 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
     mine.and(Answer::all(theirs)).map(|(mine, others)| {
         let stands = |(figure, theirs): &(Figure, f64)| {
             let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
-            less.estimate.high < more.estimate.low
+            less.estimate.most() < more.estimate.low
         };
         let names: Vec<&str> = others.iter().map(|(figure, _)| figure.by.as_str()).collect();
         (!others.is_empty()).then(|| (others.iter().all(stands), names.join(", ")))
@@ -128,7 +128,7 @@ fn pair(
 
 fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
     let measured = quotient(&who.estimate, &over.estimate);
-    let same_side = measured.map(|found| if paper > 1.0 { found.low > 1.0 } else { found.high < 1.0 });
+    let same_side = measured.map(|found| if paper > 1.0 { found.low > 1.0 } else { found.most() < 1.0 });
     Finding {
         measured,
         verdict: of_number(paper, paper * tolerance.ratio, measured, same_side),
@@ -144,7 +144,7 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
         high: found.high - 1.0,
         ..found
     });
-    let same_side = measured.map(|found| if paper > 0.0 { found.low > 0.0 } else { found.high < 0.0 });
+    let same_side = measured.map(|found| if paper > 0.0 { found.low > 0.0 } else { found.most() < 0.0 });
     Finding {
         measured,
         verdict: of_number(paper, tolerance.change, measured, same_side),

@@ -72,7 +72,10 @@ impl Gauge {
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
         let values: Vec<f64> = each.iter().map(|one| self.of_one(one, facts)).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        (estimate(mean, &values, Method::Replications), String::new())
+        let found = estimate(mean, &values, Method::Replications);
+        // No share is above one.
+        let most = if self.unit() == Unit::Share { 1.0 } else { f64::INFINITY };
+        (Estimate { high: found.high.min(most), ..found }, String::new())
     }
 
     fn of_one(self, one: &Each, facts: &Facts) -> f64 {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StudyError;
 
 const FILE: &str = "journal.jsonl";
-const SCHEMA: &str = "sluice.journal.v1";
+const SCHEMA: &str = "sluice.journal.v2";
 
 /// What decides a run's results, by name; two runs go on from each other only if all of it is the same.
 pub type Identity = Vec<(String, String)>;

@@ -38,7 +38,7 @@ pub(super) fn bracket(
 ) -> Bracket {
     let at = |rate: &u64| known.get(&PointId { rate: *rate, ..series.clone() });
     let grid: Vec<(u64, &Summary)> = range.grid.iter().filter_map(|rate| Some((*rate, at(rate)?))).collect();
-    let surely_keeps = |summary: &Summary| summary.sustained.holds && number(summary).high <= limit;
+    let surely_keeps = |summary: &Summary| summary.sustained.holds && number(summary).most() <= limit;
     let surely_breaks = |summary: &Summary| !summary.sustained.holds || number(summary).low > limit;
     let high = grid.iter().find(|(_, summary)| surely_breaks(summary)).map(|(rate, _)| *rate);
     let low = grid.iter().take_while(|(_, summary)| surely_keeps(summary)).last().map(|(rate, _)| *rate);
@@ -86,7 +86,7 @@ mod tests {
         let mut summary = summarize(&[]);
         let value = 4.605 / (1.0 - rate as f64 / 1e6);
         summary.overall.latency_ns.p99 =
-            Estimate { value, low: value * 0.95, high: value * 1.05, method: Method::Replications };
+            Estimate::between(value, value * 0.95, value * 1.05, Method::Replications);
         summary.sustained = Sustained { holds: rate < 950_000, why: String::new() };
         summary
     }

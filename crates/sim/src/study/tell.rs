@@ -109,6 +109,7 @@ fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
         load: rate as f64 / bench.capacity(case, None),
         throughput_per_s: summary.throughput_per_s,
         sustained: summary.sustained.clone(),
+        caveat: summary.caveat.clone(),
         overall: summary.overall.clone(),
         classes: classes.map(class).collect(),
         gauges: summary.gauges,
@@ -195,7 +196,7 @@ fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Optio
 /// Whether a change brings the number closer to the paper's, by more than chance or so far that what differed agrees.
 fn moves(found: &Finding, with: &Finding) -> bool {
     let apart = match (found.measured, with.measured) {
-        (Some(one), Some(other)) => one.high < other.low || other.high < one.low,
+        (Some(one), Some(other)) => one.most() < other.low || other.most() < one.low,
         _ => true,
     };
     let mends = found.verdict == Verdict::Differs && with.verdict == Verdict::Agrees;

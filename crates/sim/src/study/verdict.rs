@@ -6,7 +6,7 @@ use super::outcome::{Estimate, HeatMap, Verdict};
 /// not, the shape decides, where there is one.
 pub(super) fn of_number(paper: f64, off_by: f64, measured: Option<Estimate>, shape: Option<bool>) -> Verdict {
     match measured {
-        Some(found) if found.low <= paper + off_by && found.high >= paper - off_by => Verdict::Agrees,
+        Some(found) if found.low <= paper + off_by && found.most() >= paper - off_by => Verdict::Agrees,
         _ if shape == Some(true) => Verdict::AgreesInShape,
         _ => Verdict::Differs,
     }
@@ -28,7 +28,7 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
 pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> bool {
     match over {
         None => found.value <= most,
-        Some(over) => found.value <= most * over.value || found.value <= over.high,
+        Some(over) => found.value <= most * over.value || found.value <= over.most(),
     }
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Pairs {
 impl Pairs {
     /// Counts a pair of which the paper says that `less` is less.
     pub(super) fn add(&mut self, less: &Estimate, more: &Estimate) {
-        if less.high < more.low {
+        if less.most() < more.low {
             self.right += 1;
-        } else if more.high < less.low {
+        } else if more.most() < less.low {
             self.wrong += 1;
         } else {
             self.tied += 1;
@@ -89,9 +89,9 @@ pub(super) fn quotient(above: &Estimate, below: &Estimate) -> Option<Estimate> {
     let sound = below.low > 0.0 && above.high.is_finite() && below.high.is_finite();
     sound.then(|| Estimate {
         value: above.value / below.value,
-        low: above.low / below.high,
+        low: above.low / below.most(),
         high: above.high / below.low,
-        method: above.method,
+        ..*above
     })
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use crate::study::outcome::Method;
 
     fn about(value: f64, half: f64) -> Estimate {
-        Estimate { value, low: value - half, high: value + half, method: Method::Replications }
+        Estimate::between(value, value - half, value + half, Method::Replications)
     }
 
     #[test]

@@ -87,8 +87,8 @@ impl Workload {
         if let Some(table) = WorkloadTable::read(text) {
             return table?.resolve(folder);
         }
-        if let Some(file) = text.strip_prefix("trace:") {
-            return Self::of_trace(file, folder);
+        if let Some(trace) = Trace::named(text, folder, None) {
+            return Self::of_trace(trace?);
         }
         let (classes, arrivals) = match text.rsplit_once(';') {
             Some((classes, arrivals)) => (classes, Some(arrivals)),
@@ -134,8 +134,10 @@ impl Workload {
     /// A trace has a rate of its own, and only its mean over time is known.
     pub fn busy_workers(&self, rate_per_s: f64) -> f64 {
         match &self.arrivals {
-            Arrivals::Poisson | Arrivals::Even => rate_per_s * self.mean_service_ns() / 1e9,
-            Arrivals::Trace(trace) => trace.rate_per_s() * self.mean_service_ns() / 1e9,
+            Arrivals::Trace(trace) if !trace.is_scaled() => trace.rate_per_s() * self.mean_service_ns() / 1e9,
+            Arrivals::Poisson | Arrivals::Even | Arrivals::Trace(_) => {
+                rate_per_s * self.mean_service_ns() / 1e9
+            }
             Arrivals::Plan(plan) => {
                 let busy = plan.phases.iter().map(|phase| {
                     let mean_ns = mean_ns(&requests::changed(&self.classes, &phase.changes));
@@ -149,6 +151,14 @@ impl Workload {
     /// A steady state needs arrivals whose rate and mix do not change by plan.
     pub fn is_steady(&self) -> bool {
         matches!(self.arrivals, Arrivals::Poisson | Arrivals::Even)
+    }
+
+    /// The trace whose tasks these are, if they are one's.
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.arrivals {
+            Arrivals::Trace(trace) => Some(trace),
+            _ => None,
+        }
     }
 
     /// Checks what the types leave open.
@@ -178,12 +188,11 @@ impl Workload {
     /// `trace:FILE` when the workload is what this file says, and nothing else.
     fn only_trace(&self) -> Option<String> {
         let Arrivals::Trace(trace) = &self.arrivals else { return None };
-        let text = format!("trace:{}", trace.label());
+        let text = trace.text();
         self.classes.iter().all(|class| class.service.to_string() == text).then_some(text)
     }
 
-    fn of_trace(file: &str, folder: &Path) -> Result<Self, WorkloadError> {
-        let trace = Trace::read(&folder.join(file), None)?.relabel(file);
+    fn of_trace(trace: Trace) -> Result<Self, WorkloadError> {
         let classes = (0..trace.classes().len()).map(|class| traced_class(&trace, class));
         let classes = classes.collect::<Result<_, _>>()?;
         Self::new(classes, Arrivals::Trace(Arc::new(trace)))
@@ -255,11 +264,11 @@ fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
     let services: Vec<Nanos> = tasks().filter_map(|task| task.service).collect();
     if services.is_empty() {
         return Err(WorkloadError::Workload {
-            text: format!("trace:{}", trace.label()),
+            text: trace.text(),
             why: format!(
                 "no line says how long a `{name}` takes: add a third column, or name the classes before it \
-                          (`{name}=1@exp:10us;trace:{}`)",
-                trace.label()
+                          (`{name}=1@exp:10us;{}`)",
+                trace.text()
             ),
         });
     }
@@ -269,18 +278,15 @@ fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
         name: name.clone(),
         task_type: TaskType(class as u16),
         share: count / trace.tasks().len() as f64,
-        service: Service::of_values(&format!("trace:{}", trace.label()), services),
+        service: Service::of_values(&trace.text(), services),
         large: larges as f64 / count,
         bytes: LARGE_BYTES,
     })
 }
 
 fn read_arrivals(text: &str, folder: &Path, names: &[String]) -> Result<Arrivals, WorkloadError> {
-    match text.strip_prefix("trace:") {
-        Some(file) => {
-            let trace = Trace::read(&folder.join(file), Some(names))?.relabel(file);
-            Ok(Arrivals::Trace(Arc::new(trace)))
-        }
+    match Trace::named(text, folder, Some(names)) {
+        Some(trace) => Ok(Arrivals::Trace(Arc::new(trace?))),
         None => Arrivals::parse(text),
     }
 }

@@ -86,7 +86,7 @@ impl fmt::Display for Arrivals {
             Self::Poisson => f.write_str("poisson"),
             Self::Even => f.write_str("even"),
             Self::Plan(plan) => plan.fmt(f),
-            Self::Trace(trace) => write!(f, "trace:{}", trace.label()),
+            Self::Trace(trace) => f.write_str(&trace.text()),
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct Requests {
 #[derive(Clone, Debug)]
 enum Source {
     Clock(Clock),
-    Trace { trace: Arc<Trace>, next: usize },
+    Trace { trace: Arc<Trace>, rate_per_s: f64, next: usize },
     Nothing,
 }
 
@@ -63,7 +63,7 @@ struct Part {
 }
 
 impl Requests {
-    /// The tasks of `workload` at `rate_per_s`, which a trace leaves aside: it has its own times.
+    /// The tasks of `workload` at `rate_per_s`, which a trace leaves aside, unless it is to be scaled: it has its own times.
     ///
     /// A rate that is not above 0 and finite brings no task.
     pub fn new(workload: &Workload, rate_per_s: f64, seed: u64, replication: u32) -> Self {
@@ -88,13 +88,14 @@ impl Iterator for Requests {
                 let mix = &self.mixes[clock.phase()];
                 Some(self.draws.request(at, mix))
             }
-            Source::Trace { trace, next } => {
+            Source::Trace { trace, rate_per_s, next } => {
                 let task = *trace.tasks().get(*next)?;
                 *next += 1;
                 let part = &self.mixes[0].0[usize::from(task.class)];
                 let service = task.service.unwrap_or_else(|| part.service.draw(&mut self.draws.services));
                 let large = task.large.unwrap_or_else(|| self.draws.is_large(part));
-                Some(Request { at: task.at, class: task.class, task_type: part.task_type, service, large })
+                let at = trace.due(&task, *rate_per_s);
+                Some(Request { at, class: task.class, task_type: part.task_type, service, large })
             }
             Source::Nothing => None,
         }
@@ -104,7 +105,7 @@ impl Iterator for Requests {
 impl Source {
     fn new(arrivals: &Arrivals, rate_per_s: f64) -> Self {
         if let Arrivals::Trace(trace) = arrivals {
-            return Self::Trace { trace: Arc::clone(trace), next: 0 };
+            return Self::Trace { trace: Arc::clone(trace), rate_per_s, next: 0 };
         }
         let gap_ns = 1e9 / rate_per_s;
         if !(gap_ns.is_finite() && gap_ns > 0.0) {

@@ -18,6 +18,7 @@ pub struct Trace {
     label: String,
     classes: Vec<String>,
     tasks: Vec<TracedTask>,
+    is_scaled: bool,
 }
 
 /// One task of a trace.
@@ -32,6 +33,11 @@ pub struct TracedTask {
     /// Whether it carries more than 8 bytes, when the trace says so.
     pub large: Option<bool>,
 }
+
+/// A trace with its own times.
+const AS_IS: &str = "trace:";
+/// A trace with its times stretched.
+const SCALED: &str = "scaled-trace:";
 
 /// As many classes as a task's `u8` can name.
 pub(super) const CLASSES_MAX: usize = 256;
@@ -73,8 +79,38 @@ impl Trace {
         &self.label
     }
 
-    pub(super) fn relabel(self, label: &str) -> Self {
-        Self { label: label.to_owned(), ..self }
+    /// Reads it as a workload names it: `trace:FILE`, or `scaled-trace:FILE` to have its times stretched to any rate; none
+    /// if `text` is neither.
+    pub(super) fn named(
+        text: &str,
+        folder: &Path,
+        known: Option<&[String]>,
+    ) -> Option<Result<Self, WorkloadError>> {
+        let (is_scaled, file) = match text.strip_prefix(SCALED) {
+            Some(file) => (true, file),
+            None => (false, text.strip_prefix(AS_IS)?),
+        };
+        let read = Self::read(&folder.join(file), known);
+        Some(read.map(|trace| Self { label: file.to_owned(), is_scaled, ..trace }))
+    }
+
+    /// Whether its times are stretched to the rate that is asked for.
+    pub const fn is_scaled(&self) -> bool {
+        self.is_scaled
+    }
+
+    /// As a workload names it.
+    pub(super) fn text(&self) -> String {
+        format!("{}{}", if self.is_scaled { SCALED } else { AS_IS }, self.label)
+    }
+
+    /// When a task is due if the trace is to bring so many a second.
+    pub(super) fn due(&self, task: &TracedTask, rate_per_s: f64) -> Nanos {
+        if self.is_scaled {
+            Nanos((task.at.0 as f64 * (self.rate_per_s() / rate_per_s)) as u64)
+        } else {
+            task.at
+        }
     }
 
     /// The names of the classes.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Discipline, Rack};
-use sluice_sim::stats::{Counts, Estimate, Measured, Recorder, Recording, Spread, Warmup, summarize};
+use sluice_sim::stats::{Counts, Estimate, Measured, PARTS, Recorder, Recording, Spread, Warmup, summarize};
 use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
 
@@ -97,7 +97,7 @@ impl Cell {
             mean_services_ns: vec![MEAN_NS],
             tasks,
             warmup: Warmup::Tasks(tasks / 10),
-            batches: 0,
+            parts: PARTS,
         };
         let workers = self.workers as usize;
         let replicate = |replication| {
@@ -166,10 +166,15 @@ pub(crate) fn run<D: Discipline>(cells: &[Cell], factor: f64, discipline: impl F
 
 /// The number of misses that this many intervals exceed once in a thousand grids.
 fn misses_allowed(intervals: usize) -> usize {
-    let mut term = libm::pow(1.0 - MISS, intervals as f64);
+    allowed(intervals as u64, MISS, CHANCE) as usize
+}
+
+/// The number of misses that so many intervals exceed with probability `chance` if each misses with probability `miss`.
+pub(crate) fn allowed(intervals: u64, miss: f64, chance: f64) -> u64 {
+    let mut term = libm::pow(1.0 - miss, intervals as f64);
     let (mut misses, mut so_far) = (0, term);
-    while so_far < 1.0 - CHANCE {
-        term *= (intervals - misses) as f64 / (misses + 1) as f64 * MISS / (1.0 - MISS);
+    while so_far < 1.0 - chance {
+        term *= (intervals - misses) as f64 / (misses + 1) as f64 * miss / (1.0 - miss);
         misses += 1;
         so_far += term;
     }

@@ -1,6 +1,7 @@
 //! Runs held to queueing theory, to one another, and to what a wrong policy must not get away with.
 
 mod cells;
+mod coverage;
 mod formulas;
 mod grid;
 mod orders;

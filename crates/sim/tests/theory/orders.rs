@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
 use sluice_sim::stats::{
-    Mark, Measure, Measured, Metric, Observer, Outcome, Part, Recorder, Recording, Warmup, paired,
+    Mark, Measure, Measured, Metric, Observer, Outcome, PARTS, Part, Recorder, Recording, Warmup, paired,
 };
 use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
@@ -121,7 +121,7 @@ fn replications(policy: &str, workload: &str) -> Vec<Measured> {
         mean_services_ns: vec![mean_ns],
         tasks: 200_000,
         warmup: Warmup::Tasks(20_000),
-        batches: 0,
+        parts: PARTS,
     };
     let replicate = |replication| {
         let recorder = Recorder::new(recording.clone());

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
 use sluice_sim::stats::{
-    Measured, Recorder, Recording, SloFound, SloSearch, Summary, Warmup, summarize, throughput_at_slo,
+    Measured, PARTS, Recorder, Recording, SloFound, SloSearch, Summary, Warmup, summarize, throughput_at_slo,
 };
 use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
@@ -80,7 +80,8 @@ fn summary(workers: u32, load: f64, tasks: u64, replications: u32) -> Summary {
 fn run(workers: u32, load: f64, tasks: u64, replication: u32) -> Measured {
     let workload = Workload::parse("exp:10us").expect("it is right");
     let rate_per_s = load * f64::from(workers) * 1e9 / MEAN_NS;
-    let recording = Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Detect, batches: 0 };
+    let recording =
+        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Detect, parts: PARTS };
     let ideal = Ideal { reference: Reference::Central, workers: workers as usize, distance: Nanos(0) };
     let requests = Requests::new(&workload, rate_per_s, SEED, replication);
     let measured =

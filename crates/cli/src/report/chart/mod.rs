@@ -155,7 +155,10 @@ impl Chart {
         let room = if last > first { 0.04 * (last - first) } else { 0.2 * last };
         let x = Axis::new(Steps::Linear, (first - room).max(0.0), last + room, frame.left, frame.right);
 
-        let kept = self.dots().filter(|dot| dot.holds).flat_map(|dot| [dot.of.value, dot.of.high]);
+        let kept = self
+            .dots()
+            .filter(|dot| dot.holds)
+            .flat_map(|dot| [dot.of.value, if dot.of.open_above { dot.of.value } else { dot.of.high }]);
         let values = kept.chain(papers().map(|(_, value)| *value)).filter(|value| *value > 0.0);
         let any = || extent(self.dots().map(|dot| dot.of.value).filter(|value| *value > 0.0));
         let (least, most) = extent(values).or_else(any).unwrap_or((1.0, 1.0));
@@ -292,12 +295,17 @@ impl Drawing<'_> {
         if curve.style == Style::Marks || curve.dots.len() < 2 {
             return;
         }
-        let at = |dot: &Dot, value| format!("{} {}", Px(self.x.px(dot.rate_per_s)), Px(self.y.px(value)));
-        let upper = curve.dots.iter().map(|dot| at(dot, dot.of.high));
-        let lower = curve.dots.iter().rev().map(|dot| at(dot, dot.of.low));
+        let at = |dot: &Dot, y| format!("{} {}", Px(self.x.px(dot.rate_per_s)), Px(y));
+        let upper = curve.dots.iter().map(|dot| at(dot, self.top_of(dot)));
+        let lower = curve.dots.iter().rev().map(|dot| at(dot, self.y.px(dot.of.low)));
         let outline: Vec<String> = upper.chain(lower).collect();
         let class = format!("band {}", curve.look.class());
         html.lone(tag("path").with("class", class).with("d", format_args!("M{}z", outline.join("L"))));
+    }
+
+    /// Where a dot's interval ends above: with the picture, if nothing bounds it.
+    fn top_of(&self, dot: &Dot) -> f64 {
+        if dot.of.open_above { self.frame.top } else { self.y.px(dot.of.high).max(self.frame.top) }
     }
 
     /// The line, faint from the last load that is kept up to those that are not.
@@ -341,8 +349,11 @@ impl Drawing<'_> {
                 continue;
             }
             if !above && dot.of.has_interval() && (curve.style == Style::Marks || curve.dots.len() == 1) {
-                let (low, high) = (self.y.px(dot.of.low), self.y.px(dot.of.high).max(self.frame.top));
-                let bar = format!("M{0} {1}V{2}M{3} {1}h6M{3} {2}h6", Px(x), Px(low), Px(high), Px(x - 3.0));
+                let (low, high) = (self.y.px(dot.of.low), self.top_of(dot));
+                let mut bar = format!("M{0} {1}V{2}M{3} {1}h6", Px(x), Px(low), Px(high), Px(x - 3.0));
+                if !dot.of.open_above {
+                    let _ = write!(bar, "M{} {}h6", Px(x - 3.0), Px(high));
+                }
                 html.lone(tag("path").with("class", format_args!("bar {colour}")).with("d", bar));
             }
             let outline = if above {

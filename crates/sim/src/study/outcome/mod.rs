@@ -155,6 +155,9 @@ pub struct Point {
     pub throughput_per_s: Estimate,
     /// Whether the backlog stayed bounded.
     pub sustained: Sustained,
+    /// What to know of its intervals, such as that the runs are too short; empty if nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caveat: String,
     /// All tasks.
     pub overall: Times,
     /// The classes that had tasks, in the panel's order.

@@ -44,23 +44,26 @@ pub struct Estimate {
     pub high: f64,
     /// How the interval was found.
     pub method: Method,
+    /// The data do not bound it above: `high` is the most that was seen, and it may be any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub open_above: bool,
 }
 
 /// How an interval was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Student's t over independent replications.
+    /// From whole replications, which are independent.
     Replications,
-    /// Student's t over replications' differences on the same tasks.
+    /// From two policies' differences on the same tasks, part by part of the runs.
     Paired,
-    /// Student's t over batches of one run.
+    /// From consecutive parts of all replications.
     Batches,
     /// Order statistics of one run.
     OrderStatistics,
     /// The rates between which a search ended.
     Bracket,
-    /// There is none: one run, or a number that is known.
+    /// There is none: one run, replications of one trace, or a number that is known.
     None,
 }
 
@@ -189,10 +192,25 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 impl Estimate {
     /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value, method: Method::None }
+        Self::between(value, value, value, Method::None)
+    }
+
+    /// A value with both ends of its interval.
+    pub const fn between(value: f64, low: f64, high: f64, method: Method) -> Self {
+        Self { value, low, high, method, open_above: false }
+    }
+
+    /// The interval's upper end as comparisons need it: infinite where the data do not bound it.
+    pub const fn most(&self) -> f64 {
+        if self.open_above { f64::INFINITY } else { self.high }
     }
 
     /// Whether there is an interval to show.

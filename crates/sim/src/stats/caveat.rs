@@ -1,0 +1,40 @@
+//! What to know of a point's intervals: whether runs are long enough for what is read from them, told by the runs
+//! themselves.
+
+use super::pool::{Pool, QUANTILES};
+use crate::study::outcome::Part;
+
+/// Independent events that a quantile's tail should have seen.
+const EVENTS_MIN: f64 = 10.0;
+
+/// Which quantiles rest on too few independent events, and how many tasks would do; empty if none does.
+pub(super) fn caveat(latencies: &Pool) -> String {
+    if latencies.is_one_trace() {
+        return "one trace, no interval: its replications have the same tasks".into();
+    }
+    let few: Vec<(Part, f64)> = latencies
+        .quantiles()
+        .iter()
+        .zip(QUANTILES)
+        .filter(|(quantile, _)| quantile.events < EVENTS_MIN || quantile.estimate.open_above)
+        .map(|(quantile, (part, _))| (part, quantile.events))
+        .collect();
+    let Some(fewest) = few.iter().map(|(_, events)| *events).reduce(f64::min) else { return String::new() };
+    let named: Vec<&str> = few.iter().map(|(part, _)| name(*part)).collect();
+    let times = libm::ceil(EVENTS_MIN / fewest.max(EVENTS_MIN / 1_000.0)).max(2.0);
+    format!(
+        "too few tasks for {}: what is slow comes in bursts, and about {fewest:.1} independent ones were seen, {EVENTS_MIN} are \
+         needed; ask for {times} times as many tasks",
+        named.join(" and ")
+    )
+}
+
+const fn name(part: Part) -> &'static str {
+    match part {
+        Part::Mean => "the mean",
+        Part::P50 => "the median",
+        Part::P90 => "p90",
+        Part::P99 => "p99",
+        Part::P999 => "p99.9",
+    }
+}

@@ -1,0 +1,252 @@
+//! One measure of one set of tasks, of all replications: its mean and quantiles with their intervals.
+//!
+//! A quantile's interval lies between values that were seen, by rank: as many ranks around the quantile's own as chance
+//! moves them. Tasks of one busy time share their fate, so that chance moves them further than if tasks were independent,
+//! by a factor that the runs' parts tell at each quantile ([`Total`]). Where a tail has seen few busy times, it tells too
+//! little of that; so each quantile halves, on a logarithmic scale, its distance to the one before.
+
+use super::chance::{Chance, Total};
+use super::distribution::Distribution;
+use super::interval::{events_left, of_mean, ranks};
+use super::measured::{ClassMeasured, Measured};
+use super::parts::{Parts, cell_of};
+use crate::study::outcome::{Estimate, Measure, Method, Part, Spread};
+
+/// The quantiles that are told, rising.
+pub(super) const QUANTILES: [(Part, f64); 4] =
+    [(Part::P50, 0.5), (Part::P90, 0.9), (Part::P99, 0.99), (Part::P999, 0.999)];
+/// Slowdowns are recorded in thousandths.
+pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
+
+/// All values of a measure.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    all: Distribution,
+    /// Of each replication.
+    runs: Vec<Parts>,
+    /// What one is in the values' unit.
+    unit: f64,
+}
+
+/// A quantile, and what is known of it beside its interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quantile {
+    pub(super) estimate: Estimate,
+    /// Independent events that its rarer side is worth; infinite if there is no interval.
+    pub(super) events: f64,
+    /// By how much the value changes for a share of all tasks more or less below it.
+    slope: f64,
+    /// The edge between coarse cells that is nearest to it.
+    edge: usize,
+    /// How much larger its variance is taken to be than its parts say.
+    pub(super) caution: f64,
+}
+
+/// How much further than independent tasks chance moves a quantile's rank, and how well that is known.
+#[derive(Clone, Copy, Debug)]
+struct Dispersion {
+    factor: f64,
+    freedom: usize,
+}
+
+impl Pool {
+    /// A measure of a class, or of all tasks.
+    pub(super) fn of(measured: &[Measured], class: Option<usize>, measure: Measure) -> Self {
+        let mut pool = Self { all: Distribution::new(), runs: Vec::new(), unit: 1.0 };
+        for one in measured {
+            let classes = class.map_or(&one.classes[..], |class| &one.classes[class..=class]);
+            let mut run: Option<Parts> = None;
+            for class in classes {
+                let (values, parts, unit) = pool_of(class, measure, classes.len() == 1);
+                pool.all.merge(&values);
+                pool.unit = unit;
+                run = Some(match run {
+                    Some(mut run) => {
+                        run.add(&parts);
+                        run
+                    }
+                    None => parts,
+                });
+            }
+            pool.runs.extend(run);
+        }
+        pool
+    }
+
+    /// Mean and quantiles.
+    pub(super) fn spread(&self) -> Spread {
+        let [p50, p90, p99, p999] = self.quantiles().map(|quantile| quantile.estimate);
+        Spread { mean: self.mean(), p50, p90, p99, p999 }
+    }
+
+    /// The quantiles, in the order of [`QUANTILES`].
+    pub(super) fn quantiles(&self) -> [Quantile; 4] {
+        let mut before: Option<Dispersion> = None;
+        QUANTILES.map(|(_, quantile)| {
+            let edge = self.edge_near(quantile);
+            let found = self.dispersion(edge);
+            let used = found.map(|found| found.after(before));
+            before = used;
+            match found.zip(used) {
+                Some((found, used)) => self.quantile(quantile, edge, found, used),
+                None => self.without_interval(quantile, edge),
+            }
+        })
+    }
+
+    /// The mean with its interval.
+    ///
+    /// What is large comes in few busy times, which the ninth decile tells better than the mean itself.
+    pub(super) fn mean(&self) -> Estimate {
+        let value = self.all.mean() / self.unit;
+        let Some(chance) = self.mean_parts(value).chance() else { return Estimate::exact(value) };
+        let count = self.all.count() as f64;
+        let spread = self.variance();
+        let at = |quantile| {
+            let none = Dispersion { factor: 1.0, freedom: usize::MAX };
+            self.dispersion(self.edge_near(quantile)).unwrap_or(none)
+        };
+        let (middle, ninth) = (at(0.5), at(0.9));
+        let events = 0.1 * count / ninth.factor;
+        let caution = events / events_left(events).min(events);
+        let variance = chance.variance.max(spread / count * ninth.factor.max(middle.factor)) * caution;
+        let freedom = chance.freedom.min(ninth.freedom);
+        let least = self.all.min() as f64 / self.unit;
+        of_mean(value, least, Chance { variance, freedom }, self.method())
+    }
+
+    /// The mean's deviation from the right one, in the parts from which it came.
+    pub(super) fn mean_parts(&self, mean: f64) -> Total {
+        let count = self.all.count() as f64;
+        self.total(|parts, part| {
+            (parts.sum(part) as f64 / self.unit - mean * parts.count(part) as f64) / count
+        })
+    }
+
+    /// A quantile's deviation from the right one, in the parts from which it came.
+    pub(super) fn quantile_parts(&self, of: &Quantile) -> Total {
+        let (share, slope) = (self.share_below(of.edge), of.slope / self.all.count() as f64);
+        self.total(|parts, part| {
+            slope * (share * parts.count(part) as f64 - parts.below(part, of.edge) as f64)
+        })
+    }
+
+    /// Whether replications cannot tell chance, because all have the same tasks.
+    pub(super) fn is_one_trace(&self) -> bool {
+        self.runs.first().is_some_and(|run| run.len() == 0)
+    }
+
+    /// The width of the histogram's cell that a value is in.
+    pub(super) fn cell_width(&self, value: f64) -> f64 {
+        let (least, most) = Distribution::cell_of((value * self.unit) as u64);
+        (most - least) as f64 / self.unit
+    }
+
+    /// How the intervals are found.
+    pub(super) fn method(&self) -> Method {
+        match self.runs.first().map_or(0, Parts::len) {
+            0 => Method::None,
+            1 if self.runs.len() < 2 => Method::None,
+            1 => Method::Replications,
+            _ => Method::Batches,
+        }
+    }
+
+    fn quantile(&self, quantile: f64, edge: usize, found: Dispersion, used: Dispersion) -> Quantile {
+        let rarer = quantile.min(1.0 - quantile) * self.all.count() as f64;
+        let (low, high) = ranks(quantile, rarer / used.factor, used.freedom);
+        // Between the last value and the end of all ranks there is nothing.
+        let top = 1.0 - 1.0 / self.all.count() as f64;
+        let high = high.filter(|high| *high <= top);
+        let (least, most) = (self.all.cell_at(low).0, self.all.cell_at(high.unwrap_or(1.0)).1);
+        let between = |rank: f64| self.all.quantile(rank) as f64 / self.unit;
+        let value = between(quantile);
+        let steps = high.unwrap_or(top.max(quantile)) - low;
+        Quantile {
+            estimate: Estimate {
+                open_above: high.is_none(),
+                ..Estimate::between(value, least as f64 / self.unit, most as f64 / self.unit, self.method())
+            },
+            events: rarer / used.factor,
+            slope: if steps > 0.0 { (between(low + steps) - between(low)) / steps } else { 0.0 },
+            edge,
+            caution: used.factor / found.factor,
+        }
+    }
+
+    fn without_interval(&self, quantile: f64, edge: usize) -> Quantile {
+        let estimate = Estimate::exact(self.all.quantile(quantile) as f64 / self.unit);
+        Quantile { estimate, events: f64::INFINITY, slope: 0.0, edge, caution: 1.0 }
+    }
+
+    /// How much the ranks at an edge are moved by chance; none if the runs cannot tell.
+    fn dispersion(&self, edge: usize) -> Option<Dispersion> {
+        let (share, count) = (self.share_below(edge), self.all.count() as f64);
+        let chance = self
+            .total(|parts, part| share * parts.count(part) as f64 - parts.below(part, edge) as f64)
+            .chance()
+            .filter(|_| count > 0.0)?;
+        let independent = share * (1.0 - share) * count;
+        let factor = if independent > 0.0 { (chance.variance / independent).max(1.0) } else { 1.0 };
+        Some(Dispersion { factor, freedom: chance.freedom })
+    }
+
+    /// The coarse cells' edge below which the share is nearest to a quantile's.
+    fn edge_near(&self, quantile: f64) -> usize {
+        let cell = cell_of(self.all.quantile(quantile));
+        let off = |edge: usize| (self.share_below(edge) - quantile).abs();
+        if off(cell) <= off(cell + 1) { cell } else { cell + 1 }
+    }
+
+    fn share_below(&self, edge: usize) -> f64 {
+        let below = |run: &Parts| (0..run.len()).map(|part| run.below(part, edge)).sum::<u64>();
+        self.runs.iter().map(below).sum::<u64>() as f64 / self.all.count().max(1) as f64
+    }
+
+    fn total(&self, of: impl Fn(&Parts, usize) -> f64) -> Total {
+        let parts = self.runs.first().map_or(0, Parts::len);
+        Total::new(self.runs.len(), parts, |run, part| of(&self.runs[run], part))
+    }
+
+    /// Of the values, to a thousandth.
+    fn variance(&self) -> f64 {
+        let mean = self.all.mean();
+        let squares = self.all.cells().map(|(lowest, count)| {
+            let off = lowest as f64 - mean;
+            off * off * count as f64
+        });
+        squares.sum::<f64>() / self.all.count().max(1) as f64 / (self.unit * self.unit)
+    }
+}
+
+impl Dispersion {
+    /// As it is used behind that of the quantile before.
+    fn after(self, before: Option<Self>) -> Self {
+        match before {
+            Some(before) if before.factor > self.factor => Self {
+                factor: libm::sqrt(before.factor * self.factor),
+                freedom: self.freedom.min(before.freedom),
+            },
+            _ => self,
+        }
+    }
+}
+
+/// A class's values of a measure, and what one is in them.
+fn pool_of(class: &ClassMeasured, measure: Measure, alone: bool) -> (Distribution, Parts, f64) {
+    match measure {
+        Measure::LatencyNs => (class.latency.clone(), class.parts.latency.clone(), 1.0),
+        Measure::Slowdown => (class.slowdown_own.clone(), class.parts.slowdown_own.clone(), SLOWDOWN_UNIT),
+        Measure::SlowdownServer => {
+            (class.slowdown_server.clone(), class.parts.slowdown_server.clone(), SLOWDOWN_UNIT)
+        }
+        Measure::SlowdownTypeMean if alone => {
+            (class.latency.clone(), class.parts.latency.clone(), class.mean_service_ns)
+        }
+        // Classes have different means, so that their slowdowns against these must be merged one by one.
+        Measure::SlowdownTypeMean => {
+            let factor = SLOWDOWN_UNIT / class.mean_service_ns;
+            (class.latency.scaled(factor), class.parts.latency.scaled(factor), SLOWDOWN_UNIT)
+        }
+    }
+}
