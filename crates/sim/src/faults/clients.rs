@@ -57,7 +57,7 @@ impl ClientNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("client {}", self.index)
+        format!("client-{}", self.index)
     }
 }
 

@@ -103,7 +103,7 @@ fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
 }
 
 pub(super) fn slice_name(index: usize) -> String {
-    format!("slice {index}")
+    format!("slice-{index}")
 }
 
 impl Rack<'_> {

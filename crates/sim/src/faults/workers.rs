@@ -85,7 +85,7 @@ impl WorkerNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("worker {}", self.index)
+        format!("worker-{}", self.index)
     }
 }
 
