@@ -25,7 +25,7 @@ pub(super) fn caveat(latencies: &Pool) -> String {
     format!(
         "too few tasks for {}: what is slow comes in bursts, and about {fewest:.1} independent ones were seen, {EVENTS_MIN} are \
          needed; ask for {times} times as many tasks",
-        named.join(" and ")
+        named.join(", ")
     )
 }
 

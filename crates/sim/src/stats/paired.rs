@@ -71,13 +71,12 @@ impl Side {
         };
         let pool = Pool::of(measured, class, measure);
         let quantiles = pool.quantiles();
-        match quantiles.iter().zip(QUANTILES).find(|(_, (of, _))| *of == part) {
-            Some((quantile, _)) => Self::of_quantile(&pool, quantile),
-            None => {
-                let of = pool.mean();
-                Self { of, parts: pool.mean_parts(of.value), caution: 1.0, cell: 0.0 }
-            }
+        let quantile = quantiles.iter().zip(QUANTILES).find(|(_, (of, _))| *of == part);
+        if let Some((quantile, _)) = quantile {
+            return Self::of_quantile(&pool, quantile);
         }
+        let of = pool.mean();
+        Self { of, parts: pool.mean_parts(of.value), caution: 1.0, cell: 0.0 }
     }
 
     fn of_quantile(pool: &Pool, quantile: &Quantile) -> Self {

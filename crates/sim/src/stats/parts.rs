@@ -148,9 +148,13 @@ mod tests {
 
     fn two(first: &[u64], second: &[u64]) -> Parts {
         let mut parts = Parts::new(2);
-        first.iter().for_each(|value| parts.record(*value));
+        for value in first {
+            parts.record(*value);
+        }
         parts.next();
-        second.iter().for_each(|value| parts.record(*value));
+        for value in second {
+            parts.record(*value);
+        }
         parts
     }
 
