@@ -67,7 +67,7 @@ fn what_cannot_be_measured_or_written_is_refused_before_the_run() {
         (vec!["profile", "rocksbd"], "unknown service `rocksbd`; did you mean `rocksdb`?"),
         (vec!["profile", "rocksdb", "--get", "0"], "--get 0 is not from 1 to"),
         (vec!["profile", "rocksdb", "--get", "10,10"], "--get names 10 twice"),
-        (vec!["profile", "rocksdb", "--scan", "x"], "invalid value 'x' for '--scan <KEYS>'"),
+        (vec!["profile", "rocksdb", "--scan", "x"], "invalid value 'x' for '--scan [<KEYS>]'"),
         (vec!["profile", "rocksdb", "--samples", "0"], "0 is not in 100..=10000000"),
         (vec!["profile", "rocksdb", "--out", "."], "profile . is a folder; name a file with --out"),
         (vec!["profile", "rocksdb", "--out", "file/a.toml"], "profile file/a.toml cannot be written"),

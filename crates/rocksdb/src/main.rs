@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::Parser;
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
 use sluice_net::exit::Kind;
@@ -64,11 +64,11 @@ fn main() -> ExitCode {
     match Program::parse() {
         Program::Worker { data, worker } => run_worker(&worker, || Rocks::open(&data, &mut Shown::new())),
         Program::Load { data, quiet } => {
-            answer(load::ensure(&data, &mut *progress(quiet)).map(|()| String::new()))
+            answer(load::ensure(&data, &mut *progress(quiet)).map(|()| Vec::new()))
         }
         Program::Measure { what, replications, quiet } => {
             let measured = measure(&what, replications, &mut *progress(quiet));
-            answer(measured.map(|measured| measured.iter().map(|of| format!("{}\n", json!(of))).collect()))
+            answer(measured.map(|measured| measured.iter().map(|of| json!(of)).collect()))
         }
     }
 }
@@ -77,18 +77,18 @@ fn progress(quiet: bool) -> Box<dyn Progress> {
     if quiet { Box::new(Quiet) } else { Box::new(Shown::new()) }
 }
 
-/// Says on stdout what came out, or why it failed.
-fn answer(done: Result<String, RocksError>) -> ExitCode {
-    let (text, code) = match done {
-        Ok(text) => (text, ExitCode::SUCCESS),
+/// Says on stdout what came out, a line each, or why it failed.
+fn answer(done: Result<Vec<Value>, RocksError>) -> ExitCode {
+    let (lines, code) = match done {
+        Ok(lines) => (lines, ExitCode::SUCCESS),
         Err(why) => {
             let kind = if why.is_bad_input() { Kind::BadInput } else { Kind::Broken };
             let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": why.to_string() });
-            (format!("{}\n", json!({ "schema": "sluice.error.v1", "error": error })), kind.into())
+            (vec![json!({ "schema": "sluice.error.v1", "error": error })], kind.into())
         }
     };
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()) {
         Ok(()) => code,
         // Whoever asked is gone.
         Err(_) => Kind::Broken.into(),
