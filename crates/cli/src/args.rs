@@ -11,9 +11,11 @@ use clap::{Args, Parser, Subcommand};
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
+use sluice_sim::faults::Only;
 
 use crate::fail::{Failure, Outcome};
 use crate::live::args::LiveArgs;
+use crate::running::RackArgs;
 use crate::{print, study, units, words};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
@@ -83,7 +85,7 @@ pub(crate) enum Command {
     Reproduce(study::args::Reproduce),
     /// Make the page and the tables of a study anew from its JSON.
     Report(Report),
-    /// Show what happened in one fault run, packet by packet.
+    /// Tell what happens in one fault run, packet by packet.
     ReplayFault(ReplayFault),
     /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
     #[command(after_help = words::FAULT_RUNS)]
@@ -318,7 +320,7 @@ pub(crate) struct Load {
     /// A plan whose load this is; flags go before it.
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) controller: ControllerArgs,
+    pub(crate) rack: RackArgs,
     /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
     #[arg(long, value_name = "ADDRESS", value_parser = units::address, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
@@ -379,8 +381,14 @@ pub(crate) enum ArrivalsArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Ask again and again, until Ctrl-C: the screen is drawn anew, and without a terminal each look is a line.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// How often, with --watch.
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, requires = "watch")]
+    pub(crate) every: Duration,
     #[command(flatten)]
-    pub(crate) controller: ControllerArgs,
+    pub(crate) rack: RackArgs,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -393,7 +401,7 @@ pub(crate) struct Move {
     /// The slice that it is to serve.
     pub(crate) slice: String,
     #[command(flatten)]
-    pub(crate) controller: ControllerArgs,
+    pub(crate) rack: RackArgs,
 }
 
 #[derive(Debug, Args)]
@@ -404,7 +412,7 @@ pub(crate) struct Map {
     /// The slice that is to take it; without one its tasks are refused.
     pub(crate) slice: Option<String>,
     #[command(flatten)]
-    pub(crate) controller: ControllerArgs,
+    pub(crate) rack: RackArgs,
 }
 
 #[derive(Debug, Args)]
@@ -523,6 +531,10 @@ pub(crate) struct Profile {
 pub(crate) struct ReplayFault {
     /// The run's seed, as `sluice fault-runs` names it.
     pub(crate) seed: u64,
+    /// Tell only what worker:2, client:0, server:1, switch or controller does or suffers, or what becomes of task:0.17; and what
+    /// happens to all.
+    #[arg(long, value_name = "WHO", value_parser = str::parse::<Only>)]
+    pub(crate) only: Option<Only>,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,6 @@ use crate::decisions::Decisions;
 /// The present state of a run, shared between threads.
 #[derive(Clone)]
 pub(crate) struct Board {
-    started: Instant,
     inner: Arc<Mutex<Known>>,
     decisions: Arc<Mutex<Decisions>>,
 }
@@ -16,12 +15,22 @@ pub(crate) struct Board {
 /// Everything that the board shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
+    /// What all times count from, once it happened, and what it was.
+    pub(crate) zero: Option<Zero>,
     /// The load, once it runs.
     pub(crate) load: Option<LoadNow>,
     /// The rack, once it was asked.
     pub(crate) rack: Option<RackNow>,
     /// What happened, in order.
     pub(crate) notes: Vec<Note>,
+}
+
+/// The moment that all times of a run count from: those of events and those of results.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Zero {
+    at: Instant,
+    /// What happened then.
+    pub(crate) what: &'static str,
 }
 
 /// How the load stands.
@@ -49,6 +58,8 @@ pub(crate) struct LoadNow {
     pub(crate) kinds: Vec<KindNow>,
     /// Replies per second, one number for each stretch of the run.
     pub(crate) history: Vec<u64>,
+    /// How long a stretch is.
+    pub(crate) history_every: Duration,
     /// Tasks at each worker on average over the last second, by its index.
     pub(crate) depths: Vec<f64>,
 }
@@ -112,8 +123,8 @@ pub(crate) struct WorkerNow {
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Note {
-    /// Since the run's start.
-    pub(crate) at: Duration,
+    /// Since the zero of all times; `None` for what was before.
+    pub(crate) at: Option<Duration>,
     /// What.
     pub(crate) text: String,
     /// Whether it is a fault, or the end of one.
@@ -131,16 +142,29 @@ pub(crate) enum NoteKind {
     Back,
 }
 
+impl Note {
+    /// When it happened, as wide as any other time: seconds, or that it was before they are counted.
+    pub(crate) fn when(&self) -> String {
+        self.at.map_or_else(|| format!("{:>10}", "before"), |at| format!("{:8.2} s", at.as_secs_f64()))
+    }
+}
+
 impl Board {
-    /// An empty board; its time starts now.
+    /// An empty board.
     pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), inner: Arc::default(), decisions: Arc::default() }
+        Self { inner: Arc::default(), decisions: Arc::default() }
+    }
+
+    /// All times count from now, when `what` happened.
+    pub(crate) fn begin(&self, what: &'static str) {
+        self.lock().zero = Some(Zero { at: Instant::now(), what });
     }
 
     /// Notes something that happened now.
     pub(crate) fn note(&self, kind: NoteKind, text: impl Into<String>) {
-        let note = Note { at: self.started.elapsed(), text: text.into(), kind };
-        self.lock().notes.push(note);
+        let mut known = self.lock();
+        let at = known.zero.map(|zero| zero.at.elapsed());
+        known.notes.push(Note { at, text: text.into(), kind });
     }
 
     /// The slices of agents' intervals are called so, in the order of their indices.
@@ -174,7 +198,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // Every write is one assignment: what another thread left when it panicked is whole.
+        // Every write is one assignment or push: what another thread left when it panicked is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

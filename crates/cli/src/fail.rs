@@ -57,7 +57,8 @@ impl Failure {
         self.kind.into()
     }
 
-    fn to_json(&self) -> serde_json::Value {
+    /// As the JSON says it.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
             "schema": "sluice.error.v1",
             "error": { "kind": self.kind.name(), "exit_code": self.kind.code(), "message": self.message },

@@ -17,6 +17,7 @@ mod rack;
 mod report;
 mod results;
 mod rocksdb;
+mod running;
 mod stop;
 mod study;
 mod units;

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::fail::{Failure, Kind, Outcome};
+
+/// How often it is looked whether the end was asked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Whether the run is to end early.
 #[derive(Clone, Debug, Default)]
@@ -38,5 +43,54 @@ impl Stop {
     /// Asks for it.
     pub(crate) fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Does work that may go on for `patience` once the end was asked for; then the flag that it is given is set.
+    pub(crate) fn after<T>(&self, patience: Duration, work: impl FnOnce(&AtomicBool) -> T) -> T {
+        let (over, late) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut until = None;
+                while !over.load(Ordering::Relaxed) {
+                    let asked =
+                        self.is_asked().then(|| *until.get_or_insert_with(|| Instant::now() + patience));
+                    if asked.is_some_and(|until| Instant::now() >= until) {
+                        late.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    thread::sleep(LOOK_EVERY);
+                }
+            });
+            // Also when the work panics: the scope waits for the thread.
+            let _over = Over(&over);
+            work(&late)
+        })
+    }
+}
+
+/// Sets a flag when it goes.
+struct Over<'f>(&'f AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_told_when_its_time_after_the_stop_is_over_and_not_before() {
+        let stop = Stop::default();
+        assert!(!stop.after(Duration::ZERO, |late| late.load(Ordering::Relaxed)));
+        stop.ask();
+        assert!(!stop.after(Duration::from_secs(3_600), |late| late.load(Ordering::Relaxed)));
+        stop.after(Duration::ZERO, |late| {
+            while !late.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
     }
 }

@@ -3,6 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use crate::plan::Types;
+
 /// Reads a span such as `200us`, `1.5s` or `15s`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 6] =
@@ -83,6 +85,21 @@ pub(crate) fn mix(text: &str) -> Result<Vec<(String, f64)>, String> {
         return Err(format!("mix `{text}` adds up to {sum}, not 1: correct the shares"));
     }
     Ok(shares)
+}
+
+/// A mix by the names of its types, which may have been given by their numbers.
+pub(crate) fn named_mix(mix: Vec<(String, f64)>, types: &mut Types) -> Result<Vec<(String, f64)>, String> {
+    let mut named: Vec<(String, f64)> = Vec::new();
+    for (said, share) in mix {
+        let name = types.called(&said)?;
+        if named.iter().any(|(known, _)| *known == name) {
+            return Err(format!(
+                "the mix names `{name}` twice, by its name and by its number: give it one share"
+            ));
+        }
+        named.push((name, share));
+    }
+    Ok(named)
 }
 
 /// Reads `host:port` and resolves it.

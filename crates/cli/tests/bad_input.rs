@@ -67,6 +67,21 @@ fn a_switch_in_the_kernel_says_what_it_needs_and_what_only_a_socket_can_do() {
 }
 
 #[test]
+fn a_plan_of_the_other_kind_is_named_with_the_command_for_it() {
+    let folder = folder();
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/rain-6b.toml");
+    let rack = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/demo.toml");
+    let no_rack = ["is a study for `sluice reproduce`, not a rack for `sluice up`", "run `sluice reproduce "];
+    for command in ["up", "switch", "load"] {
+        refuses(folder.path(), &[command, study], &no_rack);
+    }
+    refuses(folder.path(), &["up", "rain-6b", "--json"], &no_rack);
+    let no_study = ["is a rack for `sluice up`, not a study for `sluice reproduce`", "run `sluice up "];
+    refuses(folder.path(), &["reproduce", rack], &no_study);
+    refuses(folder.path(), &["reproduce", rack, "--json"], &no_study);
+}
+
+#[test]
 fn a_missing_or_unreadable_plan_is_named() {
     let folder = folder();
     refuses(folder.path(), &["up", "none.toml"], &["none.toml", "cannot be read", "give the path"]);
@@ -84,7 +99,7 @@ fn unknown_policies_services_types_flags_and_commands_name_the_known() {
     );
     refuses_plan("\"hold\"\n[load]", "\"hodl\"\n[load]", &["unknown service `hodl`", "rocksdb, spin, hold"]);
     refuses_plan("hold=1", "hodl=1", &["unknown type `hodl`", "did you mean `hold`?"]);
-    refuses_plan("[\"hold\"]", "[\"hodl\"]", &["slice `work`", "unknown type `hodl`"]);
+    refuses_plan("[\"hold\"]", "[\"hodl\"]", &["line 5", "[[slice]]", "unknown type `hodl`"]);
     let folder = folder();
     refuses(folder.path(), &["up", "--lenght", "3s"], &["--lenght", "--length"]);
     refuses(folder.path(), &["up", "--lenght", "3s", "--json"], &["--lenght"]);

@@ -3,8 +3,11 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Output, Stdio};
 
-use common::{json, sluice, stderr};
+use common::{command, hold_to_schema, json, sluice, stderr, terminate};
 
 #[test]
 fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
@@ -129,6 +132,66 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
     }
     let page = fs::read_to_string(folder.path().join("out/live/followed.html")).expect("it is there");
     assert!(page.contains("some workers are slow") && page.contains("rain:adaptive"));
+}
+
+/// `sluice` with these arguments, asked to end once it says a line with `mark` in it; gives its output, which must come long
+/// before it would have ended by itself.
+fn stopped_at(folder: &Path, args: &[&str], mark: &str) -> Output {
+    let running = command(folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut running = running.expect("it starts");
+    let mut lines = BufReader::new(running.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let seen = lines.find(|line| line.contains(mark));
+    terminate(&running);
+    let rest: Vec<String> = lines.collect();
+    assert!(seen.is_some(), "it never said {mark}: {rest:?}");
+    Output { stderr: rest.join("\n").into_bytes(), ..running.wait_with_output().expect("it ends") }
+}
+
+#[test]
+fn a_live_study_that_is_stopped_ends_and_keeps_the_runs_that_were_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("slowed.toml"), SLOWED).expect("there is room");
+    // By itself it would take hours: 1,000 runs of six seconds.
+    let flags = "reproduce slowed.toml --live --dilate 100 --runs 1000 --seeds 20 --case half \
+                 --policy rain:adaptive --out out";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = stopped_at(folder.path(), &args, "live run 1:");
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped by a signal; what was done is in out"), "{}", stderr(&output));
+    let kept = fs::read_to_string(folder.path().join("out/live/followed.json")).expect("it is there");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    hold_to_schema(&kept);
+    assert_eq!(kept["complete"], false);
+    let runs = kept["followed"][0]["live"].as_array().expect("a list").len();
+    assert!((1..1_000).contains(&runs), "{runs}");
+}
+
+#[test]
+fn a_live_study_that_is_stopped_while_the_simulator_runs_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // By itself it would take hours: 10,000 runs of a hundred thousand tasks and more.
+    let long = SLOWED.replace("lasts = \"40ms\"", "lasts = \"5s\"");
+    fs::write(folder.path().join("slowed.toml"), long).expect("there is room");
+    let flags = "reproduce slowed.toml --live --dilate 100 --seeds 10000 --case half --out out --policy rain:adaptive";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = stopped_at(folder.path(), &args, "seeds simulated");
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped by a signal"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_sweep_that_is_stopped_ends_and_keeps_the_points_that_were_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // By itself it would take hours: nine loads, 500 runs of a second and more each.
+    let flags = "up --policy rain:2 --sweep 0.05,0.1..0.8/0.1 --dilate 500 --length 200ms --replications 2 --out swept";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = stopped_at(folder.path(), &args, "1 of 9:");
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let kept = fs::read_to_string(folder.path().join("swept/study.json")).expect("it is there");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    assert_eq!(kept["complete"], false);
+    let live = kept["panels"][0]["series"][1]["points"].as_array().expect("a list");
+    assert!((1..9).contains(&live.len()), "{}", live.len());
 }
 
 #[test]

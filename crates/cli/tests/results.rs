@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
+use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
 use serde_json::Value;
 
 fn folder_with(plan: &str) -> tempfile::TempDir {
@@ -37,12 +37,6 @@ fn nothing_is_left_of(folder: &Path) {
         assert!(Instant::now() < patience, "left behind: {left:?}");
         std::thread::yield_now();
     }
-}
-
-/// Asks a child to end, as a service manager does.
-fn terminate(child: &std::process::Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
 }
 
 #[test]
@@ -209,7 +203,41 @@ fn doctor_and_resources_and_fault_runs_speak_json() {
     assert_eq!(json(&runs)["runs"], 2);
     let replay = sluice(folder.path(), &["replay-fault", "3"]);
     assert_eq!(replay.status.code(), Some(0), "{}", stderr(&replay));
-    assert!(stdout(&replay).contains("Dispatch"));
+    assert!(stdout(&replay).contains("-> worker 0"), "{}", stdout(&replay));
+}
+
+#[test]
+fn a_fault_run_is_told_as_a_story_of_all_or_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = |only: &[&str]| {
+        let output = sluice(folder.path(), &[&["replay-fault", "3"], only].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("keeps every promise: ") && !stderr(&output).contains('{'));
+        stdout(&output)
+    };
+    let all = told(&[]);
+    for part in [
+        "FAULT: ",
+        "SUBMIT task 0.0, try 1: type ",
+        "TOKEN 1: ready for one more task",
+        " runs task ",
+        "LOST",
+    ] {
+        assert!(all.contains(part), "no `{part}`");
+    }
+    // Values as code shows them: names with braces or brackets behind, and options.
+    for sign in ["{", "}", "Some(", "None", "Nanos(", "Endpoint"] {
+        let line = all.lines().find(|line| line.contains(sign));
+        assert_eq!(line, None, "`{sign}`");
+    }
+    let times = all.lines().map(|line| line.find(" us  "));
+    assert!(times.into_iter().all(|at| at == Some(10)), "times are aligned");
+    let worker = told(&["--only", "worker:1"]);
+    assert!(worker.lines().count() < all.lines().count() / 2);
+    assert!(worker.lines().all(|line| line.contains("worker 1") || line.contains("us  rack")), "{worker}");
+    let task = told(&["--only", "task:0.0"]);
+    let about = task.lines().filter(|line| !line.contains("us  rack"));
+    assert!(about.clone().count() > 3 && about.clone().all(|line| line.contains("task 0.0")), "{task}");
 }
 
 #[test]

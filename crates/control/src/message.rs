@@ -319,7 +319,7 @@ impl fmt::Display for Waiting {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Refusal {
     /// Another host holds the name and keeps renewing it.
-    #[error("{name:?} is held by another host that keeps renewing it; choose another name")]
+    #[error("`{}` is held by another host that keeps renewing it; choose another name", .name.escape_debug())]
     NameHeld {
         /// The name.
         name: String,
@@ -328,16 +328,16 @@ pub enum Refusal {
     #[error("{0}")]
     BadName(#[from] NameError),
     /// The quota lies outside 1 to 8.
-    #[error("a quota of {quota} is outside 1 to {QUOTA_MAX}")]
+    #[error("a quota of {quota} is outside 1 to {QUOTA_MAX}: give one of those")]
     BadQuota {
         /// The quota.
         quota: u8,
     },
     /// Too many task types.
-    #[error("a worker may serve at most {WORKER_TYPES_MAX} types")]
+    #[error("a worker may serve {WORKER_TYPES_MAX} types at most: start several, each for a part of them")]
     TooManyTypes,
     /// No slice of that name.
-    #[error("there is no slice {asked:?}; known: {known}")]
+    #[error("there is no slice `{}`; known: {known}", .asked.escape_debug())]
     UnknownSlice {
         /// What was asked for.
         asked: String,
@@ -345,7 +345,10 @@ pub enum Refusal {
         known: String,
     },
     /// No slice whose types the worker serves all.
-    #[error("no slice takes only types that this worker serves ({served}); known: {known}")]
+    #[error(
+        "no slice takes only types that this worker serves ({served}); known: {known}: give the plan a slice for its types, or \
+         start a service that serves all types of one"
+    )]
     NoSliceForTypes {
         /// The worker's types.
         served: String,
@@ -354,7 +357,7 @@ pub enum Refusal {
     },
     /// A worker's tokens may meet any task of its slice, and it does not serve all of them.
     #[error(
-        "slice {slice:?} takes types {needed}, worker {worker:?} serves {served}; it has to serve all of them"
+        "slice `{}` takes types {needed}, worker `{}` serves {served}; it has to serve all of them", .slice.escape_debug(), .worker.escape_debug()
     )]
     TypesNotServed {
         /// The worker.
@@ -367,14 +370,16 @@ pub enum Refusal {
         served: String,
     },
     /// No index is left.
-    #[error("the switch has room for {limit} hosts of this kind and all are registered")]
+    #[error(
+        "the switch has room for {limit} hosts of this kind and all are registered: stop one, or start another rack"
+    )]
     TableFull {
         /// How many there can be.
         limit: u16,
     },
     /// The slice's token ring cannot hold 8 more tokens.
     #[error(
-        "slice {slice:?} has room for {limit} tokens and its workers may need them all; use another slice"
+        "slice `{}` has room for {limit} tokens and its workers may need them all; use another slice", .slice.escape_debug()
     )]
     RingFull {
         /// The slice.
@@ -384,8 +389,8 @@ pub enum Refusal {
     },
     /// The worker is the last one of a slice that takes tasks.
     #[error(
-        "worker {worker:?} is the last one of slice {slice:?}, which takes types {types}: let another join it, or map them \
-         to another slice first"
+        "worker `{}` is the last one of slice `{}`, which takes types {types}: let another join it, or map them \
+         to another slice first", .worker.escape_debug(), .slice.escape_debug()
     )]
     LastWorker {
         /// The worker.
@@ -396,19 +401,22 @@ pub enum Refusal {
         types: String,
     },
     /// No worker of that name is registered.
-    #[error("no worker {name:?} is registered")]
+    #[error("no worker `{}` is registered: `sluice status` lists those that are", .name.escape_debug())]
     UnknownWorker {
         /// The name.
         name: String,
     },
     /// The worker left or died before the move was done.
-    #[error("worker {name:?} is gone")]
+    #[error("worker `{}` left or died before it was moved: start it again, or move another", .name.escape_debug())]
     WorkerGone {
         /// The name.
         name: String,
     },
     /// The type lies outside what the switch can map.
-    #[error("task type {task_type} is not below {limit}, which is what this switch can map")]
+    #[error(
+        "task type {task_type} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
+         plan that the switch is started with"
+    )]
     UnknownType {
         /// The type.
         task_type: TaskType,
@@ -422,8 +430,8 @@ pub enum Refusal {
     NoServers,
     /// The rule: a switch that computes no iCRC has no answers to its WRITEs either.
     #[error(
-        "server {server:?} asks for a reliable queue pair, and this switch writes over unreliable ones only: start it without \
-         --reliable, or set transport = \"uc\" in the plan"
+        "server `{}` asks for a reliable queue pair, and this switch writes over unreliable ones only: start it without \
+         --reliable, or set transport = \"uc\" in the plan", .server.escape_debug()
     )]
     UnreliableOnly {
         /// The server.
@@ -431,8 +439,8 @@ pub enum Refusal {
     },
     /// The rule: a task's first packet and its id are one WRITE, of the RDMA MTU at most.
     #[error(
-        "server {server:?} has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \
-         server's, or lower the rack's"
+        "server `{}` has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \
+         server's, or lower the rack's", .server.escape_debug()
     )]
     MtuTooSmall {
         /// The server.
@@ -443,7 +451,7 @@ pub enum Refusal {
         needed: u32,
     },
     /// The region cannot be registered.
-    #[error("server {server:?}, ring of slice {slice}: {why}")]
+    #[error("server `{}`, ring of slice {slice}: {why}", .server.escape_debug())]
     BadRing {
         /// The server.
         server: String,
@@ -454,8 +462,8 @@ pub enum Refusal {
     },
     /// The rule: a ring covers the tasks that wait, those that workers hold, and those of the longest stall.
     #[error(
-        "server {server:?} has {slots} slots for slice {slice:?}, which needs {needed}: the tasks that wait, those that \
-         workers hold, and those that pass while one is stopped"
+        "server `{}` has {slots} slots for slice `{}`, which needs {needed}: the tasks that wait, those that \
+         workers hold, and those that pass while one is stopped", .server.escape_debug(), .slice.escape_debug()
     )]
     RingTooSmall {
         /// The server.
@@ -469,8 +477,8 @@ pub enum Refusal {
     },
     /// The rule: a worker's server keeps a ring for the worker's slice.
     #[error(
-        "worker {worker:?} is on server {server:?}, which keeps no ring for slice {slice:?}: register one, or choose another \
-         slice"
+        "worker `{}` is on server `{}`, which keeps no ring for slice `{}`: register one, or choose another \
+         slice", .worker.escape_debug(), .server.escape_debug(), .slice.escape_debug()
     )]
     SliceWithoutServer {
         /// The worker.

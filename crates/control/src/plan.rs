@@ -141,10 +141,10 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// No slice at all: add one.
-    #[error("the plan has no slice: a rack needs at least one")]
+    #[error("the plan has no slice, and a rack needs at least one: add one")]
     NoSlices,
     /// More slices than indices: merge some.
-    #[error("the plan has {count} slices; {} is the most that can be numbered", u16::MAX)]
+    #[error("the plan has {count} slices; {} is the most that can be numbered: merge some", u16::MAX)]
     TooManySlices {
         /// How many there are.
         count: usize,
@@ -153,13 +153,13 @@ pub enum PlanError {
     #[error("a slice's name: {0}")]
     SliceName(NameError),
     /// Two slices have one name: rename one.
-    #[error("two slices are called {slice:?}")]
+    #[error("two slices are called `{}`: rename one", .slice.escape_debug())]
     SliceTwice {
         /// The name.
         slice: String,
     },
     /// A type can go to one slice only: take it out of the other.
-    #[error("task type {task_type} goes to slice {first:?} and to slice {second:?}; keep it in one")]
+    #[error("task type {task_type} goes to slice `{}` and to slice `{}`; keep it in one", .first.escape_debug(), .second.escape_debug())]
     TypeTwice {
         /// The type.
         task_type: TaskType,
@@ -169,7 +169,7 @@ pub enum PlanError {
         second: String,
     },
     /// A slice where nothing may wait: give it a limit of at least 1, or none.
-    #[error("slice {slice:?} has limit 0; leave it out, or let at least 1 task wait")]
+    #[error("slice `{}` has limit 0; leave it out, or let at least 1 task wait", .slice.escape_debug())]
     NoLimit {
         /// The slice.
         slice: String,
@@ -218,10 +218,7 @@ mod tests {
     #[test]
     fn a_type_in_two_slices_is_refused_with_both_names() {
         let error = plan(vec![slice("get", &[1, 3]), slice("scan", &[2, 3])]).check().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "task type 3 goes to slice \"get\" and to slice \"scan\"; keep it in one"
-        );
+        assert_eq!(error.to_string(), "task type 3 goes to slice `get` and to slice `scan`; keep it in one");
     }
 
     #[test]

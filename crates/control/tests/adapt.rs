@@ -84,7 +84,7 @@ fn the_last_worker_of_a_slice_that_takes_tasks_stays() {
     let Answer::Refused { why: why @ Refusal::LastWorker { .. } } = &rack.answers[&call] else {
         panic!("{:?}", rack.answers[&call])
     };
-    assert!(why.to_string().contains("the last one of slice \"scan\", which takes types 2"), "{why}");
+    assert!(why.to_string().contains("the last one of slice `scan`, which takes types 2"), "{why}");
 }
 
 #[test]

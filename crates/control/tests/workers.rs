@@ -242,7 +242,7 @@ fn an_unknown_slice_is_refused_with_those_that_there_are() {
     let mut hello = worker("w", 1);
     hello.slice = "gte".to_string();
     let why = refused_why(rack.ask(&hello)).to_string();
-    assert_eq!(why, "there is no slice \"gte\"; known: get (types 1), scan (types 2)");
+    assert_eq!(why, "there is no slice `gte`; known: get (types 1), scan (types 2)");
 }
 
 #[test]

@@ -139,6 +139,13 @@ fn notice(to: &Submit, epoch: u32) -> Packet {
     Packet::Notice(Notice { epoch: Epoch(epoch), client: to.client, task: to.task, attempt: to.attempt })
 }
 
+/// The REJECT of a type that no slice takes, whose hint is nothing.
+fn no_slice(to: &Submit) -> Packet {
+    let Submit { epoch, client, task, attempt, task_type, .. } = *to;
+    let reason = RejectReason::UnknownType;
+    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, retry_after_ns: 0 })
+}
+
 const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
 const TOO_LATE: Outcome = Outcome::Unknown(UnknownWhy::Deadline);
 
@@ -233,6 +240,32 @@ fn a_type_that_no_slice_serves_is_sent_on_a_share_of_its_own() {
     assert_eq!(bench.offer(TaskType(10), true), Err(Busy::ShareSpent));
     assert_eq!(bench.offer(SCAN, true), Err(Busy::ShareSpent), "its slice has no share");
     assert!(bench.offer(GET, true).is_ok());
+}
+
+#[test]
+fn a_type_that_no_slice_takes_is_refused_at_once_and_not_tried_again() {
+    let mut bench = Bench::registered();
+    bench.offer(TaskType(9), true).expect("it has a share of its own");
+    let submit = bench.sent().pop().expect("it is sent");
+    bench.hear(no_slice(&submit));
+    let why = RefusedWhy::NoSlice(TaskType(9));
+    assert_eq!(bench.outcomes(), [Outcome::Refused(why)]);
+    assert!(why.to_string().starts_with("no slice takes type 9: "), "{why}");
+    bench.run(10 * SECOND);
+    assert_eq!(bench.sent(), []);
+    assert_eq!(bench.client.stats().retries_paid, 0);
+}
+
+#[test]
+fn a_type_that_no_slice_takes_any_more_is_not_refused_while_an_earlier_try_may_have_run() {
+    let mut bench = Bench::registered();
+    bench.submit();
+    bench.run(100);
+    let again = bench.sent().pop().expect("it timed out");
+    bench.hear(no_slice(&again));
+    assert_eq!(bench.outcomes(), []);
+    bench.run(10 * SECOND);
+    assert_eq!(bench.outcomes(), [TOO_LATE]);
 }
 
 #[test]

@@ -43,6 +43,24 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
+fn errors_are_sentences_and_show_nothing_as_code_does() {
+    let shown = rust_files().filter(|file| file.name.contains("/src/")).flat_map(|file| {
+        let errors = file.text.match_indices("#[error(").map(|(at, _)| (at, &file.text[at..]));
+        let errors = errors.map(|(at, text)| (at, text.split(")]").next().unwrap_or(text)));
+        let bad = errors.filter(|(_, text)| text.contains(":?}"));
+        bad.map(|(at, _)| {
+            let line = file.text[..at].lines().count() + 1;
+            format!(
+                "{}:{line}: `:?` in an error; put `{{}}` in backquotes and .escape_debug() behind",
+                file.name
+            )
+        })
+        .collect::<Vec<_>>()
+    });
+    assert_none(shown);
+}
+
+#[test]
 fn no_file_knows_the_machine_it_was_written_on() {
     let homes =
         [["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["/wo", "rk/"]].map(|halves| halves.concat());

@@ -18,7 +18,7 @@ pub enum NetError {
         why: io::Error,
     },
     /// The socket or its waker stopped working: give up on it.
-    #[error("{what} failed on a UDP socket: {why}")]
+    #[error("{what} failed on a UDP socket: {why}; end this program and start it again")]
     Socket {
         /// The call that failed.
         what: &'static str,
@@ -139,10 +139,10 @@ pub enum NetError {
         why: io::Error,
     },
     /// The switch's thread has ended: nothing was done.
-    #[error("the switch has stopped")]
+    #[error("the switch has stopped, so nothing was done: start it again")]
     SwitchStopped,
     /// The thread of the hosts has ended: what was asked of them was not done, or not all of it.
-    #[error("the hosts have stopped")]
+    #[error("the hosts have stopped, so not all was done that was asked of them: start them again")]
     CrewStopped,
     /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
     #[error("state folder {}: cannot {doing}: {why}; give a folder that this user can write, with --state", path.display())]
@@ -220,7 +220,9 @@ pub enum NetError {
     #[error("{0}")]
     Plan(#[from] sluice_control::PlanError),
     /// A thread or its runtime cannot be started: free some memory or threads.
-    #[error("cannot start the thread {name}: {why}")]
+    #[error(
+        "cannot start the thread {name}: {why}; end other programs, or raise the limit of threads (ulimit -u)"
+    )]
     Thread {
         /// The thread.
         name: &'static str,
@@ -238,7 +240,7 @@ pub enum NetError {
         why: String,
     },
     /// The kernel has no random bits to give: nothing can be done here.
-    #[error("cannot draw random bits from /dev/urandom: {why}")]
+    #[error("cannot draw random bits from /dev/urandom: {why}; see that this program may read that file")]
     Random {
         /// The kernel's reason.
         why: io::Error,

@@ -1,5 +1,7 @@
 //! Every packet of the protocol, as a value that can only be legal.
 
+use core::fmt;
+
 use crate::{
     Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
     TaskType, WorkerId, descriptor_len,
@@ -267,6 +269,18 @@ impl RejectReason {
     /// All of them, in the order of their codes.
     pub const ALL: [Self; 5] =
         [Self::QueueFull, Self::NoRoom, Self::NoWorkers, Self::UnknownType, Self::StaleTokens];
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::QueueFull => "its slice's queue was full each time it was sent: send less, or start more workers",
+            Self::NoRoom => "the switch had no room for its bytes while it would wait: send less at once, or start a server",
+            Self::NoWorkers => "its slice has no workers: start one, or wait until one is back",
+            Self::UnknownType => "no slice takes its type: map it to one, or send another type",
+            Self::StaleTokens => "it met only tokens of workers that are gone: send it again",
+        })
+    }
 }
 
 /// The switch's refusal of one try of a task.

@@ -7,12 +7,13 @@ use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_wire::Endpoint;
 
-use super::{LOOK_EVERY, control_plan, guard, random_seed};
+use super::{LOOK_EVERY, control_plan, guard, random_seed, reached_at};
 use crate::args::Controller;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
 use crate::print;
 use crate::rack::parent;
+use crate::running::Told;
 use crate::stop::Stop;
 use crate::units;
 
@@ -43,6 +44,8 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
             args.tables
         ));
     }
+    let alone = args.parent.is_none();
+    let _told = alone.then(|| Told::running(&plan.name, &reached_at(&server, &args.guard)));
     while !stop.is_asked() && server.is_running() {
         thread::sleep(LOOK_EVERY);
     }

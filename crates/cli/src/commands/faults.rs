@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
-use sluice_sim::faults::{self, Many};
+use sluice_sim::faults::{self, Line, Many};
 
 use crate::args::{FaultRuns, ReplayFault};
 use crate::fail::{Failure, Kind, Outcome};
@@ -14,14 +14,19 @@ use crate::stop::Stop;
 /// Seeds between two lines of progress.
 const CHUNK: u64 = 1_000;
 
-/// Shows the packets of one run.
+/// Tells one run.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     let mut lines = print::Lines::new();
-    let replayed = faults::replay(args.seed, &mut |line| lines.line(line));
+    let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
+    let replayed = faults::replay(args.seed, &mut |line| {
+        if wanted(line) {
+            lines.line(line);
+        }
+    });
     lines.end()?;
     match replayed {
         Ok(tally) => {
-            print::aside(format_args!("seed {} keeps every promise: {tally:?}", args.seed));
+            print::aside(format_args!("seed {} keeps every promise: {tally}", args.seed));
             Ok(())
         }
         Err(broken) => Err(Failure::new(Kind::GateFailed, broken)),

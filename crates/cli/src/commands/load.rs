@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use sluice_apps::rocks::RocksArgs;
 use sluice_net::client::deadline_default;
 use sluice_net::faults::FaultPlan;
+use sluice_net::rpc::Remote;
 use sluice_net::{Client, ClientOptions};
 use sluice_wire::TaskType;
 
@@ -13,12 +14,12 @@ use crate::args::{ArrivalsArg, Load};
 use crate::board::Board;
 use crate::fail::{Failure, Outcome};
 use crate::load::{self, Rack, Source, Target};
-use crate::plan::{Arrivals, LoadPlan, Plan, default_types};
+use crate::plan::{Arrivals, LoadPlan, Plan, Types};
 use crate::print;
 use crate::results::{self, Label, Run, RunResult, files};
 use crate::stop::Stop;
-use crate::view::{Shown, View};
-use crate::{hint, units};
+use crate::units;
+use crate::view::{Heading, Shown, View};
 
 /// What is sent, and how the result is labelled.
 struct What {
@@ -37,15 +38,20 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     if let Some(out) = &what.out {
         files::make(out)?;
     }
-    let client = Client::connect(&options(args, &what.label, what.load.retry)?)?;
+    let controller = args.rack.remote()?;
+    let place = format!("controller at {}", controller.url());
+    let client = Client::connect(&options(args, controller, &what.label, what.load.retry)?)?;
     let board = Board::new();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
-    let view = View::start(shown, format!("sluice load: {}", what.load.arrivals), board.clone());
+    let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
+    let view = View::start(shown, heading, board.clone(), stop.clone());
     let mut target = Target::new(client, what.types);
+    board.begin("the load began");
     let tally = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
     let end = Duration::from_nanos(target.now().0);
+    let tally = tally?;
     target.into_client().close()?;
     let measured = end.saturating_sub(what.load.warm_up).min(what.load.length);
     let aborted = stop.is_asked();
@@ -75,11 +81,11 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
 /// The plan's load, or the defaults, with what the flags say instead.
 fn what(args: &Load) -> Outcome<What> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let types = plan.as_ref().map_or_else(default_types, |plan| plan.types.clone());
+    let mut types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
-        (Some(text), _) => units::mix(text).map_err(Failure::bad_input)?,
+        (Some(text), _) => mix(text, &mut types).map_err(Failure::bad_input)?,
         (None, Some(load)) => load.mix.clone(),
         (None, None) => {
             return Err(Failure::bad_input(
@@ -87,7 +93,7 @@ fn what(args: &Load) -> Outcome<What> {
             ));
         }
     };
-    let numbers = mix.iter().map(|(name, _)| number(&types, name)).collect::<Outcome<Vec<_>>>()?;
+    let numbers = mix.iter().filter_map(|(name, _)| types.number(name)).map(TaskType).collect();
     let load = LoadPlan {
         arrivals: arrivals(args, given.as_ref())?,
         mix,
@@ -117,12 +123,8 @@ fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Dura
     flag.or(plan).unwrap_or(default)
 }
 
-fn number(types: &[(String, u16)], name: &str) -> Outcome<TaskType> {
-    let known: Vec<&str> = types.iter().map(|(name, _)| name.as_str()).collect();
-    let found = types.iter().find(|(known, _)| known == name);
-    found
-        .map(|(_, number)| TaskType(*number))
-        .ok_or_else(|| Failure::bad_input(format!("the mix: {}", hint::unknown("type", name, &known))))
+fn mix(text: &str, types: &mut Types) -> Result<Vec<(String, f64)>, String> {
+    units::named_mix(units::mix(text)?, types).map_err(|why| format!("the mix: {why}"))
 }
 
 fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
@@ -149,8 +151,7 @@ fn plain_label() -> Label {
     }
 }
 
-fn options(args: &Load, label: &Label, retry: bool) -> Outcome<ClientOptions> {
-    let controller = args.controller.remote()?;
+fn options(args: &Load, controller: Remote, label: &Label, retry: bool) -> Outcome<ClientOptions> {
     let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         retry,

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use sluice_net::NetError;
 use sluice_net::client::deadline_default;
-use sluice_net::rpc::{Guard, ServerTls};
+use sluice_net::rpc::{Guard, RpcServer, ServerTls};
 
 use crate::args::GuardArgs;
 use crate::fail::{Failure, Outcome};
@@ -52,7 +52,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
         types: slice
             .types
             .iter()
-            .filter_map(|name| plan.type_number(name))
+            .filter_map(|name| plan.types.number(name))
             .map(sluice_wire::TaskType)
             .collect(),
         limit: slice.limit,
@@ -91,4 +91,10 @@ fn guard(args: &GuardArgs) -> Outcome<Guard> {
         _ if args.own_network => Guard::OwnNetwork,
         _ => Guard::Loopback,
     })
+}
+
+/// Where a controller that this process runs is asked.
+fn reached_at(server: &RpcServer, args: &GuardArgs) -> String {
+    let scheme = if args.certificate.is_some() { "https://" } else { "" };
+    format!("{scheme}{}", server.local())
 }

@@ -18,13 +18,13 @@ mod trace;
 pub(crate) mod versus;
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sluice_net::pin::cores;
-use sluice_sim::run_jobs;
 use sluice_sim::stats::Measured;
 use sluice_sim::study::outcome::StudyOutcome;
 use sluice_sim::testbed::Testbed;
+use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
 
 use crate::args::Up;
@@ -43,6 +43,9 @@ use trace::Traces;
 /// How often a run is tried that this machine disturbs.
 const TRIES_MAX: u32 = 3;
 
+/// How long the simulator may go on after a signal: what was measured is worth its prediction, but not minutes of it.
+const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
+
 /// Runs the sweep and shows what came of it.
 pub(crate) fn run(up: &Up) -> Outcome<()> {
     let ask = Ask::new(up, &up.live)?;
@@ -55,7 +58,7 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
         }
     };
     say(cost(&ask));
-    let traces = Traces::draw(&ask)?;
+    let traces = Traces::draw(&ask, &stop)?;
     let favour = Favour::ask();
     let mut cells = Vec::new();
     let measured = measure(&ask, &traces, &stop, &say, &mut cells);
@@ -64,8 +67,11 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     }
     drop(favour);
     say("the simulator runs the same traces".into());
-    predict(&ask, &traces, &mut cells)?;
-    explain(&ask, &traces, &mut cells)?;
+    let predicted = stop.after(PREDICTS_AFTER_STOP, |late| {
+        predict(&ask, &traces, &mut cells, late)?;
+        explain(&ask, &traces, &mut cells, late)
+    });
+    predicted?;
     let study = outcome::study(&ask, &cells, notes(&ask, &cells), vec![command(up, &ask)]);
     report::write(&ask.out, &study)?;
     if up.output.json {
@@ -74,7 +80,19 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
         print::text(report::summary(&study))?;
         say(format!("all of it is in {}", ask.out.display()));
     }
-    measured.and_then(|()| verdict(&study, &cells)).map_err(Failure::with_result_shown)
+    measured
+        .and_then(|()| stopped(&ask, &stop))
+        .and_then(|()| verdict(&study, &cells))
+        .map_err(Failure::with_result_shown)
+}
+
+/// Whether a signal came, if only while the simulator ran.
+fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
+    if !stop.is_asked() {
+        return Ok(());
+    }
+    let out = ask.out.display();
+    Err(Failure::new(Kind::Aborted, format!("stopped by a signal; what was done is in {out}")))
 }
 
 fn cost(ask: &Ask) -> String {
@@ -159,16 +177,16 @@ fn takes(
 }
 
 /// The simulator's prediction for each cell.
-fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell]) -> Outcome<()> {
+fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, ask.testbed.clone())).collect();
-    for (cell, predicted) in simulate(ask, traces, cells, &all)? {
+    for (cell, predicted) in simulate(ask, traces, cells, &all, stop)? {
         cells[cell].predicted = predicted;
     }
     Ok(())
 }
 
 /// For the cells that differ: the prediction for a rack whose links are longer by what this machine was late.
-fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell]) -> Outcome<()> {
+fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let mut differing = Vec::new();
     for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.differs()) {
         let testbed = late_testbed(ask, cell);
@@ -176,7 +194,7 @@ fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell]) -> Outcome<()> {
         files::save(&ask.out, &name, &testbed.to_toml())?;
         differing.push((index, testbed));
     }
-    for (cell, predicted) in simulate(ask, traces, cells, &differing)? {
+    for (cell, predicted) in simulate(ask, traces, cells, &differing, stop)? {
         cells[cell].late = Some(predicted);
     }
     Ok(())
@@ -195,35 +213,36 @@ fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
     testbed
 }
 
-/// All replications of these cells on these testbeds, over all cores.
+/// All replications of these cells on these testbeds, over all cores; only the cells that were finished before the stop.
 fn simulate(
     ask: &Ask,
     traces: &Traces,
     cells: &[Cell],
     wanted: &[(usize, Testbed)],
+    stop: &AtomicBool,
 ) -> Outcome<Vec<(usize, Vec<Measured>)>> {
     let runs = |cell: &Cell| 0..cell.takes.len() as u32;
     let jobs: Vec<(&(usize, Testbed), u32)> =
         wanted.iter().flat_map(|want| runs(&cells[want.0]).map(move |number| (want, number))).collect();
-    // What was measured is worth its prediction, also after a signal.
-    let stop = AtomicBool::new(false);
     let run = |((cell, testbed), number): &(&(usize, Testbed), u32)| {
         let (who, load) = (&ask.policies[cells[*cell].who], cells[*cell].load);
         let workload = traces.workload(ask, load, *number);
         let mut point = ask.point(who, workload, ask.loads[load]);
         point.testbed = testbed.clone();
-        point.replicate(*number, &stop)
+        point.replicate(*number, stop)
     };
     let mut found: Vec<(usize, Vec<Measured>)> = wanted.iter().map(|(cell, _)| (*cell, Vec::new())).collect();
     let mut failed = None;
-    run_jobs(&jobs, cores(), &stop, run, |index, measured| match measured {
+    run_jobs(&jobs, cores(), stop, run, |index, measured| match measured {
         Ok(measured) => {
             let cell = jobs[index].0.0;
             let place = found.iter_mut().find(|(known, _)| *known == cell);
             place.expect("every job is of a wanted cell").1.push(measured);
         }
+        Err(SimError::Stopped) => {}
         Err(why) => failed = Some(why),
     });
+    found.retain(|(cell, measured)| measured.len() == cells[*cell].takes.len());
     match failed {
         Some(why) => Err(Failure::broken(why)),
         None => Ok(found),
@@ -240,11 +259,14 @@ fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
          times as long; the numbers here are divided by that again.",
         ask.testbed.workers, ask.dilation
     );
+    let alone = cells.iter().filter(|cell| cell.predicted.is_empty()).count();
+    let alone =
+        (alone > 0).then(|| format!("{alone} measured points have no prediction: a signal came before"));
     let again: u32 = cells.iter().flat_map(|cell| &cell.takes).map(|take| take.tries - 1).sum();
     let again = (again > 0).then(|| {
         format!("{again} runs were done again because this machine was disturbed: the sender or the packets were late")
     });
-    std::iter::once(first).chain(again).chain(cells.iter().map(of)).collect()
+    std::iter::once(first).chain(alone).chain(again).chain(cells.iter().map(of)).collect()
 }
 
 /// The command that runs it again.

@@ -31,7 +31,7 @@ pub(crate) struct Cell {
     pub(crate) load: usize,
     /// The live replications.
     pub(crate) takes: Vec<Take>,
-    /// The simulator's, of the same traces.
+    /// The simulator's, of the same traces; none if a signal came before.
     pub(crate) predicted: Vec<Measured>,
     /// The simulator's again, with links as much longer as this machine was late.
     pub(crate) late: Option<Vec<Measured>>,
@@ -122,7 +122,9 @@ fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
     let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
     let series =
         |source, label, points| Series { policy: of.name.clone(), label, slices: None, source, points };
-    let predicted = mine().map(|cell| point(ask, cell.load, &summarize(&cell.predicted)));
+    let has_prediction = |cell: &&Cell| !cell.predicted.is_empty();
+    let predicted =
+        mine().filter(has_prediction).map(|cell| point(ask, cell.load, &summarize(&cell.predicted)));
     let live = mine().map(|cell| point(ask, cell.load, &summarize(&cell.live())));
     [
         series(Source::Simulator, predicted_label(of), predicted.collect()),

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use sluice_sim::workload::{Arrivals, Requests, Trace, TraceWriter, Workload};
 
 use super::ask::Ask;
-use crate::fail::{Failure, Outcome};
+use crate::fail::{Failure, Kind, Outcome};
 use crate::results::files;
+use crate::stop::Stop;
 
 /// One trace for each load and replication.
 pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
 
 impl Traces {
-    /// Draws all of them into the folder of results.
-    pub(crate) fn draw(ask: &Ask) -> Outcome<Self> {
+    /// Draws all of them into the folder of results, unless it is stopped.
+    pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
         let folder = ask.out.join("traces");
         files::make(&folder)?;
-        let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number)).collect();
+        let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number, stop)).collect();
         Ok(Self(ask.loads.iter().map(of).collect::<Outcome<_>>()?))
     }
 
@@ -35,7 +36,7 @@ impl Traces {
     }
 }
 
-fn draw(ask: &Ask, load: f64, number: u32) -> Outcome<Arc<Trace>> {
+fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
     let path = path(ask, load, number);
     let failed = |why: std::io::Error| {
         let path = path.display();
@@ -47,6 +48,9 @@ fn draw(ask: &Ask, load: f64, number: u32) -> Outcome<Arc<Trace>> {
     let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
     let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
     for request in requests.take(usize::try_from(tasks).unwrap_or(usize::MAX)) {
+        if stop.is_asked() {
+            return Err(Failure::new(Kind::Aborted, "stopped by a signal before anything was measured"));
+        }
         writer.write(&request).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Versus) -> Outcome<()> {
     };
     let runs = u32::try_from(ask.policies.len() + args.today.len()).unwrap_or(u32::MAX);
     say(format!("{runs} runs of {:.0} s or more", (ask.takes() / ask.policies.len() as u32).as_secs_f64()));
-    let traces = Traces::draw(&ask)?;
+    let traces = Traces::draw(&ask, &stop)?;
     let trace = traces.get(0, 0);
     let central = central(&ask, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
     let mut found = Found {

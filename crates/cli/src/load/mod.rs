@@ -22,6 +22,7 @@ pub(crate) use target::Target;
 pub(crate) use timeline::{Bin, Felt, Timeline};
 
 use crate::board::Board;
+use crate::fail::{Failure, Outcome};
 use crate::plan::LoadPlan;
 use crate::stop::Stop;
 use window::Window;
@@ -34,6 +35,9 @@ const ASK_AGAIN: Nanos = Nanos::from_micros(200);
 const DRAIN_EXTRA: Nanos = Nanos::from_millis(2_000);
 /// How long to sleep at most, so that signals are heard.
 const SLEEP_MAX: Nanos = Nanos::from_millis(50);
+
+/// Why a task is refused whose type no slice takes.
+const UNKNOWN_TYPE: &str = "unknown_type";
 
 /// Where tasks go.
 pub(crate) trait Rack {
@@ -55,27 +59,28 @@ pub(crate) trait Rack {
 
 /// Sends all tasks of `source` to `rack`, waits for their outcomes, and says what came of them.
 ///
-/// The board shows how it goes. Once `stop` is asked, nothing new is sent.
+/// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took ends it: the
+/// rest of its tasks would be refused too.
 pub(crate) fn run(
     plan: &LoadPlan,
     source: Source,
     rack: &mut impl Rack,
     board: &Board,
     stop: &Stop,
-) -> Tally {
+) -> Outcome<Tally> {
     let mut load = Load::new(plan, source);
     loop {
         let now = rack.now();
         if stop.is_asked() {
             load.cut(now);
         }
-        load.collect(rack);
+        load.collect(rack)?;
         load.take_due(now);
         load.hand_over(now, rack);
         load.show(now, board, false);
         if load.is_over(now) {
             load.show(now, board, true);
-            return load.tally;
+            return Ok(load.tally);
         }
         rack.wait(load.next_step(now));
     }
@@ -87,6 +92,8 @@ struct Load<'p> {
     /// Tasks that are due and not taken yet, type by type: a full slice must not hold up another.
     backlog: Vec<VecDeque<Task>>,
     tally: Tally,
+    /// Whether any task of a type was answered.
+    taken: Vec<bool>,
     window: Window,
     deadline: Nanos,
     outstanding: u64,
@@ -102,6 +109,7 @@ impl<'p> Load<'p> {
             plan,
             source: source.peekable(),
             backlog: plan.mix.iter().map(|_| VecDeque::new()).collect(),
+            taken: plan.mix.iter().map(|_| false).collect(),
             tally: Tally::new(names(), plan.arrivals.rate(), nanos(plan.warm_up)),
             window: Window::new(names()),
             deadline: nanos(plan.deadline),
@@ -123,12 +131,21 @@ impl<'p> Load<'p> {
         }
     }
 
-    fn collect(&mut self, rack: &mut impl Rack) {
+    fn collect(&mut self, rack: &mut impl Rack) -> Outcome<()> {
         while let Some(ended) = rack.ended() {
             self.outstanding = self.outstanding.saturating_sub(1);
             self.tally.ended(&ended);
             self.window.ended(&ended);
+            self.taken[ended.kind] |= matches!(ended.ending, Ending::Reply { .. });
+            if ended.ending == Ending::Refused(UNKNOWN_TYPE) && !self.taken[ended.kind] {
+                let name = &self.plan.mix[ended.kind].0;
+                return Err(Failure::bad_input(format!(
+                    "no slice of this rack takes type `{name}`: add it to a slice's types in the rack's plan, map it to one \
+                     with `sluice map {name} SLICE`, or send another type"
+                )));
+            }
         }
+        Ok(())
     }
 
     fn take_due(&mut self, now: Nanos) {
@@ -202,6 +219,7 @@ impl<'p> Load<'p> {
         let per_s = 1e9 / self.tally.timeline.bin().0 as f64;
         let bins = self.tally.timeline.bins().iter();
         view.history = bins.map(|bin| (bin.replied as f64 * per_s) as u64).collect();
+        view.history_every = Duration::from_nanos(self.tally.timeline.bin().0);
         board.show_load(view);
     }
 }
@@ -295,7 +313,7 @@ mod tests {
     fn run_against(rack: &mut Fake, rate: f64) -> Tally {
         let plan = plan(rate);
         let source = Source::new(&plan, 1, 100).expect("it is a legal load");
-        run(&plan, source, rack, &Board::new(), &Stop::default())
+        run(&plan, source, rack, &Board::new(), &Stop::default()).expect("the rack takes its types")
     }
 
     #[test]
@@ -336,7 +354,7 @@ mod tests {
         let source = Source::new(&plan, 1, 100).expect("it is a legal load");
         let stop = Stop::default();
         stop.ask();
-        let tally = run(&plan, source, &mut Fake::new(1, 1), &Board::new(), &stop);
+        let tally = run(&plan, source, &mut Fake::new(1, 1), &Board::new(), &stop).expect("nothing is sent");
         assert_eq!(tally.everything(), Counts::default());
     }
 }

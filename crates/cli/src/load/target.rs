@@ -7,7 +7,7 @@ use sluice_net::client::{self, Client, Outcome as TaskOutcome, RefusedWhy, Submi
 use sluice_net::clock::Clock;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
-use super::{Ended, Ending, Rack, Task};
+use super::{Ended, Ending, Rack, Task, UNKNOWN_TYPE};
 
 /// A registered client and the tasks that it has in flight.
 pub(crate) struct Target {
@@ -77,6 +77,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
         }
         TaskOutcome::Refused(RefusedWhy::NeverSent) => (None, Ending::Refused("never_sent")),
         TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
+        TaskOutcome::Refused(RefusedWhy::NoSlice(_)) => (None, Ending::Refused(UNKNOWN_TYPE)),
         TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
         TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),
         TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),
@@ -90,7 +91,7 @@ const fn reject(reason: RejectReason) -> &'static str {
         RejectReason::QueueFull => "queue_full",
         RejectReason::NoRoom => "no_room",
         RejectReason::NoWorkers => "no_workers",
-        RejectReason::UnknownType => "unknown_type",
+        RejectReason::UnknownType => UNKNOWN_TYPE,
         RejectReason::StaleTokens => "stale_tokens",
     }
 }

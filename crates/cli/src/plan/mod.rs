@@ -4,23 +4,27 @@
 //! doubt them. Left out as yet: ranges where a number stands.
 
 mod check;
+mod kind;
 mod rdma;
 mod read;
 mod section;
+mod types;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use kind::Kind;
 pub(crate) use rdma::{RdmaPlan, SERVERS_MAX};
-pub(crate) use read::default_types;
+pub(crate) use types::Types;
 
 use sluice_apps::rocks::RocksArgs;
 use sluice_net::client::deadline_default;
 use sluice_net::first::FirstPacket;
 use sluice_switch::registry::Choice;
 
+use crate::commands::reproduce::is_figure;
 use crate::fail::{Failure, Outcome};
 
 /// The plan that `sluice up` runs when it is given none.
@@ -49,8 +53,8 @@ pub(crate) struct Plan {
     pub(crate) switch: SwitchPlan,
     /// Where large tasks wait.
     pub(crate) rdma: RdmaPlan,
-    /// The names of task types, each with its number.
-    pub(crate) types: Vec<(String, u16)>,
+    /// The names of task types.
+    pub(crate) types: Types,
     /// The slices.
     pub(crate) slices: Vec<SlicePlan>,
     /// The workers, one by one.
@@ -260,6 +264,9 @@ impl Plan {
         let Some(path) = path else { return Self::from_text("demo (built in)", DEMO) };
         let text = std::fs::read_to_string(path).map_err(|why| {
             let path = path.display().to_string();
+            if is_figure(&path) {
+                return Failure::bad_input(Kind::Study.is_no_other(&path));
+            }
             if Choice::parse(&path).is_ok() {
                 return Failure::bad_input(format!("{path} is a policy, not a plan: give --policy {path}"));
             }
@@ -282,6 +289,9 @@ impl Plan {
 
     /// The plan that `text` describes; `name` is for complaints.
     pub(crate) fn from_text(name: &str, text: &str) -> Outcome<Self> {
+        if Kind::of(text) == Some(Kind::Study) {
+            return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
+        }
         let plan = read::read(section::Source { name, text })?;
         check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
         Ok(plan)
@@ -323,11 +333,6 @@ impl Plan {
     /// What the first packet of a task may bring.
     pub(crate) fn first_packet(&self) -> FirstPacket {
         FirstPacket::fitting(self.rdma.link_mtu, (!self.servers().is_empty()).then_some(self.rdma.mtu))
-    }
-
-    /// The number of the type called `name`.
-    pub(crate) fn type_number(&self, name: &str) -> Option<u16> {
-        self.types.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
     }
 }
 

@@ -10,7 +10,8 @@ use toml::de::DeTable;
 
 use super::section::{Section, Source};
 use super::{
-    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, Types,
+    WorkerPlan,
 };
 use crate::fail::{Failure, Outcome};
 use crate::{hint, units};
@@ -21,13 +22,6 @@ const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
 const SPREADS: [&str; 2] = ["constant", "exponential"];
 /// The most workers that one section may stand for.
 const COUNT_MAX: u64 = 1024;
-
-/// The types that every plan knows.
-pub(crate) fn default_types() -> Vec<(String, u16)> {
-    [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)]
-        .map(|(name, number)| (name.to_owned(), number))
-        .to_vec()
-}
 
 /// Reads a whole plan.
 pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
@@ -40,6 +34,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let out = top.text("out")?.map_or_else(|| PathBuf::from("out").join(&name), PathBuf::from);
     let rocksdb = rocksdb(top.section("rocksdb")?)?;
     let dilation = dilation(&top)?;
+    let mut types = types(top.section("types")?)?;
     let plan = Plan {
         text: source.text.to_owned(),
         policy: policy(&top)?,
@@ -49,17 +44,21 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         faults: faults(&top)?,
         switch: switch(top.section("switch")?)?,
         rdma: super::rdma::read(top.section("rdma")?)?,
-        types: types(top.section("types")?)?,
-        slices: top.sections("slice")?.into_iter().map(slice).collect::<Outcome<_>>()?,
+        slices: each(top.sections("slice")?, |section| slice(section, &mut types))?,
         workers: workers(top.sections("worker")?)?,
-        load: top.section("load")?.map(|section| load(section, dilation)).transpose()?,
-        events: top.sections("event")?.into_iter().map(event).collect::<Outcome<_>>()?,
+        load: top.section("load")?.map(|section| load(section, dilation, &mut types)).transpose()?,
+        events: each(top.sections("event")?, event)?,
+        types,
         name,
         out,
         rocksdb,
     };
     top.finish()?;
     Ok(plan)
+}
+
+fn each<'p, T>(sections: Vec<Section<'p>>, read: impl FnMut(Section<'p>) -> Outcome<T>) -> Outcome<Vec<T>> {
+    sections.into_iter().map(read).collect()
 }
 
 fn policy(top: &Section<'_>) -> Outcome<String> {
@@ -136,28 +135,26 @@ fn core(section: &Section<'_>) -> Outcome<Option<usize>> {
     Ok(section.whole("pin", 0..1_024)?.map(|core| core as usize))
 }
 
-fn types(section: Option<Section<'_>>) -> Outcome<Vec<(String, u16)>> {
-    let mut types = default_types();
+fn types(section: Option<Section<'_>>) -> Outcome<Types> {
+    let mut types = Types::ours();
     let Some(section) = section else { return Ok(types) };
     for (name, number) in section.named_numbers(1..65_536)? {
-        let number = number as u16;
-        if let Some((other, _)) = types.iter().find(|(known, used)| (known == name) != (*used == number)) {
-            let why = format!("{number} and the name must both be new; `{other}` has one of them already");
-            return Err(section.complain_of(name, why));
-        }
-        if !types.iter().any(|(known, _)| known == name) {
-            types.push((name.to_owned(), number));
-        }
+        types.name(name, number as u16).map_err(|why| section.complain_of(name, why))?;
     }
     Ok(types)
 }
 
-fn slice(section: Section<'_>) -> Outcome<SlicePlan> {
+fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
     let name = section.needed_text("name")?.to_owned();
-    let types = section.texts("types")?.into_iter().map(str::to_owned).collect();
+    let mut named = |text| known.called(text).map_err(|why| unknown_type(&section, "types", why));
+    let types = section.texts("types")?.into_iter().map(&mut named).collect::<Outcome<_>>()?;
     let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
     section.finish()?;
     Ok(SlicePlan { name, types, limit })
+}
+
+fn unknown_type(section: &Section<'_>, key: &str, why: String) -> Failure {
+    section.complain_of(key, format!("{why}; new names go into [types]"))
 }
 
 fn workers(sections: Vec<Section<'_>>) -> Outcome<Vec<WorkerPlan>> {
@@ -223,13 +220,11 @@ fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksArgs> {
     Ok(plan)
 }
 
-fn load(section: Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
+fn load(section: Section<'_>, dilation: u32, known: &mut Types) -> Outcome<LoadPlan> {
     let plan = LoadPlan {
         arrivals: arrivals(&section)?,
-        mix: section
-            .parsed("mix", units::mix)?
-            .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?,
-        requests: section.section("request")?.map_or(Ok(Vec::new()), |section| requests(&section))?,
+        mix: mix(&section, known)?,
+        requests: section.section("request")?.map_or(Ok(Vec::new()), |section| requests(&section, known))?,
         warm_up: section.span("warm_up")?.unwrap_or(Duration::from_secs(1)),
         length: section.span("length")?.unwrap_or(Duration::from_secs(10)),
         deadline: section.span("deadline")?.unwrap_or_else(|| deadline_default(dilation)),
@@ -246,6 +241,14 @@ fn load(section: Section<'_>, dilation: u32) -> Outcome<LoadPlan> {
     Ok(plan)
 }
 
+fn mix(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, f64)>> {
+    let mix = section
+        .parsed("mix", units::mix)?
+        .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?;
+    let mix = units::named_mix(mix, known);
+    mix.map_err(|why| unknown_type(section, "mix", why))
+}
+
 fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
     let rate = section.number("rate", units::check_rate)?;
     let trace = section.text("trace")?;
@@ -258,12 +261,10 @@ fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
     }
 }
 
-fn requests(section: &Section<'_>) -> Outcome<Vec<(String, Request)>> {
-    section
-        .named_sections()?
-        .into_iter()
-        .map(|(name, section)| Ok((name.to_owned(), request(section)?)))
-        .collect()
+fn requests(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, Request)>> {
+    let mut named = |name: &str| known.called(name).map_err(|why| unknown_type(section, name, why));
+    let each = section.named_sections()?.into_iter();
+    each.map(|(name, section)| Ok((named(name)?, request(section)?))).collect()
 }
 
 fn request(section: Section<'_>) -> Outcome<Request> {

@@ -31,8 +31,9 @@ use crate::policies;
 use crate::print;
 use crate::results::{self, Label, Run, RunResult, files};
 use crate::rocksdb;
+use crate::running::Told;
 use crate::stop::Stop;
-use crate::view::{Shown, View};
+use crate::view::{Heading, Shown, View};
 use ask::Reporter;
 use network::Network;
 use processes::{Files, Processes};
@@ -68,17 +69,22 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let files = Files { program, plan: plan_file, logs, pcap: args.pcap.clone() };
     let mut processes = Processes::start(&plan, files, network)?;
     processes.wait_until_ready(&stop)?;
-    let (workers, controller) = (plan.workers.len(), processes.controller()?.url().to_owned());
-    board.note(
-        NoteKind::Back,
-        format!("{workers} workers are ready; clients find the controller at {controller}"),
-    );
+    let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
+    let ready = match workers {
+        0 => "the rack is ready for workers".to_owned(),
+        workers => format!("{workers} workers are ready"),
+    };
+    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
-    let view = View::start(shown, title(&plan, args.io), board.clone());
+    // Nobody outside reaches a controller in a namespace.
+    let told = (args.io == Io::Udp).then(|| Told::running(&plan.name, &controller.to_string()));
+    let heading = Heading { what: title(&plan, args.io), place: format!("controller at {controller}") };
+    let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
         Some((load, source)) => run_load(&plan, load, source, &mut processes, &board, &stop).map(Some),
-        None => idle(&mut processes, &stop).map(|()| None),
+        None => idle(&mut processes, &board, &stop).map(|()| None),
     };
+    drop(told);
     drop(reporter);
     drop(view);
     if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
@@ -101,6 +107,12 @@ fn plan_of(args: &Up) -> Outcome<Plan> {
     if let Some(faults) = &args.faults {
         let rates: sluice_net::faults::Rates = faults.parse()?;
         plan.faults = (!rates.is_none()).then(|| faults.clone());
+    }
+    if plan.workers.is_empty() && plan.load.is_some() {
+        return Err(Failure::bad_input(
+            "there are no workers for the plan's load; add a [[worker]] with a `count` of at least 1, or leave [load] out and \
+             start workers and load beside the rack",
+        ));
     }
     if let Some(load) = &mut plan.load {
         load.length = args.length.unwrap_or(load.length);
@@ -142,7 +154,8 @@ fn title(plan: &Plan, io: Io) -> String {
 }
 
 /// Without a load a rack runs until it is stopped.
-fn idle(processes: &mut Processes<'_>, stop: &Stop) -> Outcome<()> {
+fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
+    board.begin("the rack was ready");
     while !stop.is_asked() {
         processes.check()?;
         thread::sleep(LOOK_EVERY);
@@ -161,10 +174,11 @@ fn run_load(
     stop: &Stop,
 ) -> Outcome<(RunResult, Tally)> {
     let client = Client::connect(&client_options(plan, processes)?)?;
-    let types = load.mix.iter().filter_map(|(name, _)| plan.type_number(name)).map(TaskType);
+    let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();
     let mut target = LoadTarget::new(client, types.collect());
     let start = target.start();
+    board.begin("the load began");
     let mut script = Script::new(&plan.events);
     let (tally, aborted, end) = thread::scope(|scope| {
         let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
@@ -181,7 +195,7 @@ fn run_load(
         let end = since(start);
         let aborted = stop.is_asked();
         let tally = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"))?;
-        supervised.map(|()| (tally, aborted, end))
+        supervised.and(tally).map(|tally| (tally, aborted, end))
     })?;
     target.into_client().close()?;
     let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));

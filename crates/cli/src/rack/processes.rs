@@ -257,7 +257,8 @@ impl<'p> Processes<'p> {
         Ok(())
     }
 
-    fn known_controller(&self) -> Outcome<SocketAddr> {
+    /// Its address.
+    pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
         self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))
     }
 

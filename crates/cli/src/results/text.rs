@@ -88,7 +88,8 @@ fn times(result: &RunResult) -> Table {
 }
 
 fn events(events: &[EventResult]) -> Table {
-    let mut table = Table::new(["fault", "at", "back at", "felt for", "slowest task"]);
+    let mut table =
+        Table::new(["fault (times since the load began)", "at", "back at", "felt for", "slowest task"]);
     for event in events {
         let seconds = |at: f64| format!("{at:.2} s");
         let back = event.returned_at_s.map_or_else(|| "never".to_owned(), seconds);

@@ -8,17 +8,25 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 
-use crate::board::{Known, LoadNow, Note, NoteKind, RackNow, SliceNow, WorkerNow};
+use super::Heading;
+use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, WorkerNow};
 use crate::results::table::{digits, time};
 
+/// Rows of the heading.
+const HEAD_ROWS: u16 = 4;
 /// The width of one worker's place.
 const WORKER_WIDTH: u16 = 38;
 /// The widest name of a slice or a worker that is shown whole.
 const NAME_WIDTH: usize = 10;
 /// The width of the bar of tasks at a worker.
 const LEVEL_WIDTH: usize = 8;
-/// Rows of the replies over time: at least, at most.
-const HISTORY_ROWS: (u16, u16) = (3, 9);
+/// The least rows of the replies over time: a heading, two of the chart, the axis.
+const REPLIES_ROWS_MIN: u16 = 4;
+/// The least rows of the events, and the share of what is left that they may take.
+const EVENTS_ROWS_MIN: u16 = 3;
+const EVENTS_SHARE: u16 = 2;
+/// The width of the numbers beside the chart.
+const SCALE_WIDTH: u16 = 9;
 
 const DIM: Style = Style::new().fg(Color::DarkGray);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -27,43 +35,49 @@ const WARN: Style = Style::new().fg(Color::Yellow);
 const BAD: Style = Style::new().fg(Color::Red);
 
 /// Draws everything that is known.
-pub(super) fn draw(frame: &mut Frame<'_>, title: &str, known: &Known) {
+pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();
     let area = frame.area();
     let worker_rows = rack.workers.len().div_ceil(worker_columns(area.width)) as u16;
-    let spare = area.height.saturating_sub(3 + 2 + load.kinds.len() as u16 + 2 + rack.slices.len() as u16);
-    let history = (spare.saturating_sub(worker_rows + 2) / 3).clamp(HISTORY_ROWS.0, HISTORY_ROWS.1);
+    let heights = [HEAD_ROWS, 2 + load.kinds.len() as u16, 2 + rack.slices.len() as u16, 1 + worker_rows];
+    let left = area.height.saturating_sub(heights.iter().sum());
+    let wanted = 1 + u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1);
+    let events =
+        wanted.min(left.saturating_sub(REPLIES_ROWS_MIN).min(left / EVENTS_SHARE)).max(EVENTS_ROWS_MIN);
     let [head, types, slices, workers, replies, events] = Layout::vertical([
-        Constraint::Length(3),
-        Constraint::Length(2 + load.kinds.len() as u16),
-        Constraint::Length(2 + rack.slices.len() as u16),
-        Constraint::Length(1 + worker_rows),
-        Constraint::Length(1 + history),
-        Constraint::Min(2),
+        Constraint::Length(heights[0]),
+        Constraint::Length(heights[1]),
+        Constraint::Length(heights[2]),
+        Constraint::Length(heights[3]),
+        Constraint::Min(REPLIES_ROWS_MIN),
+        Constraint::Length(events),
     ])
     .areas(area);
-    draw_head(frame, head, title, &load, &rack);
+    draw_head(frame, head, heading, &load, &rack);
     draw_types(frame, types, &load);
     draw_slices(frame, slices, &rack);
     draw_workers(frame, workers, &rack, &load);
     draw_replies(frame, replies, &load);
-    draw_events(frame, events, &known.notes);
+    draw_events(frame, events, known);
 }
 
 fn section<'t>(title: impl Into<Line<'t>>) -> Block<'t> {
     Block::new().borders(Borders::TOP).border_style(DIM).title(title).title_style(BOLD)
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, title: &str, load: &LoadNow, rack: &RackNow) {
-    let [name, bar, totals] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
+fn draw_head(frame: &mut Frame<'_>, area: Rect, heading: &Heading, load: &LoadNow, rack: &RackNow) {
+    let [name, place, bar, totals] =
+        Layout::vertical([Constraint::Length(1); HEAD_ROWS as usize]).areas(area);
     let switch = match (rack.up, rack.epoch) {
         (true, epoch) => Span::styled(format!("switch up, epoch {epoch}"), GOOD),
         (false, 0) => Span::styled("switch starting", DIM),
         (false, _) => Span::styled("switch away", BAD),
     };
-    frame.render_widget(Line::from(vec![Span::styled(format!(" {title}"), BOLD)]), name);
+    frame.render_widget(Line::from(vec![Span::styled(format!(" {}", heading.what), BOLD)]), name);
     frame.render_widget(Line::from(vec![switch, Span::raw(" ")]).right_aligned(), name);
+    frame.render_widget(Line::raw(format!(" {}", heading.place)), place);
+    frame.render_widget(Line::styled("q or Ctrl-C ends the run ", DIM).right_aligned(), place);
     draw_progress(frame, bar, load);
     frame.render_widget(Line::from(outcomes(load)), totals);
 }
@@ -71,6 +85,10 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, title: &str, load: &LoadNow, rac
 /// What goes on and for how long still, and a bar that says the same.
 fn draw_progress(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let (elapsed, length) = (load.elapsed.as_secs_f64(), load.length.as_secs_f64());
+    if load.length.is_zero() {
+        frame.render_widget(Line::raw(" no load yet"), area);
+        return;
+    }
     let phase = match load.elapsed {
         Duration::ZERO => "starting",
         elapsed if elapsed < load.warm_up => "warm-up",
@@ -197,17 +215,81 @@ fn level(share: f64) -> String {
     full.chain([STEPS[eighths % 8]]).chain(std::iter::repeat('·')).take(LEVEL_WIDTH).collect()
 }
 
+/// Replies over the whole run, with a scale beside them and the time below.
 fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let now = load.history.iter().rev().nth(1).copied().unwrap_or(0);
     let block = section(format!("Replies per second: {now} "));
-    let width = usize::from(area.width);
-    let shown = &load.history[load.history.len().saturating_sub(width)..];
-    let spark = Sparkline::default().data(shown).style(Style::new().fg(Color::Cyan)).block(block);
-    frame.render_widget(spark, area);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let [chart, axis] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(inner);
+    let beside = [Constraint::Length(SCALE_WIDTH), Constraint::Min(0)];
+    let [scale, chart] = Layout::horizontal(beside).areas(chart);
+    let [_, axis] = Layout::horizontal(beside).areas(axis);
+    let shown = columns(load, chart.width.into());
+    let most = round_up(shown.iter().copied().max().unwrap_or(0));
+    let steps = (0..scale.height).map(|row| Line::raw(step(most, row, scale.height)).right_aligned());
+    frame.render_widget(Paragraph::new(steps.collect::<Vec<_>>()), scale);
+    frame.render_widget(
+        Sparkline::default().data(&shown).max(most).style(Style::new().fg(Color::Cyan)),
+        chart,
+    );
+    draw_time_axis(frame, axis, load);
 }
 
-fn draw_events(frame: &mut Frame<'_>, area: Rect, notes: &[Note]) {
-    let block = section("Events ");
+/// What stands beside a row of the chart: its top at the first row, half of it in the middle, 0 at the last.
+fn step(most: u64, row: u16, rows: u16) -> String {
+    match row {
+        0 => format!("{most} ┤"),
+        row if row + 1 == rows => "0 ┤".to_owned(),
+        row if rows > 6 && row == rows / 2 => format!("{} ┤", most / 2),
+        _ => "│".to_owned(),
+    }
+}
+
+/// The run's time, from its beginning to its end.
+fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
+    let at = |share: f64| format!("{:.1} s", load.length.as_secs_f64() * share);
+    frame.render_widget(Line::styled("0 s", DIM), area);
+    frame.render_widget(Line::styled(format!("{} since the load began", at(0.5)), DIM).centered(), area);
+    frame.render_widget(Line::styled(at(1.0), DIM).right_aligned(), area);
+}
+
+/// Replies per second, a number for each column of the whole run, as far as it has come.
+fn columns(load: &LoadNow, width: usize) -> Vec<u64> {
+    let every = load.history_every.as_secs_f64();
+    if width == 0 || every <= 0.0 {
+        return Vec::new();
+    }
+    let all = (load.length.as_secs_f64() / every).ceil().max(1.0) as usize;
+    // The last stretch is not over yet.
+    let known = &load.history[..load.history.len().saturating_sub(1).min(all)];
+    let stretches = (0..width).map(|column| {
+        let from = column * all / width;
+        from..((column + 1) * all / width).max(from + 1)
+    });
+    let mean = |of: &[u64]| of.iter().sum::<u64>() / of.len().max(1) as u64;
+    stretches.map_while(|stretch| known.get(stretch)).map(mean).collect()
+}
+
+/// The next number that begins with 1, 2 or 5 and has only zeros behind.
+fn round_up(number: u64) -> u64 {
+    let mut power = 1_u64;
+    loop {
+        if let Some(round) =
+            [1, 2, 5].map(|first| power.saturating_mul(first)).into_iter().find(|round| *round >= number)
+        {
+            return round;
+        }
+        power = power.saturating_mul(10);
+    }
+}
+
+fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &Known) {
+    let notes = &known.notes;
+    let title = known
+        .zero
+        .map_or_else(|| "Events ".to_owned(), |zero| format!("Events, in seconds since {} ", zero.what));
+    let block = section(title);
     let inner = block.inner(area);
     let first = notes.len().saturating_sub(usize::from(inner.height));
     let lines = notes[first..].iter().map(|note| {
@@ -216,7 +298,7 @@ fn draw_events(frame: &mut Frame<'_>, area: Rect, notes: &[Note]) {
             NoteKind::Fault => BAD,
             NoteKind::Back => GOOD,
         };
-        let at = Span::styled(format!(" {:7.2} s  ", note.at.as_secs_f64()), DIM);
+        let at = Span::styled(format!(" {}  ", note.when()), DIM);
         Line::from(vec![at, Span::styled(note.text.clone(), style)])
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(block), area);
@@ -235,7 +317,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use crate::board::KindNow;
+    use crate::board::{Board, KindNow};
 
     fn known() -> Known {
         let kind = |name: &str| KindNow {
@@ -267,6 +349,7 @@ mod tests {
             outstanding: 10,
             kinds: vec![kind("get"), kind("scan")],
             history: (0..70).map(|i| 1_900 + i % 7 * 30).collect(),
+            history_every: Duration::from_millis(100),
             depths: vec![0.4; 8],
             ..LoadNow::default()
         };
@@ -277,13 +360,17 @@ mod tests {
             workers: (0..8).map(worker).collect(),
         };
         let text = "killed worker worker-3 with -9".to_owned();
-        let notes = vec![Note { at: Duration::from_secs(6), text, kind: NoteKind::Fault }];
-        Known { load: Some(load), rack: Some(rack), notes }
+        let board = Board::new();
+        board.note(NoteKind::Back, "8 workers are ready");
+        board.begin("the load began");
+        board.note(NoteKind::Fault, text);
+        Known { load: Some(load), rack: Some(rack), ..board.known() }
     }
 
     fn picture(width: u16, height: u16, known: &Known) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a test's terminal");
-        terminal.draw(|frame| draw(frame, "demo: rain", known)).expect("drawn");
+        let (what, place) = ("demo: rain".to_owned(), "controller at 127.0.0.1:41234".to_owned());
+        terminal.draw(|frame| draw(frame, &Heading { what, place }, known)).expect("drawn");
         terminal.backend().to_string()
     }
 
@@ -301,6 +388,13 @@ mod tests {
                 "worker-7",
                 "dying",
                 "killed worker",
+                "before  8 workers are ready",
+                "controller at 127.0.0.1:41234",
+                "q or Ctrl-C ends the run",
+                "since the load began",
+                "5000 ┤",
+                "0 ┤",
+                "17.0 s",
             ] {
                 assert!(picture.contains(part), "{part} is missing at {width} x {height}:\n{picture}");
             }
@@ -313,6 +407,27 @@ mod tests {
             picture(width, height, &Known::default());
             picture(width, height, &known());
         }
+    }
+
+    #[test]
+    fn the_chart_takes_the_height_that_a_large_terminal_has() {
+        let rows =
+            |height| picture(100, height, &known()).lines().filter(|line| line.contains(['│', '┤'])).count();
+        assert_eq!((rows(24), rows(60)), (2, 38));
+    }
+
+    #[test]
+    fn the_chart_spans_the_whole_run_whether_it_is_long_or_short() {
+        let load = |bins: u64, length: u64| LoadNow {
+            length: Duration::from_secs(length),
+            history: (0..bins).collect(),
+            history_every: Duration::from_millis(100),
+            ..LoadNow::default()
+        };
+        assert_eq!(columns(&load(6, 1), 20), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], "half of it is over");
+        assert_eq!(columns(&load(401, 40), 4), [49, 149, 249, 349], "means of a hundred each");
+        assert_eq!(columns(&load(0, 40), 4), Vec::<u64>::new());
+        assert_eq!([0, 3, 995, 1_001].map(round_up), [1, 5, 1_000, 2_000]);
     }
 
     #[test]

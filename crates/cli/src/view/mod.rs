@@ -11,9 +11,19 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::board::Board;
+use crate::stop::Stop;
 
 /// How often the live view is drawn anew.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// What stands above everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Heading {
+    /// What runs.
+    pub(crate) what: String,
+    /// Where the rack is found.
+    pub(crate) place: String,
+}
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +56,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Shows `board` from now on; `title` says what runs.
-    pub(crate) fn start(shown: Shown, title: String, board: Board) -> Self {
+    /// Shows `board` from now on. Where there is a keyboard, `q` asks `stop` for the end.
+    pub(crate) fn start(shown: Shown, heading: Heading, board: Board, stop: Stop) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let show = move || match shown {
             Shown::Nothing => {}
-            Shown::Lines => plain::show(&title, &board, &seen),
-            Shown::Screen => screen(&title, &board, &seen),
+            Shown::Lines => plain::show(&heading, &board, &seen),
+            Shown::Screen => screen(&heading, &board, &seen, &stop),
         };
         Self { over, thread: Some(thread::spawn(show)) }
     }
@@ -70,13 +80,15 @@ impl Drop for View {
 }
 
 /// The live view; lines if the terminal will not have it.
-fn screen(title: &str, board: &Board, over: &AtomicBool) {
-    let Ok(mut terminal) = terminal::Screen::open() else { return plain::show(title, board, over) };
+fn screen(heading: &Heading, board: &Board, over: &AtomicBool, stop: &Stop) {
+    let Ok(mut terminal) = terminal::Screen::open() else { return plain::show(heading, board, over) };
     while !over.load(Ordering::Relaxed) {
         let known = board.known();
-        if terminal.draw(|frame| draw::draw(frame, title, &known)).is_err() {
+        if terminal.draw(|frame| draw::draw(frame, heading, &known)).is_err() {
             return;
         }
-        thread::sleep(DRAW_EVERY);
+        if terminal.key(DRAW_EVERY) == Some('q') {
+            stop.ask();
+        }
     }
 }

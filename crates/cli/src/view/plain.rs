@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::DRAW_EVERY;
+use super::{DRAW_EVERY, Heading};
 use crate::board::{Board, LoadNow};
 use crate::print;
 use crate::results::table::time;
@@ -14,15 +14,20 @@ use crate::results::table::time;
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes lines to stderr until it is over.
-pub(super) fn show(title: &str, board: &Board, over: &AtomicBool) {
-    print::aside(title);
+pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
+    print::aside(format_args!("{}; {}", heading.what, heading.place));
     let mut noted = 0;
+    let mut zero_is_said = false;
     let mut next = Instant::now() + LINE_EVERY;
     loop {
         let last = over.load(Ordering::Relaxed);
         for note in board.notes_from(noted) {
             noted += 1;
-            print::aside(format_args!("{:8.2} s  {}", note.at.as_secs_f64(), note.text));
+            if let (Some(zero), Some(_), false) = (board.known().zero, note.at, zero_is_said) {
+                zero_is_said = true;
+                print::aside(format_args!("times of events are seconds since {}", zero.what));
+            }
+            print::aside(format_args!("{}  {}", note.when(), note.text));
         }
         if last {
             return;

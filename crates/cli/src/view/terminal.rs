@@ -1,11 +1,13 @@
 //! The terminal as a screen: taken on opening, given back on dropping, also after a panic.
 
 use std::io::{self, Stderr, stderr};
+use std::thread;
+use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use ratatui::crossterm::{event, execute};
 use ratatui::{Frame, Terminal};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
@@ -21,6 +23,19 @@ impl Screen {
         let before = quiet_keyboard();
         execute!(stderr(), EnterAlternateScreen)?;
         Ok(Self { terminal: Terminal::new(CrosstermBackend::new(stderr()))?, before })
+    }
+
+    /// The key that is pressed within `patience`, if one is.
+    pub(super) fn key(&self, patience: Duration) -> Option<char> {
+        match event::poll(patience) {
+            Ok(true) => event::read().ok().and_then(|event| event.as_key_press_event()?.code.as_char()),
+            Ok(false) => None,
+            Err(_) => {
+                // There is a screen and no keyboard.
+                thread::sleep(patience);
+                None
+            }
+        }
     }
 
     /// Draws one picture.

@@ -1,8 +1,8 @@
 //! Running `sluice` and holding what it prints to the schemas.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
 
 use serde_json::Value;
@@ -31,7 +31,26 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     build_rocksdb();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     command.args(args).current_dir(folder).stdin(Stdio::null());
+    // Racks of other tests are not to be found.
+    command.env("XDG_RUNTIME_DIR", folder.join("runtime"));
     command
+}
+
+/// An example of `sluice-net`, where cargo puts it: beside the command.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let command = Path::new(env!("CARGO_BIN_EXE_sluice"));
+    let path = command.with_file_name("examples").join(name);
+    if !path.exists() {
+        let build = ["build", "-q", "--locked", "-p", "sluice-net", "--example", name];
+        assert!(Command::new(env!("CARGO")).args(build).status().expect("cargo runs").success());
+    }
+    path
+}
+
+/// Asks a child to end, as a service manager does.
+pub(crate) fn terminate(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
 }
 
 /// Runs `sluice` to its end.

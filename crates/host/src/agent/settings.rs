@@ -100,7 +100,7 @@ pub enum AgentError {
         given: f64,
     },
     /// Workers have 1 to 8 tokens.
-    #[error("a largest depth of {given} is outside 1 to {QUOTA_MAX}")]
+    #[error("a largest depth of {given} is outside 1 to {QUOTA_MAX}: give one of those")]
     DepthMax {
         /// What was given.
         given: u8,

@@ -3,7 +3,7 @@
 //! A task is Reply, Refused (no attempt can have run) or Unknown (it may have run), exactly once. Attempts are
 //! repeated after a timeout that doubles, after a REJECT's hint, and once per task for a new registration.
 //! Timeouts and REJECTs are paid from a budget of [`ClientSettings::retry_budget_percent`] of the tasks sent;
-//! when that is spent, a rejected task is refused, and a silent one is still tried again after each timeout that
+//! when that is spent, a rejected task is refused (one whose type no slice takes at once), and a silent one is still tried again after each timeout that
 //! was backed off, which its doubling bounds. No attempt leaves later than workers remember the task
 //! ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed, nothing is sent.
 //!
@@ -22,8 +22,8 @@ mod types;
 use alloc::vec::Vec;
 
 use sluice_wire::{
-    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Reject, Reply,
-    ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
+    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Reject,
+    RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
 pub use types::{
@@ -303,7 +303,7 @@ impl Client {
             return;
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
-        if slot.may_retry(again) {
+        if slot.may_retry(again) && reject.reason != RejectReason::UnknownType {
             if !living {
                 return;
             }
@@ -313,8 +313,8 @@ impl Client {
                 return;
             }
         }
-        if let Some(reason) = slot.refused() {
-            self.end(id, Outcome::Refused(RefusedWhy::Rejected(reason)), out);
+        if let Some(why) = slot.refused() {
+            self.end(id, Outcome::Refused(why), out);
         }
     }
 
@@ -343,7 +343,7 @@ impl Client {
         let living = self.living().is_some();
         let slot = self.slots.get(id);
         if slot.deadline <= now {
-            let refused = slot.refused().map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
+            let refused = slot.refused().map(Outcome::Refused);
             self.end(id, refused.unwrap_or(Outcome::Unknown(UnknownWhy::Deadline)), out);
         } else if slot.fetching {
             self.fetch_due(now, settings, id, out);

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 
 use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
 
+use super::RefusedWhy;
+
 /// The cell of a free residue.
 const FREE: u32 = u32::MAX;
 /// No table grows beyond this.
@@ -52,8 +54,9 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Why it was refused, if every attempt was.
-    pub(super) fn refused(&self) -> Option<RejectReason> {
-        self.rejected.filter(|_| !self.unanswered)
+    pub(super) fn refused(&self) -> Option<RefusedWhy> {
+        let reason = self.rejected.filter(|_| !self.unanswered)?;
+        Some(RefusedWhy::of(reason, self.task_type))
     }
 
     /// Whether one more attempt may be made at this time, budget apart.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Handle, Key, Nanos, Need, Payload, RejectReason, Reply, SliceId, Submit,
-    TaskId, TaskType,
+    TASK_BYTES_MAX, TaskId, TaskType,
 };
 
 /// What all clients of a driver share; handed to each call.
@@ -154,12 +154,44 @@ pub enum Outcome {
 /// Why a task certainly did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedWhy {
-    /// The switch rejected every attempt, the last one for this reason.
+    /// The switch rejected every attempt, the last one for this reason, which is not that of [`RefusedWhy::NoSlice`].
     Rejected(RejectReason),
+    /// No slice takes this type. Not tried again: a moment later none does either.
+    NoSlice(TaskType),
     /// Its deadline had passed when it was submitted.
     NeverSent,
     /// It has more bytes than any task may have.
     TooLong,
+}
+
+impl RefusedWhy {
+    /// What the switch's reason says of a task of this type.
+    pub(super) const fn of(reason: RejectReason, task_type: TaskType) -> Self {
+        match reason {
+            RejectReason::UnknownType => Self::NoSlice(task_type),
+            reason => Self::Rejected(reason),
+        }
+    }
+}
+
+impl fmt::Display for RefusedWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rejected(reason) => write!(f, "{reason}"),
+            Self::NoSlice(task_type) => write!(
+                f,
+                "no slice takes type {task_type}: add it to a slice's types in the plan, map it to one (`sluice map`), or send \
+                 another type"
+            ),
+            Self::NeverSent => f.write_str(
+                "its deadline passed before it could be sent: give it a later one, or send less at once",
+            ),
+            Self::TooLong => write!(
+                f,
+                "it has more than the {TASK_BYTES_MAX} bytes that a task may have: send less, or in several tasks"
+            ),
+        }
+    }
 }
 
 /// Why it is not known whether a task ran.
@@ -171,6 +203,22 @@ pub enum UnknownWhy {
     ReplyGone,
     /// A try of it reached a worker so late that it may have run there and been forgotten; it was not run.
     TooOld,
+}
+
+impl fmt::Display for UnknownWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deadline => {
+                "the deadline passed without an answer: send it again if it may run twice, or give it a later deadline"
+            }
+            Self::ReplyGone => {
+                "it ran, but its reply can no longer be had: send it again if it may run twice"
+            }
+            Self::TooOld => {
+                "it came to a worker too late to tell whether it had run there: send it again if it may run twice"
+            }
+        })
+    }
 }
 
 /// What the driver is to do, in order.

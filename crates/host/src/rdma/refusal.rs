@@ -140,7 +140,7 @@ pub enum RdmaError {
     #[error("another region has this key: draw another")]
     KeyTaken,
     /// A region of no bytes.
-    #[error("a region of no bytes cannot be registered")]
+    #[error("a region of no bytes cannot be registered: give it some")]
     NoBytes,
     /// The region would reach past the last address: begin it lower.
     #[error("the region reaches past the last address: begin it lower")]

@@ -94,14 +94,8 @@ impl fmt::Display for Outcome {
                 write!(f, "the service failed: {}", shown(&String::from_utf8_lossy(&answer.bytes)))
             }
             Self::Reply(answer) => write!(f, "{} bytes", answer.bytes.len()),
-            Self::Refused(RefusedWhy::Rejected(reason)) => write!(f, "refused: {reason:?}"),
-            Self::Refused(RefusedWhy::TooLong) => f.write_str("refused: longer than any task may be"),
-            Self::Refused(RefusedWhy::NeverSent) => f.write_str("refused: never sent"),
-            Self::Unknown(UnknownWhy::Deadline) => f.write_str("unknown: the deadline passed"),
-            Self::Unknown(UnknownWhy::ReplyGone) => f.write_str("unknown: it ran, but its reply is gone"),
-            Self::Unknown(UnknownWhy::TooOld) => {
-                f.write_str("unknown: it came too late to tell whether it ran")
-            }
+            Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::Unknown(why) => write!(f, "unknown: {why}"),
         }
     }
 }
@@ -204,6 +198,23 @@ mod tests {
         teller.sent();
         drop(teller);
         assert_eq!(pending.wait().outcome, Outcome::Unknown(UnknownWhy::Deadline));
+    }
+
+    #[test]
+    fn an_outcome_reads_as_a_sentence_that_says_what_next() {
+        use sluice_wire::{RejectReason, TaskType};
+        let rejected = RejectReason::ALL.map(|reason| Outcome::Refused(RefusedWhy::Rejected(reason)));
+        let refused = [RefusedWhy::NoSlice(TaskType(9)), RefusedWhy::NeverSent, RefusedWhy::TooLong];
+        let unknown = [UnknownWhy::Deadline, UnknownWhy::ReplyGone, UnknownWhy::TooOld];
+        let all =
+            rejected.into_iter().chain(refused.map(Outcome::Refused)).chain(unknown.map(Outcome::Unknown));
+        for outcome in all {
+            let said = outcome.to_string();
+            let names = ["QueueFull", "NoRoom", "NoWorkers", "UnknownType", "StaleTokens"];
+            assert!(!names.iter().any(|name| said.contains(name)), "{said}");
+            let (_, what) = said.split_once(": ").expect("which of the three, and why");
+            assert!(what.contains(": ") && what.contains(' '), "nothing says what next: {said}");
+        }
     }
 
     #[test]

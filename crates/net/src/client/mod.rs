@@ -116,10 +116,14 @@ pub struct ClientReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The share or the switch is full: hold back, and try again later or wait in a blocking submit.
-    #[error("no room for another task of this type now; try again after an outcome")]
+    #[error(
+        "there is no room for another task of this type now: try again after an outcome, or wait with `submit`"
+    )]
     Busy,
     /// No task may be so long: send less.
-    #[error("{bytes} bytes do not fit a task of at most {most}")]
+    #[error(
+        "a task of {bytes} bytes is longer than the {most} that one may have: send less, or in several tasks"
+    )]
     TooLong {
         /// Its length.
         bytes: usize,
@@ -127,7 +131,7 @@ pub enum SubmitError {
         most: usize,
     },
     /// The client was closed, or its socket failed.
-    #[error("the client is closed")]
+    #[error("the client is closed, or its socket failed: connect a new one")]
     Closed,
 }
 

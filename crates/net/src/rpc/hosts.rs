@@ -286,7 +286,8 @@ departures!(LeaveServerResponse, leave_server_response);
 
 /// An answer that does not go with its call: a bug of the controller, not of the caller.
 pub(crate) fn misanswered(answer: &Answer) -> Status {
-    Status::internal(format!("the controller gave an answer of another kind: {answer:?}"))
+    tracing::error!("an answer that does not go with its call: {answer:?}");
+    Status::internal("the controller's answer does not go with the call; please report this bug")
 }
 
 fn types(types: &[u32]) -> Result<Vec<TaskType>, Malformed> {

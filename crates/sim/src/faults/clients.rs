@@ -10,6 +10,7 @@ use super::large::{Pieces, content, content_of, pieces, put};
 use super::oracle::{Ending, request};
 use super::rack::{Event, Host, Rack};
 use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
+use super::story::{self, CLIENT_PORTS, Who};
 use super::switch::{START, SwitchNode};
 
 /// A client's process; it always lives.
@@ -53,7 +54,7 @@ impl ClientNode {
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = endpoint(20_000, self.index, self.starts);
+        self.at = endpoint(CLIENT_PORTS, self.index, self.starts);
     }
 
     pub(super) fn name(&self) -> String {
@@ -106,11 +107,12 @@ impl Rack<'_> {
         *node = ClientNode {
             machine: Client::new(incarnation, START),
             incarnation,
-            at: endpoint(20_000, node.index, node.starts),
+            at: endpoint(CLIENT_PORTS, node.index, node.starts),
             starts: node.starts,
             ..ClientNode::new(client)
         };
-        self.say(|| format!("client {client} starts as {:016x}", incarnation.0));
+        self.names.begins(client, incarnation);
+        self.say(Who::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
@@ -202,7 +204,7 @@ impl Rack<'_> {
                 self.send(at, SwitchNode::AT, Packet::Submit(submit));
             }
             client::Action::Done { task, outcome, .. } => {
-                self.say(|| format!("client {client} hears of {task}: {outcome:?}"));
+                self.tell(Who::Client(client), None, Some(task), |task| story::outcome(&outcome, task));
                 let ending = match outcome {
                     Outcome::Reply(reply) => {
                         Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)

@@ -11,6 +11,7 @@ use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
+use super::story::{self, Who};
 use super::switch::{START, SwitchNode, shown};
 use crate::dice::Dice;
 
@@ -132,7 +133,7 @@ impl Rack<'_> {
         self.brain.controller = Some(new_controller(&self.brain.plan, &mut self.brain.seeds));
         self.brain.stalled_until = Nanos(0);
         self.new_connection();
-        self.say(|| "controller is back".to_owned());
+        self.say(Who::Rack, || "the controller is back".to_owned());
         self.connect_brain();
     }
 
@@ -149,7 +150,10 @@ impl Rack<'_> {
             self.agenda.add(self.brain.stalled_until, Event::Call(told));
             return;
         }
-        self.say(|| format!("controller is told {told:?}"));
+        if self.is_told() {
+            let (who, what) = story::told(&told);
+            self.tell(who, Some(Who::Controller), None, |_| what);
+        }
         self.tell_brain(told);
     }
 
@@ -222,7 +226,8 @@ impl Rack<'_> {
                     self.agenda.add(self.brain.ops_until, Event::Op { brain, switch, op });
                 }
                 Action::Answer { call, answer } => {
-                    self.say(|| format!("controller answers {call:?} {answer:?}"));
+                    let caller = self.brain.calls.get(&call).map(|(host, _)| story::host(*host));
+                    self.tell(Who::Controller, caller, None, |_| story::answered(&answer));
                     let [at, _] = self.network.arrivals(self.now, CALLS);
                     let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
                     if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))
@@ -232,7 +237,7 @@ impl Rack<'_> {
                 }
                 // The fault runs have no agents.
                 Action::SetDepth { .. } | Action::TellAgent { .. } => {}
-                Action::Note(note) => self.say(|| format!("controller notes: {note}")),
+                Action::Note(note) => self.say(Who::Controller, || format!("notes: {note}")),
             }
         }
         self.arm_brain();

@@ -6,10 +6,12 @@ use sluice_wire::{Nanos, TaskType};
 use super::controller::slice_name;
 use super::rack::{Event, Host, Rack};
 use super::scenario::Disaster;
+use super::story::{self, Who};
 
 impl Rack<'_> {
     pub(super) fn disaster(&mut self, disaster: Disaster) -> Result<(), String> {
-        self.say(|| format!("DISASTER {disaster:?}"));
+        let (who, what) = story::disaster(&disaster);
+        self.say(who, || what);
         match disaster {
             Disaster::WorkerCrash { worker, back_after } => {
                 self.workers[worker].stop();
@@ -85,14 +87,14 @@ impl Rack<'_> {
         if self.switch.rain.is_none() {
             self.switch.start();
             self.set_rings();
-            self.say(|| "switch is back".to_owned());
+            self.say(Who::Rack, || "the switch is back, in a new epoch".to_owned());
             self.connect_brain();
         }
     }
 
     /// From here on the network is kind, and each slice is given back its workers.
     pub(super) fn faults_end(&mut self) {
-        self.say(|| "faults end".to_owned());
+        self.say(Who::Rack, || "faults end: each slice is given back its workers".to_owned());
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
         }

@@ -13,6 +13,7 @@ use sluice_wire::{
 
 use super::rack::{Event, Rack};
 use super::scenario::SETTLED;
+use super::story::{self, Who};
 use super::switch::{ROUND, SwitchNode};
 
 /// The longest first packet of a task, and what a slot holds.
@@ -57,6 +58,7 @@ impl Rack<'_> {
     /// One pass of a switch that keeps no bytes: `brought` is what the packet's consist of.
     pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) {
         let now = self.looked();
+        let (from, task) = story::arrived(&arrival);
         let Some(rain) = &mut self.switch.rain else { return };
         match rain.pass(now, arrival) {
             Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
@@ -71,7 +73,7 @@ impl Rack<'_> {
             Verdict::Ahead(write) => self.write_ahead(&write, brought),
             Verdict::Again(circulating) => self.keep_round(circulating, brought),
             Verdict::Parked => {}
-            Verdict::Drop(refusal) => self.say(|| format!("switch drops: {}", refusal.name())),
+            Verdict::Drop(refusal) => self.tell(Who::Switch, from, task, |_| story::dropped(refusal)),
         }
     }
 

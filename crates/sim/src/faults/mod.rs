@@ -19,6 +19,7 @@ mod oracle;
 mod rack;
 mod scenario;
 mod servers;
+mod story;
 mod switch;
 mod troubles;
 mod workers;
@@ -28,6 +29,7 @@ use std::fmt;
 pub use many::{Many, run_many};
 pub use oracle::Tally;
 use rack::Rack;
+pub use story::{Line, Only, Who};
 
 /// A promise that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,6 @@ pub fn run(seed: u64) -> Result<Tally, Broken> {
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn replay(seed: u64, line: &mut dyn FnMut(&str)) -> Result<Tally, Broken> {
+pub fn replay(seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
     Rack::new(seed, Some(line)).run()
 }

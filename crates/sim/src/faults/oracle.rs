@@ -1,6 +1,7 @@
 //! What must hold, kept apart from the machines that are to keep it.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use sluice_host::client::UnknownWhy;
 use sluice_wire::{Handle, Incarnation, Nanos, Payload, ReplyStatus, TaskId};
@@ -37,6 +38,17 @@ pub struct Tally {
     pub abandoned: u64,
     /// Times that a task was run by a second worker.
     pub run_again: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { submitted, replied, refused, unknown, abandoned, run_again } = self;
+        write!(
+            f,
+            "{submitted} tasks, {replied} replied, {refused} refused, {unknown} unknown, {abandoned} forgotten with their \
+             client; {run_again} were run again by a second worker"
+        )
+    }
 }
 
 impl Tally {

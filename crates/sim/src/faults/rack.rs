@@ -12,6 +12,7 @@ use super::network::{Network, kind};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
 use super::servers::{Mishap, Servers};
+use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
 use super::troubles::{Trouble, Ways};
 use super::workers::WorkerNode;
@@ -100,7 +101,7 @@ pub(super) enum Event {
 }
 
 /// Where the lines of a replay go.
-pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&str)>;
+pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
 
 /// Everything in one run.
 pub(super) struct Rack<'t> {
@@ -121,6 +122,8 @@ pub(super) struct Rack<'t> {
     pub(super) clients: Vec<ClientNode>,
     pub(super) servers: Servers,
     pub(super) oracle: Oracle,
+    /// What the story calls tasks.
+    pub(super) names: Names,
     trace: Trace<'t>,
 }
 
@@ -143,6 +146,7 @@ impl<'t> Rack<'t> {
             servers: Servers::new(seed, &scenario),
             oracle: Oracle::default(),
             scenario,
+            names: Names::default(),
             trace,
         };
         rack.begin();
@@ -153,11 +157,28 @@ impl<'t> Rack<'t> {
         self.play().map_err(|what| Broken { seed: self.seed, at_ns: self.now.0, what })
     }
 
-    /// Says something to whoever replays; `line` is made only then.
-    pub(super) fn say(&mut self, line: impl FnOnce() -> String) {
-        if let Some(trace) = &mut self.trace {
-            trace(&format!("{:>10.3} us  {}", self.now.0 as f64 / 1e3, line()));
-        }
+    /// Whether anybody listens to the story.
+    pub(super) fn is_told(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Says to whoever replays what somebody does; `what` is made only then.
+    pub(super) fn say(&mut self, who: Who, what: impl FnOnce() -> String) {
+        self.tell(who, None, None, |_| what());
+    }
+
+    /// The same of what is done to another, or with a task, by whose name in the story `what` is made.
+    pub(super) fn tell(
+        &mut self,
+        who: Who,
+        to: Option<Who>,
+        task: Option<TaskId>,
+        what: impl FnOnce(&str) -> String,
+    ) {
+        let Some(trace) = &mut self.trace else { return };
+        let task = task.map(|task| self.names.task(task));
+        let what = what(task.as_deref().unwrap_or_default());
+        trace(&Line { at: self.now, who, to, task, what });
     }
 
     pub(super) fn after(&mut self, span: Nanos, event: Event) {
@@ -170,13 +191,9 @@ impl<'t> Rack<'t> {
         if self.is_cut(from) || self.is_cut(to) || self.is_closed_way(from, to) {
             arrivals = [None, None];
         }
-        self.say(|| {
-            let fate = match arrivals {
-                [None, None] => " LOST",
-                [Some(_), Some(_)] => " REPEATED",
-                _ => "",
-            };
-            format!("{} -> {} {packet:?}{fate}", from.port, to.port)
+        let (who, whom, now) = (Who::at(from), Who::at(to), self.now);
+        self.tell(who, Some(whom), story::task_of(&packet), |task| {
+            story::packet(&packet, task) + &story::fate(now, arrivals)
         });
         for at in arrivals.into_iter().flatten() {
             self.agenda.add(at, Event::Packet { from, to, packet });
@@ -184,8 +201,8 @@ impl<'t> Rack<'t> {
     }
 
     fn begin(&mut self) {
-        let line = format!("{:?}", self.scenario);
-        self.say(|| line);
+        let about = story::scenario(&self.scenario);
+        self.say(Who::Rack, || about);
         for worker in 0..self.workers.len() {
             self.start_worker(worker);
         }

@@ -25,6 +25,7 @@ use super::large::FIRST_BYTES;
 use super::network::WRITES;
 use super::rack::{Event, Host, Rack};
 use super::scenario::{FAULTS_END, Scenario};
+use super::story::{self, Who};
 use crate::dice::Dice;
 
 /// Workers of a server.
@@ -182,7 +183,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn mishap(&mut self, server: ServerId, mishap: Mishap) -> Result<(), String> {
-        self.say(|| format!("server {server}: {mishap:?}"));
+        self.say(Who::Server(server.0.into()), || story::mishap(mishap).to_owned());
         let node = &mut self.servers.nodes[usize::from(server.0)];
         match mishap {
             Mishap::Crash if node.lives => {
@@ -227,8 +228,12 @@ impl Rack<'_> {
         replica: &sluice_switch::Replica,
     ) {
         let arrivals = self.network.arrivals(self.now, WRITES);
-        self.say(|| format!("switch writes {task} ahead: {replica:?}, arrives {arrivals:?}"));
-        let server = replica.server;
+        let (server, now) = (replica.server, self.now);
+        self.tell(Who::Switch, Some(Who::Server(server.0.into())), Some(task), |task| {
+            let (psn, address) = (replica.psn, replica.address);
+            let fate = story::fate(now, arrivals);
+            format!("WRITE {psn} of waiting task {task}: {len} bytes to address {address:#x}{fate}")
+        });
         let write = Write {
             transport: transport(replica.reliable),
             to: replica.qpn,
@@ -295,7 +300,10 @@ impl Rack<'_> {
             return;
         }
         let arrivals = self.network.arrivals(self.now, WRITES);
-        self.say(|| format!("server {server} misses {:?}, arrives {arrivals:?}", answer.psn));
+        let (who, now) = (Who::Server(server.0.into()), self.now);
+        self.tell(who, Some(Who::Switch), None, |_| {
+            format!("NAK: misses WRITE {}{}", answer.psn, story::fate(now, arrivals))
+        });
         for at in arrivals.into_iter().flatten() {
             self.agenda.add(at, Event::Nak { server, expected: answer.psn });
         }

@@ -3,12 +3,13 @@
 use sluice_switch::rain::Rain;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial};
+use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId};
 
 use super::bytes::Bytes;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
 use super::servers::Servers;
+use super::story::{self, Who};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -135,7 +136,7 @@ impl Rack<'_> {
             TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
             answer => answer,
         };
-        self.say(|| format!("table {op:?} => {answer:?}"));
+        self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
             if self.scenario.writes_ahead {
                 self.pass_through(Arrival::Control(sweep), Handle::NONE);
@@ -165,8 +166,9 @@ impl Rack<'_> {
     fn pass(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
         let now = self.looked();
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
+        let about = story::arrived(&arrival);
         let verdict = rain.pass(now, arrival);
-        self.leaves_switch(verdict, brought)
+        self.leaves_switch(verdict, brought, about)
     }
 
     /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now and then before
@@ -176,7 +178,12 @@ impl Rack<'_> {
         self.now.since(on_its_way)
     }
 
-    fn leaves_switch(&mut self, verdict: Verdict, brought: Handle) -> Result<(), String> {
+    fn leaves_switch(
+        &mut self,
+        verdict: Verdict,
+        brought: Handle,
+        (from, task): (Option<Who>, Option<TaskId>),
+    ) -> Result<(), String> {
         let mut done_with = Handle::NONE;
         match verdict {
             Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
@@ -201,7 +208,7 @@ impl Rack<'_> {
             Verdict::Ahead(_) => done_with = brought,
             Verdict::Drop(refusal) => {
                 done_with = brought;
-                self.say(|| format!("switch drops: {}", refusal.name()));
+                self.tell(Who::Switch, from, task, |_| story::dropped(refusal));
             }
         }
         if done_with != Handle::NONE {

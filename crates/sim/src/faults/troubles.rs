@@ -10,6 +10,7 @@ use sluice_wire::{Endpoint, Nanos, Packet};
 
 use super::rack::{Event, Host, Rack};
 use super::scenario::Scenario;
+use super::story;
 use super::switch::SwitchNode;
 use crate::dice::Dice;
 
@@ -108,7 +109,8 @@ impl Ways {
 
 impl Rack<'_> {
     pub(super) fn trouble(&mut self, trouble: Trouble) -> Result<(), String> {
-        self.say(|| format!("TROUBLE {trouble:?}"));
+        let (who, what) = story::trouble(&trouble);
+        self.say(who, || what);
         match trouble {
             Trouble::OneWay { from, to, lasts } => self.ways.close(from, to, self.now + lasts),
             Trouble::SwitchStall { lasts } => {

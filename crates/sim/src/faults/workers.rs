@@ -12,6 +12,7 @@ use super::large::{Pieces, content, content_of};
 use super::oracle::{Life, answer, fails};
 use super::rack::{Event, Host, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
+use super::story::{WORKER_PORTS, Who};
 use super::switch::SwitchNode;
 
 /// A worker's process, if it lives.
@@ -73,7 +74,7 @@ impl WorkerNode {
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = endpoint(10_000, self.index, self.starts);
+        self.at = endpoint(WORKER_PORTS, self.index, self.starts);
     }
 
     pub(super) const fn lives(&self) -> bool {
@@ -112,11 +113,11 @@ impl Rack<'_> {
         *node = WorkerNode {
             machine: Some(Worker::new()),
             life,
-            at: endpoint(10_000, node.index, node.starts),
+            at: endpoint(WORKER_PORTS, node.index, node.starts),
             starts: node.starts,
             ..WorkerNode::new(worker)
         };
-        self.say(|| format!("worker {worker} starts as {life:016x}"));
+        self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
         self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
     }
 
@@ -205,7 +206,7 @@ impl Rack<'_> {
             self.worker_acts(worker, action)?;
         }
         if done {
-            self.say(|| format!("worker {worker} has left"));
+            self.say(Who::Worker(worker), || "has left".to_owned());
             self.workers[worker].stop();
             return Ok(());
         }
@@ -238,7 +239,7 @@ impl Rack<'_> {
                 }
                 let payload = asked;
                 self.oracle.started(life, task, &payload)?;
-                self.say(|| format!("worker {worker} runs {task}"));
+                self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
                 let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
                 let started = self.now;
                 self.after(span, Event::Finish { worker, life, slot, task, started });

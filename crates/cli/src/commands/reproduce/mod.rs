@@ -13,6 +13,7 @@ use sluice_sim::study::plan::Plan;
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::live;
+use crate::plan::Kind as PlanKind;
 use crate::print;
 use crate::results::files;
 use crate::results::table::Table;
@@ -120,13 +121,14 @@ fn names(asked: &[String]) -> Vec<String> {
 /// Live, beside the simulator.
 fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
     let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
+    let stop = Stop::on_signals()?;
     for one in found {
         let Figure::Simulated(plan) = &one.plan else {
             let name = one.called();
             return Err(Failure::bad_input(format!("{name} is measured here already: leave --live out")));
         };
         let out = folder(args, one.plan.name(), found.len() > 1).join("live");
-        live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json)?;
+        live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json, &stop)?;
     }
     Ok(())
 }
@@ -226,6 +228,11 @@ impl Found {
     }
 }
 
+/// Whether a plan that comes with this program is called so.
+pub(crate) fn is_figure(name: &str) -> bool {
+    PLANS.iter().any(|(known, _)| *known == name)
+}
+
 /// A plan by its name, or in a file.
 fn find(name: &str) -> Outcome<Found> {
     if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
@@ -242,6 +249,9 @@ fn find(name: &str) -> Outcome<Found> {
     let text = std::fs::read_to_string(path).map_err(|why| {
         Failure::bad_input(format!("plan {name} cannot be read: {why}; give the path of a plan"))
     })?;
+    if PlanKind::of(&text) == Some(PlanKind::Rack) {
+        return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
+    }
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     Ok(Found { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
 }

@@ -18,7 +18,7 @@ use sluice_net::udp::Waiting;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial};
 
-use super::{LOOK_EVERY, control_plan, guard, random_seed};
+use super::{LOOK_EVERY, control_plan, guard, random_seed, reached_at};
 use crate::args::{Io, Switch};
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Plan, SERVERS_MAX};
@@ -26,6 +26,7 @@ use crate::policies;
 use crate::print;
 use crate::rack::parent;
 use crate::results::table::Table;
+use crate::running::Told;
 use crate::stop::Stop;
 use crate::units;
 
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     let handle = driver.handle();
     let server = serve(args, &plan, &handle)?;
     say(args, epoch, &plan, &handle, &server)?;
+    let _told = told(args, &plan, &server);
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
@@ -150,8 +152,7 @@ fn size(plan: &Plan, epoch: Epoch) -> Config {
 
 /// Enough for the largest number of a type.
 fn types(plan: &Plan) -> u16 {
-    let most = plan.types.iter().map(|(_, number)| *number).max().unwrap_or(0);
-    most.saturating_add(1).max(256)
+    plan.types.largest().saturating_add(1).max(256)
 }
 
 fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer> {
@@ -195,6 +196,13 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
         ));
     }
     Ok(())
+}
+
+/// A rack of its own is found by those who look for one; a part of another's is found through that.
+fn told(args: &Switch, plan: &Plan, server: &RpcServer) -> Option<Told> {
+    let has_controller = !args.controller_apart && !plan.switch.controller_apart;
+    let is_alone = has_controller && args.parent.is_none();
+    is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
 }
 
 fn counters(handle: &SwitchHandle) -> Table {

@@ -69,6 +69,8 @@ struct Lived {
 struct Answer<'f> {
     schema: &'static str,
     plan: &'f str,
+    /// Whether all was run that was asked for.
+    complete: bool,
     dilation: u32,
     seeds: u32,
     interval_ns: u64,
@@ -82,9 +84,9 @@ pub(crate) fn run(
     at: (&Path, &Path),
     quiet: bool,
     json: bool,
+    stop: &Stop,
 ) -> Outcome<()> {
     let (folder, out) = at;
-    let stop = Stop::on_signals()?;
     let span = args.span.unwrap_or(picks::SPAN);
     let length = Length::Time { warmup_ns: 0, span_ns: nanos(span).0 };
     let terms = Terms { length, overload: Overload::Meant, folder: folder.to_owned() };
@@ -103,9 +105,17 @@ pub(crate) fn run(
             "{}, {}: {} seeds simulated, then {} runs live",
             pick.case, pick.who.name, args.seeds, args.runs
         ));
-        followed.push(follow(args, pick, (out, &stop), &say)?);
+        match follow(args, pick, (out, stop), &say) {
+            Ok(one) => followed.extend(one),
+            Err(why) if why.is(Kind::Aborted) => {}
+            Err(why) => return Err(why),
+        }
+        if stop.is_asked() {
+            break;
+        }
     }
-    finish(args, plan, out, &followed, json)
+    let complete = !stop.is_asked();
+    finish(args, plan, out, &followed, json, complete)
 }
 
 fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
@@ -119,28 +129,39 @@ fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
     )
 }
 
-/// One case under one policy.
-fn follow(args: &FollowArgs, pick: &Pick, at: (&Path, &Stop), say: &impl Fn(String)) -> Outcome<Followed> {
+/// One case under one policy; after a signal with the live runs that were done, if there were any.
+fn follow(
+    args: &FollowArgs,
+    pick: &Pick,
+    at: (&Path, &Stop),
+    say: &impl Fn(String),
+) -> Outcome<Option<Followed>> {
     let intervals = (pick.span.0 / INTERVAL_NS) as usize;
-    let mut simulated = run::simulate(args, pick)?;
+    let mut simulated = run::simulate(args, pick, at.1)?;
     let sequence = |depths: &Vec<Depths>| Sequence::of(depths, INTERVAL_NS, intervals);
     let sequences: Vec<Sequence> = simulated.iter().map(sequence).collect();
     let band = Band::of(&sequences);
     let mut live = Vec::new();
     for number in 0..args.runs {
-        let said = run::live(args, pick, number, at)?;
+        let said = match run::live(args, pick, number, at) {
+            Err(why) if why.is(Kind::Aborted) => break,
+            said => said?,
+        };
         let sequence = sequence(&said.depths);
         let (outside, words) = (band.outside(&sequence), sequence.words());
         say(format!("live run {}: {words}: {}", number + 1, band.verdict(&sequence)));
         let run::Said { depths, behind_p99_ns, unknown } = said;
         live.push(Lived { sequence, words, outside, depths, behind_p99_ns, unknown });
     }
+    if live.is_empty() {
+        return Ok(None);
+    }
     let responses = pick.slow().map(|slow| {
         let of_run = |depths: &Vec<Depths>| responses::of_run(depths, intervals);
         let rows: Vec<Vec<f64>> = simulated.iter().map(of_run).collect();
         Responses::of(slow, &rows, live.iter().map(|lived: &Lived| of_run(&lived.depths)).collect())
     });
-    Ok(Followed {
+    Ok(Some(Followed {
         case: pick.case.clone(),
         title: pick.title.clone(),
         policy: pick.who.name.clone(),
@@ -149,13 +170,27 @@ fn follow(args: &FollowArgs, pick: &Pick, at: (&Path, &Stop), say: &impl Fn(Stri
         responses,
         live,
         simulated: simulated.swap_remove(0),
-    })
+    }))
 }
 
-fn finish(args: &FollowArgs, plan: &Plan, out: &Path, followed: &[Followed], json: bool) -> Outcome<()> {
-    let (schema, dilation) = ("sluice.followed.v1", args.dilate);
-    let result =
-        Answer { schema, plan: &plan.name, dilation, seeds: args.seeds, interval_ns: INTERVAL_NS, followed };
+fn finish(
+    args: &FollowArgs,
+    plan: &Plan,
+    out: &Path,
+    followed: &[Followed],
+    json: bool,
+    complete: bool,
+) -> Outcome<()> {
+    let (dilation, seeds) = (args.dilate, args.seeds);
+    let result = Answer {
+        schema: "sluice.followed.v1",
+        plan: &plan.name,
+        complete,
+        dilation,
+        seeds,
+        interval_ns: INTERVAL_NS,
+        followed,
+    };
     let text = serde_json::to_string(&result).expect("every key is a string and every number is finite");
     files::save(out, "followed.json", &(text.clone() + "\n"))?;
     files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
@@ -168,6 +203,15 @@ fn finish(args: &FollowArgs, plan: &Plan, out: &Path, followed: &[Followed], jso
             out.join("followed.html").display()
         ))?;
     }
+    if !complete {
+        let why = format!("stopped by a signal; what was done is in {}", out.display());
+        return Err(Failure::new(Kind::Aborted, why).with_result_shown());
+    }
+    verdict(followed)
+}
+
+/// Whether the live runs lie where the simulator's do.
+fn verdict(followed: &[Followed]) -> Outcome<()> {
     let missed = |holds: fn(&Followed) -> bool, why: &str| {
         let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();
         (!of.is_empty()).then(|| format!("{}: {why}", of.join(", ")))

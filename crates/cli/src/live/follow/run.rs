@@ -2,24 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_net::clock::Clock;
 use sluice_net::crew::{self, Beginning, Played};
 use sluice_net::pin::cores;
 use sluice_sim::point::Point;
-use sluice_sim::run_jobs;
 use sluice_sim::stats::{Ended, Warmup};
 use sluice_sim::study::outcome::Depths;
 use sluice_sim::workload::{Trace, TraceWriter};
+use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
 
 use super::INTERVAL_NS;
 use super::picks::Pick;
 use crate::args::Io;
 use crate::board::Board;
-use crate::fail::{Failure, Outcome};
+use crate::fail::{Failure, Kind, Outcome};
 use crate::live::args::FollowArgs;
 use crate::live::ask::Ask;
 use crate::live::favour::Favour;
@@ -49,21 +48,25 @@ pub(super) fn takes(args: &FollowArgs, picks: &[Pick]) -> Duration {
     picks.iter().map(one).sum::<Duration>() * args.runs
 }
 
-/// What each seed's simulation says of depths.
-pub(super) fn simulate(args: &FollowArgs, pick: &Pick) -> Outcome<Vec<Vec<Depths>>> {
-    let (stop, seeds) = (AtomicBool::new(false), (0..args.seeds).collect::<Vec<u32>>());
+/// What each seed's simulation says of depths, unless it is stopped.
+pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<Vec<Vec<Depths>>> {
+    let seeds: Vec<u32> = (0..args.seeds).collect();
     // The last interval has to end while tasks still come.
     let until = pick.span + Nanos(INTERVAL_NS);
     let run = |seed: &u32| {
         let tasks = pick.point.requests(*seed).take_while(|request| request.at < until).count() as u64;
         let point = Point { tasks, warmup: Warmup::Tasks(0), ..pick.point.clone() };
-        point.replicate(*seed, &stop).map(|measured| measured.depths)
+        point.replicate(*seed, stop.flag()).map(|measured| measured.depths)
     };
     let (mut all, mut failed) = (Vec::new(), None);
-    run_jobs(&seeds, cores(), &stop, run, |_, depths| match depths {
+    run_jobs(&seeds, cores(), stop.flag(), run, |_, depths| match depths {
         Ok(depths) => all.push(depths),
+        Err(SimError::Stopped) => {}
         Err(why) => failed = Some(why),
     });
+    if stop.is_asked() {
+        return Err(Failure::new(Kind::Aborted, "stopped by a signal while the simulator ran"));
+    }
     match failed {
         Some(why) => Err(Failure::broken(why)),
         None => Ok(all),

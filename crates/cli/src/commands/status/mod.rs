@@ -1,4 +1,6 @@
-//! `sluice status`: how a rack stands, as its controller says.
+//! `sluice status`: how a rack stands, as its controller says; once, or again and again.
+
+mod watch;
 
 use serde_json::{Value, json};
 use sluice_net::rpc::v1::{Counter, StatusResponse};
@@ -9,21 +11,29 @@ use crate::print;
 use crate::rack::ask::{Asker, link, phase};
 use crate::results::table::{Table, time};
 
-/// Asks once and prints the answer.
+/// Asks and prints the answer.
 pub(crate) fn run(args: &Status) -> Outcome<()> {
-    let status = Asker::new(args.controller.remote()?)?.status()?;
-    if args.json {
-        print::line(to_json(&status))?;
-        return Ok(());
+    let controller = args.rack.remote()?;
+    let url = controller.url().to_owned();
+    let asker = Asker::new(controller)?;
+    if args.watch {
+        return watch::run(args, &url, &asker);
     }
+    let status = asker.status()?;
+    if args.json { print::line(to_json(&status)) } else { print::text(text(&url, &status)) }
+}
+
+/// All of it, for people.
+fn text(controller: &str, status: &StatusResponse) -> String {
     let switch = status.switch.clone().unwrap_or_default();
-    print::line(format_args!("switch {} {}, epoch {}\n", switch.at, link(switch.link()), switch.epoch))?;
-    print::line(format_args!("{}\n{}\n{}", slices(&status), workers(&status), servers(&status)))?;
-    print::line(format_args!("{}\n{}", clients(&status), counted("the switch counted", &switch.counters)))?;
-    if status.refused.iter().any(|counter| counter.value > 0) {
-        print::line(counted("calls refused for", &status.refused))?;
-    }
-    Ok(())
+    let (at, link, epoch) = (&switch.at, link(switch.link()), switch.epoch);
+    let head = format!("controller {controller}; switch {at} {link}, epoch {epoch}");
+    let counters = counted("the switch counted", &switch.counters);
+    let refused = status.refused.iter().any(|counter| counter.value > 0);
+    let refused = refused.then(|| counted("calls refused for", &status.refused));
+    let tables = [slices(status), workers(status), servers(status), clients(status), counters];
+    let tables: Vec<String> = tables.iter().chain(&refused).map(Table::to_string).collect();
+    format!("{head}\n\n{}", tables.join("\n"))
 }
 
 fn slices(status: &StatusResponse) -> Table {

@@ -1,0 +1,179 @@
+//! `sluice status --watch`: the screen drawn anew, a line a look where there is no terminal, or a JSON object a line.
+
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
+use ratatui::crossterm::terminal::{Clear, ClearType, size};
+use ratatui::crossterm::{execute, queue};
+use sluice_net::rpc::v1::StatusResponse;
+
+use super::{text, to_json};
+use crate::args::Status;
+use crate::fail::{Failure, Outcome};
+use crate::rack::ask::{Asker, link};
+use crate::stop::Stop;
+
+/// How often a signal is looked for between two looks at the rack.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Asks again and again until a signal comes, or nobody reads what is printed. A rack that never answered ends it; one that
+/// did is waited for, since that may be what is watched.
+pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()> {
+    let stop = Stop::on_signals()?;
+    let began = Instant::now();
+    let shown = Shown::fitting(args.json);
+    let every = args.every.max(LOOK_EVERY);
+    let mut first = true;
+    while !stop.is_asked() {
+        let looked = Instant::now();
+        let status = match asker.status() {
+            Err(why) if first => return Err(why),
+            answer => answer,
+        };
+        first = false;
+        if shown.show(controller, began.elapsed(), &status).is_err() {
+            break;
+        }
+        while !stop.is_asked() && looked.elapsed() < every {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+    Ok(())
+}
+
+/// How looks are shown.
+enum Shown {
+    Screen(Screen),
+    Lines,
+    Json,
+}
+
+impl Shown {
+    fn fitting(json: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if json {
+            Self::Json
+        } else if io::stdout().is_terminal() && !dumb {
+            Self::Screen(Screen::open())
+        } else {
+            Self::Lines
+        }
+    }
+
+    fn show(
+        &self,
+        controller: &str,
+        since: Duration,
+        status: &Result<StatusResponse, Failure>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.draw(&match status {
+                Ok(status) => text(controller, status),
+                Err(why) => format!("{why}\n"),
+            }),
+            Self::Lines => {
+                let said = status.as_ref().map_or_else(Failure::to_string, line);
+                writeln!(io::stdout(), "{:8.2} s  {said}", since.as_secs_f64())
+            }
+            Self::Json => {
+                let said = status.as_ref().map_or_else(Failure::to_json, to_json);
+                writeln!(io::stdout(), "{said}")
+            }
+        }
+    }
+}
+
+/// The rack in a line.
+fn line(status: &StatusResponse) -> String {
+    let switch = status.switch.clone().unwrap_or_default();
+    let slices = status.slices.iter().map(|slice| {
+        let balance = slice.balance.map_or_else(
+            || "balance ?".to_owned(),
+            |balance| match balance {
+                0.. => format!("{balance} tokens parked"),
+                waiting => format!("{} tasks wait", waiting.unsigned_abs()),
+            },
+        );
+        format!(
+            "; {} {}, {} workers, {balance}",
+            slice.name,
+            if slice.open { "open" } else { "closed" },
+            slice.workers
+        )
+    });
+    let slices: String = slices.collect();
+    let clients = status.clients.len();
+    format!("switch {}, epoch {}{slices}; {clients} clients", link(switch.link()), switch.epoch)
+}
+
+/// The terminal behind stdout, drawn over from its first line.
+struct Screen(Stdout);
+
+impl Screen {
+    fn open() -> Self {
+        // A terminal that cannot do it shows one picture below the other.
+        execute!(io::stdout(), Hide, Clear(ClearType::All)).ok();
+        Self(io::stdout())
+    }
+
+    /// Draws as much as there is room for, and says how much there was not.
+    fn draw(&self, text: &str) -> io::Result<()> {
+        let (width, height) = size().unwrap_or((80, 24));
+        let room = usize::from(height).saturating_sub(2);
+        let lines: Vec<&str> = text.lines().collect();
+        let mut out = self.0.lock();
+        queue!(out, MoveTo(0, 0))?;
+        for line in lines.iter().take(room) {
+            let shown: String = line.chars().take(width.into()).collect();
+            write!(out, "{shown}")?;
+            queue!(out, Clear(ClearType::UntilNewLine))?;
+            writeln!(out)?;
+        }
+        queue!(out, Clear(ClearType::FromCursorDown))?;
+        let more = lines.len().saturating_sub(room);
+        let more = if more > 0 { format!("{more} more lines; ") } else { String::new() };
+        write!(out, "{more}Ctrl-C ends it")?;
+        out.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        execute!(self.0, Show).ok();
+        writeln!(self.0).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_net::rpc::v1::{LinkState, SliceStatus, SwitchStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
+        let slice = |name: &str, open, balance| SliceStatus {
+            name: name.to_owned(),
+            open,
+            workers: 4,
+            balance,
+            ..SliceStatus::default()
+        };
+        let status = StatusResponse {
+            switch: Some(SwitchStatus { epoch: 7, link: LinkState::Up.into(), ..SwitchStatus::default() }),
+            slices: vec![
+                slice("get", true, Some(5)),
+                slice("scan", false, Some(-40)),
+                slice("other", true, None),
+            ],
+            ..StatusResponse::default()
+        };
+        assert_eq!(
+            line(&status),
+            "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
+             workers, balance ?; 0 clients"
+        );
+    }
+}

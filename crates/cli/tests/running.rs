@@ -1,0 +1,139 @@
+//! A rack that runs is found by those who look at it or change it, and can be watched.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
+use serde_json::Value;
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+impl Running {
+    fn ends_well(mut self) {
+        terminate(&self.0);
+        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+/// The small rack without its load, under this name, ready.
+fn rack(folder: &Path, name: &str) -> Running {
+    let plan = SMALL.split("[load]").next().expect("the rack's part").replace("small", name);
+    let file = format!("{name}.toml");
+    std::fs::write(folder.join(&file), plan).expect("written");
+    let up = command(folder, &["up", &file]).stderr(Stdio::piped()).spawn();
+    let mut up = Running(up.expect("it starts"));
+    let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    // It goes on to write there.
+    let mut said = said.filter(|line| line.contains("workers are ready"));
+    assert!(said.next().is_some(), "{name} was never ready");
+    std::thread::spawn(move || said.for_each(drop));
+    up
+}
+
+#[test]
+fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = rack(folder.path(), "first");
+    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    assert_eq!(status["workers"].as_array().map(Vec::len), Some(2), "{status}");
+    let moved = sluice(folder.path(), &["move", "w-1", "work"]);
+    assert_eq!(moved.status.code(), Some(0), "{}", stderr(&moved));
+    let mapped = sluice(folder.path(), &["map", "9", "work"]);
+    assert!(stderr(&mapped).contains("type"), "its workers do not serve 9: {}", stderr(&mapped));
+    let load = ["load", "--mix", "hold=1", "--rate", "50", "--warm-up", "0s", "--length", "200ms", "--json"];
+    let loaded = json(&sluice(folder.path(), &load));
+    assert_eq!(loaded["tasks"]["sent"], loaded["tasks"]["replied"], "{loaded}");
+
+    let second = rack(folder.path(), "second");
+    let asked = sluice(folder.path(), &["status"]);
+    assert_eq!(asked.status.code(), Some(2));
+    let said = stderr(&asked);
+    for part in ["2 racks run here", "`first` (process", "`second` (process", "--controller 127.0.0.1:"] {
+        assert!(said.contains(part), "{said}");
+    }
+    second.ends_well();
+    let alone = sluice(folder.path(), &["status"]);
+    assert!(stdout(&alone).contains("controller 127.0.0.1:"), "{}", stderr(&alone));
+    first.ends_well();
+    let left = std::fs::read_dir(folder.path().join("runtime/sluice")).expect("it was made").count();
+    assert_eq!(left, 0, "files of racks that are over");
+}
+
+#[test]
+fn a_rack_that_was_killed_is_not_found_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(rack(folder.path(), "killed"));
+    let running = rack(folder.path(), "running");
+    let status = sluice(folder.path(), &["status", "--json"]);
+    assert_eq!(json(&status)["workers"].as_array().map(Vec::len), Some(2), "{}", stderr(&status));
+    running.ends_well();
+}
+
+#[test]
+fn a_watch_prints_a_look_a_line_until_it_is_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rack = rack(folder.path(), "watched");
+    let watch = |flags: &[&str], looks: usize| {
+        let args = [&["status", "--watch", "--every", "50ms"], flags].concat();
+        let watch = command(folder.path(), &args).stdout(Stdio::piped()).spawn();
+        let mut watch = Running(watch.expect("it starts"));
+        let lines = BufReader::new(watch.0.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let lines: Vec<String> = lines.take(looks).collect();
+        (watch, lines)
+    };
+    let (people, lines) = watch(&[], 2);
+    assert!(lines.iter().all(|line| line.contains(" s  switch up, epoch ")), "{lines:?}");
+    assert!(lines[1].contains("work open, 2 workers, 4 tokens parked"), "{lines:?}");
+    let (machines, lines) = watch(&["--json"], 3);
+    for line in &lines {
+        hold_to_schema(&serde_json::from_str::<Value>(line).expect("JSON"));
+    }
+    assert_eq!(lines.len(), 3);
+    people.ends_well();
+    machines.ends_well();
+    rack.ends_well();
+}
+
+/// `script` runs it on a terminal of its own, which the test types on.
+#[test]
+fn the_live_view_says_where_the_rack_is_and_q_ends_the_run_with_its_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = SMALL.replace("length = \"1s\"", "length = \"600s\"");
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let up = format!("stty rows 24 cols 80; {} up plan.toml", env!("CARGO_BIN_EXE_sluice"));
+    let script = Command::new("script")
+        .args(["-qec", &up, "/dev/null"])
+        .current_dir(folder.path())
+        .env("TERM", "xterm")
+        .env("XDG_RUNTIME_DIR", folder.path().join("runtime"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut script = Running(script.expect("util-linux is there"));
+    let mut screen = script.0.stdout.take().expect("piped");
+    let mut keys = script.0.stdin.take().expect("piped");
+    let (mut seen, mut more) = (String::new(), [0; 4096]);
+    // A picture is drawn with jumps of the cursor over what is blank: words stand alone.
+    while !["Ctrl-C", "measuring", "127.0.0.1:", "┤"].iter().all(|part| seen.contains(part)) {
+        let count = screen.read(&mut more).expect("it draws");
+        assert!(count > 0, "it ended: {seen}");
+        seen += &String::from_utf8_lossy(&more[..count]);
+    }
+    keys.write_all(b"q").expect("it reads");
+    let mut rest = String::new();
+    // A terminal that is closed fails to be read.
+    screen.read_to_string(&mut rest).ok();
+    assert_eq!(script.0.wait().expect("it ends").code(), Some(4), "{rest}");
+    assert!(rest.contains("STOPPED EARLY"), "{rest}");
+}
