@@ -75,6 +75,18 @@ fn they_work_beside_a_lone_switch_with_a_plan_of_types_and_slices_only() {
 }
 
 #[test]
+fn the_plan_that_the_readme_names_runs_with_its_service_and_its_load() {
+    let path = "target/debug/examples/reverse_service";
+    let plan = include_str!("../../net/examples/reverse.toml").replace("\"5s\"", "\"500ms\"");
+    assert!(plan.contains(path), "{plan}");
+    let folder = folder_with(&plan.replace(path, &example("reverse_service").display().to_string()));
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    let result = json(&output);
+    assert_eq!(result["types"][0]["name"], "reverse", "{}", stderr(&output));
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{result}");
+}
+
+#[test]
 fn they_work_under_up_which_starts_the_service_or_waits_for_one() {
     let service_of_the_plan = format!(
         "[[worker]]\nname = \"w\"\nslice = \"words\"\nexec = \"{}\"\n",

@@ -15,13 +15,20 @@ pub(crate) enum Way {
     Elsewhere(&'static str),
 }
 
+/// Why lines about a service of one's own are run elsewhere.
+const OWN_SERVICE: &str =
+    "takes a program of the examples; tests/own_service.rs runs the plan and the load with it";
+
 /// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 3] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
     (
         "docs/xdp.md",
         "",
         "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
     ),
+    ("README.md", "sluice switch crates/net/examples/reverse.toml", OWN_SERVICE),
+    ("README.md", "sluice load --mix 9=1", OWN_SERVICE),
+    ("README.md", "sluice up crates/net/examples/reverse.toml", OWN_SERVICE),
     ("docs/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
 ];
