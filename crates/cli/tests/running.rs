@@ -64,7 +64,7 @@ fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several
     }
     second.ends_well();
     let alone = sluice(folder.path(), &["status"]);
-    assert!(stdout(&alone).contains("controller 127.0.0.1:"), "{}", stderr(&alone));
+    assert!(stdout(&alone).contains("controller http://127.0.0.1:"), "{}", stderr(&alone));
     first.ends_well();
     let left = std::fs::read_dir(folder.path().join("runtime/sluice")).expect("it was made").count();
     assert_eq!(left, 0, "files of racks that are over");
