@@ -363,8 +363,8 @@ impl Client {
         if slot.may_retry(now) {
             self.stats.retries_paid += 1;
             self.send(now, settings, id, out);
-        } else if let Some(reason) = slot.refused() {
-            self.end(id, Outcome::Refused(RefusedWhy::Rejected(reason)), out);
+        } else if let Some(why) = slot.refused() {
+            self.end(id, Outcome::Refused(why), out);
         } else {
             slot.paid = false;
             let deadline = slot.deadline;
