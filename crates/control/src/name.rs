@@ -45,7 +45,8 @@ pub enum NameError {
     },
     /// It holds what no name may.
     #[error(
-        "the name {name:?} holds {letter:?}; a name has the letters a to z and A to Z, digits, and {MARKS}"
+        "the name `{}` holds `{}`; a name has the letters a to z and A to Z, digits, and {MARKS}",
+        .name.escape_debug(), .letter.escape_debug()
     )]
     Letter {
         /// The name.
