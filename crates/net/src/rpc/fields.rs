@@ -94,7 +94,7 @@ mod tests {
     fn a_name_that_is_none_is_malformed_and_counted_as_such() {
         let wrong = name("name", "w\n1".to_owned()).unwrap_err();
         assert_eq!(wrong.reason(), Reason::Name);
-        assert!(wrong.to_string().starts_with("field name: the name \"w\\n1\" holds '\\n'"), "{wrong}");
+        assert!(wrong.to_string().starts_with("field name: the name `w\\n1` holds `\\n`"), "{wrong}");
         assert!(name_or_none("slice", String::new()).is_ok() && name("slice", String::new()).is_err());
     }
 
