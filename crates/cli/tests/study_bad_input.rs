@@ -86,8 +86,8 @@ fn files_that_are_malformed_are_named_with_line_and_column() {
 #[test]
 fn a_rate_that_is_not_the_traces_own_is_refused() {
     let folder = folder();
-    let lines: String = (1..=4_000).map(|n| format!("{},get,10\n", n * 5)).collect();
-    std::fs::write(folder.path().join("day.csv"), lines).expect("written");
+    let lines: Vec<String> = (1..=4_000).map(|n| format!("{},get,10", n * 5)).collect();
+    std::fs::write(folder.path().join("day.csv"), lines.join("\n")).expect("written");
     let own = ["day.csv brings 200000 tasks per second", "a load of 0.062", "scaled-trace:day.csv"];
     let flags = ["--workload", "trace:day.csv", "--tasks", "2000", "--replications", "2"];
     let sim = |more: [&'static str; 2]| [&["sim"], &flags[..], &more[..]].concat();

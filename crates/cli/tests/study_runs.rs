@@ -152,8 +152,8 @@ fn a_signal_ends_a_run_with_what_was_done_and_valid_json() {
 
 /// Tasks of 10 µs every 5 µs, with a service that differs from task to task.
 fn write_trace(folder: &Path) {
-    let lines: String = (1..=6_000).map(|n| format!("{},get,{}\n", n * 5, 5 + n % 11)).collect();
-    fs::write(folder.join("day.csv"), lines).expect("written");
+    let lines: Vec<String> = (1..=6_000).map(|n| format!("{},get,{}", n * 5, 5 + n % 11)).collect();
+    fs::write(folder.join("day.csv"), lines.join("\n")).expect("written");
 }
 
 #[test]
