@@ -86,7 +86,7 @@ mod tests {
         let stop = Stop::default();
         assert!(!stop.after(Duration::ZERO, |late| late.load(Ordering::Relaxed)));
         stop.ask();
-        assert!(!stop.after(Duration::from_secs(3_600), |late| late.load(Ordering::Relaxed)));
+        assert!(!stop.after(Duration::from_hours(1), |late| late.load(Ordering::Relaxed)));
         stop.after(Duration::ZERO, |late| {
             while !late.load(Ordering::Relaxed) {
                 thread::yield_now();

@@ -146,14 +146,14 @@ fn types(section: Option<Section<'_>>) -> Outcome<Types> {
 
 fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
     let name = section.needed_text("name")?.to_owned();
-    let mut named = |text| known.called(text).map_err(|why| unknown_type(&section, "types", why));
+    let mut named = |text| known.called(text).map_err(|why| unknown_type(&section, "types", &why));
     let types = section.texts("types")?.into_iter().map(&mut named).collect::<Outcome<_>>()?;
     let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
     section.finish()?;
     Ok(SlicePlan { name, types, limit })
 }
 
-fn unknown_type(section: &Section<'_>, key: &str, why: String) -> Failure {
+fn unknown_type(section: &Section<'_>, key: &str, why: &str) -> Failure {
     section.complain_of(key, format!("{why}; new names go into [types]"))
 }
 
@@ -246,7 +246,7 @@ fn mix(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, f64)>> 
         .parsed("mix", units::mix)?
         .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?;
     let mix = units::named_mix(mix, known);
-    mix.map_err(|why| unknown_type(section, "mix", why))
+    mix.map_err(|why| unknown_type(section, "mix", &why))
 }
 
 fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
@@ -262,7 +262,7 @@ fn arrivals(section: &Section<'_>) -> Outcome<Arrivals> {
 }
 
 fn requests(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, Request)>> {
-    let mut named = |name: &str| known.called(name).map_err(|why| unknown_type(section, name, why));
+    let mut named = |name: &str| known.called(name).map_err(|why| unknown_type(section, name, &why));
     let each = section.named_sections()?.into_iter();
     each.map(|(name, section)| Ok((named(name)?, request(section)?))).collect()
 }

@@ -87,7 +87,7 @@ fn screen(heading: &Heading, board: &Board, over: &AtomicBool, stop: &Stop) {
         if terminal.draw(|frame| draw::draw(frame, heading, &known)).is_err() {
             return;
         }
-        if terminal.key(DRAW_EVERY) == Some('q') {
+        if terminal::Screen::key(DRAW_EVERY) == Some('q') {
             stop.ask();
         }
     }

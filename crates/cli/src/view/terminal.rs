@@ -26,7 +26,7 @@ impl Screen {
     }
 
     /// The key that is pressed within `patience`, if one is.
-    pub(super) fn key(&self, patience: Duration) -> Option<char> {
+    pub(super) fn key(patience: Duration) -> Option<char> {
         match event::poll(patience) {
             Ok(true) => event::read().ok().and_then(|event| event.as_key_press_event()?.code.as_char()),
             Ok(false) => None,
