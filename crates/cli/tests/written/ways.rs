@@ -20,7 +20,7 @@ const OWN_SERVICE: &str =
     "takes a program of the examples; tests/own_service.rs runs the plan and the load with it";
 
 /// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 7] = [
     (
         "docs/xdp.md",
         "",
@@ -29,6 +29,7 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("README.md", "sluice switch crates/net/examples/reverse.toml", OWN_SERVICE),
     ("README.md", "sluice load --mix 9=1", OWN_SERVICE),
     ("README.md", "sluice up crates/net/examples/reverse.toml", OWN_SERVICE),
+    ("docs/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
     ("docs/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
 ];

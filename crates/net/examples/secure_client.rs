@@ -1,0 +1,32 @@
+//! A whole client for a rack on other machines: its flags say where the controller is, whom to believe and what to show.
+use std::{error::Error, process::ExitCode, time::Duration};
+
+use clap::Parser;
+use sluice_net::program::ClientArgs;
+use sluice_net::{Client, TaskType};
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    client: ClientArgs,
+    /// The word to have reversed.
+    word: String,
+}
+
+fn main() -> ExitCode {
+    match run(&Flags::parse()) {
+        Ok(word) => println!("{word}"),
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(flags: &Flags) -> Result<String, Box<dyn Error>> {
+    let client = Client::connect(&flags.client.options()?)?;
+    let ended = client.submit(TaskType(9), flags.word.as_bytes(), Duration::from_secs(5))?.wait();
+    let bytes = ended.outcome.done().ok_or_else(|| ended.outcome.to_string())?;
+    Ok(String::from_utf8_lossy(bytes).escape_debug().to_string())
+}
