@@ -3,13 +3,13 @@
 //!
 //! close → drain → raise → drain → read the final `sent` and where stale tokens may lie → reset the counters → open;
 //! or, for a worker that goes, clear the row instead of the last two. Each step waits for the answer to the one
-//! before. Any number of workers may be in a change at once; a worker is in one at a time, and what is asked of it
+//! before. A ring that has no room for the new tokens beside the stale ones is swept before the worker is opened. Any number of workers may be in a change at once; a worker is in one at a time, and what is asked of it
 //! meanwhile is looked at when it ends.
 
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{SliceState, TableOp, WorkerState};
-use sluice_wire::{Generation, Nanos, Serial, WorkerId};
+use sluice_wire::{Generation, Nanos, Serial, SliceId, WorkerId};
 
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
@@ -32,6 +32,8 @@ pub(crate) enum Step {
     Reading,
     /// Counters start anew.
     Resetting,
+    /// Stale tokens have to leave the ring before there is room for new ones.
+    Sweeping,
     /// The new generation is let in.
     Opening,
     /// Another address, the same generation.
@@ -44,6 +46,10 @@ impl Controller {
     /// Starts whatever brings a worker to where it should be; answers its calls if it is there already.
     pub(crate) fn settle_worker(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
+        if worker.step == Some(Step::Sweeping) {
+            self.open_or_sweep(now, id, out);
+            return;
+        }
         if worker.step.is_some() {
             return;
         }
@@ -77,18 +83,15 @@ impl Controller {
                 let start = self.plan.counters_start;
                 self.ledger.ask(TableOp::ResetCounters(id, start), Expect::Step(id), out);
             }
-            Some(Step::Reading) => {
-                worker.step = Some(Step::Clearing);
-                self.ledger.ask(TableOp::SetWorker(id, None), Expect::Step(id), out);
-            }
-            Some(Step::Resetting) => self.open(id, out),
+            Some(Step::Reading) => self.clear(id, out),
+            Some(Step::Resetting) => self.open_or_sweep(now, id, out),
             Some(Step::Opening) => self.opened(now, id, out),
             Some(Step::Readdressing) => {
                 worker.step = None;
                 self.settle_worker(now, id, out);
             }
             Some(Step::Clearing) => self.departed(now, id, out),
-            None => self.confused(now, out),
+            Some(Step::Sweeping) | None => self.confused(now, out),
         }
     }
 
@@ -143,6 +146,37 @@ impl Controller {
         self.generations[usize::from(id.0)] = generation;
         self.ledger.ask(TableOp::RaiseGeneration(id, generation), Expect::Done, out);
         self.ledger.ask(TableOp::Drain, Expect::Step(id), out);
+    }
+
+    fn clear(&mut self, id: WorkerId, out: &mut Vec<Action>) {
+        if let Some(worker) = self.workers.get_mut(id.0) {
+            worker.step = Some(Step::Clearing);
+            self.ledger.ask(TableOp::SetWorker(id, None), Expect::Step(id), out);
+        }
+    }
+
+    /// A slice was read: those that wait for room in it may find it.
+    pub(crate) fn open_where_swept(&mut self, now: Nanos, slice: SliceId, out: &mut Vec<Action>) {
+        let waits = |w: &Worker| w.step == Some(Step::Sweeping) && w.slice == slice;
+        let waiting: Vec<_> =
+            self.workers.iter().filter(|(_, w)| waits(w)).map(|(i, _)| WorkerId(i)).collect();
+        for worker in waiting {
+            self.open_or_sweep(now, worker, out);
+        }
+    }
+
+    /// Opens a worker whose counters start anew, once there is room for its tokens; or lets it go if it does not stay.
+    fn open_or_sweep(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
+        let Some(worker) = self.workers.get(id.0) else { return };
+        let slice = worker.slice;
+        if worker.fate != Fate::Stays {
+            self.clear(id, out);
+        } else if self.has_room_to_open(id, slice) {
+            self.open(id, out);
+        } else if let Some(worker) = self.workers.get_mut(id.0) {
+            worker.step = Some(Step::Sweeping);
+            self.sweep_soon(now, slice);
+        }
     }
 
     fn open(&mut self, id: WorkerId, out: &mut Vec<Action>) {

@@ -113,7 +113,7 @@ impl Controller {
             Event::ServerHello { call, hello } => self.server_hello(now, call, &hello, out),
             Event::ServerLeave { call, name, life } => self.server_leave(call, &name, life, out),
             Event::MoveWorker { call, name, slice } => self.move_worker(now, call, &name, &slice, out),
-            Event::SetType { call, task_type, slice } => self.set_type(call, task_type, slice, out),
+            Event::SetType { call, task_type, slice } => self.set_type(now, call, task_type, slice, out),
             Event::Tallies { server, advises, tallies } => {
                 self.tallied(now, server, advises, tallies, out);
             }

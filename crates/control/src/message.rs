@@ -147,7 +147,7 @@ pub enum Event {
         /// One for each slice of the agent's workers.
         tallies: Vec<SliceTally>,
     },
-    /// Someone looks at the [`View`](crate::View): keep the slices' balances fresh for the next two seconds.
+    /// Someone looks at the [`View`](crate::View): keep the slices' balances fresh for the next two leases.
     Watch,
 }
 
@@ -293,6 +293,10 @@ pub enum Waiting {
     Sweeping,
     /// Tasks may still wait in the slice whose last worker would go.
     SliceEmptying,
+    /// Tasks may still wait in the slice that were of its types before, and that the worker does not serve.
+    FormerTypes,
+    /// Tokens of a worker that is leaving the slice, and does not serve the type, may still bring it tasks.
+    WorkersLeaving,
     /// Too many calls for one name at once; a newer one took this one's place.
     TooManyCalls,
 }
@@ -310,6 +314,13 @@ impl fmt::Display for Waiting {
             Self::Leaving => "the last registration of this name is being taken down",
             Self::Sweeping => "stale tokens are being swept to make room",
             Self::SliceEmptying => "tasks still wait in the slice whose last worker would go",
+            Self::FormerTypes => {
+                "tasks of a type that was mapped to this slice before may still wait in it, and this worker does not \
+                 serve them; that is over once they were run"
+            }
+            Self::WorkersLeaving => {
+                "a worker that does not serve this type is still leaving the slice; that is over in milliseconds"
+            }
             Self::TooManyCalls => "too many calls for this name at once",
         })
     }

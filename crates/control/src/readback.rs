@@ -5,11 +5,12 @@
 //! the first renewal. A change of generation that was cut short is not resumed: its worker is taken down as if it
 //! had died, and its host registers anew.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{
-    ClientRow, RingRow, ServerState, Shape, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState,
+    ClientRow, RingRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow,
+    WorkerState,
 };
 use sluice_wire::{ClientId, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
@@ -170,7 +171,8 @@ impl Controller {
         for (slice, state) in self.slices.iter_mut().zip(&reading.slices) {
             slice.restore(now, *state);
         }
-        self.restore_types(reading.before.is_none(), &reading.types, out);
+        self.restore_types(reading.before.is_none(), reading, out);
+        self.doubt_types(now);
         for (index, state) in reading.workers.iter().enumerate() {
             self.restore_worker(now, index as u16, state, out);
         }
@@ -195,22 +197,43 @@ impl Controller {
         self.lease_started(now);
     }
 
-    /// A controller that starts takes over what it finds mapped, since it may have been moved at run time; one that
-    /// knew the map before writes its own again.
-    fn restore_types(&mut self, fresh: bool, read: &[Option<SliceId>], out: &mut Vec<Action>) {
-        let mut wanted: BTreeMap<TaskType, SliceId> =
-            if fresh { planned_types(&self.plan) } else { self.types.clone() };
-        for (index, found) in read.iter().enumerate() {
-            let task_type = TaskType(index as u16);
-            if let Some(slice) = found.filter(|slice| fresh && self.slice_exists(*slice)) {
-                wanted.insert(task_type, slice);
+    /// A controller that starts takes over what it finds mapped, and what it finds mapped to nothing, since people may have
+    /// mapped it so at run time, and workers may have come that serve nothing else; only a switch that is new gets the
+    /// plan's map. A controller that knew the map before writes its own again.
+    fn restore_types(&mut self, fresh: bool, reading: &ReadBack, out: &mut Vec<Action>) {
+        let is_new = reading.slices.iter().all(|state| state.row == SliceRow::default());
+        let found = reading.types.iter().enumerate().map(|(index, slice)| (TaskType(index as u16), *slice));
+        let wanted: BTreeMap<TaskType, SliceId> = match (fresh, is_new) {
+            (true, true) => planned_types(&self.plan),
+            (true, false) => {
+                let known = |slice: &SliceId| self.slice_exists(*slice);
+                found
+                    .clone()
+                    .filter_map(|(task_type, slice)| Some((task_type, slice.filter(known)?)))
+                    .collect()
             }
+            (false, _) => self.types.clone(),
+        };
+        for (task_type, found) in found {
             let slice = wanted.get(&task_type).copied();
-            if slice != *found {
+            if slice != found {
                 self.ledger.ask(TableOp::SetType(task_type, slice), Expect::Done, out);
             }
         }
         self.types = wanted;
+    }
+
+    /// Which types were mapped to which slice before cannot be read back: of every type that is known, tasks may wait in
+    /// every slice. (Not known is one that is neither planned nor mapped now.)
+    fn doubt_types(&mut self, now: Nanos) {
+        let known: BTreeSet<TaskType> =
+            self.types.keys().copied().chain(planned_types(&self.plan).into_keys()).collect();
+        for index in 0..self.slices.len() {
+            if !self.slices[index].was_never_open() {
+                self.slices[index].types_left(known.iter().copied());
+                self.sweep_soon(now, SliceId(index as u16));
+            }
+        }
     }
 
     fn restore_worker(&mut self, now: Nanos, index: u16, state: &WorkerState, out: &mut Vec<Action>) {

@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{SliceRow, SliceState, TableOp};
-use sluice_wire::{Generation, Nanos, Serial, SliceId, Sweep, SweepOf, WorkerId};
+use sluice_wire::{Generation, Nanos, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
@@ -38,9 +38,9 @@ const CALM_READINGS: u8 = 2;
 /// the last one who wanted it to be empty has asked.
 const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
 
-/// How often balances are read while someone looks, and for how long after they last said so.
-const WATCH_EVERY: Nanos = Nanos::from_millis(100);
-const WATCH_FOR: Nanos = Nanos::from_millis(2_000);
+/// While someone looks, balances are read so many times a lease; they look for so many leases after they last said so.
+const WATCHES_A_LEASE: u64 = 10;
+const WATCH_LEASES: u64 = 2;
 
 /// A measured C is changed when it is off by more than one part in this many.
 const LIMIT_SLACK: u32 = 8;
@@ -56,8 +56,8 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// The balances are being read: when next, or not any more. However late that is, `next` does not stay behind.
-    fn read(self, now: Nanos) -> Option<Self> {
-        let next = now + WATCH_EVERY;
+    fn read(self, now: Nanos, lease: Nanos) -> Option<Self> {
+        let next = now + Nanos(lease.0 / WATCHES_A_LEASE).max(Nanos(1));
         (next < self.until).then_some(Self { next, ..self })
     }
 }
@@ -79,6 +79,7 @@ pub(crate) struct Slice {
     /// Readings without waiting tasks that are still needed, while it is closed.
     calm_left: u8,
     emptying: Option<Emptying>,
+    former: Option<Former>,
     /// When to look at it next, and how often.
     look: Option<Nanos>,
     pace: Nanos,
@@ -87,6 +88,29 @@ pub(crate) struct Slice {
     /// How far the last broom for tokens was sent, and when it had set out.
     swept_to: Serial,
     swept_at: Option<Nanos>,
+}
+
+/// Types that were mapped here before, while their tasks may still wait.
+#[derive(Debug)]
+struct Former {
+    types: Vec<TaskType>,
+    /// Readings that are still needed before all such tasks are known to be in the queue: as many as for a sweep.
+    unread: u8,
+    /// They are gone when so many tasks have left the queue.
+    until: Serial,
+}
+
+impl Former {
+    /// A reading came; `None` when none of them waits any more.
+    fn read(mut self, state: &SliceState) -> Option<Self> {
+        let waiting = state.balance.min(0).unsigned_abs();
+        if self.unread > 0 {
+            self.unread -= 1;
+            self.until = state.tasks_out.plus(waiting);
+        }
+        let gone = waiting == 0 || state.tasks_out.since(self.until) >= 0;
+        (self.unread > 0 || !gone).then_some(self)
+    }
 }
 
 /// A slice whose last worker is wanted elsewhere.
@@ -123,6 +147,7 @@ impl Slice {
             stale: Vec::new(),
             calm_left: 0,
             emptying: None,
+            former: None,
             look: None,
             pace: SWEEP_EVERY,
             asked: false,
@@ -137,6 +162,7 @@ impl Slice {
         self.state = Some((state, now));
         self.stale.clear();
         self.emptying = None;
+        self.former = None;
         self.asked = false;
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
@@ -152,10 +178,29 @@ impl Slice {
         self.stale.iter().map(|s| s.tokens).sum()
     }
 
+    /// Whether a worker of these types serves all that may still wait here of the types that were mapped here before.
+    pub(crate) fn former_are_served(&self, types: &[TaskType]) -> bool {
+        self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| types.contains(t)))
+    }
+
+    /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A reading that
+    /// is under way is too early to tell.
+    pub(crate) fn types_left(&mut self, types: impl IntoIterator<Item = TaskType>) {
+        let former = self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: Serial(0) });
+        former.unread = CALM_READINGS + u8::from(self.asked);
+        former.types.extend(types);
+    }
+
+    /// Whether no task can ever have waited here in this life of the switch.
+    pub(crate) fn was_never_open(&self) -> bool {
+        self.row == SliceRow::default()
+    }
+
     fn is_dirty(&self) -> bool {
         !self.stale.is_empty()
             || self.calm_left > 0
             || self.emptying.is_some_and(|emptying| emptying.left > 0)
+            || self.former.is_some()
     }
 
     /// Takes in a reading; says whether it differs from the last.
@@ -172,6 +217,7 @@ impl Slice {
             self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
         }
         self.emptying = self.emptying.and_then(|emptying| emptying.read(now, state.balance < 0));
+        self.former = self.former.take().and_then(|former| former.read(&state));
         last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
     }
 
@@ -219,6 +265,14 @@ impl Controller {
         if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
             slice.emptying = None;
         }
+    }
+
+    /// A type that was mapped to a slice is mapped elsewhere.
+    pub(crate) fn type_left(&mut self, now: Nanos, id: SliceId, task_type: TaskType) {
+        if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
+            slice.types_left([task_type]);
+        }
+        self.sweep_soon(now, id);
     }
 
     /// Writes a slice's row if what it should be has changed: its workers, their quotas or their rates.
@@ -296,6 +350,17 @@ impl Controller {
         Ok(())
     }
 
+    /// Whether a slice's ring can hold this worker's tokens beside those that are in it and those that may yet come: the
+    /// stale ones of its own last generation are swept first, if need be.
+    pub(crate) fn has_room_to_open(&self, worker: WorkerId, id: SliceId) -> bool {
+        let (Some(slice), Some(shape)) = (self.slices.get(usize::from(id.0)), self.shape) else {
+            return false;
+        };
+        let others =
+            self.workers.iter().filter(|(i, w)| *i != worker.0 && w.takes_room_in(id)).count() as u32;
+        (others + 1) * u32::from(QUOTA_MAX) + slice.stale_tokens() <= shape.tokens_per_slice
+    }
+
     /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out; all of them find room.
     pub(crate) fn share(&self, id: SliceId, clients: u32) -> u32 {
         let of = |slice: &Slice| (slice.row.limit / clients.max(1)).max(1);
@@ -307,6 +372,8 @@ impl Controller {
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         slice.asked = false;
         let moved = slice.take(now, state);
+        self.open_where_swept(now, id, out);
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         if !slice.is_dirty() {
             slice.look = None;
             return;
@@ -336,13 +403,13 @@ impl Controller {
     /// Someone looks: keep the balances fresh.
     pub(crate) fn watch(&mut self, now: Nanos) {
         let next = self.watch.map_or(now, |watch| watch.next);
-        self.watch = Some(Watch { next, until: now + WATCH_FOR });
+        self.watch = Some(Watch { next, until: now + self.plan.lease.times(WATCH_LEASES) });
     }
 
     pub(crate) fn tick_slices(&mut self, now: Nanos, out: &mut Vec<Action>) {
         let watched = self.watch.is_some_and(|watch| watch.next <= now);
         if watched {
-            self.watch = self.watch.and_then(|watch| watch.read(now));
+            self.watch = self.watch.and_then(|watch| watch.read(now, self.plan.lease));
         }
         for index in 0..self.slices.len() {
             let slice = &mut self.slices[index];

@@ -1,15 +1,19 @@
 //! Which slice serves which task types, and whether a worker can serve them too.
+//!
+//! A worker's token may meet any task that waits in its slice. So a type is mapped to a slice only while every worker whose
+//! tokens may be there serves it, one on its way out included; and a worker comes to a slice only if it also serves the
+//! types that were mapped there before and whose tasks may still wait.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use sluice_wire::tables::TableOp;
-use sluice_wire::{SliceId, TaskType};
+use sluice_wire::{Nanos, SliceId, TaskType};
 
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerHello};
-use crate::workers::{Fate, listed};
+use crate::workers::{Fate, Worker, listed};
 
 /// How many open questions to the switch there may be when a type is to be mapped.
 const OPEN_MAX: usize = 4_096;
@@ -17,6 +21,7 @@ const OPEN_MAX: usize = 4_096;
 impl Controller {
     pub(crate) fn set_type(
         &mut self,
+        now: Nanos,
         call: CallId,
         task_type: TaskType,
         slice: Option<String>,
@@ -27,6 +32,9 @@ impl Controller {
                 let before = self.types.get(&task_type).copied();
                 for slice in [before, slice].into_iter().flatten() {
                     self.slice_used(slice);
+                }
+                if let Some(before) = before.filter(|before| Some(*before) != slice) {
+                    self.type_left(now, before, task_type);
                 }
                 match slice {
                     Some(slice) => self.types.insert(task_type, slice),
@@ -78,6 +86,14 @@ impl Controller {
         })
     }
 
+    /// The same for types that were mapped to the slice before, while their tasks may still wait there.
+    pub(crate) fn check_former(&self, types: &[TaskType], slice: SliceId) -> Result<(), Answer> {
+        match self.slices.get(usize::from(slice.0)) {
+            Some(slice) if !slice.former_are_served(types) => Err(wait(Waiting::FormerTypes, SOON)),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn slice_exists(&self, slice: SliceId) -> bool {
         usize::from(slice.0) < self.slices.len()
     }
@@ -104,6 +120,11 @@ impl Controller {
         }
         let Some(name) = slice else { return Ok(None) };
         let slice = self.slice_called(&name).map_err(|why| Answer::Refused { why })?;
+        let leaves = |w: &Worker| w.fate != Fate::Stays || w.slice != slice;
+        let keeps_tokens = |w: &Worker| leaves(w) && w.may_have_tokens_in(slice);
+        if self.workers.iter().any(|(_, w)| keeps_tokens(w) && !w.types.contains(&task_type)) {
+            return Err(wait(Waiting::WorkersLeaving, SOON));
+        }
         let members = || self.workers.iter().filter(|(_, w)| w.slice == slice && w.fate == Fate::Stays);
         if members().any(|(_, w)| w.registration.name.is_none()) {
             return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));

@@ -131,6 +131,18 @@ impl Worker {
             && !self.rejoin
     }
 
+    /// Whether a token of it may meet a task in this slice, until the change that it is in is done.
+    pub(crate) fn may_have_tokens_in(&self, slice: SliceId) -> bool {
+        self.row.slice == slice && (self.in_switch || self.step.is_some())
+    }
+
+    /// Whether live tokens of it take room in this slice's ring: those of a change that has begun do until they count
+    /// as stale.
+    pub(crate) fn takes_room_in(&self, slice: SliceId) -> bool {
+        let not_stale_yet = matches!(self.step, Some(Step::Closing | Step::Raising | Step::Reading));
+        self.row.slice == slice && (self.row.open || not_stale_yet)
+    }
+
     /// Whether tokens of it may be in this slice's ring, now or soon.
     pub(crate) fn needs_room_in(&self, slice: SliceId) -> bool {
         self.row.slice == slice || self.slice == slice
@@ -279,10 +291,16 @@ impl Controller {
             return Some(wait(Waiting::Leaving, SOON));
         }
         let slice = worker.slice;
-        if worker.types != hello.types
-            && let Err(why) = self.check_served(&hello.name, &hello.types, slice)
-        {
-            return Some(Answer::Refused { why });
+        if worker.types != hello.types {
+            if let Err(why) = self.check_served(&hello.name, &hello.types, slice) {
+                return Some(Answer::Refused { why });
+            }
+            // After a read-back a worker that was there before is only being heard again.
+            if !worker.types.is_empty()
+                && let Err(answer) = self.check_former(&hello.types, slice)
+            {
+                return Some(answer);
+            }
         }
         let worker = self.workers.get_mut(index)?;
         worker.registration.renewed = now;
@@ -306,6 +324,9 @@ impl Controller {
         }
         if unreachable.is_some() {
             return unreachable;
+        }
+        if self.workers.get(index).is_some_and(|worker| worker.step == Some(Step::Sweeping)) {
+            return Some(wait(Waiting::Sweeping, SOON));
         }
         self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
         self.settle_worker(now, WorkerId(index), out);
@@ -354,6 +375,7 @@ impl Controller {
             return Err(answer);
         }
         let slice = self.slice_for(hello).map_err(|why| Answer::Refused { why })?;
+        self.check_former(&hello.types, slice)?;
         self.check_ring(&hello.name, &hello.server, slice).map_err(|why| Answer::Refused { why })?;
         if self.nameless_worker(|w| w.fate == Fate::Stays).is_some() {
             return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
@@ -389,6 +411,7 @@ impl Controller {
         self.check_served(name, &worker.types, slice).map_err(|why| Answer::Refused { why })?;
         self.check_ring(name, &worker.server, slice).map_err(|why| Answer::Refused { why })?;
         if worker.slice != slice {
+            self.check_former(&worker.types, slice)?;
             self.check_not_last(index).map_err(|why| Answer::Refused { why })?;
         }
         if !worker.needs_room_in(slice) {

@@ -24,7 +24,7 @@ enum Step {
     Tallies(bool),
     Readdress(usize),
     Token(usize),
-    Submit(bool),
+    Submit(u16),
     Sweep,
     Execute(u8),
     Deliver(u8),
@@ -54,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<bool>().prop_map(Step::Tallies),
         1 => host.clone().prop_map(Step::Readdress),
         12 => host.prop_map(Step::Token),
-        4 => any::<bool>().prop_map(Step::Submit),
+        8 => (1..4_u16).prop_map(Step::Submit),
         4 => Just(Step::Sweep),
         24 => (1..30_u8).prop_map(Step::Execute),
         24 => (1..30_u8).prop_map(Step::Deliver),
@@ -145,7 +145,7 @@ impl World {
                 self.clients[h % 3].at = address(rack.new_life() as u16);
             }
             Step::Token(h) => self.token(h),
-            Step::Submit(scan) => rack.switch.submit(SliceId(u16::from(scan))),
+            Step::Submit(task_type) => rack.switch.submit_of(TaskType(task_type)),
             Step::Sweep => _ = rack.switch.sweep_once(),
             Step::Execute(n) => (0..n).for_each(|_| _ = rack.execute_one()),
             Step::Deliver(n) => (0..n).for_each(|_| _ = rack.deliver_one()),
@@ -216,7 +216,7 @@ impl World {
         }
         for slice in &self.rack.switch.slices {
             assert_eq!(slice.stale(&self.rack.switch.workers).count(), 0, "stale tokens are swept");
-            assert!(slice.row.open || slice.tasks == 0, "a closed slice has no tasks waiting");
+            assert!(slice.row.open || slice.tasks.is_empty(), "a closed slice has no tasks waiting");
         }
         for (index, slice) in self.rack.switch.slices.iter().enumerate() {
             let served = grants.iter().any(|grant| usize::from(grant.slice.0) == index);

@@ -205,10 +205,10 @@ fn the_last_worker_of_a_slice_takes_its_waiting_tasks_with_it() {
     for _ in 0..50 {
         rack.switch.submit(SliceId(0));
     }
-    assert_eq!(rack.switch.slices[0].tasks, 50);
+    assert_eq!(rack.switch.slices[0].tasks.len(), 50);
     rack.leave(&hello);
     rack.run(Nanos::from_millis(50));
-    assert_eq!(rack.switch.slices[0].tasks, 0);
+    assert_eq!(rack.switch.slices[0].tasks.len(), 0);
     assert!(rack.notes.contains(&Note::SliceClosed { slice: "get".to_string() }));
 }
 

@@ -159,9 +159,13 @@ impl Draconis {
 
     /// How many tasks wait in a slice. Places that failed adds left are among them until a retrieve has passed.
     fn waiting_in(&self, slice: usize) -> u32 {
+        ahead(self.add.peek(slice), self.next_out(slice)).max(0) as u32
+    }
+
+    /// The ticket of the task that is retrieved next.
+    fn next_out(&self, slice: usize) -> u32 {
         let fixing = self.retrieve_fix.peek(slice);
-        let next = if fixing == CLEAR { self.retrieve.peek(slice) } else { fixing as u32 };
-        ahead(self.add.peek(slice), next).max(0) as u32
+        if fixing == CLEAR { self.retrieve.peek(slice) } else { fixing as u32 }
     }
 }
 
@@ -227,7 +231,8 @@ impl Scheduler for Draconis {
 
     fn slice_state(&self, slice: usize) -> SliceState {
         let balance = -(self.waiting_in(slice) as i32);
-        SliceState { row: SliceRow::default(), balance, tokens_in: Serial(0), tokens_out: Serial(0) }
+        let tasks_out = Serial(self.next_out(slice));
+        SliceState { balance, tasks_out, ..SliceState::default() }
     }
 
     fn waiting(&self) -> u32 {

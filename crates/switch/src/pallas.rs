@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Nanos, RejectReason, Serial, SliceId, WorkerId};
+use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
 
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -109,7 +109,7 @@ impl Scheduler for Pallas {
 
     /// Nothing waits here.
     fn slice_state(&self, _: usize) -> SliceState {
-        SliceState { tokens_in: Serial(0), tokens_out: Serial(0), ..SliceState::default() }
+        SliceState::default()
     }
 
     fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
-use sluice_wire::{Nanos, RejectReason, Serial, SliceId, WorkerId};
+use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
 
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -209,7 +209,7 @@ impl Scheduler for R2p2 {
             (0..self.seats.of(SliceId(slice as u16))).map(|position| Seat { slice: slice as u16, position });
         let parked: i32 = seats.map(|seat| i32::from(self.tokens_at(seat))).sum();
         let balance = if circulating > 0 { -(circulating as i32) } else { parked };
-        SliceState { row: SliceRow::default(), balance, tokens_in: Serial(0), tokens_out: Serial(0) }
+        SliceState { balance, ..SliceState::default() }
     }
 
     fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, Packet, RejectReason, Reply, Serial, SliceId, WorkerId};
+use sluice_wire::{Endpoint, Generation, Nanos, Packet, RejectReason, Reply, SliceId, WorkerId};
 
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -178,7 +178,7 @@ impl Scheduler for RackSched {
 
     /// Nothing waits here.
     fn slice_state(&self, _: usize) -> SliceState {
-        SliceState { tokens_in: Serial(0), tokens_out: Serial(0), ..SliceState::default() }
+        SliceState::default()
     }
 
     fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {

@@ -151,6 +151,8 @@ pub struct SliceState {
     pub tokens_in: Serial,
     /// Cumulative count of parked tokens that were taken.
     pub tokens_out: Serial,
+    /// Cumulative count of waiting tasks that were taken, where they wait in one queue; else it stands still.
+    pub tasks_out: Serial,
 }
 
 /// One step that a controller takes on a switch.

@@ -1,6 +1,7 @@
 //! A switch that does what the table operations say, and panics where the protocol is broken: a generation raised
 //! before the worker was closed and drained, opened before its counters were reset, used twice, a ring that
-//! overflows, an index given away while tokens of its last holder are parked.
+//! overflows, an index given away while tokens of its last holder are parked, a task that comes to a worker which does not
+//! serve its type.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,12 +28,16 @@ pub(crate) struct Switch {
     pub(crate) copies: Vec<u16>,
     brooms: Vec<Sweep>,
     opened: BTreeMap<(WorkerId, Generation), u64>,
+    /// Which types each life of a worker serves, where a test says so.
+    pub(crate) serves: BTreeMap<u64, Vec<TaskType>>,
 }
 
 pub(crate) struct Slice {
     pub(crate) row: SliceRow,
     pub(crate) ring: VecDeque<(WorkerId, Generation)>,
-    pub(crate) tasks: u32,
+    /// Of the tasks that wait, the type where a test says it.
+    pub(crate) tasks: VecDeque<Option<TaskType>>,
+    tasks_out: Serial,
     tokens_in: Serial,
     tokens_out: Serial,
 }
@@ -68,7 +73,8 @@ impl Switch {
         let slice = || Slice {
             row: SliceRow::default(),
             ring: VecDeque::new(),
-            tasks: 0,
+            tasks: VecDeque::new(),
+            tasks_out: RING_START,
             tokens_in: RING_START,
             tokens_out: RING_START,
         };
@@ -94,6 +100,7 @@ impl Switch {
             rings: vec![[None; SERVERS]; usize::from(shape.slices)],
             copies: vec![u16::MAX; usize::from(shape.slices)],
             opened: BTreeMap::new(),
+            serves: BTreeMap::new(),
         }
     }
 
@@ -154,17 +161,38 @@ impl Switch {
     }
 
     pub(crate) fn submit(&mut self, s: SliceId) {
+        self.enter(s, None);
+    }
+
+    /// A task of this type, which goes where the table says.
+    pub(crate) fn submit_of(&mut self, task_type: TaskType) {
+        if let Some(slice) = self.types[usize::from(task_type.0)] {
+            self.enter(slice, Some(task_type));
+        }
+    }
+
+    fn enter(&mut self, s: SliceId, task: Option<TaskType>) {
         if !self.slices[usize::from(s.0)].row.open {
             return;
         }
         while let Some((w, generation)) = self.pop(s) {
             if self.workers[usize::from(w.0)].generation_out == generation {
-                self.workers[usize::from(w.0)].sent = self.workers[usize::from(w.0)].sent.plus(1);
+                self.send(w, task);
                 return;
             }
         }
         let slice = &mut self.slices[usize::from(s.0)];
-        slice.tasks = (slice.tasks + 1).min(slice.row.limit);
+        if slice.tasks.len() < slice.row.limit as usize {
+            slice.tasks.push_back(task);
+        }
+    }
+
+    fn send(&mut self, w: WorkerId, task: Option<TaskType>) {
+        let worker = &mut self.workers[usize::from(w.0)];
+        worker.sent = worker.sent.plus(1);
+        if let (Some(task), Some(served)) = (task, self.serves.get(&worker.last_life)) {
+            assert!(served.contains(&task), "worker {w} serves {served:?} and got a task of type {task}");
+        }
     }
 
     /// One pass of every broom that is about; says whether any was.
@@ -189,8 +217,8 @@ impl Switch {
         }
         if broom.of == SweepOf::Tasks {
             let slice = &mut self.slices[usize::from(broom.slice.0)];
-            if !slice.row.open {
-                slice.tasks = slice.tasks.saturating_sub(1);
+            if !slice.row.open && slice.tasks.pop_front().is_some() {
+                slice.tasks_out = slice.tasks_out.plus(1);
             }
             return None;
         }
@@ -202,9 +230,9 @@ impl Switch {
     fn park_or_dispatch(&mut self, s: SliceId, w: WorkerId, generation: Generation) {
         let limit = self.shape.tokens_per_slice as usize;
         let slice = &mut self.slices[usize::from(s.0)];
-        if slice.tasks > 0 {
-            slice.tasks -= 1;
-            self.workers[usize::from(w.0)].sent = self.workers[usize::from(w.0)].sent.plus(1);
+        if let Some(task) = slice.tasks.pop_front() {
+            slice.tasks_out = slice.tasks_out.plus(1);
+            self.send(w, task);
             return;
         }
         slice.ring.push_back((w, generation));
@@ -273,7 +301,8 @@ impl Slice {
     fn state(&self) -> SliceState {
         SliceState {
             row: self.row,
-            balance: self.ring.len() as i32 - self.tasks as i32,
+            balance: self.ring.len() as i32 - self.tasks.len() as i32,
+            tasks_out: self.tasks_out,
             tokens_in: self.tokens_in,
             tokens_out: self.tokens_out,
         }

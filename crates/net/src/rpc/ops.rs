@@ -137,6 +137,7 @@ impl From<TableAnswer> for v1::TableAnswer {
                 balance: state.balance,
                 tokens_in: state.tokens_in.0,
                 tokens_out: state.tokens_out.0,
+                tasks_out: state.tasks_out.0,
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
                 row: state.row.map(Into::into),
@@ -170,6 +171,7 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 balance: state.balance,
                 tokens_in: Serial(state.tokens_in),
                 tokens_out: Serial(state.tokens_out),
+                tasks_out: Serial(state.tasks_out),
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
                 row: state.row.map(TryInto::try_into).transpose()?,
@@ -442,6 +444,7 @@ mod tests {
             balance: -5,
             tokens_in: Serial(u32::MAX),
             tokens_out: Serial(1),
+            tasks_out: Serial(2),
             ..SliceState::default()
         };
         let worker =

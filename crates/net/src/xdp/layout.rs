@@ -189,6 +189,11 @@ impl Queue {
         [self.tokens, if self.balance() > 0 { self.tasks } else { self.tokens }]
     }
 
+    /// How many tasks have met a token: one that waits has not.
+    pub(super) const fn tasks_out(&self) -> u32 {
+        if self.balance() < 0 { self.tokens } else { self.tasks }
+    }
+
     /// The numbers of the tasks that wait, and of the tokens that are parked, oldest first.
     pub(super) fn waiting(&self) -> [Vec<u32>; 2] {
         let numbers = |from: u32, count: i32| {

@@ -121,6 +121,7 @@ fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
         balance: queue.balance(),
         tokens_in,
         tokens_out,
+        tasks_out: Serial(queue.tasks_out()),
     }
 }
 

@@ -7,6 +7,7 @@ use sluice_switch::Program;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType};
 
+use super::inspection::nothing_is_due;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
@@ -191,21 +192,42 @@ impl Rack<'_> {
         self.agenda.add(self.brain.answers_until, Event::OpDone { brain, answer });
     }
 
-    pub(super) fn brain_wakes(&mut self, brain: u32) {
+    pub(super) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
         if brain != self.brain.life || self.brain.armed != Some(self.now) {
-            return;
+            return Ok(());
         }
         if self.now < self.brain.stalled_until {
             self.brain.armed = Some(self.brain.stalled_until);
             self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
-            return;
+            return Ok(());
         }
         self.brain.armed = None;
+        self.tick_brain()
+    }
+
+    /// Someone wants to see everything, with balances read now.
+    pub(super) fn show_all(&mut self) -> Result<(), String> {
+        if self.now < self.brain.stalled_until {
+            self.agenda.add(self.brain.stalled_until, Event::Look);
+            return Ok(());
+        }
+        self.tell_brain(Told::Watch);
+        self.tick_brain()?;
+        if let Some(controller) = &self.brain.controller {
+            let view = controller.view(self.now);
+            self.say(Who::Controller, || format!("is looked at: {view:?}"));
+        }
+        Ok(())
+    }
+
+    fn tick_brain(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
         if let Some(controller) = &mut self.brain.controller {
             controller.tick(self.now, &mut out);
+            nothing_is_due("the controller", controller.deadline(), self.now)?;
         }
         self.brain_acts(out);
+        Ok(())
     }
 
     fn tell_brain(&mut self, told: Told) {
@@ -235,8 +257,9 @@ impl Rack<'_> {
                         self.agenda.add(at + CALL_WAY, Event::CallAnswered { call, answer });
                     }
                 }
-                // The fault runs have no agents.
-                Action::SetDepth { .. } | Action::TellAgent { .. } => {}
+                Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
+                // What agents make of it concerns their own depths only.
+                Action::TellAgent { .. } => {}
                 Action::Note(note) => self.say(Who::Controller, || format!("notes: {note}")),
             }
         }

@@ -2,7 +2,7 @@
 
 use sluice_control::{Answer, ClientHello, Event as Told, WorkerHello};
 use sluice_host::{client, worker};
-use sluice_wire::{Nanos, TaskType};
+use sluice_wire::Nanos;
 
 use super::controller::slice_name;
 use super::oracle::Life;
@@ -142,7 +142,7 @@ impl Rack<'_> {
             life: node.life,
             at: node.at,
             slice: slice_name(worker % self.scenario.slices),
-            types: (0..self.scenario.slices).map(|index| TaskType(index as u16)).collect(),
+            types: self.scenario.serves[worker].clone(),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
             server: String::new(),

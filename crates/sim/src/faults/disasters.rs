@@ -1,12 +1,15 @@
 //! What fails, and how it comes back.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Nanos, TaskType};
+use sluice_wire::Nanos;
 
 use super::controller::slice_name;
 use super::rack::{Event, Host, Rack};
-use super::scenario::Disaster;
+use super::scenario::{Disaster, FAULTS_END, TYPES};
 use super::story::{self, Who};
+
+/// For how long after the last fault types are mapped to nothing, where that is needed to put workers in their places.
+const CLEARING: Nanos = Nanos::from_millis(5);
 
 impl Rack<'_> {
     pub(super) fn disaster(&mut self, disaster: Disaster) -> Result<(), String> {
@@ -34,7 +37,7 @@ impl Rack<'_> {
             Disaster::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
             Disaster::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
             Disaster::QuotaChange { worker, quota } => self.scenario.quotas[worker] = quota,
-            Disaster::TypeMove { task_type, slice } => self.move_type(task_type, slice),
+            Disaster::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
             Disaster::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
                     self.leave(worker)?;
@@ -98,8 +101,11 @@ impl Rack<'_> {
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
         }
-        for slice in 0..self.scenario.slices {
-            self.move_type(slice as u16, slice);
+        // Where types and workers stand in each other's way, all types go first.
+        let clears = self.scenario.has_narrow_workers() && self.now < FAULTS_END + CLEARING;
+        for task_type in 0..TYPES {
+            let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
+            self.map_type(task_type, home);
         }
         if self.now < super::scenario::SETTLED - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
@@ -117,12 +123,7 @@ impl Rack<'_> {
         dealings.cut_until = dealings.cut_until.max(until);
     }
 
-    fn move_type(&mut self, task_type: u16, slice: usize) {
-        let call = self.brain.call(Host::Worker(0), 0);
-        self.call(Told::SetType { call, task_type: TaskType(task_type), slice: Some(slice_name(slice)) });
-    }
-
-    fn move_worker(&mut self, worker: usize, slice: usize) {
+    pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
         let call = self.brain.call(Host::Worker(worker), 0);
         let name = self.workers[worker].name();
         self.call(Told::MoveWorker { call, name, slice: slice_name(slice) });

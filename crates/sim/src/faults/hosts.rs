@@ -4,6 +4,7 @@ use sluice_host::client::Client;
 use sluice_host::worker::Worker;
 use sluice_wire::{Endpoint, Nanos};
 
+use super::inspection::nothing_is_due;
 use super::rack::{Event, Host, Rack};
 
 /// Where a host's process is: each start of it has a port of its own.
@@ -54,7 +55,9 @@ impl Rack<'_> {
                     return Ok(());
                 }
                 self.workers[worker].armed = None;
-                self.on_worker(worker, Worker::tick)
+                self.on_worker(worker, Worker::tick)?;
+                let next = self.worker_due(worker);
+                nothing_is_due("a worker", next, now)
             }
             Host::Client(client) if self.clients[client].armed == Some(now) => {
                 let thaws = self.clients[client].dealings.frozen_until;
@@ -64,7 +67,8 @@ impl Rack<'_> {
                     return Ok(());
                 }
                 self.clients[client].armed = None;
-                self.on_client(client, Client::tick)
+                self.on_client(client, Client::tick)?;
+                nothing_is_due("a client", self.clients[client].machine.deadline(), now)
             }
             _ => Ok(()),
         }

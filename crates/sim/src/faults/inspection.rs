@@ -2,12 +2,20 @@
 
 use sluice_host::worker::{self, Worker};
 use sluice_switch::Program;
-use sluice_wire::WorkerId;
 use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Nanos, WorkerId};
 
 use super::rack::Rack;
 use super::scenario::PROBE_LONGEST;
 use super::workers::worker_settings;
+
+/// The rule of the clock: after a tick a machine's deadline is none, or later.
+pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {
+    match next.filter(|next| *next <= now) {
+        Some(next) => Err(format!("the clock: a tick of {who} leaves {} ns due", next.0)),
+        None => Ok(()),
+    }
+}
 
 impl Rack<'_> {
     /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said to end.

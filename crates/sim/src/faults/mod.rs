@@ -15,6 +15,7 @@ mod inspection;
 mod large;
 mod many;
 mod network;
+mod operators;
 mod oracle;
 mod rack;
 mod scenario;

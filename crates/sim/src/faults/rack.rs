@@ -9,6 +9,7 @@ use super::Broken;
 use super::clients::ClientNode;
 use super::controller::Brain;
 use super::network::{Network, kind};
+use super::operators::{Order, orders};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
 use super::servers::{Mishap, Servers};
@@ -89,6 +90,8 @@ pub(super) enum Event {
     Submit(usize),
     Disaster(Disaster),
     Trouble(Trouble),
+    Order(Order),
+    Look,
     FaultsEnd,
     WorkerBack(usize),
     SwitchBack,
@@ -219,6 +222,9 @@ impl<'t> Rack<'t> {
         for (at, trouble) in self.scenario.troubles.clone() {
             self.agenda.add(at, Event::Trouble(trouble));
         }
+        for (at, order) in orders(self.seed, &self.scenario) {
+            self.agenda.add(at, Event::Order(order));
+        }
         self.agenda.add(FAULTS_END, Event::FaultsEnd);
         self.agenda.add(Nanos(20_000), Event::Inspect);
         self.agenda.add(REST, Event::Rest);
@@ -250,7 +256,7 @@ impl<'t> Rack<'t> {
             Event::OpDone { brain, answer } => self.table_answered(brain, answer),
             Event::Call(call) => self.call_arrives(call),
             Event::CallAnswered { call, answer } => self.call_answered(call, answer)?,
-            Event::BrainWakes(brain) => self.brain_wakes(brain),
+            Event::BrainWakes(brain) => self.brain_wakes(brain)?,
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
             Event::Finish { worker, life, slot, task, started } => {
@@ -263,6 +269,8 @@ impl<'t> Rack<'t> {
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
             Event::Trouble(trouble) => self.trouble(trouble)?,
+            Event::Order(order) => self.order(order),
+            Event::Look => self.show_all()?,
             Event::FaultsEnd => self.faults_end(),
             Event::WorkerBack(worker) => self.worker_back(worker),
             Event::SwitchBack => self.switch_back(),

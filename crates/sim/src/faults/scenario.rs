@@ -1,6 +1,6 @@
 //! What a seed stands for: how large the rack is, how bad the network, and what fails when.
 
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, TaskType};
 
 use super::early::EarlyScenario;
 use super::network::{REPLIES, Rates};
@@ -25,6 +25,8 @@ pub(super) const PACKET_LIFETIME: Nanos = Nanos::from_millis(2);
 pub(super) const LEASE: Nanos = Nanos::from_millis(4);
 /// How often it is renewed.
 pub(super) const RENEW_EVERY: Nanos = Nanos::from_millis(1);
+/// Types that the switch can map; tasks are of the first ones, one for each slice.
+pub(super) const TYPES: u16 = 4;
 /// The longest silence of a worker whose tokens are all known to be parked.
 pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 
@@ -92,6 +94,8 @@ pub(super) struct Scenario {
     pub(super) held_max: usize,
     /// How many replies a worker keeps for repeats.
     pub(super) replies_max: usize,
+    /// The types that each worker serves: of all, or of its own slice's only.
+    pub(super) serves: Vec<Vec<TaskType>>,
     /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.
     pub(super) worker_rows: u16,
     pub(super) client_rows: u16,
@@ -135,6 +139,7 @@ impl Scenario {
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[64, 64, 3]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
+            serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
@@ -170,6 +175,11 @@ impl Scenario {
         self.quotas.truncate(1);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
+    }
+
+    /// Whether some worker cannot serve every slice.
+    pub(super) fn has_narrow_workers(&self) -> bool {
+        self.serves.iter().any(|types| types.len() < usize::from(TYPES))
     }
 
     /// What a worker says it can bear: tasks per second.
@@ -229,4 +239,14 @@ impl Scenario {
 fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> {
     let mut lasts = || make(dice.span(Nanos::from_millis(9), Nanos::from_millis(11)));
     vec![(Nanos::from_millis(3), lasts()), (Nanos::from_millis(16), lasts())]
+}
+
+/// In half of the seeds half of the workers serve what their own slice is for and nothing else.
+fn draw_served(dice: &mut Dice, workers: usize, slices: usize) -> Vec<Vec<TaskType>> {
+    let narrow = dice.chance(500);
+    let mut of = |worker: usize| {
+        let own = TaskType((worker % slices) as u16);
+        if narrow && dice.chance(500) { vec![own] } else { (0..TYPES).map(TaskType).collect() }
+    };
+    (0..workers).map(&mut of).collect()
 }

@@ -7,7 +7,7 @@ use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId};
 
 use super::bytes::Bytes;
 use super::rack::{Event, Rack};
-use super::scenario::{FAULTS_END, Scenario};
+use super::scenario::{FAULTS_END, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
 
@@ -81,7 +81,7 @@ fn config(scenario: &Scenario) -> Config {
         workers: scenario.worker_rows,
         clients: scenario.client_rows,
         slices: SLICES as u16,
-        types: 4,
+        types: TYPES,
         tasks_per_slice: 32,
         tokens_per_slice: scenario.token_cells,
         replay_cells: scenario.replay_cells,

@@ -216,6 +216,11 @@ impl Rack<'_> {
         Ok(())
     }
 
+    /// When the machine wants to be called.
+    pub(super) fn worker_due(&self, worker: usize) -> Option<Nanos> {
+        self.workers[worker].machine.as_ref()?.deadline(&worker_settings(&self.scenario))
+    }
+
     fn worker_acts(&mut self, worker: usize, action: worker::Action) -> Result<(), String> {
         let WorkerNode { at, life, .. } = self.workers[worker];
         match action {
@@ -230,7 +235,12 @@ impl Rack<'_> {
                 self.send(at, to, Packet::Reply(packet));
             }
             worker::Action::Report(_) => return Err("a worker of Rain reports its load".to_owned()),
-            worker::Action::Run { slot, task, payload, .. } => {
+            worker::Action::Run { slot, task, payload, task_type } => {
+                if !self.scenario.serves[worker].contains(&task_type) {
+                    return Err(format!(
+                        "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
+                    ));
+                }
                 let node = &self.workers[worker];
                 let mut asked = node.tasks.find(payload.handle)?;
                 if asked.is_large() {

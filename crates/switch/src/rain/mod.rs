@@ -185,6 +185,7 @@ impl Scheduler for Rain {
             balance: self.memory.balance.peek(slice),
             tokens_in: Serial(self.memory.token_tail.peek(slice)),
             tokens_out: Serial(self.memory.token_head.peek(slice)),
+            tasks_out: Serial(self.memory.task_head.peek(slice)),
         }
     }
 

@@ -1,0 +1,169 @@
+//! What people, agents and strangers ask of the controller while all else goes on: everything that its services offer
+//! beside the hosts' own registrations and renewals. They look at the rack, move workers, map types (also to nothing, and
+//! such as there are none of), report what tasks waited for, say goodbye in the name of lives that are over, and read the
+//! switch's tables; and the machine that the controller runs on is busy, so that its ticks come late.
+//!
+//! All of it is drawn from a stream of its own.
+
+use sluice_control::{Event as Told, ServerHello, SliceTally};
+use sluice_switch::Program;
+use sluice_wire::tables::TableOp;
+use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
+
+use super::controller::slice_name;
+use super::network::CALLS;
+use super::rack::{Event, Host, Rack};
+use super::scenario::{FAULTS_END, Scenario};
+use super::story::Who;
+use crate::dice::Dice;
+
+/// Task types that people speak of: the last one is more than the switch can map.
+const TYPES: u64 = 6;
+
+/// Something that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The state of everything, as `sluice status` shows it.
+    Look,
+    /// A worker moves; perhaps to a slice that there is none of.
+    Move { worker: usize, slice: usize },
+    /// A type goes to another slice, or to none.
+    Map { task_type: u16, slice: Option<usize> },
+    /// A server's agent says what its interval was like.
+    Report { server: usize, tallies: Vec<SliceTally> },
+    /// A goodbye of a life that is over, or that never was.
+    Goodbye(Host),
+    /// A server registers, at a switch that writes nothing ahead as far as the controller knows, and leaves.
+    Server,
+    /// The switch's tables are read.
+    Read,
+    /// The controller's machine is busy.
+    Slip(Nanos),
+}
+
+/// What is asked for in a run, and when.
+pub(super) fn orders(seed: u64, scenario: &Scenario) -> Vec<(Nanos, Order)> {
+    let dice = &mut Dice::named(seed, "operators", 0);
+    let count = dice.pick(&[0, 4, 12, 40]);
+    let at = |dice: &mut Dice| dice.span(Nanos::from_millis(1), FAULTS_END);
+    (0..count).map(|_| (at(dice), order(dice, scenario))).collect()
+}
+
+fn order(dice: &mut Dice, scenario: &Scenario) -> Order {
+    let worker = dice.below(scenario.workers as u64) as usize;
+    let client = dice.below(scenario.clients as u64) as usize;
+    let slices = scenario.slices as u64;
+    match dice.below(12) {
+        0..=3 => Order::Look,
+        4 => Order::Move { worker, slice: dice.below(slices + 1) as usize },
+        5 => {
+            let slice = (!dice.chance(200)).then(|| dice.below(slices + 1) as usize);
+            Order::Map { task_type: dice.below(TYPES) as u16, slice }
+        }
+        6 | 7 => Order::Report { server: worker / 2, tallies: tallies(dice, scenario) },
+        8 => Order::Goodbye(if dice.chance(500) { Host::Worker(worker) } else { Host::Client(client) }),
+        9 => Order::Server,
+        10 => Order::Read,
+        _ => Order::Slip(dice.span(Nanos::from_micros(100), Nanos::from_millis(3))),
+    }
+}
+
+/// One slice overloaded, one idle, or neither; of workers that may be in it.
+fn tallies(dice: &mut Dice, scenario: &Scenario) -> Vec<SliceTally> {
+    let tally = |slice: usize, dice: &mut Dice| SliceTally {
+        slice: SliceId(slice as u16),
+        overloads: dice.below(3) as u32,
+        idle_milli: dice.below(4_000) as u32,
+        depths: (0..scenario.worker_rows).map(|index| (WorkerId(index), dice.below(10) as u8)).collect(),
+        tasks: dice.below(1_000),
+    };
+    (0..=scenario.slices).map(|slice| tally(slice, dice)).collect()
+}
+
+impl Rack<'_> {
+    pub(super) fn order(&mut self, order: Order) {
+        self.say(Who::Rack, || format!("ORDER {order:?}"));
+        match order {
+            Order::Look => {
+                let [at, again] = self.network.arrivals(self.now, CALLS);
+                for at in [at, again].into_iter().flatten() {
+                    self.agenda.add(at, Event::Look);
+                }
+            }
+            Order::Move { worker, slice } => self.move_worker(worker, slice),
+            Order::Map { task_type, slice } => self.map_type(task_type, slice),
+            Order::Report { server, tallies } => {
+                let advises = self.seed.is_multiple_of(8);
+                self.call(Told::Tallies { server: format!("server {server}"), advises, tallies });
+            }
+            Order::Goodbye(host) => self.say_goodbye(host),
+            Order::Server => self.introduce_a_server(),
+            Order::Read => self.read_tables(),
+            Order::Slip(lasts) => {
+                self.brain.stalled_until = self.brain.stalled_until.max(self.now + lasts);
+            }
+        }
+    }
+
+    /// An agent hands a worker the depth that the slice step wants.
+    pub(super) fn set_depth(&mut self, id: WorkerId, depth: u8) {
+        let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
+        if let Some(worker) = (0..self.workers.len()).find(holds) {
+            self.scenario.quotas[worker] = depth;
+        }
+    }
+
+    pub(super) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
+        let call = self.brain.call(Host::Worker(0), 0);
+        let (task_type, slice) = (TaskType(task_type), slice.map(slice_name));
+        self.call(Told::SetType { call, task_type, slice });
+    }
+
+    fn say_goodbye(&mut self, host: Host) {
+        let call = self.brain.call(host, 0);
+        let gone = self.life_of(host) ^ 2;
+        self.call(match host {
+            Host::Worker(worker) => Told::WorkerLeave { call, name: self.workers[worker].name(), life: gone },
+            Host::Client(client) => {
+                let (name, incarnation) = (format!("client {client}"), Incarnation(gone));
+                Told::ClientLeave { call, name, incarnation }
+            }
+        });
+    }
+
+    fn introduce_a_server(&mut self) {
+        let (name, life) = ("server 0".to_owned(), 7);
+        let call = self.brain.call(Host::Worker(0), 0);
+        let hello = ServerHello {
+            name: name.clone(),
+            life,
+            at: Endpoint::default(),
+            qpn: Qpn(17),
+            first: Psn::new(0),
+            mtu: 2_048,
+            reliable: true,
+            icrc: true,
+            rings: Vec::new(),
+        };
+        self.call(Told::ServerHello { call, hello });
+        let call = self.brain.call(Host::Worker(0), 0);
+        self.call(Told::ServerLeave { call, name, life });
+    }
+
+    /// As a second reader does who changes nothing.
+    fn read_tables(&mut self) {
+        let Some(rain) = &mut self.switch.rain else { return };
+        for op in [
+            TableOp::ReadShape,
+            TableOp::ReadType(TaskType(0)),
+            TableOp::ReadSlice(SliceId(0)),
+            TableOp::ReadWorker(WorkerId(0)),
+            TableOp::ReadClient(ClientId(u16::MAX)),
+            TableOp::ReadServer(ServerId(0)),
+            TableOp::ReadRing(SliceId(0), ServerId(0)),
+            TableOp::Drain,
+        ] {
+            rain.table(op);
+        }
+    }
+}
