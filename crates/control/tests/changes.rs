@@ -66,9 +66,9 @@ fn a_task_that_was_going_round_when_its_slice_was_closed_is_found_by_the_second_
     rack.leave(&hello);
     rack.flush();
     assert!(!rack.switch.slices[0].row.open, "it was looked at when its worker left");
-    rack.switch.slices[0].tasks = 1;
+    rack.switch.slices[0].tasks.push_back(None);
     rack.run(Nanos::from_millis(20));
-    assert_eq!(rack.switch.slices[0].tasks, 0);
+    assert!(rack.switch.slices[0].tasks.is_empty());
 }
 
 #[test]

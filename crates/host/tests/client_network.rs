@@ -362,6 +362,7 @@ impl World {
                 assert!(told.every_attempt_was_rejected());
             }
             Outcome::Refused(RefusedWhy::TooLong) => panic!("no task is so long"),
+            Outcome::Refused(RefusedWhy::NoSlice(_)) => panic!("a slice takes every type"),
             Outcome::Refused(RefusedWhy::NeverSent) => {
                 assert!(told.attempts.is_empty() && told.submission.deadline <= self.now);
             }

@@ -28,7 +28,7 @@ fn one_seed_replays_one_run_to_the_letter() {
     let (outcome, lines) = record(7);
     assert_eq!(record(7), (outcome.clone(), lines.clone()));
     assert_eq!(run(7), outcome, "watching a run changes nothing");
-    assert!(lines.iter().any(|line| line.contains("Dispatch")));
+    assert!(lines.iter().any(|line| line.what.starts_with("DISPATCH task")));
 }
 
 fn commit() -> String {

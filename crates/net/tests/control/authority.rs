@@ -36,13 +36,13 @@ impl Authority {
 
     /// The same, and asks nobody.
     pub(crate) fn open_server(&self) -> ServerTls {
-        let Made { certificate, key } = self.sign(params("server", &[], &["127.0.0.1"]));
+        let Made { certificate, key } = self.sign(&params("server", &[], &["127.0.0.1"]));
         ServerTls::new(certificate.as_bytes(), key.as_bytes())
     }
 
     /// Believes this authority, and shows a certificate with this role under this name.
     pub(crate) fn caller(&self, name: &str, role: &str) -> ClientTls {
-        self.showing(&self.sign(params(name, &[role], &[])))
+        self.showing(&self.sign(&params(name, &[role], &[])))
     }
 
     pub(crate) fn stranger(&self) -> ClientTls {
@@ -53,7 +53,7 @@ impl Authority {
         self.stranger().showing(made.certificate.as_bytes(), made.key.as_bytes())
     }
 
-    pub(crate) fn sign(&self, params: CertificateParams) -> Made {
+    pub(crate) fn sign(&self, params: &CertificateParams) -> Made {
         let key = KeyPair::generate().unwrap();
         Made { certificate: params.signed_by(&key, &self.0).unwrap().pem(), key: key.serialize_pem() }
     }

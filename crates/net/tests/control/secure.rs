@@ -151,11 +151,11 @@ fn server_hello(name: &str) -> ServerHello {
 fn a_certificate_that_is_over_or_that_nobody_known_signed_is_told_so() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let server = controller(&switch, authority.server());
-    let over = authority.sign(expired(params("b", &["host"], &[])));
+    let over = authority.sign(&expired(params("b", &["host"], &[])));
     let why = worker(over_tls(&server, &authority.showing(&over)), worker_hello("b")).lost();
     assert!(why.contains("has expired") && why.contains("--identity"), "{why}");
     for other in [Authority::called("another"), Authority::new()] {
-        let others = other.sign(params("b", &["host"], &[]));
+        let others = other.sign(&params("b", &["host"], &[]));
         let why = worker(over_tls(&server, &authority.showing(&others)), worker_hello("b")).lost();
         assert!(why.contains("does not know who signed") && why.contains("--client-ca"), "{why}");
     }
@@ -171,17 +171,17 @@ fn a_server_that_cannot_be_believed_is_told_so() {
     };
     let here = || params("server", &[], &["127.0.0.1"]);
     for other in [Authority::called("another"), Authority::new()] {
-        let misled = why_not(&authority.sign(here()), &other.stranger());
+        let misled = why_not(&authority.sign(&here()), &other.stranger());
         assert!(misled.contains("not signed by the authority that was given (--ca)"), "{misled}");
     }
-    let elsewhere = why_not(&authority.sign(params("server", &[], &["192.0.2.1"])), &authority.stranger());
+    let elsewhere = why_not(&authority.sign(&params("server", &[], &["192.0.2.1"])), &authority.stranger());
     assert!(elsewhere.contains("is for 192.0.2.1, not for 127.0.0.1"), "{elsewhere}");
-    let nowhere = why_not(&authority.sign(params("127.0.0.1", &[], &[])), &authority.stranger());
+    let nowhere = why_not(&authority.sign(&params("127.0.0.1", &[], &[])), &authority.stranger());
     assert!(
         nowhere.contains("holds no address") && nowhere.contains("-addext subjectAltName=IP:127.0.0.1"),
         "{nowhere}"
     );
-    let over = why_not(&authority.sign(expired(here())), &authority.stranger());
+    let over = why_not(&authority.sign(&expired(here())), &authority.stranger());
     assert!(over.contains("expired") && over.contains("days ago"), "{over}");
     let own = why_not(&self_made(here()), &authority.stranger());
     assert!(own.contains("CA:TRUE") && own.contains("give that very file"), "{own}");
@@ -240,7 +240,7 @@ async fn handshakes_that_fail_are_counted_and_hold_nobody_up() {
     let silent = std::net::TcpStream::connect(server.local()).unwrap();
     let mut plain = ControllerClient::new(remote(&server).connect());
     status(&mut plain).await.unwrap_err();
-    let over = authority.showing(&authority.sign(expired(params("b", &["host"], &[]))));
+    let over = authority.showing(&authority.sign(&expired(params("b", &["host"], &[]))));
     status(&mut calls(&server, &over)).await.unwrap_err();
     let mut operator = calls(&server, &authority.caller("ann", "operator"));
     assert_eq!(counted(&mut operator, "no_tls").await, 1);
