@@ -330,6 +330,6 @@ fn serving_other_machines_takes_a_certificate_and_the_authority_of_those_who_may
 
 #[test]
 fn names_that_could_command_a_terminal_are_refused_in_plans() {
-    refuses_plan("name = \"work\"", "name = \"wo rk\"", &["a slice", "\"wo rk\" holds ' '", "digits"]);
-    refuses_plan("name = \"w\"", "name = \"w\\u001b\"", &["a worker", "holds '\\u{1b}'"]);
+    refuses_plan("name = \"work\"", "name = \"wo rk\"", &["a slice", "`wo rk` holds ` `", "digits"]);
+    refuses_plan("name = \"w\"", "name = \"w\\u001b\"", &["a worker", "holds `\\u{1b}`"]);
 }

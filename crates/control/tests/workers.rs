@@ -230,7 +230,7 @@ fn a_worker_that_cannot_serve_its_slice_is_told_what_is_missing() {
     let why = refused_why(rack.ask(&hello));
     assert_eq!(
         why.to_string(),
-        "slice \"get\" takes types 1, worker \"w\" serves 2; it has to serve all of them"
+        "slice `get` takes types 1, worker `w` serves 2; it has to serve all of them"
     );
     hello.slice = String::new();
     assert_eq!(rack.join(&hello).slice, SliceId(1));

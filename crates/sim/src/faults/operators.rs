@@ -5,6 +5,8 @@
 //!
 //! All of it is drawn from a stream of its own.
 
+use std::fmt;
+
 use sluice_control::{Event as Told, ServerHello, SliceTally};
 use sluice_switch::Program;
 use sluice_wire::tables::TableOp;
@@ -39,6 +41,27 @@ pub(super) enum Order {
     Read,
     /// The controller's machine is busy.
     Slip(Nanos),
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Look => write!(f, "show the rack"),
+            Self::Move { worker, slice } => write!(f, "move worker {worker} to slice {slice}"),
+            Self::Map { task_type, slice: Some(slice) } => write!(f, "map type {task_type} to slice {slice}"),
+            Self::Map { task_type, slice: None } => write!(f, "map type {task_type} to no slice"),
+            Self::Report { server, .. } => write!(f, "server {server}'s agent reports its interval"),
+            Self::Goodbye(Host::Worker(worker)) => {
+                write!(f, "goodbye of a life that worker {worker} has not")
+            }
+            Self::Goodbye(Host::Client(client)) => {
+                write!(f, "goodbye of a life that client {client} has not")
+            }
+            Self::Server => write!(f, "a server registers and leaves at once"),
+            Self::Read => write!(f, "someone else reads the switch's tables"),
+            Self::Slip(lasts) => write!(f, "the controller's machine is busy for {} us", lasts.0 / 1_000),
+        }
+    }
 }
 
 /// What is asked for in a run, and when.
@@ -82,7 +105,7 @@ fn tallies(dice: &mut Dice, scenario: &Scenario) -> Vec<SliceTally> {
 
 impl Rack<'_> {
     pub(super) fn order(&mut self, order: Order) {
-        self.say(Who::Rack, || format!("ORDER {order:?}"));
+        self.say(Who::Rack, || format!("ORDER: {order}"));
         match order {
             Order::Look => {
                 let [at, again] = self.network.arrivals(self.now, CALLS);
@@ -94,7 +117,7 @@ impl Rack<'_> {
             Order::Map { task_type, slice } => self.map_type(task_type, slice),
             Order::Report { server, tallies } => {
                 let advises = self.seed.is_multiple_of(8);
-                self.call(Told::Tallies { server: format!("server {server}"), advises, tallies });
+                self.call(Told::Tallies { server: format!("server-{server}"), advises, tallies });
             }
             Order::Goodbye(host) => self.say_goodbye(host),
             Order::Server => self.introduce_a_server(),
@@ -125,14 +148,14 @@ impl Rack<'_> {
         self.call(match host {
             Host::Worker(worker) => Told::WorkerLeave { call, name: self.workers[worker].name(), life: gone },
             Host::Client(client) => {
-                let (name, incarnation) = (format!("client {client}"), Incarnation(gone));
+                let (name, incarnation) = (format!("client-{client}"), Incarnation(gone));
                 Told::ClientLeave { call, name, incarnation }
             }
         });
     }
 
     fn introduce_a_server(&mut self) {
-        let (name, life) = ("server 0".to_owned(), 7);
+        let (name, life) = ("server-0".to_owned(), 7);
         let call = self.brain.call(Host::Worker(0), 0);
         let hello = ServerHello {
             name: name.clone(),
