@@ -10,6 +10,9 @@ use libfuzzer_sys::fuzz_target;
 #[allow(dead_code, reason = "only the errors are needed")]
 #[path = "../../crates/net/src/error.rs"]
 mod error;
+#[allow(dead_code, reason = "only the kinds of failure are needed")]
+#[path = "../../crates/net/src/exit.rs"]
+pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/fail.rs"]
 mod fail;
@@ -26,10 +29,23 @@ mod hint;
 #[path = "../../crates/cli/src/plan/mod.rs"]
 mod plan;
 #[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/cli/src/print.rs"]
+mod print;
+#[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/src/units.rs"]
 mod units;
 
 use error::NetError;
+
+/// Asked when a plan's file cannot be read, which does not happen here.
+mod commands {
+    pub(crate) mod reproduce {
+        /// No file is looked for.
+        pub(crate) const fn is_figure(_name: &str) -> bool {
+            false
+        }
+    }
+}
 
 /// What a plan without a deadline gets.
 pub mod client {
