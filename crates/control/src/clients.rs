@@ -243,7 +243,7 @@ impl Controller {
         hello: &ClientHello,
         out: &mut Vec<Action>,
     ) -> Option<Answer> {
-        let unreachable = self.unreachable();
+        let (unreachable, unknowing) = (self.unreachable(), self.unknowing().is_some());
         let client = self.clients.get_mut(index)?;
         if client.fate != Fate::Stays {
             return Some(wait(Waiting::Leaving, SOON));
@@ -251,8 +251,7 @@ impl Controller {
         client.registration.renewed = now;
         client.at = hello.at;
         client.floor = hello.floor;
-        let reading = matches!(unreachable, Some(Answer::Wait { why: Waiting::ReadingBack, .. }));
-        if client.is_settled() && !reading {
+        if client.is_settled() && !unknowing {
             return Some(self.client_answer(ClientId(index)));
         }
         if unreachable.is_some() {

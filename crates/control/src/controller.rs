@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType};
+use sluice_wire::{Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType, Term};
 
 use crate::adapt::Adapting;
 use crate::clients::Client;
@@ -18,6 +18,7 @@ use crate::readback::ReadBack;
 use crate::registration::{Holder, Roll, Wants};
 use crate::servers::Server;
 use crate::slices::{Slice, Watch};
+use crate::turn::Turn;
 use crate::workers::Worker;
 
 /// How long after an answer that fitted no question the tables are read again.
@@ -33,6 +34,9 @@ pub(crate) const SOON: Nanos = Nanos::from_millis(5);
 pub struct Controller {
     pub(crate) plan: Plan,
     pub(crate) link: Link,
+    pub(crate) turn: Turn,
+    /// Whether the map of types is its own: it was read back once.
+    pub(crate) has_read: bool,
     /// The switch's shape and epoch, kept while it cannot be reached.
     pub(crate) shape: Option<Shape>,
     pub(crate) ledger: Ledger,
@@ -62,9 +66,13 @@ pub(crate) enum Link {
     Down,
     /// An answer fitted no question: read everything again at this time.
     Confused(Nanos),
+    /// Has asked it to obey.
+    Claiming,
     Reading(ReadBack),
     Up,
     TooSmall,
+    /// It obeys another controller, for good.
+    Superseded,
 }
 
 impl Controller {
@@ -76,6 +84,8 @@ impl Controller {
         Ok(Self {
             plan,
             link: Link::Down,
+            turn: Turn::default(),
+            has_read: false,
             shape: None,
             ledger: Ledger::default(),
             workers: Roll::new(0),
@@ -98,6 +108,8 @@ impl Controller {
     pub fn event(&mut self, now: Nanos, event: Event, out: &mut Vec<Action>) {
         self.forgive_stall(now, out);
         match event {
+            Event::SwitchUp(_) | Event::SwitchDown | Event::TableAnswered(_)
+                if matches!(self.link, Link::Superseded) => {}
             Event::SwitchUp(shape) => {
                 self.send_all_away(true, out);
                 self.switch_up(now, shape, out);
@@ -147,8 +159,13 @@ impl Controller {
         match self.link {
             Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),
             Link::Confused(until) => Some(until),
-            Link::Down | Link::Reading(_) | Link::TooSmall => None,
+            Link::Down | Link::Claiming | Link::Reading(_) | Link::TooSmall | Link::Superseded => None,
         }
+    }
+
+    /// In whose name the steps are taken that were asked for since the switch was found; 0 before it was claimed.
+    pub fn term(&self) -> Term {
+        self.turn.term()
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -159,13 +176,20 @@ impl Controller {
     pub(crate) fn unreachable(&self) -> Option<Answer> {
         match self.link {
             Link::Up => None,
-            Link::Reading(_) => Some(wait(Waiting::ReadingBack, SOON)),
+            Link::Claiming | Link::Reading(_) => Some(wait(Waiting::ReadingBack, SOON)),
+            Link::Superseded => Some(wait(Waiting::Superseded, self.plan.renew_every)),
             Link::Down | Link::Confused(_) => Some(wait(Waiting::SwitchDown, self.plan.renew_every)),
             Link::TooSmall => {
                 let (slices, types) = self.shape.map_or((0, 0), |s| (s.slices, s.types));
                 Some(Answer::Refused { why: Refusal::SwitchTooSmall { slices, types } })
             }
         }
+    }
+
+    /// The same where even a host that is registered must not be told that all is well.
+    pub(crate) fn unknowing(&self) -> Option<Answer> {
+        let is_unknowing = matches!(self.link, Link::Claiming | Link::Reading(_) | Link::Superseded);
+        self.unreachable().filter(|_| is_unknowing)
     }
 
     /// A key that is not 0 and not `old`.
@@ -218,6 +242,11 @@ impl Controller {
             return;
         }
         match (self.ledger.next(), answer) {
+            (Some(_), TableAnswer::Superseded(by)) => self.superseded(by, out),
+            (Some(Expect::Claim), TableAnswer::Done) => {
+                self.turn.claimed();
+                self.begin_reading(now, out);
+            }
             (Some(Expect::Ignored), _) | (Some(Expect::Done), TableAnswer::Done) => {}
             (Some(Expect::Shape), TableAnswer::Shape(shape)) => self.switch_up(now, shape, out),
             (Some(Expect::ReadBack), answer) => self.read_back_answered(now, answer, out),

@@ -15,6 +15,8 @@ pub(crate) enum Expect {
     Done,
     /// Asked before the tables were read again; whatever it says.
     Ignored,
+    /// The switch's obedience.
+    Claim,
     /// The shape, after an answer that fitted no question.
     Shape,
     /// One of the questions of a read-back.

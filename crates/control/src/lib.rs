@@ -7,6 +7,8 @@
 //!
 //! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
 //!
+//! A switch obeys one controller, the one that claimed it last; the others hear it and stop writing (`turn`).
+//!
 //! Left out: elections between several controllers.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,6 +29,7 @@ mod registration;
 mod rings;
 mod servers;
 mod slices;
+mod turn;
 mod types;
 mod view;
 mod workers;

@@ -279,6 +279,8 @@ pub struct ClientGrant {
 pub enum Waiting {
     /// The controller cannot reach the switch.
     SwitchDown,
+    /// Another controller has taken the switch over.
+    Superseded,
     /// The controller reads its tables back from the switch.
     ReadingBack,
     /// After a read-back, rows whose names are not known yet may be this name's.
@@ -305,6 +307,9 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SwitchDown => "the controller cannot reach the switch",
+            Self::Superseded => {
+                "another controller has taken the switch over, and this one does nothing any more: ask the other one"
+            }
             Self::ReadingBack => "the controller is reading the switch's tables back",
             Self::NamesUnknown => "the controller restarted and does not know yet who holds this name",
             Self::WorkersGathering => {

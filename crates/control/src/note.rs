@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use sluice_wire::{ClientId, Epoch, Generation, ServerId, WorkerId};
+use sluice_wire::{ClientId, Epoch, Generation, ServerId, Term, WorkerId};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +149,13 @@ pub enum Note {
     SwitchConfused,
     /// The switch is too small for the plan.
     SwitchTooSmall,
+    /// Another controller has taken the switch over.
+    Superseded {
+        /// Its number.
+        by: Term,
+        /// The number of this one.
+        ours: Term,
+    },
     /// The controller itself was not called for so long that leases are no proof of anything; all were extended.
     Stalled {
         /// How late it was called, in milliseconds.
@@ -206,6 +213,11 @@ impl fmt::Display for Note {
             Self::SwitchConfused => {
                 f.write_str("switch gave an answer that fits no question; reading it again")
             }
+            Self::Superseded { by, ours } => write!(
+                f,
+                "another controller has taken the switch over (its number is {by}, ours {ours}): this one writes nothing any \
+                 more; stop one of the two, and start this one anew if it is to have the switch"
+            ),
             Self::SwitchTooSmall => f.write_str("switch is too small for the plan"),
             Self::Stalled { late_ms } => {
                 write!(f, "controller was stopped for {late_ms} ms; leases extended")

@@ -12,7 +12,7 @@ use sluice_wire::tables::{
     ClientRow, RingRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow,
     WorkerState,
 };
-use sluice_wire::{ClientId, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::{ClientId, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::clients::Client;
 use crate::controller::{Controller, Link, planned_types};
@@ -29,8 +29,6 @@ const WINDOW: usize = 256;
 /// What was read so far.
 #[derive(Debug)]
 pub(crate) struct ReadBack {
-    /// The life that the controller knew before.
-    before: Option<Epoch>,
     questions: u32,
     asked: u32,
     types: Vec<Option<SliceId>>,
@@ -77,7 +75,10 @@ impl ReadBack {
             TableAnswer::Client(row) => self.clients.push(row),
             TableAnswer::Server(state) => self.servers.push(state),
             TableAnswer::Ring(row) => self.rings.push(row),
-            TableAnswer::Done | TableAnswer::OutOfRange | TableAnswer::Shape(_) => return false,
+            TableAnswer::Done
+            | TableAnswer::OutOfRange
+            | TableAnswer::Superseded(_)
+            | TableAnswer::Shape(_) => return false,
         }
         true
     }
@@ -100,11 +101,16 @@ impl Controller {
             self.link = Link::TooSmall;
             return;
         }
+        self.take_turn(now, shape, out);
+    }
+
+    /// The switch obeys: asks it for everything.
+    pub(crate) fn begin_reading(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        let Some(shape) = self.shape else { return };
         let counts = [shape.types, shape.workers, shape.clients].map(u32::from);
         let slices = self.slices.len() as u32;
         let questions = counts.iter().sum::<u32>() + slices + (1 + slices) * u32::from(shape.servers);
         self.link = Link::Reading(ReadBack {
-            before,
             questions,
             asked: 0,
             types: Vec::new(),
@@ -171,7 +177,8 @@ impl Controller {
         for (slice, state) in self.slices.iter_mut().zip(&reading.slices) {
             slice.restore(now, *state);
         }
-        self.restore_types(reading.before.is_none(), reading, out);
+        let is_first = !core::mem::replace(&mut self.has_read, true);
+        self.restore_types(is_first, reading, out);
         self.doubt_types(now);
         for (index, state) in reading.workers.iter().enumerate() {
             self.restore_worker(now, index as u16, state, out);

@@ -39,6 +39,8 @@ pub enum LinkState {
     Up,
     /// It is too small for the plan.
     TooSmall,
+    /// It obeys another controller.
+    Superseded,
 }
 
 /// One slice.
@@ -143,7 +145,8 @@ impl Controller {
             epoch: self.epoch(),
             link: match self.link {
                 Link::Down | Link::Confused(_) => LinkState::Down,
-                Link::Reading(_) => LinkState::Reading,
+                Link::Claiming | Link::Reading(_) => LinkState::Reading,
+                Link::Superseded => LinkState::Superseded,
                 Link::Up => LinkState::Up,
                 Link::TooSmall => LinkState::TooSmall,
             },

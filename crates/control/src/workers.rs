@@ -315,7 +315,7 @@ impl Controller {
         (worker.quota, worker.capacity) = (quota, hello.capacity);
         let (settled, serves) = (worker.is_settled(), worker.serves);
         let unreachable = self.unreachable();
-        if settled && !matches!(unreachable, Some(Answer::Wait { why: Waiting::ReadingBack, .. })) {
+        if settled && self.unknowing().is_none() {
             if let Some(slice) = serves.filter(|_| counts) {
                 self.refresh_slice(now, slice, out);
             }

@@ -20,6 +20,8 @@ macro_rules! id {
 
 id!(/// One life of the switch's registers. Grows with every restart; 0 is none.
     Epoch(u32));
+id!(/// A controller's turn at a switch. Each that takes a switch over has a greater number than all before; 0 is none.
+    Term(u32));
 id!(/// What a registered host shows with each packet, drawn anew at each registration.
     Key(u32));
 id!(/// Dense index of a client, from the controller.

@@ -5,7 +5,7 @@
 
 use crate::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
-    SliceId, Sweep, TaskType, WorkerId,
+    SliceId, Sweep, TaskType, Term, WorkerId,
 };
 
 /// How large a switch is, and which life it leads.
@@ -13,6 +13,8 @@ use crate::{
 pub struct Shape {
     /// The life of its registers.
     pub epoch: Epoch,
+    /// The controller that it obeys: the newest one.
+    pub term: Term,
     /// Worker indices are below this.
     pub workers: u16,
     /// Client indices are below this.
@@ -160,6 +162,8 @@ pub struct SliceState {
 pub enum TableOp {
     /// Ask for the [`Shape`].
     ReadShape,
+    /// Obey the controller of this term from now on, if none of it or of a greater one was obeyed before.
+    Claim(Term),
     /// Map a task type to a slice, or to none.
     SetType(TaskType, Option<SliceId>),
     /// Ask which slice a type maps to.
@@ -204,6 +208,8 @@ pub enum TableAnswer {
     Done,
     /// The index or value lies outside the switch's shape; nothing was changed.
     OutOfRange,
+    /// Nothing was changed: the switch obeys the controller of this term, not the one that asked.
+    Superseded(Term),
     /// To [`TableOp::ReadShape`].
     Shape(Shape),
     /// To [`TableOp::ReadType`].
@@ -218,4 +224,21 @@ pub enum TableAnswer {
     Server(ServerState),
     /// To [`TableOp::ReadRing`].
     Ring(Option<RingRow>),
+}
+
+impl Term {
+    /// Whether a switch that obeys this term does what the controller of term `by` asks for. Anyone may ask for the shape,
+    /// which tells the term, and claim a greater one.
+    pub const fn obeys(self, by: Self, op: &TableOp) -> bool {
+        by.0 >= self.0 || matches!(op, TableOp::ReadShape | TableOp::Claim(_))
+    }
+
+    /// Takes a claim.
+    pub const fn claim(&mut self, term: Self) -> TableAnswer {
+        if term.0 <= self.0 {
+            return TableAnswer::Superseded(*self);
+        }
+        *self = term;
+        TableAnswer::Done
+    }
 }

@@ -207,5 +207,6 @@ pub(crate) const fn link(link: LinkState) -> &'static str {
         LinkState::Reading => "reading",
         LinkState::Up => "up",
         LinkState::TooSmall => "too_small",
+        LinkState::Superseded => "superseded",
     }
 }

@@ -170,7 +170,7 @@ impl Rack {
 
     pub(crate) fn execute_one(&mut self) -> bool {
         let Some(op) = self.inbox.pop_front() else { return false };
-        let answer = self.switch.apply(op);
+        let answer = self.switch.asked(self.controller.term(), op);
         self.outbox.push_back(answer);
         true
     }

@@ -9,7 +9,7 @@ use sluice_wire::tables::{
     ClientRow, Feed, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp,
     WorkerRow, WorkerState,
 };
-use sluice_wire::{Epoch, Generation, Psn, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
+use sluice_wire::{Epoch, Generation, Psn, Serial, SliceId, Sweep, SweepOf, TaskType, Term, WorkerId};
 
 /// Where the ring's counters start: they wrap early in every test.
 const RING_START: Serial = Serial(u32::MAX - 8);
@@ -59,6 +59,7 @@ impl Switch {
     pub(crate) fn new(epoch: u32, workers: u16, tokens_per_slice: u32) -> Self {
         let shape = Shape {
             epoch: Epoch(epoch),
+            term: Term(0),
             workers,
             clients: 4,
             slices: 3,
@@ -104,9 +105,16 @@ impl Switch {
         }
     }
 
-    pub(crate) fn apply(&mut self, op: TableOp) -> TableAnswer {
+    /// A step that a controller of this term asks for.
+    pub(crate) fn asked(&mut self, by: Term, op: TableOp) -> TableAnswer {
+        let obeyed = self.shape.term;
+        if obeyed.obeys(by, &op) { self.apply(op) } else { TableAnswer::Superseded(obeyed) }
+    }
+
+    fn apply(&mut self, op: TableOp) -> TableAnswer {
         match op {
             TableOp::ReadShape => return TableAnswer::Shape(self.shape),
+            TableOp::Claim(term) => return self.shape.term.claim(term),
             TableOp::SetType(TaskType(t), slice) => self.types[usize::from(t)] = slice,
             TableOp::ReadType(TaskType(t)) => return TableAnswer::Type(self.types[usize::from(t)]),
             TableOp::SetSlice(s, row) => {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch};
+use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -53,10 +53,15 @@ impl Source {
         }
     }
 
-    async fn apply(&mut self, epoch: Epoch, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
+    async fn apply(
+        &mut self,
+        epoch: Epoch,
+        by: Term,
+        ops: Vec<TableOp>,
+    ) -> Result<Vec<TableAnswer>, NetError> {
         match self {
-            Self::Here(local) => local.apply(ops).await,
-            Self::There(remote) => remote.apply(epoch, &ops).await,
+            Self::Here(local) => local.apply(by, ops).await,
+            Self::There(remote) => remote.apply(epoch, by, &ops).await,
         }
     }
 }
@@ -77,6 +82,8 @@ pub(super) enum News {
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) line: LineId,
+    /// In whose name.
+    pub(super) by: Term,
     pub(super) ops: Vec<TableOp>,
 }
 
@@ -91,7 +98,7 @@ impl Link {
     pub(super) fn start(source: Source) -> Self {
         let (batches, to_take) = mpsc::channel(UNDER_WAY);
         let (tell, news) = mpsc::channel(UNDER_WAY);
-        tokio::spawn(Line { source, to_take, tell, id: LineId(0), complained: false }.run());
+        tokio::spawn(Line { source, to_take, tell, id: LineId(0), term: Term(0), complained: false }.run());
         Self { batches, news }
     }
 }
@@ -104,6 +111,8 @@ struct Line {
     to_take: mpsc::Receiver<Batch>,
     tell: mpsc::Sender<News>,
     id: LineId,
+    /// The controller's own, once it has claimed one.
+    term: Term,
     complained: bool,
 }
 
@@ -152,13 +161,15 @@ impl Line {
         if batch.line != self.id {
             return Ok(None);
         }
-        Ok(Some(self.source.apply(epoch, batch.ops).await?))
+        self.term = batch.by;
+        Ok(Some(self.source.apply(epoch, batch.by, batch.ops).await?))
     }
 
-    /// An error when the switch is gone, or is not the same any more.
+    /// An error when the switch is gone, or is not the same any more, or obeys another controller.
     async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<NetError>> {
         let (shape, _) = self.source.describe().await?;
-        if shape == known { Ok(None) } else { Err(None) }
+        let is_same = Shape { term: known.term, ..shape } == known;
+        if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
     }
 
     async fn say(&self, news: News) -> Result<(), Gone> {

@@ -301,7 +301,8 @@ impl Runner {
             return;
         }
         let ops = self.steps.drain(..self.steps.len().min(BATCH_MAX)).collect();
-        self.awaiting_answers = self.link.batches.send(Batch { line, ops }).await.is_ok();
+        let by = self.controller.term();
+        self.awaiting_answers = self.link.batches.send(Batch { line, by, ops }).await.is_ok();
     }
 
     /// Shows everything to those who look, once what they asked to be read was read.

@@ -313,6 +313,7 @@ fn kind(note: &Note) -> &'static str {
         Note::ReadBack { .. } => "read-back",
         Note::SwitchConfused => "switch-confused",
         Note::SwitchTooSmall => "switch-too-small",
+        Note::Superseded { .. } => "superseded",
         Note::Stalled { .. } => "stalled",
     }
 }
@@ -341,6 +342,7 @@ fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
         LinkState::Reading => v1::LinkState::Reading,
         LinkState::Up => v1::LinkState::Up,
         LinkState::TooSmall => v1::LinkState::TooSmall,
+        LinkState::Superseded => v1::LinkState::Superseded,
     };
     v1::StatusResponse {
         switch: Some(v1::SwitchStatus {

@@ -63,6 +63,7 @@ impl From<TableOp> for v1::TableOp {
             }
             TableOp::Inject(sweep) => Op::Inject(sweep.into()),
             TableOp::Drain => Op::Drain(nothing),
+            TableOp::Claim(term) => Op::Claim(term.0),
         };
         Self { op: Some(op) }
     }
@@ -121,6 +122,7 @@ impl TryFrom<v1::TableOp> for TableOp {
             ),
             Op::Inject(sweep) => Self::Inject(sweep.try_into()?),
             Op::Drain(_) => Self::Drain,
+            Op::Claim(term) => Self::Claim(Term(term)),
         })
     }
 }
@@ -130,6 +132,7 @@ impl From<TableAnswer> for v1::TableAnswer {
         let answer = match answer {
             TableAnswer::Done => Answer::Done(v1::Nothing {}),
             TableAnswer::OutOfRange => Answer::OutOfRange(v1::Nothing {}),
+            TableAnswer::Superseded(term) => Answer::Superseded(term.0),
             TableAnswer::Shape(shape) => Answer::Shape(shape.into()),
             TableAnswer::Type(slice) => Answer::Type(v1::TypeState { slice: slice.map(|s| s.0.into()) }),
             TableAnswer::Slice(state) => Answer::Slice(v1::SliceState {
@@ -193,6 +196,7 @@ impl From<Shape> for v1::Shape {
     fn from(shape: Shape) -> Self {
         Self {
             epoch: shape.epoch.0,
+            term: shape.term.0,
             workers: shape.workers.into(),
             clients: shape.clients.into(),
             slices: shape.slices.into(),
@@ -213,6 +217,7 @@ impl TryFrom<v1::Shape> for Shape {
     fn try_from(message: v1::Shape) -> Result<Self, Malformed> {
         Ok(Self {
             epoch: Epoch(message.epoch),
+            term: Term(message.term),
             workers: number("shape.workers", message.workers)?,
             clients: number("shape.clients", message.clients)?,
             slices: number("shape.slices", message.slices)?,
@@ -429,6 +434,7 @@ mod tests {
     fn every_answer_survives_the_way() {
         let shape = Shape {
             epoch: Epoch(1),
+            term: Term(11),
             workers: 2,
             clients: 3,
             slices: 4,
@@ -452,6 +458,7 @@ mod tests {
         for answer in [
             TableAnswer::Done,
             TableAnswer::OutOfRange,
+            TableAnswer::Superseded(Term(12)),
             TableAnswer::Shape(shape),
             TableAnswer::Type(None),
             TableAnswer::Type(Some(SliceId(0))),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch};
+use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::oneshot;
 use tonic::service::Routes;
 use tonic::transport::Channel;
@@ -41,15 +41,15 @@ impl LocalSwitch {
         self.at
     }
 
-    pub(crate) async fn apply(&self, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
+    pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
         let (give, take) = oneshot::channel();
         // Whoever asked may have gone; the steps stand all the same.
-        self.handle.tables().send(ops, move |answers| drop(give.send(answers)))?;
+        self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
         take.await.map_err(|_| NetError::SwitchStopped)
     }
 
     pub(crate) async fn shape(&self) -> Result<Shape, NetError> {
-        match self.apply(vec![TableOp::ReadShape]).await?.as_slice() {
+        match self.apply(Term(0), vec![TableOp::ReadShape]).await?.as_slice() {
             [TableAnswer::Shape(shape)] => Ok(*shape),
             _ => Err(NetError::SwitchStopped),
         }
@@ -105,8 +105,11 @@ impl Tables for Service {
             let why = format!("the switch's epoch is {epoch}, not {}", request.epoch);
             return Err(Status::failed_precondition(why));
         }
-        let answers =
-            self.switch.apply(ops).await.map_err(|stopped| Status::unavailable(stopped.to_string()))?;
+        let answers = self
+            .switch
+            .apply(Term(request.term), ops)
+            .await
+            .map_err(|stopped| Status::unavailable(stopped.to_string()))?;
         let answers = answers.into_iter().map(Into::into).collect();
         Ok(Response::new(v1::ApplyResponse { answers }))
     }
@@ -148,9 +151,11 @@ impl RemoteSwitch {
     pub(crate) async fn apply(
         &mut self,
         epoch: Epoch,
+        by: Term,
         ops: &[TableOp],
     ) -> Result<Vec<TableAnswer>, NetError> {
-        let request = v1::ApplyRequest { epoch: epoch.0, ops: ops.iter().map(|op| (*op).into()).collect() };
+        let request =
+            v1::ApplyRequest { epoch: epoch.0, term: by.0, ops: ops.iter().map(|op| (*op).into()).collect() };
         let answer = self.calls.apply(request).await.map_err(|status| self.failed(&status))?.into_inner();
         if answer.answers.len() != ops.len() {
             return Err(

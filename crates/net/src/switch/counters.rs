@@ -53,6 +53,8 @@ pub enum Count {
     CellBroken,
     /// Datagrams to the switch that came by no link of its program's, and were not switched.
     OffLink,
+    /// Steps of a controller that another one had superseded.
+    Superseded,
     /// Faults: datagrams lost on purpose.
     FaultLost,
     /// Faults: datagrams doubled on purpose.
@@ -63,7 +65,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, in their order.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Received,
         Self::Sent,
         Self::Submits,
@@ -84,6 +86,7 @@ impl Count {
         Self::RingBusy,
         Self::CellBroken,
         Self::OffLink,
+        Self::Superseded,
         Self::FaultLost,
         Self::FaultDoubled,
         Self::FaultHeld,
@@ -112,6 +115,7 @@ impl Count {
             Self::RingBusy => "ring_busy",
             Self::CellBroken => "cell_broken",
             Self::OffLink => "off_link",
+            Self::Superseded => "superseded",
             Self::FaultLost => "fault_lost",
             Self::FaultDoubled => "fault_doubled",
             Self::FaultHeld => "fault_held",
@@ -204,6 +208,10 @@ impl Tally {
     #[inline]
     pub(super) const fn add(&mut self, count: Count) {
         self.own[count as usize] += 1;
+    }
+
+    pub(super) const fn add_many(&mut self, count: Count, times: u64) {
+        self.own[count as usize] += times;
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use sluice_wire::Term;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
 use crate::NetError;
@@ -9,6 +10,8 @@ use crate::udp::Waker;
 
 /// Steps, and who wants their answers.
 struct Letter {
+    /// The controller that asks; `None` for this process itself.
+    by: Option<Term>,
     ops: Vec<TableOp>,
     answer: Box<dyn FnOnce(Vec<TableAnswer>) + Send>,
 }
@@ -41,7 +44,29 @@ impl TablePort {
         ops: Vec<TableOp>,
         answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
     ) -> Result<(), NetError> {
-        let letter = Letter { ops, answer: Box::new(answer) };
+        self.post(None, ops, answer)
+    }
+
+    /// The same in the name of a controller, which the switch obeys or not.
+    ///
+    /// # Errors
+    /// [`NetError::SwitchStopped`] when the switch's thread has ended.
+    pub fn send_by(
+        &self,
+        term: Term,
+        ops: Vec<TableOp>,
+        answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
+    ) -> Result<(), NetError> {
+        self.post(Some(term), ops, answer)
+    }
+
+    fn post(
+        &self,
+        by: Option<Term>,
+        ops: Vec<TableOp>,
+        answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
+    ) -> Result<(), NetError> {
+        let letter = Letter { by, ops, answer: Box::new(answer) };
         self.letters.send(letter).map_err(|_| NetError::SwitchStopped)?;
         self.waker.wake();
         Ok(())
@@ -57,11 +82,30 @@ impl Mailbox {
         (TablePort { letters, waker }, Self(inbox))
     }
 
-    /// Answers everything that has come, step by step.
+    /// Answers everything that has come, step by step; says how many steps were not taken because their controller was
+    /// superseded. `step` is asked for the shape before a controller's steps, since that tells whom the switch obeys.
     #[inline]
-    pub(crate) fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) {
-        while let Ok(letter) = self.0.try_recv() {
-            (letter.answer)(letter.ops.into_iter().map(&mut step).collect());
+    pub(crate) fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) -> u64 {
+        let mut refused = 0;
+        while let Ok(Letter { by, ops, answer }) = self.0.try_recv() {
+            let obeyed = by.map(|by| (by, obeyed(&mut step)));
+            let mut take = |op| match obeyed {
+                Some((by, obeyed)) if !obeyed.obeys(by, &op) => {
+                    refused += 1;
+                    TableAnswer::Superseded(obeyed)
+                }
+                _ => step(op),
+            };
+            answer(ops.into_iter().map(&mut take).collect());
         }
+        refused
+    }
+}
+
+/// The term that a switch obeys.
+fn obeyed(step: &mut impl FnMut(TableOp) -> TableAnswer) -> Term {
+    match step(TableOp::ReadShape) {
+        TableAnswer::Shape(shape) => shape.term,
+        _ => Term(0),
     }
 }

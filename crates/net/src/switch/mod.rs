@@ -205,7 +205,8 @@ impl SwitchDriver {
     fn turn(&mut self, now: Nanos) {
         let (inbox, outbox) = self.socket.split();
         self.plane.batch(now, inbox, outbox);
-        self.mailbox.answer(|op| self.plane.table(now, op, outbox));
+        let refused = self.mailbox.answer(|op| self.plane.table(now, op, outbox));
+        self.plane.tally.add_many(Count::Superseded, refused);
         outbox.flush();
         self.plane.tally.socket(&self.socket.counts());
         self.plane.tally.publish(self.plane.program.refusals(), &self.handle.counters);

@@ -121,13 +121,13 @@ impl XdpDriver {
     }
 
     fn run(mut self) -> Result<(), NetError> {
-        let mut off_link = 0;
+        let (mut off_link, mut superseded) = (0, 0);
         let mut servers_sought = Nanos(0);
         while !self.handle.is_stopped() {
             off_link += self.socket.receive(Wait::Until(sys::monotonic() + LOOK_EVERY))? as u64;
             let mut broken = None;
             let (switch, outbox) = (&mut self.switch, self.socket.outbox());
-            self.mailbox.answer(|op| match step(switch, op, outbox) {
+            superseded += self.mailbox.answer(|op| match step(switch, op, outbox) {
                 Ok(answer) => answer,
                 Err(why) => {
                     broken = Some(why);
@@ -142,6 +142,7 @@ impl XdpDriver {
             }
             self.handle.counters().take_over(&OWN, &self.switch.totals()?);
             self.handle.counters().set(Count::OffLink, off_link);
+            self.handle.counters().set(Count::Superseded, superseded);
             if let Some(why) = broken {
                 return Err(why);
             }

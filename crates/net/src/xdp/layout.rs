@@ -247,7 +247,8 @@ pub(super) struct Life {
     pub(super) unused: u16,
     pub(super) at4: [u8; 4],
     pub(super) at6: [u8; 16],
-    pub(super) unused_too: u32,
+    /// The controller that the switch obeys; the program does not look at it.
+    pub(super) term: u32,
     pub(super) now_ns: u64,
 }
 

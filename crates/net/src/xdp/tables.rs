@@ -1,10 +1,10 @@
 //! The controller's steps on the program's maps.
 
 use sluice_wire::tables::{ClientRow, Feed, Shape, SliceState, TableAnswer, TableOp, WorkerState};
-use sluice_wire::{ClientId, Generation, Serial, SliceId, WorkerId};
+use sluice_wire::{ClientId, Generation, Serial, SliceId, Term, WorkerId};
 
 use super::XdpSwitch;
-use super::layout::{Client, Queue, Slice, Worker, WorkerCounters};
+use super::layout::{Client, Life, Queue, Slice, Worker, WorkerCounters};
 use super::maps::{Maps, Table};
 use crate::NetError;
 
@@ -31,7 +31,7 @@ pub(super) fn table(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, 
         | TableOp::ResetCounters(worker, _) => worker.0 >= size.workers,
         TableOp::SetClient(client, _) | TableOp::ReadClient(client) => client.0 >= size.clients,
         TableOp::Inject(sweep) => sweep.slice.0 >= size.slices,
-        TableOp::ReadShape | TableOp::Drain => false,
+        TableOp::ReadShape | TableOp::Claim(_) | TableOp::Drain => false,
         TableOp::SetServer(..)
         | TableOp::ReadServer(_)
         | TableOp::SetRing(..)
@@ -47,6 +47,14 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, NetError> {
     let maps = &mut switch.maps;
     match op {
         TableOp::ReadShape => return Ok(TableAnswer::Shape(size)),
+        TableOp::Claim(claimed) => {
+            let mut life: Life = maps.lives.get(0);
+            let mut term = Term(life.term);
+            let answer = term.claim(claimed);
+            life.term = term.0;
+            maps.lives.set(0, life);
+            return Ok(answer);
+        }
         TableOp::SetType(of, slice) => {
             maps.types.set(of.0.into(), slice.map_or(0, |slice| u32::from(slice.0) + 1));
         }
@@ -83,6 +91,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
     let size = &switch.config.size;
     Shape {
         epoch: size.epoch,
+        term: Term(switch.maps.lives.get::<Life>(0).term),
         workers: size.workers,
         clients: size.clients,
         slices: size.slices,

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, SlicePlan};
 use sluice_switch::Program;
 use sluice_wire::tables::TableAnswer;
-use sluice_wire::{Nanos, TaskType};
+use sluice_wire::{Nanos, TaskType, Term};
 
 use super::inspection::nothing_is_due;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
+use super::rivals::Seat;
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
 use super::switch::{START, SwitchNode, shown};
@@ -28,20 +29,18 @@ pub(super) const TRANSIT: Nanos = Nanos(2 * PACKET_LIFETIME.0);
 /// What a call takes beyond a packet's way.
 const CALL_WAY: Nanos = Nanos::from_micros(20);
 
-/// A controller that may be down.
+/// The controllers of a run.
 pub(super) struct Brain {
-    controller: Option<Controller>,
-    /// Of its connection to the switch: answers to an older one are lost.
-    life: u32,
+    /// The one that hosts call; it may be down.
+    pub(super) seat: Seat,
+    /// The one before, if a standby took over.
+    pub(super) former: Option<Seat>,
     pub(super) stalled_until: Nanos,
     /// It cannot reach the switch until then.
     pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,
-    /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
-    ops_until: Nanos,
-    answers_until: Nanos,
-    armed: Option<Nanos>,
+    lines: u32,
     calls: HashMap<CallId, (Host, Life)>,
     next_call: u64,
 }
@@ -50,20 +49,24 @@ impl Brain {
     pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
         let mut seeds = Dice::new(seed, 4);
         let plan = plan(scenario);
-        let controller = Some(new_controller(&plan, &mut seeds));
+        let seat = new_seat(1, &plan, &mut seeds);
         Self {
-            controller,
-            life: 1,
+            seat,
+            former: None,
             stalled_until: Nanos(0),
             cut_until: Nanos(0),
             plan,
             seeds,
-            ops_until: Nanos(0),
-            answers_until: Nanos(0),
-            armed: None,
+            lines: 1,
             calls: HashMap::new(),
             next_call: 0,
         }
+    }
+
+    /// A controller that knows nothing yet, with a line of its own.
+    pub(super) fn another(&mut self) -> Seat {
+        self.lines += 1;
+        new_seat(self.lines, &self.plan, &mut self.seeds)
     }
 
     /// A name for a call of this host.
@@ -75,8 +78,13 @@ impl Brain {
     }
 
     pub(super) fn stop(&mut self) {
-        self.controller = None;
+        self.seat.controller = None;
     }
+}
+
+fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
+    let controller = Some(new_controller(plan, seeds));
+    Seat { controller, life, ops_until: Nanos(0), answers_until: Nanos(0), armed: None }
 }
 
 fn plan(scenario: &Scenario) -> Plan {
@@ -126,14 +134,14 @@ impl Rack<'_> {
     }
 
     fn new_connection(&mut self) {
-        self.brain.life += 1;
-        self.brain.armed = None;
+        self.brain.lines += 1;
+        self.brain.seat.life = self.brain.lines;
+        self.brain.seat.armed = None;
     }
 
     pub(super) fn brain_back(&mut self) {
-        self.brain.controller = Some(new_controller(&self.brain.plan, &mut self.brain.seeds));
+        self.brain.seat = self.brain.another();
         self.brain.stalled_until = Nanos(0);
-        self.new_connection();
         self.say(Who::Rack, || "the controller is back".to_owned());
         self.connect_brain();
     }
@@ -155,7 +163,11 @@ impl Rack<'_> {
             let (who, what) = story::told(&told);
             self.tell(who, Some(Who::Controller), None, |_| what);
         }
-        self.tell_brain(told);
+        if self.meets_former() {
+            self.as_former(|rack| rack.tell_brain(told));
+        } else {
+            self.tell_brain(told);
+        }
     }
 
     pub(super) fn call_answered(&mut self, call: CallId, answer: Answer) -> Result<(), String> {
@@ -176,7 +188,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn table_answered(&mut self, brain: u32, answer: TableAnswer) {
-        if brain != self.brain.life {
+        if brain != self.brain.seat.life {
             return;
         }
         if self.now < self.brain.stalled_until {
@@ -188,20 +200,20 @@ impl Rack<'_> {
 
     pub(super) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
-        self.brain.answers_until = self.brain.answers_until.max(self.now + way);
-        self.agenda.add(self.brain.answers_until, Event::OpDone { brain, answer });
+        self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.now + way);
+        self.agenda.add(self.brain.seat.answers_until, Event::OpDone { brain, answer });
     }
 
     pub(super) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
-        if brain != self.brain.life || self.brain.armed != Some(self.now) {
+        if brain != self.brain.seat.life || self.brain.seat.armed != Some(self.now) {
             return Ok(());
         }
         if self.now < self.brain.stalled_until {
-            self.brain.armed = Some(self.brain.stalled_until);
+            self.brain.seat.armed = Some(self.brain.stalled_until);
             self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
             return Ok(());
         }
-        self.brain.armed = None;
+        self.brain.seat.armed = None;
         self.tick_brain()
     }
 
@@ -213,7 +225,7 @@ impl Rack<'_> {
         }
         self.tell_brain(Told::Watch);
         self.tick_brain()?;
-        if let Some(controller) = &self.brain.controller {
+        if let Some(controller) = &self.brain.seat.controller {
             let view = controller.view(self.now);
             self.say(Who::Controller, || format!("is looked at: {view:?}"));
         }
@@ -222,7 +234,7 @@ impl Rack<'_> {
 
     fn tick_brain(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.brain.controller {
+        if let Some(controller) = &mut self.brain.seat.controller {
             controller.tick(self.now, &mut out);
             nothing_is_due("the controller", controller.deadline(), self.now)?;
         }
@@ -232,7 +244,7 @@ impl Rack<'_> {
 
     fn tell_brain(&mut self, told: Told) {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.brain.controller {
+        if let Some(controller) = &mut self.brain.seat.controller {
             controller.event(self.now, told, &mut out);
         }
         self.brain_acts(out);
@@ -243,9 +255,10 @@ impl Rack<'_> {
             match action {
                 Action::Table(op) => {
                     let way = self.dice.span(Nanos(500), Nanos(10_000));
-                    self.brain.ops_until = self.brain.ops_until.max(self.now + way);
-                    let (brain, switch) = (self.brain.life, self.switch.life);
-                    self.agenda.add(self.brain.ops_until, Event::Op { brain, switch, op });
+                    self.brain.seat.ops_until = self.brain.seat.ops_until.max(self.now + way);
+                    let (brain, switch) = (self.brain.seat.life, self.switch.life);
+                    let by = self.brain.seat.controller.as_ref().map_or(Term(0), Controller::term);
+                    self.agenda.add(self.brain.seat.ops_until, Event::Op { brain, switch, by, op });
                 }
                 Action::Answer { call, answer } => {
                     let caller = self.brain.calls.get(&call).map(|(host, _)| story::host(*host));
@@ -267,12 +280,12 @@ impl Rack<'_> {
     }
 
     fn arm_brain(&mut self) {
-        let due = self.brain.controller.as_ref().and_then(Controller::deadline);
+        let due = self.brain.seat.controller.as_ref().and_then(Controller::deadline);
         if let Some(due) = due.map(|due| due.max(self.now + Nanos(1)))
-            && self.brain.armed.is_none_or(|armed| due < armed)
+            && self.brain.seat.armed.is_none_or(|armed| due < armed)
         {
-            self.brain.armed = Some(due);
-            self.agenda.add(due, Event::BrainWakes(self.brain.life));
+            self.brain.seat.armed = Some(due);
+            self.agenda.add(due, Event::BrainWakes(self.brain.seat.life));
         }
     }
 }

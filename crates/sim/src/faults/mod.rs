@@ -18,6 +18,7 @@ mod network;
 mod operators;
 mod oracle;
 mod rack;
+mod rivals;
 mod scenario;
 mod servers;
 mod story;

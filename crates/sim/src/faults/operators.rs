@@ -15,7 +15,7 @@ use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, Sl
 use super::controller::slice_name;
 use super::network::CALLS;
 use super::rack::{Event, Host, Rack};
-use super::scenario::{FAULTS_END, Scenario};
+use super::scenario::{FAULTS_END, LEASE, Scenario};
 use super::story::Who;
 use crate::dice::Dice;
 
@@ -41,6 +41,8 @@ pub(super) enum Order {
     Read,
     /// The controller's machine is busy.
     Slip(Nanos),
+    /// A standby is started too; the controller before it is cut off or not, and looks after a while.
+    Standby { looks_after: Nanos, is_cut: bool },
 }
 
 impl fmt::Display for Order {
@@ -60,6 +62,10 @@ impl fmt::Display for Order {
             Self::Server => write!(f, "a server registers and leaves at once"),
             Self::Read => write!(f, "someone else reads the switch's tables"),
             Self::Slip(lasts) => write!(f, "the controller's machine is busy for {} us", lasts.0 / 1_000),
+            Self::Standby { is_cut: true, .. } => {
+                write!(f, "a standby controller takes over; the one before is cut off")
+            }
+            Self::Standby { is_cut: false, .. } => write!(f, "a standby controller is started too"),
         }
     }
 }
@@ -69,7 +75,12 @@ pub(super) fn orders(seed: u64, scenario: &Scenario) -> Vec<(Nanos, Order)> {
     let dice = &mut Dice::named(seed, "operators", 0);
     let count = dice.pick(&[0, 4, 12, 40]);
     let at = |dice: &mut Dice| dice.span(Nanos::from_millis(1), FAULTS_END);
-    (0..count).map(|_| (at(dice), order(dice, scenario))).collect()
+    let mut orders: Vec<_> = (0..count).map(|_| (at(dice), order(dice, scenario))).collect();
+    if dice.chance(200) {
+        let looks_after = dice.span(Nanos::from_micros(50), LEASE.times(3));
+        orders.push((at(dice), Order::Standby { looks_after, is_cut: dice.chance(500) }));
+    }
+    orders
 }
 
 fn order(dice: &mut Dice, scenario: &Scenario) -> Order {
@@ -122,6 +133,7 @@ impl Rack<'_> {
             Order::Goodbye(host) => self.say_goodbye(host),
             Order::Server => self.introduce_a_server(),
             Order::Read => self.read_tables(),
+            Order::Standby { looks_after, is_cut } => self.start_standby(looks_after, is_cut),
             Order::Slip(lasts) => {
                 self.brain.stalled_until = self.brain.stalled_until.max(self.now + lasts);
             }

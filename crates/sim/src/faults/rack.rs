@@ -3,7 +3,7 @@
 use sluice_control::{Answer, CallId};
 use sluice_switch::Circulating;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId};
+use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId, Term};
 
 use super::Broken;
 use super::clients::ClientNode;
@@ -49,6 +49,8 @@ pub(super) enum Event {
     Op {
         brain: u32,
         switch: u32,
+        /// The controller's number.
+        by: Term,
         op: TableOp,
     },
     OpDone {
@@ -98,6 +100,7 @@ pub(super) enum Event {
     SwitchGoesOn,
     BrainBack,
     LinkBack,
+    FormerLooks,
     Inspect,
     Rest,
     Close,
@@ -252,11 +255,17 @@ impl<'t> Rack<'t> {
                 self.at_worker(worker, received, packet)?;
             }
             Event::Round { switch, circulating } => self.round(switch, circulating)?,
-            Event::Op { brain, switch, op } => self.table_op(brain, switch, op)?,
-            Event::OpDone { brain, answer } => self.table_answered(brain, answer),
+            Event::Op { brain, switch, by, op } => {
+                self.on_line(brain, |rack| rack.table_op(brain, switch, by, op)).unwrap_or(Ok(()))?;
+            }
+            Event::OpDone { brain, answer } => {
+                self.on_line(brain, |rack| rack.table_answered(brain, answer));
+            }
             Event::Call(call) => self.call_arrives(call),
             Event::CallAnswered { call, answer } => self.call_answered(call, answer)?,
-            Event::BrainWakes(brain) => self.brain_wakes(brain)?,
+            Event::BrainWakes(brain) => {
+                self.on_line(brain, |rack| rack.brain_wakes(brain)).unwrap_or(Ok(()))?;
+            }
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
             Event::Finish { worker, life, slot, task, started } => {
@@ -277,6 +286,7 @@ impl<'t> Rack<'t> {
             Event::SwitchGoesOn => self.switch_goes_on()?,
             Event::BrainBack => self.brain_back(),
             Event::LinkBack => self.connect_brain(),
+            Event::FormerLooks => self.former_looks(),
             Event::Inspect => self.inspect()?,
             Event::Rest => self.inspect_at_rest()?,
             Event::Unread { .. } | Event::Close => {}

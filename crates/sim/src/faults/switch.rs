@@ -3,7 +3,7 @@
 use sluice_switch::rain::Rain;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId};
+use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
 use super::rack::{Event, Rack};
@@ -123,11 +123,17 @@ impl Rack<'_> {
         self.pass(Arrival::Round(circulating), circulating.payload())
     }
 
-    pub(super) fn table_op(&mut self, brain: u32, switch: u32, op: TableOp) -> Result<(), String> {
+    pub(super) fn table_op(&mut self, brain: u32, switch: u32, by: Term, op: TableOp) -> Result<(), String> {
         if switch != self.switch.life {
             return Ok(());
         }
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
+        let obeyed = rain.shape().term;
+        if !obeyed.obeys(by, &op) {
+            self.say(Who::Switch, || format!("refuses {op:?} of controller {by}: it obeys {obeyed}"));
+            self.answer_brain(brain, TableAnswer::Superseded(obeyed));
+            return Ok(());
+        }
         if let TableOp::SetSlice(slice, row) = op {
             let limit = &mut self.switch.limits[usize::from(slice.0)];
             *limit = row.limit.max(*limit);

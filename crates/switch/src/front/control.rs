@@ -16,6 +16,7 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
     let front = program.front_mut();
     match op {
         TableOp::ReadShape => return Some(TableAnswer::Shape(front.shape())),
+        TableOp::Claim(term) => return Some(front.term.claim(term)),
         TableOp::SetType(of, slice) => front.set_type(of, slice)?,
         TableOp::ReadType(of) => return Some(TableAnswer::Type(*front.tables.types.get(of.0 as usize)?)),
         TableOp::SetSlice(slice, row) => front.set_slice(slice, row)?,

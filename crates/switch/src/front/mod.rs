@@ -18,7 +18,7 @@ mod sources;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
     Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Reply, Serial, SliceId,
-    Submit, Token, WorkerId,
+    Submit, Term, Token, WorkerId,
 };
 
 use crate::config::Config;
@@ -43,6 +43,7 @@ pub(crate) struct Front {
     pub(crate) tables: Tables,
     memory: Memory,
     feed: Feed,
+    term: Term,
 }
 
 /// A token that the switch has granted; `seen` is the worker's new count, unless it was granted in an earlier pass.
@@ -70,12 +71,13 @@ impl Front {
         let mut layout = Layout::new(program);
         let tables = Tables::new(&mut layout, &config);
         let memory = Memory::new(&mut layout, &config, back);
-        Self { config, layout, refusals: Refusals::default(), tables, memory, feed }
+        Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: Term(0) }
     }
 
     pub(crate) const fn shape(&self) -> Shape {
         Shape {
             epoch: self.config.epoch,
+            term: self.term,
             workers: self.config.workers,
             clients: self.config.clients,
             slices: self.config.slices,

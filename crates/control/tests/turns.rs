@@ -1,0 +1,172 @@
+//! A switch obeys one controller: who comes last takes it over, and who had it hears so and stops.
+
+mod rack;
+
+use rack::{LEASE, RENEW, Rack, client, plan, server, worker};
+use sluice_control::{Action, Answer, Controller, Event, LinkState, Note, Waiting};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Nanos, Term};
+
+/// A second controller at a rack's switch: a standby that was started too, or one back from a partition.
+struct Other {
+    controller: Controller,
+    notes: Vec<Note>,
+}
+
+impl Other {
+    fn started(rack: &mut Rack) -> Self {
+        let controller = Controller::new(plan(), [9; 32]).expect("the test's plan is sound");
+        let mut other = Self { controller, notes: Vec::new() };
+        other.told(rack, Event::SwitchUp(rack.switch.shape));
+        other
+    }
+
+    fn told(&mut self, rack: &mut Rack, event: Event) {
+        let mut out = Vec::new();
+        self.controller.event(rack.now, event, &mut out);
+        self.act(rack, out);
+    }
+
+    fn tick(&mut self, rack: &mut Rack) {
+        let mut out = Vec::new();
+        self.controller.tick(rack.now, &mut out);
+        self.act(rack, out);
+    }
+
+    /// The switch answers at once.
+    fn act(&mut self, rack: &mut Rack, mut out: Vec<Action>) {
+        while !out.is_empty() {
+            for action in std::mem::take(&mut out) {
+                match action {
+                    Action::Table(op) => {
+                        let answer = rack.switch.asked(self.controller.term(), op);
+                        self.controller.event(rack.now, Event::TableAnswered(answer), &mut out);
+                    }
+                    Action::Note(note) => self.notes.push(note),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn is_superseded(answer: &Answer) -> bool {
+    matches!(answer, Answer::Wait { why: Waiting::Superseded, .. })
+}
+
+#[test]
+fn who_had_the_switch_hears_that_another_has_it_tells_everyone_and_writes_nothing_any_more() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    rack.join(&hello);
+    rack.join_client(&client("c", 2));
+    let other = Other::started(&mut rack);
+    assert!(other.controller.term() > rack.controller.term());
+    // Its next step is refused, whatever it is for.
+    assert!(is_superseded(&rack.ask(&worker("v", 3))));
+    let (by, ours) = (other.controller.term(), Term(1));
+    assert!(rack.notes.contains(&Note::Superseded { by, ours }), "{:?}", rack.notes);
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
+    assert!(is_superseded(&rack.ask(&hello)), "it must not say that all is well");
+    assert!(is_superseded(&rack.ask_client(&client("c", 2))));
+    let call = rack.server_hello(&server("s", 4));
+    assert!(is_superseded(&rack.answers[&call]));
+    let call = rack.move_to("w", "scan");
+    assert!(is_superseded(&rack.answers[&call]));
+    let ops = rack.ops;
+    rack.run(LEASE.times(10));
+    assert_eq!((rack.ops, rack.controller.deadline()), (ops, None));
+    assert!(rack.open.is_empty(), "nobody is left without an answer");
+}
+
+#[test]
+fn nobody_is_taken_off_the_switch_by_the_one_that_nobody_renews_with() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    // The first one's leases end while the other has the switch and hears the renewals.
+    let mut other = Other::started(&mut rack);
+    let call = sluice_control::CallId(1);
+    for _ in 0..20 {
+        rack.run(RENEW);
+        let hello = hello.clone();
+        other.told(&mut rack, Event::WorkerHello { call, hello });
+        other.tick(&mut rack);
+    }
+    assert_eq!(rack.row(grant.worker).generation, grant.generation);
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded, "its first step told it");
+}
+
+#[test]
+fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
+    let mut rack = Rack::up();
+    rack.disconnect(0);
+    Other::started(&mut rack);
+    rack.connect();
+    assert!(rack.inbox.is_empty());
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
+    // Also when the switch restarts: it never claims again by itself.
+    rack.feed(Event::SwitchDown);
+    let mut shape = rack.switch.shape;
+    (shape.epoch.0, shape.term) = (shape.epoch.0 + 1, Term(0));
+    rack.feed(Event::SwitchUp(shape));
+    assert!(rack.inbox.is_empty());
+}
+
+#[test]
+fn a_controller_that_restarts_has_a_greater_number_and_keeps_the_hosts() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    assert_eq!(rack.join(&hello).generation, grant.generation);
+}
+
+#[test]
+fn after_a_restart_of_the_switch_the_controller_claims_it_again() {
+    let mut rack = Rack::up();
+    rack.restart_switch();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn a_claim_whose_answer_was_lost_is_made_again() {
+    let mut rack = Rack::new(4, 64);
+    rack.connect();
+    rack.disconnect(1);
+    rack.connect();
+    rack.flush();
+    assert_eq!(rack.controller.term(), rack.switch.shape.term);
+    rack.restart_switch();
+    rack.disconnect(1);
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!(rack.controller.term(), rack.switch.shape.term);
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn of_two_that_claim_at_once_one_has_the_switch() {
+    let mut rack = Rack::new(4, 64);
+    rack.connect();
+    Other::started(&mut rack);
+    rack.flush();
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
+}
+
+#[test]
+fn steps_of_a_lesser_number_change_nothing_and_questions_of_the_shape_are_free() {
+    let mut rack = Rack::up();
+    rack.switch.shape.term = Term(7);
+    let types = rack.switch.types.clone();
+    for op in [TableOp::SetType(sluice_wire::TaskType(1), None), TableOp::Drain, TableOp::Claim(Term(7))] {
+        assert_eq!(rack.switch.asked(Term(6), op), TableAnswer::Superseded(Term(7)));
+    }
+    assert_eq!(rack.switch.types, types);
+    assert_eq!(rack.switch.asked(Term(0), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape));
+    assert_eq!(rack.switch.asked(Term(7), TableOp::Drain), TableAnswer::Done);
+}
