@@ -6,7 +6,7 @@ use sluice_wire::tables::{
 };
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId, SliceId, Sweep,
-    SweepOf, TaskType, WorkerId,
+    SweepOf, TaskType, Term, WorkerId,
 };
 
 use super::fields::{Malformed, endpoint, number, present};
@@ -165,6 +165,7 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
         Ok(match present("answer", message.answer)? {
             Answer::Done(_) => Self::Done,
             Answer::OutOfRange(_) => Self::OutOfRange,
+            Answer::Superseded(term) => Self::Superseded(Term(term)),
             Answer::Shape(shape) => Self::Shape(shape.try_into()?),
             Answer::Type(state) => {
                 Self::Type(state.slice.map(|s| number("type.slice", s).map(SliceId)).transpose()?)
@@ -422,6 +423,7 @@ mod tests {
             TableOp::SetRing(SliceId(1), ServerId(2), None),
             TableOp::ReadRing(SliceId(3), ServerId(4)),
             TableOp::SetCopies(SliceId(5), 6),
+            TableOp::Claim(Term(u32::MAX)),
             TableOp::Inject(sweep),
             TableOp::Inject(Sweep { of: SweepOf::Tokens, ..sweep }),
             TableOp::Drain,
