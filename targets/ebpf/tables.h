@@ -129,7 +129,8 @@ struct life {
 	/* The switch's addresses; zero: none of that family. */
 	__be32 at4;
 	__be32 at6[4];
-	__u32 unused_too;
+	/* The controller that the switch obeys; only who loads the program looks at it. */
+	__u32 term;
 	/* In test mode, the time. */
 	__u64 now_ns;
 };

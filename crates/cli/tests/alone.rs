@@ -17,7 +17,7 @@ struct Copy(tempfile::TempDir);
 impl Copy {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::copy(env!("CARGO_BIN_EXE_sluice"), folder.path().join("sluice")).expect("it is copied");
+        install(Path::new(env!("CARGO_BIN_EXE_sluice")), &folder.path().join("sluice"));
         Self(folder)
     }
 
@@ -44,10 +44,18 @@ impl Copy {
     /// Puts a program beside it that stands for the one for RocksDB.
     fn add_program(&self, script: &str) -> PathBuf {
         let program = self.folder().join("sluice-rocksdb");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it may run");
+        let text = self.folder().join("text");
+        fs::write(&text, format!("#!/bin/sh\n{script}\n")).expect("written");
+        install(&text, &program);
         program
     }
+}
+
+/// Puts a program there by a process of its own: one that another test's child still holds open for writing could not be
+/// started.
+fn install(from: &Path, to: &Path) {
+    let done = Command::new("install").args(["-m", "755"]).args([from, to]).status();
+    assert!(done.expect("coreutils are there").success());
 }
 
 /// All commands that want a database.

@@ -231,9 +231,12 @@ impl Controller {
         for (_, client) in self.clients.iter_mut() {
             calls.extend(client.registration_mut().take_waiters().iter().map(|w| w.call));
         }
-        let retry_after = self.plan.renew_every;
+        let why = match self.link {
+            Link::Superseded => Waiting::Superseded,
+            _ => Waiting::SwitchDown,
+        };
         for call in calls {
-            out.push(Action::Answer { call, answer: wait(Waiting::SwitchDown, retry_after) });
+            out.push(Action::Answer { call, answer: wait(why, self.plan.renew_every) });
         }
     }
 
@@ -242,9 +245,10 @@ impl Controller {
             return;
         }
         match (self.ledger.next(), answer) {
+            (Some(Expect::Claim), TableAnswer::Superseded(by)) => self.claim_refused(now, by, out),
             (Some(_), TableAnswer::Superseded(by)) => self.superseded(by, out),
             (Some(Expect::Claim), TableAnswer::Done) => {
-                self.turn.claimed();
+                self.turn.claimed(self.epoch());
                 self.begin_reading(now, out);
             }
             (Some(Expect::Ignored), _) | (Some(Expect::Done), TableAnswer::Done) => {}

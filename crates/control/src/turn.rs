@@ -1,11 +1,11 @@
 //! Whose turn it is: a switch obeys one controller, by a number that only grows.
 //!
-//! A controller that starts claims its switch with a greater number than the switch has seen, and so takes it over from
+//! A controller that starts claims its switch with the number after the one that the switch obeys, and so takes it over from
 //! whoever had it: a restart is the usual case. Steps of a lesser number are answered "superseded" and change nothing. Who
-//! hears that, or finds a number in a life of the switch that it did not claim itself, has had its turn: it writes nothing
-//! any more, tells hosts and people so, and never claims again, since two that did would take the switch from each other for
-//! ever. A switch that comes up empty has seen no number: the controller that had it before claims it again, unless another
-//! was there first.
+//! hears that, or finds a greater number than its own that it did not claim itself, has had its turn: it writes nothing any
+//! more, tells hosts and people so, and never claims again, since two that did would take the switch from each other for
+//! ever. Who has had no turn yet claims until it is granted. A switch keeps the number when it restarts, and whoever it names claims it anew, for its tables are empty. Where the
+//! number was lost with the switch's state folder, who comes last has the switch, as ever.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ pub(crate) struct Turn {
     /// What was granted to it last, and in which life of the switch.
     held: Option<(Epoch, Term)>,
     /// What it has asked for, as long as it does not know whether that was granted.
-    asked: Option<(Epoch, Term)>,
+    asked: Option<Term>,
 }
 
 /// How it stands with a switch that was just found.
@@ -39,19 +39,18 @@ impl Turn {
         self.held.map_or(Term(0), |(_, term)| term)
     }
 
-    /// The claim was granted.
-    pub(crate) fn claimed(&mut self) {
-        self.held = self.asked.take().or(self.held);
+    /// The claim was granted, in this life of the switch.
+    pub(crate) fn claimed(&mut self, epoch: Epoch) {
+        self.held = self.asked.take().map(|term| (epoch, term)).or(self.held);
     }
 
     fn standing(&self, shape: &Shape) -> Standing {
-        let found = (shape.epoch, shape.term);
         match self.held {
-            Some(held) if held == found => Standing::Ours,
+            Some(held) if held == (shape.epoch, shape.term) => Standing::Ours,
             Some((epoch, _)) if epoch == shape.epoch => Standing::Superseded,
-            // A claim of ours whose answer was lost is claimed once more.
-            Some(_) if shape.term != Term(0) && self.asked != Some(found) => Standing::Superseded,
-            _ => Standing::Free(Term(shape.term.max(self.term()).0.saturating_add(1))),
+            // A claim of ours whose answer was lost is made once more.
+            Some((_, held)) if shape.term > held && self.asked != Some(shape.term) => Standing::Superseded,
+            _ => shape.term.next().map_or(Standing::Superseded, Standing::Free),
         }
     }
 }
@@ -62,7 +61,7 @@ impl Controller {
         match self.turn.standing(&shape) {
             Standing::Ours => self.begin_reading(now, out),
             Standing::Free(term) => {
-                self.turn.asked = Some((shape.epoch, term));
+                self.turn.asked = Some(term);
                 self.link = Link::Claiming;
                 self.ledger.ask(TableOp::Claim(term), Expect::Claim, out);
             }
@@ -70,10 +69,18 @@ impl Controller {
         }
     }
 
+    /// Someone was there first. That may have been nobody who still lives: a controller that died, or a claim of our own
+    /// that came late.
+    pub(crate) fn claim_refused(&mut self, now: Nanos, by: Term, out: &mut Vec<Action>) {
+        if let Some(shape) = self.shape {
+            self.take_turn(now, Shape { term: by, ..shape }, out);
+        }
+    }
+
     /// Another controller has taken the switch over.
     pub(crate) fn superseded(&mut self, by: Term, out: &mut Vec<Action>) {
+        self.link = Link::Superseded;
         self.send_all_away(true, out);
         out.push(Action::Note(Note::Superseded { by, ours: self.turn.term() }));
-        self.link = Link::Superseded;
     }
 }

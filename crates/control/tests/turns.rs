@@ -63,7 +63,8 @@ fn who_had_the_switch_hears_that_another_has_it_tells_everyone_and_writes_nothin
     let other = Other::started(&mut rack);
     assert!(other.controller.term() > rack.controller.term());
     // Its next step is refused, whatever it is for.
-    assert!(is_superseded(&rack.ask(&worker("v", 3))));
+    let answer = rack.ask(&worker("v", 3));
+    assert!(is_superseded(&answer), "{answer:?}");
     let (by, ours) = (other.controller.term(), Term(1));
     assert!(rack.notes.contains(&Note::Superseded { by, ours }), "{:?}", rack.notes);
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
@@ -108,7 +109,7 @@ fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
     // Also when the switch restarts: it never claims again by itself.
     rack.feed(Event::SwitchDown);
     let mut shape = rack.switch.shape;
-    (shape.epoch.0, shape.term) = (shape.epoch.0 + 1, Term(0));
+    shape.epoch.0 += 1;
     rack.feed(Event::SwitchUp(shape));
     assert!(rack.inbox.is_empty());
 }
@@ -134,6 +135,31 @@ fn after_a_restart_of_the_switch_the_controller_claims_it_again() {
 }
 
 #[test]
+fn a_switch_that_lost_its_number_is_claimed_again_too() {
+    let mut rack = Rack::up();
+    rack.restart_controller(0);
+    rack.flush();
+    rack.switch.shape.term = Term(0);
+    rack.restart_switch();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(1), Term(1)));
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn only_the_next_number_is_granted_and_after_the_last_there_is_none() {
+    let mut rack = Rack::up();
+    for claimed in [0, 1, 3, u32::MAX] {
+        let answer = rack.switch.asked(Term(1), TableOp::Claim(Term(claimed)));
+        assert_eq!(answer, TableAnswer::Superseded(Term(1)), "{claimed}");
+    }
+    rack.switch.shape.term = Term(u32::MAX);
+    let late = Other::started(&mut rack);
+    assert_eq!(late.controller.view(rack.now).link, LinkState::Superseded);
+    assert_eq!(rack.switch.shape.term, Term(u32::MAX));
+}
+
+#[test]
 fn a_claim_whose_answer_was_lost_is_made_again() {
     let mut rack = Rack::new(4, 64);
     rack.connect();
@@ -150,12 +176,44 @@ fn a_claim_whose_answer_was_lost_is_made_again() {
 }
 
 #[test]
-fn of_two_that_claim_at_once_one_has_the_switch() {
+fn of_two_that_claim_at_once_the_one_whose_claim_came_last_has_the_switch() {
     let mut rack = Rack::new(4, 64);
     rack.connect();
-    Other::started(&mut rack);
+    let mut other = Other::started(&mut rack);
     rack.flush();
-    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    let call = sluice_control::CallId(1);
+    other.told(&mut rack, Event::WorkerHello { call, hello: worker("w", 1) });
+    assert_eq!(other.controller.view(rack.now).link, LinkState::Superseded);
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn a_claim_of_its_own_that_comes_late_supersedes_nobody() {
+    let mut rack = Rack::up();
+    rack.restart_switch();
+    // Its claim is on its way; the line breaks, and the claim arrives after it was seen anew.
+    let late = rack.inbox.pop_front().expect("it claims");
+    assert_eq!(late, TableOp::Claim(Term(2)));
+    rack.disconnect(0);
+    rack.connect();
+    rack.switch.asked(Term(1), late);
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(3), Term(3)));
+    rack.join(&worker("w", 1));
+}
+
+#[test]
+fn a_claim_of_one_that_died_keeps_nobody_from_the_switch() {
+    let mut rack = Rack::new(4, 64);
+    rack.connect();
+    let dead = rack.inbox.pop_front().expect("it claims");
+    rack.restart_controller(0);
+    rack.switch.asked(Term(0), dead);
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    rack.join(&worker("w", 1));
 }
 
 #[test]
@@ -167,6 +225,10 @@ fn steps_of_a_lesser_number_change_nothing_and_questions_of_the_shape_are_free()
         assert_eq!(rack.switch.asked(Term(6), op), TableAnswer::Superseded(Term(7)));
     }
     assert_eq!(rack.switch.types, types);
-    assert_eq!(rack.switch.asked(Term(0), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape));
+    assert_eq!(rack.switch.asked(Term(6), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape));
+    // Who was superseded hears it from its questions too; who is no controller may ask them.
+    let question = TableOp::ReadType(sluice_wire::TaskType(1));
+    assert_eq!(rack.switch.asked(Term(6), question), TableAnswer::Superseded(Term(7)));
+    assert_eq!(rack.switch.asked(Term(0), question), TableAnswer::Type(types[1]));
     assert_eq!(rack.switch.asked(Term(7), TableOp::Drain), TableAnswer::Done);
 }

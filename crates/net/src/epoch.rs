@@ -1,21 +1,24 @@
-//! The switch's lives, counted across restarts.
+//! The switch's lives, counted across restarts, and the controller that it obeys.
 //!
 //! An [`Epoch`] names one life of the switch's registers. Two lives must never share one, or a packet of the old
 //! life would pass in the new one. So each start takes max(last + 1, Unix seconds) and has it on disk, synced,
 //! before the first packet is let in. The seconds help when the folder was lost or restored from an old copy.
+//!
+//! A [`Term`] names the controller that took the switch over last. It is kept beside the epoch before that controller hears
+//! that it was granted, so that one which was superseded does not come back through a restart of the switch.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sluice_wire::Epoch;
+use sluice_wire::{Epoch, Term};
 
 use crate::NetError;
 
 const LOCK_FILE: &str = "lock";
 const EPOCH_FILE: &str = "epoch";
-const EPOCH_FILE_NEW: &str = "epoch.new";
+const TERM_FILE: &str = "term";
 
 /// A switch's state folder, held for as long as this lives: no second switch can open it meanwhile.
 #[derive(Debug)]
@@ -52,8 +55,8 @@ impl StateFolder {
     }
 
     fn next_epoch_at(&mut self, now: SystemTime) -> Result<Epoch, NetError> {
-        let after_last = match self.last()? {
-            Some(Epoch(last)) => {
+        let after_last = match self.last(EPOCH_FILE)? {
+            Some(last) => {
                 let exhausted =
                     || self.unusable("count on", io::Error::other("the last epoch is the last of all"));
                 last.checked_add(1).ok_or_else(exhausted)?
@@ -64,27 +67,43 @@ impl StateFolder {
         let seconds =
             now.duration_since(UNIX_EPOCH).map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0));
         let epoch = Epoch(after_last.max(seconds));
-        self.keep(epoch).map_err(|why| self.unusable("keep the epoch in it", why))?;
+        self.keep(EPOCH_FILE, epoch.0).map_err(|why| self.unusable("keep the epoch in it", why))?;
         Ok(epoch)
     }
 
-    fn last(&self) -> Result<Option<Epoch>, NetError> {
-        match fs::read_to_string(self.path.join(EPOCH_FILE)) {
-            Ok(text) => match text.trim().parse() {
-                Ok(last) => Ok(Some(Epoch(last))),
-                Err(_) => Err(self.unusable("read its epoch file", io::Error::other("it holds no number"))),
-            },
+    /// The controller that took the switch over last; 0 before the first.
+    ///
+    /// # Errors
+    /// [`NetError::StateFolder`] if it cannot be read.
+    pub fn term(&self) -> Result<Term, NetError> {
+        Ok(Term(self.last(TERM_FILE)?.unwrap_or(0)))
+    }
+
+    /// Keeps it; synced to disk on return.
+    ///
+    /// # Errors
+    /// [`NetError::StateFolder`] if it cannot be kept.
+    pub fn keep_term(&self, term: Term) -> Result<(), NetError> {
+        self.keep(TERM_FILE, term.0).map_err(|why| self.unusable("keep the controller's term in it", why))
+    }
+
+    fn last(&self, file: &'static str) -> Result<Option<u32>, NetError> {
+        match fs::read_to_string(self.path.join(file)) {
+            Ok(text) => {
+                let none = |_| io::Error::other(format!("`{file}` holds no number"));
+                text.trim().parse().map(Some).map_err(|why| self.unusable("read what it keeps", none(why)))
+            }
             Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(why) => Err(self.unusable("read its epoch file", why)),
+            Err(why) => Err(self.unusable("read what it keeps", why)),
         }
     }
 
-    fn keep(&self, epoch: Epoch) -> io::Result<()> {
-        let new = self.path.join(EPOCH_FILE_NEW);
-        let mut file = File::create(&new)?;
-        writeln!(file, "{epoch}")?;
-        file.sync_all()?;
-        fs::rename(&new, self.path.join(EPOCH_FILE))?;
+    fn keep(&self, file: &str, number: u32) -> io::Result<()> {
+        let new = self.path.join(format!("{file}.new"));
+        let mut written = File::create(&new)?;
+        writeln!(written, "{number}")?;
+        written.sync_all()?;
+        fs::rename(&new, self.path.join(file))?;
         File::open(&self.path)?.sync_all()
     }
 

@@ -19,7 +19,7 @@ use sluice_wire::tables::{
 use sluice_wire::{
     Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos,
     Nonce, Packet, ParseError, Payload, Place, Reject, RejectReason, SLOT_HEAD_BYTES, Serial, ServerId,
-    SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token, WorkerId, check_large, encode,
+    SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Term, Token, WorkerId, check_large, encode,
     large_descriptor, parse, read_slot,
 };
 
@@ -33,6 +33,7 @@ const SLICE: SliceId = SliceId(0);
 fn size() -> Config {
     Config {
         epoch: EPOCH,
+        term: Term(0),
         workers: 4,
         clients: 4,
         slices: 2,

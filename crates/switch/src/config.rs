@@ -1,12 +1,14 @@
 //! How large a program's memory is.
 
-use sluice_wire::{Epoch, Serial};
+use sluice_wire::{Epoch, Serial, Term};
 
 /// How large a program's memory is, and the life that it leads. Ring and cell counts are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The life of these registers.
     pub epoch: Epoch,
+    /// The controller that it obeys from the start: the one that it obeyed in the life before, or none.
+    pub term: Term,
     /// Workers that it can hold.
     pub workers: u16,
     /// Clients that it can hold.
@@ -35,6 +37,7 @@ impl Config {
     pub const fn full(epoch: Epoch) -> Self {
         Self {
             epoch,
+            term: Term(0),
             workers: 1024,
             clients: 32,
             slices: 16,

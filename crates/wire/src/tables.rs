@@ -162,7 +162,7 @@ pub struct SliceState {
 pub enum TableOp {
     /// Ask for the [`Shape`].
     ReadShape,
-    /// Obey the controller of this term from now on, if none of it or of a greater one was obeyed before.
+    /// Obey the controller of this term from now on, if it is the one after the term that was obeyed before.
     Claim(Term),
     /// Map a task type to a slice, or to none.
     SetType(TaskType, Option<SliceId>),
@@ -226,16 +226,43 @@ pub enum TableAnswer {
     Ring(Option<RingRow>),
 }
 
+impl TableOp {
+    /// Whether nothing at the switch changes.
+    pub const fn only_reads(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadShape
+                | Self::ReadType(_)
+                | Self::ReadSlice(_)
+                | Self::ReadWorker(_)
+                | Self::ReadClient(_)
+                | Self::ReadServer(_)
+                | Self::ReadRing(..)
+        )
+    }
+}
+
 impl Term {
     /// Whether a switch that obeys this term does what the controller of term `by` asks for. Anyone may ask for the shape,
-    /// which tells the term, and claim a greater one.
+    /// which tells the term, and claim the next one; who is no controller (term 0) may read. A controller that was superseded
+    /// may not even read: so it hears of it at once.
     pub const fn obeys(self, by: Self, op: &TableOp) -> bool {
-        by.0 >= self.0 || matches!(op, TableOp::ReadShape | TableOp::Claim(_))
+        by.0 >= self.0
+            || matches!(op, TableOp::ReadShape | TableOp::Claim(_))
+            || (by.0 == 0 && op.only_reads())
     }
 
-    /// Takes a claim.
-    pub const fn claim(&mut self, term: Self) -> TableAnswer {
-        if term.0 <= self.0 {
+    /// What who takes the switch over from this one claims; none after the last of all.
+    pub const fn next(self) -> Option<Self> {
+        match self.0.checked_add(1) {
+            Some(next) => Some(Self(next)),
+            None => None,
+        }
+    }
+
+    /// Takes a claim of the next term. No other is taken, so that nobody uses the numbers up.
+    pub fn claim(&mut self, term: Self) -> TableAnswer {
+        if self.next() != Some(term) {
             return TableAnswer::Superseded(*self);
         }
         *self = term;

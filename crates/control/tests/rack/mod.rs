@@ -238,7 +238,7 @@ impl Rack {
         self.disconnect(0);
         let shape = self.switch.shape;
         self.switch = Switch::new(shape.epoch.0 + 1, shape.workers, shape.tokens_per_slice);
-        self.switch.shape.plain_writes = shape.plain_writes;
+        (self.switch.shape.plain_writes, self.switch.shape.term) = (shape.plain_writes, shape.term);
         self.connect();
     }
 

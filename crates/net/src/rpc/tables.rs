@@ -17,6 +17,7 @@ use super::v1::tables_client::TablesClient;
 use super::v1::tables_server::{Tables, TablesServer};
 use super::{Guard, Remote, shown, v1};
 use crate::NetError;
+use crate::epoch::StateFolder;
 use crate::switch::SwitchHandle;
 
 const SERVICE: &str = "sluice.v1.Tables";
@@ -28,12 +29,19 @@ const OPS_MAX: usize = 4_096;
 pub struct LocalSwitch {
     handle: SwitchHandle,
     at: Endpoint,
+    state: Option<Arc<StateFolder>>,
 }
 
 impl LocalSwitch {
     /// The switch, and the address under which hosts reach it.
     pub fn new(handle: SwitchHandle, at: Endpoint) -> Self {
-        Self { handle, at }
+        Self { handle, at, state: None }
+    }
+
+    /// The same, and keeps in this folder which controller it obeys.
+    #[must_use]
+    pub fn keeping(self, state: StateFolder) -> Self {
+        Self { state: Some(Arc::new(state)), ..self }
     }
 
     /// The address under which hosts reach it.
@@ -44,8 +52,19 @@ impl LocalSwitch {
     pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
         let (give, take) = oneshot::channel();
         // Whoever asked may have gone; the steps stand all the same.
+        let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
         self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
-        take.await.map_err(|_| NetError::SwitchStopped)
+        let answers = take.await.map_err(|_| NetError::SwitchStopped)?;
+        if claims {
+            self.keep_term().await?;
+        }
+        Ok(answers)
+    }
+
+    /// Keeps whom it obeys now. Claims are as rare as controllers that start, so the wait for the disk hurts nobody.
+    async fn keep_term(&self) -> Result<(), NetError> {
+        let Some(state) = &self.state else { return Ok(()) };
+        state.keep_term(Box::pin(self.shape()).await?.term)
     }
 
     pub(crate) async fn shape(&self) -> Result<Shape, NetError> {

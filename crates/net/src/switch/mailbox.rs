@@ -89,12 +89,13 @@ impl Mailbox {
         let mut refused = 0;
         while let Ok(Letter { by, ops, answer }) = self.0.try_recv() {
             let obeyed = by.map(|by| (by, obeyed(&mut step)));
-            let mut take = |op| match obeyed {
-                Some((by, obeyed)) if !obeyed.obeys(by, &op) => {
-                    refused += 1;
-                    TableAnswer::Superseded(obeyed)
-                }
-                _ => step(op),
+            let mut take = |op| {
+                let answer = match obeyed {
+                    Some((by, obeyed)) if !obeyed.obeys(by, &op) => TableAnswer::Superseded(obeyed),
+                    _ => step(op),
+                };
+                refused += u64::from(matches!(answer, TableAnswer::Superseded(_)));
+                answer
             };
             answer(ops.into_iter().map(&mut take).collect());
         }

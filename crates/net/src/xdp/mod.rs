@@ -185,7 +185,8 @@ impl XdpSwitch {
 
     /// Sets the time, in test mode.
     pub fn set_now(&mut self, now: Nanos) {
-        let Life { term, .. } = self.maps.lives.get(0);
+        let Life { term: obeyed, .. } = self.maps.lives.get(0);
+        let term = self.config.size.term.0.max(obeyed);
         let mut life = Life { epoch: self.config.size.epoch.0, term, now_ns: now.0, ..Life::default() };
         for at in self.config.at.into_iter().flatten() {
             life.port = at.port().to_be_bytes();

@@ -6,3 +6,4 @@ mod outage;
 mod rack;
 mod register;
 mod secure;
+mod turns;

@@ -14,7 +14,8 @@ use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, Wo
 use sluice_net::rpc::{Guard, LocalSwitch, Remote, RpcServer};
 use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_switch::Config;
-use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType, Term};
 
 /// Any free port of the loopback.
 pub(crate) const ANY: &str = "127.0.0.1:0";
@@ -31,8 +32,14 @@ pub(crate) struct Switch {
 
 impl Switch {
     pub(crate) fn start(epoch: u32) -> Self {
+        Self::obeying(epoch, Term(0))
+    }
+
+    /// One that comes up with whom it obeyed before.
+    pub(crate) fn obeying(epoch: u32, term: Term) -> Self {
         let size = Config {
             epoch: Epoch(epoch),
+            term,
             workers: 8,
             clients: 4,
             slices: 2,
@@ -50,6 +57,17 @@ impl Switch {
 
     pub(crate) fn at(&self) -> Endpoint {
         self.handle.local().into()
+    }
+
+    /// Whom it obeys now.
+    pub(crate) fn term(&self) -> Term {
+        let (give, take) = mpsc::channel();
+        let tables = self.handle.tables();
+        tables.send(vec![TableOp::ReadShape], move |answers| give.send(answers).unwrap()).unwrap();
+        match take.recv().unwrap()[..] {
+            [TableAnswer::Shape(shape)] => shape.term,
+            ref other => panic!("{other:?}"),
+        }
     }
 
     pub(crate) fn local(&self) -> LocalSwitch {
@@ -179,6 +197,13 @@ where
     pub(crate) fn lost(&self) -> String {
         self.until(|event| match event {
             RegistrarEvent::Lost { why } => Some(why),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn waiting(&self) -> String {
+        self.until(|event| match event {
+            RegistrarEvent::Wait { why, .. } => Some(why),
             _ => None,
         })
     }

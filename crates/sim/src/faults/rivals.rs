@@ -1,6 +1,6 @@
 //! A second controller: a standby that is started too, and takes the switch over. The one before goes on as if nothing had
 //! been, at first cut off or not: hosts still ask it now and then, its leases end, it writes, until it hears that the switch
-//! obeys another.
+//! obeys another. One that had just started, and had no turn yet, may take the switch back; then the standby is the former.
 
 use sluice_control::{Controller, LinkState};
 use sluice_wire::Nanos;
@@ -22,6 +22,12 @@ pub(super) struct Seat {
     pub(super) ops_until: Nanos,
     pub(super) answers_until: Nanos,
     pub(super) armed: Option<Nanos>,
+}
+
+impl Seat {
+    fn is_superseded(&self, now: Nanos) -> bool {
+        self.controller.as_ref().is_some_and(|c| c.view(now).link == LinkState::Superseded)
+    }
 }
 
 impl Brain {
@@ -63,8 +69,14 @@ impl Rack<'_> {
         if self.brain.is_former(line) { self.as_former(act) } else { Some(act(self)) }
     }
 
-    /// The controller before looks whom the switch obeys, until it knows.
+    /// The controller before looks whom the switch obeys, until one of the two knows that it is not the one.
     pub(super) fn former_looks(&mut self) {
+        if self.brain.seat.is_superseded(self.now)
+            && let Some(former) = &mut self.brain.former
+        {
+            std::mem::swap(&mut self.brain.seat, former);
+            return;
+        }
         self.as_former(Self::connect_brain);
         if self.former_believes() {
             self.after(RENEW_EVERY, Event::FormerLooks);
@@ -78,7 +90,6 @@ impl Rack<'_> {
 
     /// Whether there is a controller before that has not heard that the switch obeys another.
     fn former_believes(&self) -> bool {
-        let former = self.brain.former.as_ref().and_then(|former| former.controller.as_ref());
-        former.is_some_and(|former| former.view(self.now).link != LinkState::Superseded)
+        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.now))
     }
 }

@@ -488,6 +488,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
     let open = |open: bool| if open { "open" } else { "closed" };
     let did = match op {
         TableOp::ReadShape => "asks how large the switch is".to_owned(),
+        TableOp::Claim(term) => format!("asks it to obey controller {term} from now on"),
         TableOp::SetType(of, Some(slice)) => format!("maps type {of} to slice {slice}"),
         TableOp::SetType(of, None) => format!("maps type {of} to no slice"),
         TableOp::ReadType(of) => format!("reads which slice takes type {of}"),
@@ -524,7 +525,11 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         TableOp::Inject(sweep) => format!("sends a SWEEP round slice {}", sweep.slice),
         TableOp::Drain => "asks to be told when all passes that had begun have ended".to_owned(),
     };
-    if *answer == TableAnswer::OutOfRange { format!("{did}: OUT OF RANGE") } else { did }
+    match answer {
+        TableAnswer::OutOfRange => format!("{did}: OUT OF RANGE"),
+        TableAnswer::Superseded(by) => format!("{did}: REFUSED, it obeys controller {by}"),
+        _ => did,
+    }
 }
 
 #[cfg(test)]

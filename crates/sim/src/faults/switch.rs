@@ -78,6 +78,7 @@ impl SwitchNode {
 fn config(scenario: &Scenario) -> Config {
     Config {
         epoch: Epoch(0),
+        term: Term(0),
         workers: scenario.worker_rows,
         clients: scenario.client_rows,
         slices: SLICES as u16,
@@ -130,8 +131,9 @@ impl Rack<'_> {
         let Some(rain) = &mut self.switch.rain else { return Ok(()) };
         let obeyed = rain.shape().term;
         if !obeyed.obeys(by, &op) {
-            self.say(Who::Switch, || format!("refuses {op:?} of controller {by}: it obeys {obeyed}"));
-            self.answer_brain(brain, TableAnswer::Superseded(obeyed));
+            let answer = TableAnswer::Superseded(obeyed);
+            self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
+            self.answer_brain(brain, answer);
             return Ok(());
         }
         if let TableOp::SetSlice(slice, row) = op {
@@ -142,6 +144,8 @@ impl Rack<'_> {
             TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
             answer => answer,
         };
+        // Its state folder.
+        self.switch.config.term = rain.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
             if self.scenario.writes_ahead {

@@ -6,7 +6,7 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
 };
 
 use super::servers::Servers;
@@ -139,6 +139,7 @@ impl Plan {
         let types = self.types.iter().map(|(kind, _)| kind.0 + 1).max();
         Config {
             epoch: EPOCH,
+            term: Term(0),
             workers: self.workers() as u16,
             clients: self.clients,
             slices: self.slices.len() as u16,

@@ -71,7 +71,7 @@ impl Front {
         let mut layout = Layout::new(program);
         let tables = Tables::new(&mut layout, &config);
         let memory = Memory::new(&mut layout, &config, back);
-        Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: Term(0) }
+        Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: config.term }
     }
 
     pub(crate) const fn shape(&self) -> Shape {

@@ -16,7 +16,7 @@ use sluice_net::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::udp::Waiting;
 use sluice_switch::Config;
-use sluice_wire::{Epoch, Serial};
+use sluice_wire::{Epoch, Serial, Term};
 
 use super::{LOOK_EVERY, control_plan, guard, random_seed, reached_at};
 use crate::args::{Io, Switch};
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
     let (driver, epoch) = driver(args, &plan, &mut state)?;
     let handle = driver.handle();
-    let server = serve(args, &plan, &handle)?;
+    let server = serve(args, &plan, &handle, state)?;
     say(args, epoch, &plan, &handle, &server)?;
     let _told = told(args, &plan, &server);
     let switching = driver.spawn()?;
@@ -104,14 +104,14 @@ fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Drive
     if !args.interfaces.is_empty() || args.pins.is_some() {
         return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
     }
-    let epoch = state.next_epoch()?;
-    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, epoch)?)?)), epoch))
+    let (epoch, term) = (state.next_epoch()?, state.term()?);
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, epoch, term)?)?)), epoch))
 }
 
-fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
+fn config(args: &Switch, plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
     let switch = &plan.switch;
     let faults = args.faults.as_ref().or(plan.faults.as_ref()).map(|text| text.parse()).transpose()?;
-    let defaults = SwitchConfig::new(size(plan, epoch));
+    let defaults = SwitchConfig::new(size(plan, epoch, term));
     let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
     Ok(SwitchConfig {
         program: plan.program(),
@@ -134,7 +134,7 @@ fn config(args: &Switch, plan: &Plan, epoch: Epoch) -> Outcome<SwitchConfig> {
     })
 }
 
-fn size(plan: &Plan, epoch: Epoch) -> Config {
+fn size(plan: &Plan, epoch: Epoch, term: Term) -> Config {
     let switch = &plan.switch;
     Config {
         slices: plan.slices.len() as u16,
@@ -146,6 +146,7 @@ fn size(plan: &Plan, epoch: Epoch) -> Config {
         types: types(plan),
         seed: plan.seed,
         servers: if plan.servers().is_empty() { 0 } else { SERVERS_MAX },
+        term,
         ..Config::full(epoch)
     }
 }
@@ -155,7 +156,7 @@ fn types(plan: &Plan) -> u16 {
     plan.types.largest().saturating_add(1).max(256)
 }
 
-fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer> {
+fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) -> Outcome<RpcServer> {
     let at = match args.control.or(plan.switch.control) {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
@@ -167,7 +168,7 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle) -> Outcome<RpcServer
             "the switch listens on {local}, which no host can send to; give the address of one interface"
         )));
     }
-    let switch = LocalSwitch::new(handle.clone(), local.into());
+    let switch = LocalSwitch::new(handle.clone(), local.into()).keeping(state);
     if args.controller_apart || plan.switch.controller_apart {
         return Ok(serve_tables(at, &guard, switch)?);
     }

@@ -22,7 +22,7 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
         ));
     };
     let options = XdpOptions {
-        size: size(plan, Epoch(0)),
+        size: size(plan, Epoch(0), state.term()?),
         at,
         interfaces: args.interfaces.clone(),
         generic: args.generic,
