@@ -319,7 +319,12 @@ pub fn mounts_of_its_own() -> Result<(), NetError> {
     let doing = "make mounts of its own";
     sys::leave_mounts().map_err(failed(doing))?;
     let down = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", down).map_err(|why: Errno| failed(doing)(why.into()))?;
+    mount_change("/", down).map_err(|why: Errno| match why {
+        Errno::INVAL => failed(
+            "make mounts of its own in a chroot whose / is no mount (bind it to itself first)",
+        )(why.into()),
+        why => failed(doing)(why.into()),
+    })?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let mounted = mount("bpf", BPF_FOLDER, "bpf", flags, None);
     mounted.map_err(|why| failed("mount a BPF file system")(why.into()))
