@@ -202,7 +202,9 @@ impl Runner {
             }
             Command::Await { held, answer } => {
                 // One that asks again has hung up before; one without the key does not speak for the worker.
-                self.awaiting.retain(|(known, _)| (known.worker, known.key) != (held.worker, held.key));
+                self.awaiting.retain(|(known, answer)| {
+                    (known.worker, known.key) != (held.worker, held.key) && !answer.is_closed()
+                });
                 self.awaiting.push((held, answer));
             }
             Command::Hear { interval, tallies, answer } => self.hear(*interval, tallies, answer),

@@ -1,6 +1,6 @@
-//! Callers that come over TLS: each shakes hands on its own, so that none waits for another.
+//! Callers that come: each gets a seat, and over TLS shakes hands on its own, so that none waits for another.
 //!
-//! One that fails is counted, told of in the log (at most once a second: anybody can knock), and sent off so that it hears
+//! One that is refused is counted, told of in the log (at most once a second: anybody can knock), and sent off so that it hears
 //! why: a connection that is closed with bytes unread takes what was said last with it.
 
 use std::io;
@@ -10,18 +10,17 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::line::Line;
 use super::refused::{Reason, Refused};
+use super::seats::{Limits, Seat, Seats};
 use super::tls::why;
 
-/// Handshakes under way at once; who comes then waits.
-const HANDSHAKES_MAX: usize = 512;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(2);
 /// Connections that may wait to be served.
 const READY_MAX: usize = 16;
@@ -32,38 +31,50 @@ const FAREWELL_BYTES: usize = 64 * 1024;
 const PAUSE: Duration = Duration::from_millis(100);
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-type Ready = mpsc::Sender<io::Result<TlsStream<TcpStream>>>;
+type Ready = mpsc::Sender<io::Result<Line>>;
 
-/// Connections whose handshake is over, for as long as somebody takes them. Needs a tokio runtime.
+/// Connections that have their seats and whose handshakes are over, for as long as somebody takes them. Needs a tokio runtime.
 pub(super) fn incoming(
     listener: TcpListener,
-    config: Arc<ServerConfig>,
+    tls: Option<Arc<ServerConfig>>,
+    limits: Limits,
     refused: Arc<Refused>,
-) -> ReceiverStream<io::Result<TlsStream<TcpStream>>> {
+) -> ReceiverStream<io::Result<Line>> {
     let (ready, incoming) = mpsc::channel(READY_MAX);
-    let door = Door { acceptor: TlsAcceptor::from(config), refused, told: Mutex::new(None) };
+    let acceptor = tls.map(TlsAcceptor::from);
+    let door = Door { acceptor, seats: Seats::new(limits), refused, told: Mutex::new(None) };
     tokio::spawn(stand(Arc::new(door), listener, ready));
     ReceiverStream::new(incoming)
 }
 
 struct Door {
-    acceptor: TlsAcceptor,
+    acceptor: Option<TlsAcceptor>,
+    seats: Arc<Seats>,
     refused: Arc<Refused>,
     /// When a failure was last told of.
     told: Mutex<Option<Instant>>,
 }
 
 async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
-    let room = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = ready.closed() => return,
         };
         match accepted {
             Ok((stream, from)) => {
-                tokio::spawn(Arc::clone(&door).greet(stream, from, ready.clone(), permit));
+                let Some(seat) = door.seats.take(from.ip()) else {
+                    door.count(
+                        from,
+                        Reason::Connections,
+                        "there are too many connections, too many to tell it so",
+                    );
+                    continue;
+                };
+                if let Some(full) = seat.full() {
+                    door.count(from, Reason::Connections, &full.to_string());
+                }
+                tokio::spawn(Arc::clone(&door).greet(stream, from, ready.clone(), seat));
             }
             Err(why) => {
                 tracing::warn!("cannot take connections: {why}; trying again");
@@ -74,18 +85,15 @@ async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
 }
 
 impl Door {
-    async fn greet(
-        self: Arc<Self>,
-        stream: TcpStream,
-        from: SocketAddr,
-        ready: Ready,
-        _permit: OwnedSemaphorePermit,
-    ) {
+    async fn greet(self: Arc<Self>, stream: TcpStream, from: SocketAddr, ready: Ready, seat: Seat) {
         // Small messages both ways; one that goes later is no reason to refuse anybody.
         stream.set_nodelay(true).ok();
-        match timeout(HANDSHAKE_MAX, self.acceptor.accept(stream).into_fallible()).await {
+        let Some(acceptor) = &self.acceptor else {
             // Whoever would serve it may have gone.
-            Ok(Ok(stream)) => ready.send(Ok(stream)).await.unwrap_or_default(),
+            return ready.send(Ok(Line::plain(stream, from.ip(), seat))).await.unwrap_or_default();
+        };
+        match timeout(HANDSHAKE_MAX, acceptor.accept(stream).into_fallible()).await {
+            Ok(Ok(stream)) => ready.send(Ok(Line::tls(stream, from.ip(), seat))).await.unwrap_or_default(),
             Ok(Err((why, stream))) => {
                 self.refuse(from, &why);
                 timeout(FAREWELL, part(stream)).await.ok();

@@ -8,13 +8,11 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 use tonic::Status;
 use tonic::body::Body;
-use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use tower_service::Service;
 
 use super::caller::{Caller, CallerRole};
+use super::line::LineEnd;
 use super::refused::{Reason, Refused};
-
-type ConnectInfo = TlsConnectInfo<TcpConnectInfo>;
 
 /// Passes calls on to `inner` with a [`Caller`] in their extensions, or refuses them.
 #[derive(Clone)]
@@ -30,12 +28,17 @@ impl<S> Gate<S> {
     }
 
     fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        let line = request.extensions().get::<LineEnd>();
+        if let Some(full) = line.and_then(|line| line.full) {
+            // It was counted when it came.
+            return Err(Status::resource_exhausted(full.to_string()));
+        }
         if !self.asks_callers {
             return Ok(Caller::Trusted);
         }
         let call = request.uri().path().trim_start_matches('/');
-        let shown = request.extensions().get::<ConnectInfo>().and_then(TlsConnectInfo::peer_certs);
-        let Some(own) = shown.as_ref().and_then(|chain| chain.first()) else {
+        let shown = line.and_then(|line| line.certificates.as_deref());
+        let Some(own) = shown.and_then(<[_]>::first) else {
             self.refused.count(Reason::NoCertificate);
             return Err(Status::unauthenticated(
                 "callers have to show a certificate here: give yours, and its key, with --identity",

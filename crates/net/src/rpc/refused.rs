@@ -1,4 +1,4 @@
-//! Calls that were refused because of who made them or what they said, counted by reason.
+//! Calls and connections that were refused because of who made them or what they said, counted by reason.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,8 @@ pub(crate) enum Reason {
     BadCertificate,
     /// It does not speak TLS, or no further than half of a handshake.
     NoTls,
+    /// There are as many connections as there may be.
+    Connections,
     /// Its certificate gives it no role.
     NoRole,
     /// Its certificate gives it another role than the call takes.
@@ -26,10 +28,11 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::NoCertificate,
         Self::BadCertificate,
         Self::NoTls,
+        Self::Connections,
         Self::NoRole,
         Self::OtherRole,
         Self::OtherName,
@@ -42,6 +45,7 @@ impl Reason {
             Self::NoCertificate => "no_certificate",
             Self::BadCertificate => "bad_certificate",
             Self::NoTls => "no_tls",
+            Self::Connections => "connections",
             Self::NoRole => "no_role",
             Self::OtherRole => "other_role",
             Self::OtherName => "other_name",

@@ -1,0 +1,146 @@
+//! A connection to a server: its bytes, its seat, and who is at its other end.
+//!
+//! One that has not said within a few seconds that it speaks HTTP/2 is closed, and so is one that was let in only to be told
+//! why it is not served: neither keeps a seat from others. Later silences are the keep-alive's.
+
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::Connected;
+
+use super::seats::{Full, Seat};
+
+/// What HTTP/2 begins with, in bytes.
+const PREFACE_BYTES: usize = 24;
+const PREFACE_WITHIN: Duration = Duration::from_secs(5);
+/// How long one that is not served may listen to why.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
+
+/// A connection that has its seat.
+pub(super) struct Line {
+    stream: Stream,
+    from: IpAddr,
+    /// When it is closed, unless it has said enough by then.
+    ends: Option<Pin<Box<Sleep>>>,
+    read: usize,
+    seat: Seat,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Who is at the other end.
+#[derive(Clone)]
+pub(super) struct LineEnd {
+    pub(super) from: IpAddr,
+    /// What it showed, its own first.
+    pub(super) certificates: Option<Arc<[CertificateDer<'static>]>>,
+    /// Why it is not served, if it is not.
+    pub(super) full: Option<Full>,
+}
+
+impl Line {
+    pub(super) fn plain(stream: TcpStream, from: IpAddr, seat: Seat) -> Self {
+        Self::new(Stream::Plain(stream), from, seat)
+    }
+
+    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, seat: Seat) -> Self {
+        Self::new(Stream::Tls(Box::new(stream)), from, seat)
+    }
+
+    fn new(stream: Stream, from: IpAddr, seat: Seat) -> Self {
+        let within = if seat.full().is_some() { TOLD_WITHIN } else { PREFACE_WITHIN };
+        Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, seat }
+    }
+
+    fn stream(&mut self) -> Pin<&mut (dyn Duplex + '_)> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream),
+            Stream::Tls(stream) => Pin::new(&mut **stream),
+        }
+    }
+}
+
+trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+impl Connected for Line {
+    type ConnectInfo = LineEnd;
+
+    fn connect_info(&self) -> LineEnd {
+        let shown = match &self.stream {
+            Stream::Plain(_) => None,
+            Stream::Tls(stream) => stream.get_ref().1.peer_certificates(),
+        };
+        LineEnd { from: self.from, certificates: shown.map(Into::into), full: self.seat.full() }
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(ends) = &mut self.ends
+            && ends.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let before = into.filled().len();
+        ready!(self.stream().poll_read(context, into))?;
+        if self.ends.is_some() {
+            self.read += into.filled().len() - before;
+            if self.read >= PREFACE_BYTES && self.seat.full().is_none() {
+                self.ends = None;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.stream {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+}
