@@ -260,6 +260,11 @@ impl Controller {
         Some((worker.row.key, worker.row.generation))
     }
 
+    /// What a worker is called, if anybody sits there and said so.
+    pub fn worker_name(&self, worker: WorkerId) -> Option<&str> {
+        self.workers.get(worker.0)?.registration.name.as_deref()
+    }
+
     /// The name's holder, or a row without a name that this worker proves to be its own.
     fn find_worker(&mut self, hello: &WorkerHello) -> Option<u16> {
         if let Some(index) = self.workers.by_name(&hello.name) {

@@ -1,6 +1,6 @@
 //! An interval as a message, and as lines for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sluice_control::{SliceOthers, SliceTally};
@@ -14,6 +14,9 @@ use crate::rpc::{Malformed, v1};
 
 /// Workers that a line names one by one.
 const NAMED_MAX: usize = 8;
+
+/// A whole worker, in the unit of idle shares.
+const WORKER_MILLI: u32 = 1_000;
 
 /// The interval as a message.
 pub(super) fn message(options: &AgentOptions, interval: &Interval, ended_unix_ns: u64) -> v1::AgentInterval {
@@ -77,9 +80,38 @@ fn judgement(decision: &Decision) -> v1::Judgement {
     }
 }
 
-/// What the controller's step needs of an interval.
+/// What the controller's step needs of an interval: each slice and each worker once.
 pub(crate) fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malformed> {
-    interval.slices.iter().map(tally).collect()
+    let tallies: Vec<SliceTally> = interval.slices.iter().map(tally).collect::<Result<_, _>>()?;
+    let (mut slices, mut workers) = (BTreeSet::new(), BTreeSet::new());
+    for tally in &tallies {
+        if !slices.insert(tally.slice) {
+            return Err(Malformed::new("slices.slice", format!("{} stands there twice", tally.slice)));
+        }
+        if let Some((worker, _)) = tally.depths.iter().find(|(worker, _)| !workers.insert(*worker)) {
+            return Err(Malformed::new("slices.workers", format!("worker {worker} stands there twice")));
+        }
+    }
+    Ok(tallies)
+}
+
+/// The workers that an interval tells of, by their numbers.
+pub(crate) fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
+    let of_slice = |slice: &v1::SliceInterval| {
+        let depths = slice.workers.iter().map(|depth| depth.worker);
+        depths.chain(slice.judgements.iter().map(|judgement| judgement.worker)).collect::<Vec<_>>()
+    };
+    interval.slices.iter().flat_map(of_slice)
+}
+
+/// What a host may say of workers: which are its own, and no more than they can be overloaded or idle.
+pub(crate) fn hold_to(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
+    for tally in tallies {
+        tally.depths.retain(|(worker, _)| is_own(*worker));
+        let workers = u32::try_from(tally.depths.len()).unwrap_or(u32::MAX);
+        tally.overloads = tally.overloads.min(workers);
+        tally.idle_milli = tally.idle_milli.min(workers.saturating_mul(WORKER_MILLI));
+    }
 }
 
 fn tally(slice: &v1::SliceInterval) -> Result<SliceTally, Malformed> {
@@ -156,6 +188,19 @@ fn workers(judged: &[&v1::Judgement]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_says_of_no_more_workers_than_it_has_that_they_are_overloaded_or_idle() {
+        let depths = vec![(WorkerId(0), 2), (WorkerId(1), 2), (WorkerId(2), 2)];
+        let mut told = SliceTally { slice: SliceId(0), overloads: 9, idle_milli: 9_000, depths, tasks: 7 };
+        let honest = SliceTally { overloads: 1, idle_milli: 1_999, ..told.clone() };
+        hold_to(std::slice::from_mut(&mut told), |worker| worker != WorkerId(1));
+        assert_eq!(told.depths, [(WorkerId(0), 2), (WorkerId(2), 2)]);
+        assert_eq!((told.overloads, told.idle_milli), (2, 2_000));
+        let mut kept = [honest.clone()];
+        hold_to(&mut kept, |_| true);
+        assert_eq!(kept, [honest]);
+    }
 
     fn judgement(worker: u32, verdict: v1::Verdict, slowdown_p99: f64) -> v1::Judgement {
         let (from, to) = if verdict == v1::Verdict::Overloaded { (1, 1) } else { (2, 1) };

@@ -11,8 +11,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{Batch, LineId, Link, News};
-use crate::agent::judgement_lines;
+use crate::agent::{judgement_lines, said};
 use crate::clock::Clock;
+use crate::rpc::caller::Caller;
 use crate::rpc::v1::AgentInterval;
 
 /// Steps that go to the switch at once, with no packet in between.
@@ -27,8 +28,18 @@ pub(super) enum Command {
     /// Say when a worker's registration is another than this one.
     Await { held: HeldRow, answer: oneshot::Sender<()> },
     /// Hear an agent, and answer once the others were heard and the slice step was taken.
-    Hear { interval: Box<AgentInterval>, tallies: Vec<SliceTally>, answer: oneshot::Sender<ForAgent> },
+    Hear { report: Box<Report>, answer: oneshot::Sender<Result<ForAgent, NotOwn>> },
 }
+
+/// What an agent says, and who it is.
+pub(super) struct Report {
+    pub(super) caller: Caller,
+    pub(super) interval: AgentInterval,
+    pub(super) tallies: Vec<SliceTally>,
+}
+
+/// A worker of which an agent tells, and for which its caller does not speak.
+pub(super) struct NotOwn(pub(super) WorkerId);
 
 /// What a worker believes to be its registration.
 #[derive(Clone, Copy)]
@@ -130,7 +141,7 @@ struct Waiting {
     server: String,
     workers: Vec<WorkerId>,
     others: Vec<SliceOthers>,
-    answer: oneshot::Sender<ForAgent>,
+    answer: oneshot::Sender<Result<ForAgent, NotOwn>>,
 }
 
 impl Runner {
@@ -207,11 +218,27 @@ impl Runner {
                 });
                 self.awaiting.push((held, answer));
             }
-            Command::Hear { interval, tallies, answer } => self.hear(*interval, tallies, answer),
+            Command::Hear { report, answer } => match self.not_own(&report) {
+                // It may have hung up.
+                Some(other) => answer.send(Err(NotOwn(other))).unwrap_or_default(),
+                None => self.hear(*report, answer),
+            },
         }
     }
 
-    fn hear(&mut self, interval: AgentInterval, tallies: Vec<SliceTally>, answer: oneshot::Sender<ForAgent>) {
+    /// A worker that somebody else registered.
+    fn not_own(&self, report: &Report) -> Option<WorkerId> {
+        let told = said::told_of(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
+        let is_others = |worker: &WorkerId| {
+            self.controller.worker_name(*worker).is_some_and(|name| !report.caller.may_be(name))
+        };
+        told.map(WorkerId).find(is_others)
+    }
+
+    fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<ForAgent, NotOwn>>) {
+        let Report { interval, mut tallies, .. } = report;
+        // Whose those are that have no name is not known.
+        said::hold_to(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
             |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));
@@ -243,7 +270,7 @@ impl Runner {
         for Waiting { workers, others, answer, .. } in self.agents.drain(..) {
             let depths = self.depths.iter().filter(|(worker, _)| workers.contains(worker)).copied().collect();
             // The agent may have hung up.
-            let _ = answer.send(ForAgent { depths, others });
+            let _ = answer.send(Ok(ForAgent { depths, others }));
         }
         self.depths.clear();
     }

@@ -1,6 +1,7 @@
 //! The gRPC face of the controller: messages to events, answers to messages.
 
 use std::mem;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -8,14 +9,14 @@ use sluice_control::{
     Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
     WorkerHello, WorkerPhase, WorkerView,
 };
-use sluice_wire::{Generation, Incarnation, Key, TaskType, WorkerId};
+use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::link::Source;
-use super::runner::{Command, HeldRow, Sight, Telling, Told, What};
+use super::runner::{Command, HeldRow, NotOwn, Report, Sight, Telling, Told, What};
 use crate::agent::said;
 use crate::rpc::caller::Caller;
 use crate::rpc::fields::{self, number, present};
@@ -57,6 +58,28 @@ impl Service {
         )))
     }
 
+    /// What is sent to a host goes to its own machine, and not to one that never asked for it.
+    fn check_address(&self, caller: &Caller, name: &str, at: Endpoint) -> Result<(), Status> {
+        let asked = SocketAddr::from(at).ip().to_canonical();
+        if caller.may_be_at(asked) {
+            return Ok(());
+        }
+        self.refused.count(Reason::OtherAddress);
+        let from = caller.from().map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
+        Err(Status::permission_denied(format!(
+            "packets for {name:?} would go to {asked}, and {caller} calls from {from}: listen on the address that you call from, \
+             or take a certificate whose subjectAltName has IP:{asked} as well"
+        )))
+    }
+
+    fn not_own(&self, caller: &Caller, worker: WorkerId) -> Status {
+        self.refused.count(Reason::OtherWorker);
+        Status::permission_denied(format!(
+            "the interval tells of worker {worker}, and {caller} does not speak for it: an agent tells of workers whose names its \
+             certificate gives, those of its own machine; what it sees of others is not taken"
+        ))
+    }
+
     /// What was read of a message; what could not be is counted.
     fn read<T>(&self, read: Result<T, Malformed>) -> Result<T, Status> {
         read.inspect_err(|malformed| self.refused.count(malformed.reason())).map_err(Status::from)
@@ -96,6 +119,7 @@ impl Controller for Service {
         if !hello.server.is_empty() {
             self.check_own(&caller, &hello.server)?;
         }
+        self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -133,6 +157,7 @@ impl Controller for Service {
         let (caller, message) = split(request);
         let hello = self.read(ClientHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
+        self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.call(|call| Event::ClientHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -156,6 +181,7 @@ impl Controller for Service {
         let (caller, message) = split(request);
         let hello = self.read(ServerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
+        self.check_address(&caller, &hello.name, hello.at)?;
         let answer = self.call(|call| Event::ServerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
@@ -198,13 +224,15 @@ impl Controller for Service {
         request: Request<v1::ReportIntervalRequest>,
     ) -> Result<Response<v1::ReportIntervalResponse>, Status> {
         let (caller, message) = split(request);
-        let mut interval = Box::new(self.read(present("interval", message.interval))?);
+        let mut interval = self.read(present("interval", message.interval))?;
         interval.server = self.read(fields::name("interval.server", mem::take(&mut interval.server)))?;
         self.check_own(&caller, &interval.server)?;
         let tallies = self.read(said::tallies(&interval))?;
         let (answer, answered) = oneshot::channel();
-        self.command(Command::Hear { interval, tallies, answer })?;
+        let report = Box::new(Report { caller: caller.clone(), interval, tallies });
+        self.command(Command::Hear { report, answer })?;
         let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
+        let told = told.map_err(|NotOwn(worker)| self.not_own(&caller, worker))?;
         Ok(Response::new(v1::ReportIntervalResponse {
             depths: told.depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect(),
             others: told.others.iter().map(said::others_of).collect(),

@@ -1,12 +1,14 @@
 //! Who calls, as its certificate says.
 //!
 //! A certificate says what its holder may do, and under which name, by URIs in its `subjectAltName`: `sluice:host/b` is a
-//! host that goes by the name `b`, or by one that begins with `b/`, and by no other. It may have several.
+//! host that goes by the name `b`, or by one that begins with `b/`, and by no other. It may have several. Packets are sent to a
+//! host where it calls from, and at the addresses that its certificate holds (`IP:10.77.2.2`).
 
 use std::fmt;
+use std::net::IpAddr;
 
 use sluice_control::check_name;
-use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use webpki::EndEntityCert;
 
 /// What its URIs begin with.
@@ -44,25 +46,34 @@ impl CallerRole {
 pub(crate) enum Caller {
     /// Nobody that could do harm reaches what is served.
     Trusted,
-    /// The holder of a certificate, with its roles and the name for each.
-    Known(Vec<(CallerRole, String)>),
+    /// The holder of a certificate.
+    Known {
+        /// Its roles, with the name for each.
+        roles: Vec<(CallerRole, String)>,
+        /// Where it calls from.
+        from: Option<IpAddr>,
+        /// What it showed.
+        certificate: Option<CertificateDer<'static>>,
+    },
 }
 
 impl Caller {
     /// Somebody of whom nothing is known, and who may do nothing.
-    pub(crate) const NOBODY: Self = Self::Known(Vec::new());
+    pub(crate) const NOBODY: Self = Self::Known { roles: Vec::new(), from: None, certificate: None };
 
-    /// The holder of this certificate; `None` if it cannot be read.
-    pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+    /// The holder of this certificate, who calls from there; `None` if it cannot be read.
+    pub(crate) fn of_certificate(certificate: &CertificateDer<'_>, from: Option<IpAddr>) -> Option<Self> {
         let read = EndEntityCert::try_from(certificate).ok()?;
-        Some(Self::Known(read.valid_uri_names().filter_map(role_and_name).collect()))
+        let roles = read.valid_uri_names().filter_map(role_and_name).collect();
+        let from = from.map(|from| from.to_canonical());
+        Some(Self::Known { roles, from, certificate: Some(certificate.clone().into_owned()) })
     }
 
     /// The name that stands beside its roles, if there is any.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Trusted => None,
-            Self::Known(roles) => roles.first().map(|(_, name)| name.as_str()),
+            Self::Known { roles, .. } => roles.first().map(|(_, name)| name.as_str()),
         }
     }
 
@@ -70,7 +81,7 @@ impl Caller {
     pub(super) fn roles(&self) -> Vec<CallerRole> {
         match self {
             Self::Trusted => CallerRole::ALL.to_vec(),
-            Self::Known(roles) => roles.iter().map(|(role, _)| *role).collect(),
+            Self::Known { roles, .. } => roles.iter().map(|(role, _)| *role).collect(),
         }
     }
 
@@ -82,7 +93,32 @@ impl Caller {
         };
         match self {
             Self::Trusted => true,
-            Self::Known(roles) => roles.iter().any(goes_by),
+            Self::Known { roles, .. } => roles.iter().any(goes_by),
+        }
+    }
+
+    /// Where it calls from, if it matters.
+    pub(crate) const fn from(&self) -> Option<IpAddr> {
+        match self {
+            Self::Trusted => None,
+            Self::Known { from, .. } => *from,
+        }
+    }
+
+    /// Whether it may have packets sent there: to where it calls from, or to an address that its certificate holds.
+    pub(crate) fn may_be_at(&self, asked: IpAddr) -> bool {
+        let asked = asked.to_canonical();
+        match self {
+            Self::Trusted => true,
+            Self::Known { from, certificate, .. } => {
+                let holds = |certificate: &CertificateDer<'_>| {
+                    let read = EndEntityCert::try_from(certificate).ok();
+                    read.is_some_and(|it| {
+                        it.verify_is_valid_for_subject_name(&ServerName::from(asked)).is_ok()
+                    })
+                };
+                *from == Some(asked) || certificate.as_ref().is_some_and(holds)
+            }
         }
     }
 }
@@ -111,11 +147,30 @@ mod tests {
     use super::*;
 
     fn caller(uris: &[&str]) -> Caller {
+        calling_from(uris, &[], None)
+    }
+
+    fn calling_from(uris: &[&str], addresses: &[&str], from: Option<&str>) -> Caller {
         let mut params = CertificateParams::new(vec!["b.example".to_owned()]).unwrap();
         let uri = |uri: &&str| SanType::URI((*uri).try_into().unwrap());
         params.subject_alt_names.extend(uris.iter().map(uri));
+        let address = |address: &&str| SanType::IpAddress(address.parse().unwrap());
+        params.subject_alt_names.extend(addresses.iter().map(address));
         let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        Caller::of_certificate(certificate.der()).unwrap()
+        Caller::of_certificate(certificate.der(), from.map(|from| from.parse().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn packets_go_where_a_host_calls_from_and_where_its_certificate_says() {
+        let host = calling_from(&["sluice:host/b"], &["10.1.0.7", "fd00::7"], Some("::ffff:10.0.0.7"));
+        for own in ["10.0.0.7", "::ffff:10.0.0.7", "10.1.0.7", "fd00::7"] {
+            assert!(host.may_be_at(own.parse().unwrap()), "{own}");
+        }
+        for other in ["10.0.0.8", "127.0.0.1", "::1", "::", "fd00::8", "10.1.0.70"] {
+            assert!(!host.may_be_at(other.parse().unwrap()), "{other}");
+        }
+        let unseen = calling_from(&["sluice:host/b"], &[], None);
+        assert!(!unseen.may_be_at("10.0.0.7".parse().unwrap()), "nobody knows where it calls from");
     }
 
     #[test]
@@ -161,7 +216,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            prop_assert!(Caller::of_certificate(&CertificateDer::from(bytes)).is_none());
+            prop_assert!(Caller::of_certificate(&CertificateDer::from(bytes), None).is_none());
         }
 
         #[test]
@@ -171,7 +226,7 @@ mod tests {
             let mut der = made.der().to_vec();
             let place = place % der.len();
             der[place] = byte;
-            let read = Caller::of_certificate(&CertificateDer::from(der));
+            let read = Caller::of_certificate(&CertificateDer::from(der), None);
             let name = read.and_then(|caller| caller.name().map(str::to_owned));
             prop_assert!(name.is_none_or(|name| check_name(&name).is_ok()));
         }

@@ -44,7 +44,7 @@ impl<S> Gate<S> {
                 "callers have to show a certificate here: give yours, and its key, with --identity",
             ));
         };
-        let Some(caller) = Caller::of_certificate(own) else {
+        let Some(caller) = Caller::of_certificate(own, line.map(|line| line.from)) else {
             self.refused.count(Reason::BadCertificate);
             return Err(Status::unauthenticated(
                 "the certificate that was shown cannot be read: make another",

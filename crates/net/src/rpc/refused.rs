@@ -21,6 +21,10 @@ pub(crate) enum Reason {
     OtherRole,
     /// It goes by a name that its certificate does not give it.
     OtherName,
+    /// It would have packets sent to an address that is not its own.
+    OtherAddress,
+    /// It tells of workers that its certificate does not speak for.
+    OtherWorker,
     /// A field does not hold what it should.
     Field,
     /// A name that is none.
@@ -28,7 +32,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::NoCertificate,
         Self::BadCertificate,
         Self::NoTls,
@@ -36,6 +40,8 @@ impl Reason {
         Self::NoRole,
         Self::OtherRole,
         Self::OtherName,
+        Self::OtherAddress,
+        Self::OtherWorker,
         Self::Field,
         Self::Name,
     ];
@@ -49,6 +55,8 @@ impl Reason {
             Self::NoRole => "no_role",
             Self::OtherRole => "other_role",
             Self::OtherName => "other_name",
+            Self::OtherAddress => "other_address",
+            Self::OtherWorker => "other_worker",
             Self::Field => "field",
             Self::Name => "name",
         }

@@ -1,6 +1,7 @@
 //! Controllers, switches and hosts that register, over loopback.
 
 mod authority;
+mod hostile;
 mod names;
 mod outage;
 mod rack;

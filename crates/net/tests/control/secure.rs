@@ -10,14 +10,14 @@ use tonic::{Code, Status};
 use crate::authority::{Authority, Made, expired, over_tls, params, self_made};
 use crate::rack::{ANY, Switch, client, client_hello, embedded, options, remote, worker, worker_hello};
 
-type Calls = ControllerClient<tonic::transport::Channel>;
+pub(crate) type Calls = ControllerClient<tonic::transport::Channel>;
 
-fn controller(switch: &Switch, tls: ServerTls) -> RpcServer {
+pub(crate) fn controller(switch: &Switch, tls: ServerTls) -> RpcServer {
     let options = options(SwitchLink::Here(switch.local()));
     start_controller(ControllerOptions { guard: Guard::Tls(tls), ..options }).unwrap()
 }
 
-fn calls(server: &RpcServer, tls: &ClientTls) -> Calls {
+pub(crate) fn calls(server: &RpcServer, tls: &ClientTls) -> Calls {
     ControllerClient::new(over_tls(server, tls).connect())
 }
 
@@ -29,12 +29,12 @@ fn maps() -> v1::SetTypeRequest {
     v1::SetTypeRequest { task_type: 2, slice: None }
 }
 
-async fn status(calls: &mut Calls) -> Result<v1::StatusResponse, Status> {
+pub(crate) async fn status(calls: &mut Calls) -> Result<v1::StatusResponse, Status> {
     Ok(calls.status(v1::StatusRequest {}).await?.into_inner())
 }
 
 /// Refused for a reason that stands in the answer, and counted under a word.
-async fn counted(operator: &mut Calls, reason: &str) -> u64 {
+pub(crate) async fn counted(operator: &mut Calls, reason: &str) -> u64 {
     let status = status(operator).await.unwrap();
     status.refused.iter().find(|counter| counter.name == reason).unwrap().value
 }
@@ -133,7 +133,7 @@ async fn a_hostile_host_takes_nobody_elses_name() {
     assert_eq!(counted(&mut operator, "other_name").await, 8);
 }
 
-fn server_hello(name: &str) -> ServerHello {
+pub(crate) fn server_hello(name: &str) -> ServerHello {
     ServerHello {
         name: name.to_owned(),
         life: 1,

@@ -135,7 +135,7 @@ impl ClientTls {
     pub(super) fn name(&self) -> Result<Option<String>, NetError> {
         let Some((certificate, _)) = &self.identity else { return Ok(None) };
         let chain = certificate.certificates()?;
-        let own = chain.first().and_then(Caller::of_certificate);
+        let own = chain.first().and_then(|own| Caller::of_certificate(own, None));
         Ok(own.and_then(|caller| caller.name().map(str::to_owned)))
     }
 
