@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cases::{self, Case};
 use crate::error::BenchError;
+use crate::print;
 use crate::scale;
 
 /// What one case came to.
@@ -20,7 +21,7 @@ pub(crate) struct Counted {
 pub(crate) fn count_all(folder: &Path) -> Result<Vec<Counted>, BenchError> {
     let folder = folder.join("callgrind");
     fs::create_dir_all(&folder).map_err(|why| BenchError::file(&folder, why))?;
-    eprintln!("bench: instructions, {} cases", cases::ALL.len());
+    print::aside(format_args!("bench: instructions, {} cases", cases::ALL.len()));
     cases::ALL.iter().map(|case| count(case, &folder)).collect()
 }
 

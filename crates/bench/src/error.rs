@@ -22,6 +22,9 @@ pub(crate) enum BenchError {
         /// What the system says.
         why: io::Error,
     },
+    /// There is nowhere to print.
+    #[error("what was measured cannot be written to stdout: {0}; make room there, or send it somewhere else")]
+    Print(io::Error),
     /// A program cannot be started, or ended badly.
     #[error("{program}: {why}")]
     Program {

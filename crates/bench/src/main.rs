@@ -15,6 +15,7 @@ mod error;
 mod golden;
 mod hosts;
 mod memory;
+mod print;
 mod ratios;
 mod report;
 mod scale;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         _ => Err(BenchError::Usage),
     };
     done.unwrap_or_else(|why| {
-        eprintln!("bench: {why}");
+        print::aside(format_args!("bench: {why}"));
         Kind::Broken.into()
     })
 }
@@ -67,23 +68,25 @@ fn bless() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     let counted = callgrind::count_all(&results_folder()?)?;
     golden::compare(&golden::read().unwrap_or_default(), &counted, &mut report);
-    println!("{}", report.table());
+    print::line(report.table())?;
     golden::write(&counted)?;
-    println!("blessed: these counts are the golden table now");
+    print::line("blessed: these counts are the golden table now")?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn finish(report: &Report) -> Result<ExitCode, BenchError> {
     let file = results_folder()?.join("bench.json");
     fs::write(&file, report.json()).map_err(|why| BenchError::file(&file, why))?;
-    println!("{}", report.table());
+    print::line(report.table())?;
     let missed = report.missed();
     if missed == 0 {
-        println!("every bound is kept; all figures: out/bench/bench.json");
+        print::line("every bound is kept; all figures: out/bench/bench.json")?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{missed} of the bounds MISSED (marked above); all figures: out/bench/bench.json");
-    println!("if more instructions are what you want: make bench BLESS=1, and say why in the commit");
+    print::line(format_args!(
+        "{missed} of the bounds MISSED (marked above); all figures: out/bench/bench.json"
+    ))?;
+    print::line("if more instructions are what you want: make bench BLESS=1, and say why in the commit")?;
     Ok(Kind::GateFailed.into())
 }
 

@@ -15,6 +15,7 @@ use sluice_wire::{Nanos, WorkerId};
 
 use crate::error::BenchError;
 use crate::hosts::{EPOCH, GENERATION, KEY, Rig, WORKERS};
+use crate::print;
 use crate::report::{Bound, Report};
 
 const RESIDENT_BYTES_MAX: f64 = 64e6;
@@ -29,7 +30,7 @@ struct Resident {
 
 /// Measures a child process, so that nothing else is in it.
 pub(crate) fn measure(report: &mut Report) -> Result<(), BenchError> {
-    eprintln!("bench: memory of a full switch");
+    print::aside("bench: memory of a full switch");
     let this = env::current_exe().map_err(|why| BenchError::program("bench", &why))?;
     let ended = Command::new(this)
         .arg("memory")
@@ -80,8 +81,7 @@ pub(crate) fn hold_a_full_switch() -> Result<(), BenchError> {
     }
     let resident = Resident { at_start, once_around: resident_bytes()? };
     black_box((&rig, &workers));
-    println!("{}", serde_json::to_string(&resident).expect("two numbers"));
-    Ok(())
+    print::line(serde_json::to_string(&resident).expect("two numbers"))
 }
 
 /// The workers' own state, with all tokens out.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::BenchError;
+use crate::print;
 use crate::report::{Bound, Report};
 use crate::root;
 
@@ -189,7 +190,7 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
 pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
     let (ratios, times, bound) = match bench("sluice-net", "xdp_pair")? {
         XdpPair::Skipped { skipped } => {
-            println!("not measured, the XDP program: {skipped}");
+            print::line(format_args!("not measured, the XDP program: {skipped}"))?;
             return Ok(());
         }
         XdpPair::Measured {
@@ -229,7 +230,9 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
 /// The XDP program over veth.
 pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
     match bench("sluice-net", "xdp_links")? {
-        XdpLinks::Skipped { skipped } => println!("not measured, XDP over links: {skipped}"),
+        XdpLinks::Skipped { skipped } => {
+            print::line(format_args!("not measured, XDP over links: {skipped}"))?
+        }
         XdpLinks::Measured { ratio, target_ratio, sent, made, loads } => {
             let bound = Bound::AtLeast(target_ratio);
             report.add("packets/s over veth, XDP ÷ redirecting, sent by hosts", ratio, "×", bound);
@@ -324,7 +327,7 @@ pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
     if env::var_os("BENCH_OTHERS").is_none() {
         return Ok(());
     }
-    eprintln!("bench: others");
+    print::aside("bench: others");
     let script = root().join("bench/others");
     let ended = Command::new(script)
         .stdin(Stdio::null())
@@ -341,7 +344,7 @@ pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
 
 /// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report to say.
 fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
-    eprintln!("bench: {name}");
+    print::aside(format_args!("bench: {name}"));
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let ended = Command::new(cargo)
         .args(["bench", "--quiet", "--locked", "--package", package, "--bench", name])

@@ -20,6 +20,14 @@ pub(crate) fn text(what: impl Display) -> Outcome<()> {
     judged(write!(out, "{what}").and_then(|()| out.flush()))
 }
 
+/// Prints a part of what goes on until it is stopped; says whether anybody still reads.
+pub(crate) fn while_read(what: impl Display) -> Outcome<bool> {
+    let mut out = io::stdout().lock();
+    let written = write!(out, "{what}").and_then(|()| out.flush());
+    let is_read = !matches!(&written, Err(why) if why.kind() == ErrorKind::BrokenPipe);
+    judged(written).map(|()| is_read)
+}
+
 /// Tells whoever looks on a line.
 pub(crate) fn aside(what: impl Display) {
     // In one piece, so that two threads' lines do not mix.

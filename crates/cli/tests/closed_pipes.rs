@@ -215,6 +215,10 @@ fn a_command_that_asks_a_rack_minds_neither_a_closed_pipe_nor_hides_a_full_disk(
             holds_without_stdout(folder.path(), &[&args[..], &["--json"]].concat());
         }
     }
+    // A watch ends when nobody reads it.
+    let watch = ["status", "--watch", "--every", "50ms", "--controller", &controller];
+    holds_without_stdout(folder.path(), &watch);
+    holds_without_stdout(folder.path(), &[&watch[..], &["--json"]].concat());
 }
 
 /// A port of the loopback that nobody has.

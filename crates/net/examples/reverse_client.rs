@@ -1,7 +1,7 @@
 //! A whole client: has a word reversed by whoever serves type 9. Run it with the controller's address and a word.
 use std::{env, error::Error, process::ExitCode, time::Duration};
 
-use sluice_net::{Client, ClientOptions, TaskType};
+use sluice_net::{Client, ClientOptions, TaskType, program};
 
 fn reversed(address: &str, word: &str) -> Result<String, Box<dyn Error>> {
     let client = Client::connect(&ClientOptions::new(address)?)?;
@@ -13,15 +13,8 @@ fn reversed(address: &str, word: &str) -> Result<String, Box<dyn Error>> {
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let [address, word] = &args[..] else {
-        eprintln!("usage: reverse_client ADDRESS WORD");
+        program::fail("usage: reverse_client ADDRESS WORD");
         return ExitCode::from(2);
     };
-    match reversed(address, word) {
-        Ok(word) => println!("{word}"),
-        Err(why) => {
-            eprintln!("{why}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    reversed(address, word).map_or_else(program::fail, program::print)
 }

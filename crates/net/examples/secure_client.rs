@@ -2,7 +2,7 @@
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Parser;
-use sluice_net::program::ClientArgs;
+use sluice_net::program::{self, ClientArgs};
 use sluice_net::{Client, TaskType};
 
 #[derive(Parser)]
@@ -14,14 +14,7 @@ struct Flags {
 }
 
 fn main() -> ExitCode {
-    match run(&Flags::parse()) {
-        Ok(word) => println!("{word}"),
-        Err(why) => {
-            eprintln!("{why}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    run(&Flags::parse()).map_or_else(program::fail, program::print)
 }
 
 fn run(flags: &Flags) -> Result<String, Box<dyn Error>> {

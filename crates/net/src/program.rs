@@ -237,6 +237,18 @@ fn finish(report: &WorkerReport, json: bool) -> ExitCode {
     if report.drained { code } else { Kind::Aborted.into() }
 }
 
+/// Prints a result on stdout, and says how the program ends: whoever closed the other end early has seen enough, and a full disk
+/// is a failure.
+pub fn print(result: impl fmt::Display) -> ExitCode {
+    printed(writeln!(io::stdout(), "{result}"))
+}
+
+/// Tells whoever looks on, on stderr, why there is no result, and says how the program ends.
+pub fn fail(why: impl fmt::Display) -> ExitCode {
+    writeln!(io::stderr(), "{why}").ok();
+    ExitCode::FAILURE
+}
+
 /// How a program ends whose result was written like this: a reader that is gone does not make the run a failure.
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {

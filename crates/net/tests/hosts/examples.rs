@@ -1,5 +1,6 @@
 //! The ten-line service and the ten-line client, as programs.
 
+use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -43,9 +44,64 @@ fn a_flag_that_makes_no_sense_ends_with_two_and_one_line() {
     }
 }
 
-fn service(flags: &[&str]) -> Child {
+/// A pipe whose reader is gone, and a disk without room.
+fn sinks() -> [Stdio; 2] {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    [writer.into(), File::options().write(true).open("/dev/full").expect("Linux has it").into()]
+}
+
+#[test]
+fn a_client_and_a_service_that_nobody_reads_end_as_they_would_have_and_do_not_hide_a_full_disk() {
+    let rack = Rack::start();
+    for (sink, code) in sinks().into_iter().zip([0, 1]) {
+        let service = service_to(&["--controller", &rack.controller(), "--json"], sink);
+        assert!(client(&[&rack.controller(), "stressed"]).status.success());
+        let (ended, _, stderr) = terminate(service);
+        assert_eq!(ended, Some(code), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+    let _service = Killed(service(&["--controller", &rack.controller(), "--quiet"]));
+    for (name, args) in [
+        ("reverse_client", vec![rack.controller(), "stressed".to_owned()]),
+        ("secure_client", vec!["stressed".to_owned(), "--controller".to_owned(), rack.controller()]),
+    ] {
+        for (sink, code) in sinks().into_iter().zip([0, 1]) {
+            let output = Command::new(example(name)).args(&args).stdout(sink).output().expect("it runs");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{name}: {stderr}");
+            assert!(!stderr.contains("panicked"), "{name}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_client_says_why_it_cannot_also_where_nobody_listens() {
+    for (args, code) in [(&[][..], 2), (&["nonsense", "word"], 1)] {
+        for sink in sinks() {
+            let status = Command::new(example("reverse_client")).args(args).stderr(sink).status();
+            assert_eq!(status.expect("it runs").code(), Some(code), "{args:?}");
+        }
+    }
+}
+
+/// Ended when dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn service_to(flags: &[&str], stdout: Stdio) -> Child {
     let mut command = Command::new(example("reverse_service"));
-    command.args(flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    command.args(flags).stdout(stdout).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn service(flags: &[&str]) -> Child {
+    service_to(flags, Stdio::piped())
 }
 
 fn client(args: &[&str]) -> Output {
@@ -66,7 +122,9 @@ fn terminate(mut child: Child) -> (Option<i32>, String, String) {
         thread::sleep(Duration::from_millis(10));
     };
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    child.stdout.take().expect("piped").read_to_string(&mut stdout).expect("text");
+    if let Some(mut piped) = child.stdout.take() {
+        piped.read_to_string(&mut stdout).expect("text");
+    }
     child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
     (code, stdout, stderr)
 }

@@ -1,17 +1,17 @@
 //! `sluice status --watch`: the screen drawn anew, a line a look where there is no terminal, or a JSON object a line.
 
-use std::io::{self, IsTerminal, Stdout, Write};
+use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
 use ratatui::crossterm::terminal::{Clear, ClearType, size};
-use ratatui::crossterm::{execute, queue};
 use sluice_net::rpc::v1::StatusResponse;
 
 use super::{text, to_json};
 use crate::args::Status;
 use crate::fail::{Failure, Outcome};
+use crate::print;
 use crate::rack::ask::{Asker, link};
 use crate::stop::Stop;
 
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()>
             answer => answer,
         };
         first = false;
-        if shown.show(controller, began.elapsed(), &status).is_err() {
+        if !shown.show(controller, began.elapsed(), &status)? {
             break;
         }
         while !stop.is_asked() && looked.elapsed() < every {
@@ -62,12 +62,13 @@ impl Shown {
         }
     }
 
+    /// Shows a look; says whether anybody still reads.
     fn show(
         &self,
         controller: &str,
         since: Duration,
         status: &Result<StatusResponse, Failure>,
-    ) -> io::Result<()> {
+    ) -> Outcome<bool> {
         match self {
             Self::Screen(screen) => screen.draw(&match status {
                 Ok(status) => text(controller, status),
@@ -75,11 +76,11 @@ impl Shown {
             }),
             Self::Lines => {
                 let said = status.as_ref().map_or_else(Failure::to_string, line);
-                writeln!(io::stdout(), "{:8.2} s  {said}", since.as_secs_f64())
+                print::while_read(format_args!("{:8.2} s  {said}\n", since.as_secs_f64()))
             }
             Self::Json => {
                 let said = status.as_ref().map_or_else(Failure::to_json, to_json);
-                writeln!(io::stdout(), "{said}")
+                print::while_read(format_args!("{said}\n"))
             }
         }
     }
@@ -109,41 +110,42 @@ fn line(status: &StatusResponse) -> String {
 }
 
 /// The terminal behind stdout, drawn over from its first line.
-struct Screen(Stdout);
+struct Screen;
 
 impl Screen {
     fn open() -> Self {
         // A terminal that cannot do it shows one picture below the other.
-        execute!(io::stdout(), Hide, Clear(ClearType::All)).ok();
-        Self(io::stdout())
+        print::while_read(format_args!("{Hide}{}", Clear(ClearType::All))).ok();
+        Self
     }
 
     /// Draws as much as there is room for, and says how much there was not.
-    fn draw(&self, text: &str) -> io::Result<()> {
+    fn draw(&self, text: &str) -> Outcome<bool> {
         let (width, height) = size().unwrap_or((80, 24));
-        let room = usize::from(height).saturating_sub(2);
-        let lines: Vec<&str> = text.lines().collect();
-        let mut out = self.0.lock();
-        queue!(out, MoveTo(0, 0))?;
-        for line in lines.iter().take(room) {
-            let shown: String = line.chars().take(width.into()).collect();
-            write!(out, "{shown}")?;
-            queue!(out, Clear(ClearType::UntilNewLine))?;
-            writeln!(out)?;
-        }
-        queue!(out, Clear(ClearType::FromCursorDown))?;
-        let more = lines.len().saturating_sub(room);
-        let more = if more > 0 { format!("{more} more lines; ") } else { String::new() };
-        write!(out, "{more}Ctrl-C ends it")?;
-        out.flush()
+        print::while_read(picture(text, width.into(), height.into()))
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        execute!(self.0, Show).ok();
-        writeln!(self.0).ok();
+        print::while_read(format_args!("{Show}\n")).ok();
     }
+}
+
+fn picture(text: &str, width: usize, height: usize) -> String {
+    let room = height.saturating_sub(2);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut picture = MoveTo(0, 0).to_string();
+    for line in lines.iter().take(room) {
+        picture.extend(line.chars().take(width));
+        picture += &format!("{}\n", Clear(ClearType::UntilNewLine));
+    }
+    picture += &Clear(ClearType::FromCursorDown).to_string();
+    let more = lines.len().saturating_sub(room);
+    if more > 0 {
+        picture += &format!("{more} more lines; ");
+    }
+    picture + "Ctrl-C ends it"
 }
 
 #[cfg(test)]
@@ -175,5 +177,12 @@ mod tests {
             "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
              workers, balance ?; 0 clients"
         );
+    }
+
+    #[test]
+    fn a_picture_says_what_did_not_fit() {
+        let picture = picture("switch up\nslice get\nslice scan\n", 6, 3);
+        assert!(picture.contains("switch") && !picture.contains("switch up"), "{picture:?}");
+        assert!(picture.ends_with("2 more lines; Ctrl-C ends it"), "{picture:?}");
     }
 }
