@@ -231,7 +231,7 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
 pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
     match bench("sluice-net", "xdp_links")? {
         XdpLinks::Skipped { skipped } => {
-            print::line(format_args!("not measured, XDP over links: {skipped}"))?
+            print::line(format_args!("not measured, XDP over links: {skipped}"))?;
         }
         XdpLinks::Measured { ratio, target_ratio, sent, made, loads } => {
             let bound = Bound::AtLeast(target_ratio);

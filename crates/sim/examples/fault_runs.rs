@@ -24,14 +24,11 @@ fn main() -> ExitCode {
         None
     };
     // Nobody has to read it: the exit code says the same.
-    match found {
-        Some(found) => {
-            writeln!(io::stdout(), "found after {} runs: {found}", many.runs).ok();
-            ExitCode::FAILURE
-        }
-        None => {
-            writeln!(io::stdout(), "nothing found in {} runs: {:?}", many.runs, many.tally).ok();
-            ExitCode::SUCCESS
-        }
+    if let Some(found) = found {
+        writeln!(io::stdout(), "found after {} runs: {found}", many.runs).ok();
+        ExitCode::FAILURE
+    } else {
+        writeln!(io::stdout(), "nothing found in {} runs: {:?}", many.runs, many.tally).ok();
+        ExitCode::SUCCESS
     }
 }

@@ -70,7 +70,7 @@ impl Shown {
         status: &Result<StatusResponse, Failure>,
     ) -> Outcome<bool> {
         match self {
-            Self::Screen(screen) => screen.draw(&match status {
+            Self::Screen(_) => Screen::draw(&match status {
                 Ok(status) => text(controller, status),
                 Err(why) => format!("{why}\n"),
             }),
@@ -120,7 +120,7 @@ impl Screen {
     }
 
     /// Draws as much as there is room for, and says how much there was not.
-    fn draw(&self, text: &str) -> Outcome<bool> {
+    fn draw(text: &str) -> Outcome<bool> {
         let (width, height) = size().unwrap_or((80, 24));
         print::while_read(picture(text, width.into(), height.into()))
     }
@@ -134,18 +134,16 @@ impl Drop for Screen {
 
 fn picture(text: &str, width: usize, height: usize) -> String {
     let room = height.saturating_sub(2);
-    let lines: Vec<&str> = text.lines().collect();
-    let mut picture = MoveTo(0, 0).to_string();
-    for line in lines.iter().take(room) {
-        picture.extend(line.chars().take(width));
-        picture += &format!("{}\n", Clear(ClearType::UntilNewLine));
-    }
-    picture += &Clear(ClearType::FromCursorDown).to_string();
-    let more = lines.len().saturating_sub(room);
-    if more > 0 {
-        picture += &format!("{more} more lines; ");
-    }
-    picture + "Ctrl-C ends it"
+    let cut = |line: &str| {
+        let shown: String = line.chars().take(width).collect();
+        format!("{shown}{}\n", Clear(ClearType::UntilNewLine))
+    };
+    let lines: String = text.lines().take(room).map(cut).collect();
+    let more = match text.lines().count().saturating_sub(room) {
+        0 => String::new(),
+        more => format!("{more} more lines; "),
+    };
+    format!("{}{lines}{}{more}Ctrl-C ends it", MoveTo(0, 0), Clear(ClearType::FromCursorDown))
 }
 
 #[cfg(test)]
