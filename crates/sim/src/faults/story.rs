@@ -190,7 +190,7 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
         Packet::Dispatch(of) => {
             let (attempt, sent, wait) = (of.attempt, count(of.sent), us(of.wait_ns));
             format!(
-                "DISPATCH task {task}, try {attempt}, the {sent}. to this worker: met its token after {wait}, {} left waiting",
+                "DISPATCH task {task}, try {attempt}, number {sent} to this worker: met its token after {wait}, {} left waiting",
                 of.occupancy
             )
         }
@@ -207,13 +207,13 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
                 bytes(&of.payload)
             )
         }
-        Packet::Empty(of) => format!("EMPTY: nothing waits; {} tokens seen", count(of.seen)),
+        Packet::Empty(of) => format!("EMPTY: nothing waits; tokens seen: {}", count(of.seen)),
         Packet::Token(of) => format!("TOKEN {}: ready for one more task", count(of.issued)),
         Packet::Probe(_) => "PROBE: asks how its counters stand, having heard nothing".to_owned(),
         Packet::Answer(of) => match of.counters {
             Some(counters) => {
                 let (seen, sent) = (count(counters.seen), count(counters.sent));
-                format!("ANSWER: {seen} tokens seen, {sent} tasks sent in generation {}", of.generation)
+                format!("ANSWER: tokens seen: {seen}, tasks sent: {sent}, in generation {}", of.generation)
             }
             None => format!("ANSWER: generation {} is not open yet", of.generation),
         },
@@ -272,13 +272,21 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     let bytes = if scenario.writes_ahead { "written ahead to servers" } else { "kept by the switch" };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
     format!(
-        "{workers} workers (quotas {}), {clients} clients, {slices} slices; a task each {:.1} us and client, service up to \
-         {:.1} us; {limit} may wait, their bytes {bytes}{early}; {} faults to come",
+        "{} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to {:.1} us; {limit} may wait \
+         in a slice, their bytes {bytes}{early}; {} to come",
+        number_of(*workers, "worker"),
         quotas.join(" "),
+        number_of(*clients, "client"),
+        number_of(*slices, "slice"),
         scenario.gap.0 as f64 / 1e3,
         scenario.service_max.0 as f64 / 1e3,
-        scenario.disasters.len()
+        number_of(scenario.disasters.len(), "fault")
     )
+}
+
+/// A number and what there are so many of.
+fn number_of(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Who a registered host is.
@@ -440,8 +448,8 @@ pub(super) fn told(told: &Told) -> (Who, String) {
             (named(&hello.name), format!("{held}; tasks before number {} have ended", count(hello.floor)))
         }
         Told::WorkerLeave { name, .. } | Told::ClientLeave { name, .. } => (named(name), "leaves".to_owned()),
-        Told::ServerHello { hello, .. } => (Who::Rack, format!("server {} registers", hello.name)),
-        Told::ServerLeave { name, .. } => (Who::Rack, format!("server {name} leaves")),
+        Told::ServerHello { hello, .. } => (named(&hello.name), "registers".to_owned()),
+        Told::ServerLeave { name, .. } => (named(name), "leaves".to_owned()),
         Told::MoveWorker { name, slice, .. } => {
             (named(name), format!("an operator asks to move it to slice `{slice}`"))
         }
@@ -456,9 +464,9 @@ pub(super) fn told(told: &Told) -> (Who, String) {
     }
 }
 
-/// Whose name it is.
+/// Whose name it is: hosts are called `worker-2` where the controller hears of them.
 fn named(name: &str) -> Who {
-    match Only::from_str(name) {
+    match Only::from_str(&name.replacen('-', ":", 1)) {
         Ok(Only::Who(who)) => who,
         _ => Who::Rack,
     }

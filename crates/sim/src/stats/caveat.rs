@@ -21,10 +21,16 @@ pub(super) fn caveat(latencies: &Pool) -> String {
         .collect();
     let Some(fewest) = few.iter().map(|(_, events)| *events).reduce(f64::min) else { return String::new() };
     let named: Vec<&str> = few.iter().map(|(part, _)| name(*part)).collect();
+    // Cut, not rounded: as many as are needed would read as enough.
+    let seen = libm::floor(fewest * 10.0) / 10.0;
+    let why = if fewest < EVENTS_MIN {
+        format!("about {seen:.1} independent ones were seen, {EVENTS_MIN} are needed")
+    } else {
+        "those that were seen bound nothing above".to_owned()
+    };
     let times = libm::ceil(EVENTS_MIN / fewest.max(EVENTS_MIN / 1_000.0)).max(2.0);
     format!(
-        "too few tasks for {}: what is slow comes in bursts, and about {fewest:.1} independent ones were seen, {EVENTS_MIN} are \
-         needed; ask for {times} times as many tasks",
+        "too few tasks for {}: what is slow comes in bursts, and {why}; ask for {times} times as many tasks",
         named.join(", ")
     )
 }
