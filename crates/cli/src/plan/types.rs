@@ -46,6 +46,12 @@ impl Types {
         self.0.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
     }
 
+    /// A type as people are shown it: its name and its number, or the number alone.
+    pub(crate) fn shown(&self, number: u32) -> String {
+        let name = self.0.iter().find(|(_, used)| u32::from(*used) == number).map(|(name, _)| name);
+        name.map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
+    }
+
     /// The largest number.
     pub(crate) fn largest(&self) -> u16 {
         self.0.iter().map(|(_, number)| *number).max().unwrap_or(0)
@@ -66,6 +72,7 @@ mod tests {
             assert_eq!(types.called(said).as_deref(), Ok(name));
             assert_eq!(types.number(name), Some(number));
         }
+        assert_eq!([1, 9, 8].map(|number| types.shown(number)), ["get (1)", "reverse (9)", "8"]);
         assert_eq!(types.largest(), 70);
         for wrong in ["revers", "0", "65536", "-1"] {
             assert!(types.called(wrong).is_err_and(|why| why.contains("or give its number")), "{wrong}");

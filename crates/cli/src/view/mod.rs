@@ -4,6 +4,8 @@ mod draw;
 mod plain;
 mod terminal;
 
+pub(crate) use terminal::Keyboard;
+
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +89,7 @@ fn screen(heading: &Heading, board: &Board, over: &AtomicBool, stop: &Stop) {
         if terminal.draw(|frame| draw::draw(frame, heading, &known)).is_err() {
             return;
         }
-        if terminal::Screen::key(DRAW_EVERY) == Some('q') {
+        if terminal.key(DRAW_EVERY) == Some('q') {
             stop.ask();
         }
     }

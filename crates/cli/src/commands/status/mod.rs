@@ -7,6 +7,7 @@ use sluice_net::rpc::v1::{Counter, StatusResponse};
 
 use crate::args::Status;
 use crate::fail::Outcome;
+use crate::plan::Types;
 use crate::print;
 use crate::rack::ask::{Asker, link, phase};
 use crate::results::table::{Table, time};
@@ -39,16 +40,17 @@ fn text(controller: &str, status: &StatusResponse) -> String {
 fn slices(status: &StatusResponse) -> Table {
     let mut table =
         Table::new(["slice", "types", "takes tasks", "workers", "quotas", "may wait", "balance", "stale"]);
+    let known = Types::ours();
     for slice in &status.slices {
-        let types: Vec<String> = slice.types.iter().map(u32::to_string).collect();
+        let types: Vec<String> = slice.types.iter().map(|number| known.shown(*number)).collect();
         table.row([
             slice.name.clone(),
-            types.join(","),
+            types.join(", "),
             if slice.open { "yes" } else { "no" }.to_owned(),
             slice.workers.to_string(),
             slice.quotas.to_string(),
             slice.limit.to_string(),
-            slice.balance.map_or_else(|| "?".to_owned(), |balance| balance.to_string()),
+            slice.balance.map_or_else(|| "?".to_owned(), |balance| format!("{balance:+}")),
             slice.stale_tokens.to_string(),
         ]);
     }
@@ -56,28 +58,31 @@ fn slices(status: &StatusResponse) -> Table {
 }
 
 fn workers(status: &StatusResponse) -> Table {
+    // A narrow terminal cuts off what stands last.
     let mut table = Table::new([
         "worker",
-        "index",
         "slice",
-        "generation",
         "phase",
         "quota",
         "tasks/s",
-        "renewed ago",
         "at",
+        "renewed ago",
+        "index",
+        "generation",
     ]);
-    for worker in &status.workers {
+    let mut workers: Vec<_> = status.workers.iter().collect();
+    workers.sort_by_key(|worker| &worker.name);
+    for worker in workers {
         table.row([
             or_unknown(&worker.name),
-            worker.worker.to_string(),
             slice_name(status, worker.slice),
-            worker.generation.to_string(),
             phase(worker.phase()).to_owned(),
             worker.quota.to_string(),
             worker.tasks_per_second.to_string(),
-            time(worker.renewed_ago_ns as f64),
             worker.at.clone(),
+            time(worker.renewed_ago_ns as f64),
+            worker.worker.to_string(),
+            worker.generation.to_string(),
         ]);
     }
     table
@@ -85,19 +90,21 @@ fn workers(status: &StatusResponse) -> Table {
 
 fn servers(status: &StatusResponse) -> Table {
     let mut table =
-        Table::new(["server", "index", "RDMA MTU", "pair", "rings", "memory", "renewed ago", "at"]);
-    for server in &status.servers {
+        Table::new(["server", "at", "renewed ago", "memory", "rings", "RDMA MTU", "pair", "index"]);
+    let mut servers: Vec<_> = status.servers.iter().collect();
+    servers.sort_by_key(|server| &server.name);
+    for server in servers {
         let rows = || server.rings.iter().filter_map(|ring| ring.row);
         let bytes: u64 = rows().map(|row| u64::from(row.slots) * u64::from(row.slot_bytes)).sum();
         table.row([
             or_unknown(&server.name),
-            server.server.to_string(),
+            server.at.clone(),
+            time(server.renewed_ago_ns as f64),
+            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+            rows().map(|row| row.slots.to_string()).collect::<Vec<_>>().join(" + "),
             format!("{} B", server.mtu),
             format!("{}{}", transport(server.reliable), if server.icrc { "" } else { ", no iCRC" }),
-            rows().map(|row| row.slots.to_string()).collect::<Vec<_>>().join(" + "),
-            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
-            time(server.renewed_ago_ns as f64),
-            server.at.clone(),
+            server.server.to_string(),
         ]);
     }
     table
@@ -108,10 +115,10 @@ const fn transport(reliable: bool) -> &'static str {
 }
 
 fn clients(status: &StatusResponse) -> Table {
-    let mut table = Table::new(["client", "index", "renewed ago", "at"]);
+    let mut table = Table::new(["client", "at", "renewed ago", "index"]);
     for client in &status.clients {
         let ago = time(client.renewed_ago_ns as f64);
-        table.row([or_unknown(&client.name), client.client.to_string(), ago, client.at.clone()]);
+        table.row([or_unknown(&client.name), client.at.clone(), ago, client.client.to_string()]);
     }
     table
 }

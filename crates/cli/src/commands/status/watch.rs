@@ -14,6 +14,7 @@ use crate::fail::{Failure, Outcome};
 use crate::print;
 use crate::rack::ask::{Asker, link};
 use crate::stop::Stop;
+use crate::view::Keyboard;
 
 /// How often a signal is looked for between two looks at the rack.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -37,7 +38,9 @@ pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()>
             break;
         }
         while !stop.is_asked() && looked.elapsed() < every {
-            thread::sleep(LOOK_EVERY);
+            if shown.key(LOOK_EVERY) == Some('q') {
+                stop.ask();
+            }
         }
     }
     Ok(())
@@ -62,6 +65,17 @@ impl Shown {
         }
     }
 
+    /// The key that is pressed within `patience`, where keys are read.
+    fn key(&self, patience: Duration) -> Option<char> {
+        match self {
+            Self::Screen(screen) => screen.0.key(patience),
+            Self::Lines | Self::Json => {
+                thread::sleep(patience);
+                None
+            }
+        }
+    }
+
     /// Shows a look; says whether anybody still reads.
     fn show(
         &self,
@@ -72,7 +86,7 @@ impl Shown {
         match self {
             Self::Screen(_) => Screen::draw(&match status {
                 Ok(status) => text(controller, status),
-                Err(why) => format!("{why}\n"),
+                Err(why) => format!("{:.0} s after the first look:\n\n{why}\n", since.as_secs_f64()),
             }),
             Self::Lines => {
                 let said = status.as_ref().map_or_else(Failure::to_string, line);
@@ -98,25 +112,27 @@ fn line(status: &StatusResponse) -> String {
             },
         );
         format!(
-            "; {} {}, {} workers, {balance}",
+            "; {} {}, {} worker{}, {balance}",
             slice.name,
             if slice.open { "open" } else { "closed" },
-            slice.workers
+            slice.workers,
+            if slice.workers == 1 { "" } else { "s" }
         )
     });
     let slices: String = slices.collect();
     let clients = status.clients.len();
-    format!("switch {}, epoch {}{slices}; {clients} clients", link(switch.link()), switch.epoch)
+    let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
+    format!("switch {}, epoch {}{slices}; {clients}", link(switch.link()), switch.epoch)
 }
 
-/// The terminal behind stdout, drawn over from its first line.
-struct Screen;
+/// The terminal behind stdout, drawn over from its first line, and its keyboard.
+struct Screen(Keyboard);
 
 impl Screen {
     fn open() -> Self {
         // A terminal that cannot do it shows one picture below the other.
         print::while_read(format_args!("{Hide}{}", Clear(ClearType::All))).ok();
-        Self
+        Self(Keyboard::quiet(io::stdout()))
     }
 
     /// Draws as much as there is room for, and says how much there was not.
@@ -134,16 +150,38 @@ impl Drop for Screen {
 
 fn picture(text: &str, width: usize, height: usize) -> String {
     let room = height.saturating_sub(2);
-    let cut = |line: &str| {
-        let shown: String = line.chars().take(width).collect();
-        format!("{shown}{}\n", Clear(ClearType::UntilNewLine))
-    };
-    let lines: String = text.lines().take(room).map(cut).collect();
-    let more = match text.lines().count().saturating_sub(room) {
+    let lines: Vec<String> = text.lines().flat_map(|line| fitted(line, width)).collect();
+    let shown = lines.iter().take(room);
+    let shown: String = shown.map(|line| format!("{line}{}\n", Clear(ClearType::UntilNewLine))).collect();
+    let more = match lines.len().saturating_sub(room) {
         0 => String::new(),
+        1 => "1 more line; ".to_owned(),
         more => format!("{more} more lines; "),
     };
-    format!("{}{lines}{}{more}Ctrl-C ends it", MoveTo(0, 0), Clear(ClearType::FromCursorDown))
+    format!("{}{shown}{}{more}q or Ctrl-C ends it", MoveTo(0, 0), Clear(ClearType::FromCursorDown))
+}
+
+/// A line as rows of at most `width` columns: a sentence goes on in the next row; a table's row, which has columns, is cut,
+/// and an ellipsis says so.
+fn fitted(line: &str, width: usize) -> Vec<String> {
+    let is_short = line.chars().count() <= width;
+    if is_short || line.contains("  ") {
+        let cut = line.chars().take(if is_short { width } else { width.saturating_sub(1) });
+        return vec![cut.chain((!is_short && width > 0).then_some('…')).collect()];
+    }
+    let mut rows = vec![String::new()];
+    for word in line.split(' ') {
+        let row = rows.last_mut().expect("there is one from the beginning");
+        if row.is_empty() {
+            row.push_str(word);
+        } else if row.chars().count() + 1 + word.chars().count() <= width {
+            row.push(' ');
+            row.push_str(word);
+        } else {
+            rows.push(word.to_owned());
+        }
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -151,6 +189,14 @@ mod tests {
     use sluice_net::rpc::v1::{LinkState, SliceStatus, SwitchStatus};
 
     use super::*;
+
+    #[test]
+    fn a_sentence_is_folded_and_a_row_of_a_table_is_cut_with_a_sign() {
+        assert_eq!(fitted("no controller answers there", 13), ["no controller", "answers there"]);
+        assert_eq!(fitted("get-1  get  open", 10), ["get-1  ge…"]);
+        assert_eq!(fitted("get-1  get", 10), ["get-1  get"]);
+        assert_eq!(fitted("", 10), [""]);
+    }
 
     #[test]
     fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
@@ -181,6 +227,6 @@ mod tests {
     fn a_picture_says_what_did_not_fit() {
         let picture = picture("switch up\nslice get\nslice scan\n", 6, 3);
         assert!(picture.contains("switch") && !picture.contains("switch up"), "{picture:?}");
-        assert!(picture.ends_with("2 more lines; Ctrl-C ends it"), "{picture:?}");
+        assert!(picture.ends_with("5 more lines; q or Ctrl-C ends it"), "{picture:?}");
     }
 }
