@@ -136,7 +136,9 @@ pub(crate) struct Note {
 pub(crate) enum NoteKind {
     /// Nothing special.
     Plain,
-    /// Something was broken, or was found broken.
+    /// Something was killed, as the plan says.
+    Kill,
+    /// Something was found broken.
     Fault,
     /// Something came back.
     Back,

@@ -155,7 +155,7 @@ pub enum NetError {
         why: io::Error,
     },
     /// Another switch uses the folder: end it, or give this one its own.
-    #[error("state folder {}: another switch is using it; stop that one, or give another folder with --state", path.display())]
+    #[error("state folder {}: another switch is using it; stop that one, or give another folder (--state of `sluice switch`, --out of `sluice up`)", path.display())]
     StateFolderTaken {
         /// The folder.
         path: PathBuf,

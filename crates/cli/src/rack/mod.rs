@@ -67,6 +67,10 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let board = Board::new();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
     let files = Files { program, plan: plan_file, logs, pcap: args.pcap.clone() };
+    if shown != Shown::Nothing {
+        let (workers, servers) = (plan.workers.len(), plan.servers().len());
+        print::aside(format_args!("starting a rack: a switch, {servers} servers, {workers} workers"));
+    }
     let mut processes = Processes::start(&plan, files, network)?;
     processes.wait_until_ready(&stop)?;
     let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
@@ -235,7 +239,7 @@ fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, b
         match &step {
             Step::Kill(target) => {
                 processes.kill(target);
-                board.note(NoteKind::Fault, format!("killed {target} with -9"));
+                board.note(NoteKind::Kill, format!("killed {target} with -9"));
             }
             Step::Start(target) => {
                 processes.start_again(target)?;

@@ -150,7 +150,7 @@ impl<'p> Processes<'p> {
         loop {
             self.check()?;
             if stop.is_asked() {
-                return Err(Failure::new(Kind::Aborted, "stopped by a signal before the rack was ready"));
+                return Err(Failure::new(Kind::Aborted, "stopped before the rack was ready"));
             }
             let (open, written) = asker.status().map_or((0, 0), |status| {
                 let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();

@@ -271,10 +271,7 @@ impl RunResult {
             ));
         }
         if self.aborted {
-            let why = format!(
-                "stopped after {:.1} s of measuring, by a signal; the result covers that",
-                self.length_s
-            );
+            let why = format!("stopped after {:.1} s of measuring; the result covers that", self.length_s);
             return Err(Failure::new(Kind::Aborted, why));
         }
         Ok(())

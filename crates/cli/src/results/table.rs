@@ -19,6 +19,32 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
+    /// The table in so many columns of a terminal: as long as it is wider, the next of the columns that give way is left out.
+    /// Returns what was, too.
+    pub(crate) fn fitting<'n>(
+        mut self,
+        width: usize,
+        gives_way: &[(usize, &'n str)],
+    ) -> (Self, Vec<&'n str>) {
+        let mut gone: Vec<(usize, &str)> = Vec::new();
+        for &(column, name) in gives_way {
+            if self.width() <= width {
+                break;
+            }
+            let place = column - gone.iter().filter(|(earlier, _)| *earlier < column).count();
+            for row in &mut self.rows {
+                row.remove(place);
+            }
+            gone.push((column, name));
+        }
+        (self, gone.into_iter().map(|(_, name)| name).collect())
+    }
+
+    fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+    }
+
     fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column| {
@@ -31,7 +57,8 @@ impl Table {
     /// Whether all cells of a column but its heading are numbers, with or without a unit.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
-        cells.peek().is_some() && cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        cells.peek().is_some()
+            && cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+'))
     }
 }
 
@@ -69,11 +96,12 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// A number with about three digits.
 pub(crate) fn digits(number: f64) -> String {
-    match number.abs() {
+    let text = match number.abs() {
         size if size < 10.0 => format!("{number:.2}"),
         size if size < 100.0 => format!("{number:.1}"),
         _ => format!("{number:.0}"),
-    }
+    };
+    if text == "-0.00" { "0.00".to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -89,8 +117,24 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_is_too_wide_leaves_out_what_gives_way_first() {
+        let mut table = Table::new(["a", "bb", "ccc"]);
+        table.row(["1", "22", "333"]);
+        let order = [(2, "the last"), (0, "the first")];
+        for (width, shown, gone) in [
+            (10, "a  bb  ccc\n1  22  333\n", vec![]),
+            (9, "a  bb\n1  22\n", vec!["the last"]),
+            (4, "bb\n22\n", vec!["the last", "the first"]),
+        ] {
+            let (fitting, left_out) = table.clone().fitting(width, &order);
+            assert_eq!((fitting.to_string().as_str(), left_out), (shown, gone), "{width} columns");
+        }
+    }
+
+    #[test]
     fn a_time_is_shown_in_the_unit_that_suits_it() {
         let shown: Vec<String> = [7.0, 1_500.0, 12_345_678.0, 2e9].map(time).to_vec();
         assert_eq!(shown, ["7 ns", "1.50 us", "12.3 ms", "2.00 s"]);
+        assert_eq!([-0.001, -0.011, -12.34].map(digits), ["0.00", "-0.01", "-12.3"]);
     }
 }

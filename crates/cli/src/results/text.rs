@@ -111,6 +111,6 @@ fn verdict(out: &mut String, result: &RunResult) {
         let _ = writeln!(out, "{:<4}  {}", if gate.passed { "ok" } else { "FAIL" }, gate.says);
     }
     if result.aborted {
-        out.push_str("STOPPED EARLY by a signal\n");
+        out.push_str("STOPPED EARLY\n");
     }
 }

@@ -14,6 +14,8 @@ use crate::results::table::{digits, time};
 
 /// Rows of the heading.
 const HEAD_ROWS: u16 = 4;
+/// The widths of the columns of types.
+const TYPE_WIDTHS: [u16; 9] = [8, 7, 9, 8, 8, 8, 12, 6, 6];
 /// The width of one worker's place.
 const WORKER_WIDTH: u16 = 38;
 /// The widest name of a slice or a worker that is shown whole.
@@ -27,6 +29,10 @@ const EVENTS_ROWS_MIN: u16 = 3;
 const EVENTS_SHARE: u16 = 2;
 /// The width of the numbers beside the chart.
 const SCALE_WIDTH: u16 = 9;
+/// The columns that the picture is made for: with fewer something is left out.
+const WIDTH_MIN: u16 = 80;
+/// What stands where a fault happened, below the chart.
+const FAULT_MARK: &str = "×";
 
 const DIM: Style = Style::new().fg(Color::DarkGray);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -39,8 +45,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();
     let area = frame.area();
-    let worker_rows = rack.workers.len().div_ceil(worker_columns(area.width)) as u16;
-    let heights = [HEAD_ROWS, 2 + load.kinds.len() as u16, 2 + rack.slices.len() as u16, 1 + worker_rows];
+    let (kind_rows, slice_rows) = (load.kinds.len() as u16, rack.slices.len() as u16);
+    let wanted = rack.workers.len().div_ceil(worker_columns(area.width)) as u16;
+    let others = HEAD_ROWS + 2 + kind_rows + 2 + slice_rows + 1 + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN;
+    let room = area.height.saturating_sub(others);
+    // Workers give way to what is below them: of many, some stand for all.
+    let worker_rows = wanted.min(room.max(1));
+    let heights = [HEAD_ROWS, 2 + kind_rows, 2 + slice_rows, 1 + worker_rows];
     let left = area.height.saturating_sub(heights.iter().sum());
     let wanted = 1 + u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1);
     let events =
@@ -54,11 +65,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
         Constraint::Length(events),
     ])
     .areas(area);
-    draw_head(frame, head, heading, &load, &rack);
+    let is_small = area.width < WIDTH_MIN || area.height <= others;
+    let told = is_small.then(|| format!("too small: {WIDTH_MIN} x {} shows all", others + wanted.max(1)));
+    let place_or_size = told.unwrap_or_else(|| heading.place.clone());
+    draw_head(frame, head, [&heading.what, &place_or_size], &load, &rack);
     draw_types(frame, types, &load);
     draw_slices(frame, slices, &rack);
     draw_workers(frame, workers, &rack, &load);
-    draw_replies(frame, replies, &load);
+    draw_replies(frame, replies, &load, known);
     draw_events(frame, events, known);
 }
 
@@ -66,7 +80,7 @@ fn section<'t>(title: impl Into<Line<'t>>) -> Block<'t> {
     Block::new().borders(Borders::TOP).border_style(DIM).title(title).title_style(BOLD)
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, heading: &Heading, load: &LoadNow, rack: &RackNow) {
+fn draw_head(frame: &mut Frame<'_>, area: Rect, [what, second]: [&str; 2], load: &LoadNow, rack: &RackNow) {
     let [name, place, bar, totals] =
         Layout::vertical([Constraint::Length(1); HEAD_ROWS as usize]).areas(area);
     let switch = match (rack.up, rack.epoch) {
@@ -74,12 +88,19 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, heading: &Heading, load: &LoadNo
         (false, 0) => Span::styled("switch starting", DIM),
         (false, _) => Span::styled("switch away", BAD),
     };
-    frame.render_widget(Line::from(vec![Span::styled(format!(" {}", heading.what), BOLD)]), name);
-    frame.render_widget(Line::from(vec![switch, Span::raw(" ")]).right_aligned(), name);
-    frame.render_widget(Line::raw(format!(" {}", heading.place)), place);
-    frame.render_widget(Line::styled("q or Ctrl-C ends the run ", DIM).right_aligned(), place);
+    beside(frame, name, Span::styled(format!(" {what}"), BOLD), switch);
+    let leave = Span::styled("q or Ctrl-C ends the run", DIM);
+    beside(frame, place, Span::raw(format!(" {second}")), leave);
     draw_progress(frame, bar, load);
     frame.render_widget(Line::from(outcomes(load)), totals);
+}
+
+/// One text to the left and one to the right, which is seen whole: what there is no room for is cut off the left one.
+fn beside(frame: &mut Frame<'_>, area: Rect, left: Span<'_>, right: Span<'_>) {
+    let width = right.width() as u16 + 2;
+    let [first, second] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(area);
+    frame.render_widget(Line::from(left), first);
+    frame.render_widget(Line::from(vec![Span::raw(" "), right, Span::raw(" ")]), second);
 }
 
 /// What goes on and for how long still, and a bar that says the same.
@@ -123,6 +144,13 @@ fn outcomes(load: &LoadNow) -> Vec<Span<'static>> {
 
 fn draw_types(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let heads = ["", "due/s", "replies/s", "p50", "p99", "p99.9", "slowdown p50", "p99", "p99.9"];
+    // A column that would be cut is left out: half a number is a wrong one.
+    let fitting = TYPE_WIDTHS.iter().scan(0, |used, width| {
+        *used += width + 1;
+        Some(*used - 1)
+    });
+    let columns = fitting.take_while(|used| *used <= area.width).count();
+    let heads = heads.into_iter().take(columns);
     let header = Row::new(heads.map(|head| Cell::from(Line::from(head).right_aligned()))).style(DIM);
     let rows = load.kinds.iter().map(|kind| {
         let numbers = [format!("{:.0}", kind.due_per_s), format!("{:.0}", kind.replied_per_s)];
@@ -131,9 +159,9 @@ fn draw_types(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
         let cells = numbers.into_iter().chain(latency).chain(slowdown);
         let name = Cell::from(Span::styled(format!(" {}", kind.name), BOLD));
         let cells = cells.map(|cell| Cell::from(Line::from(cell).right_aligned()));
-        Row::new(std::iter::once(name).chain(cells))
+        Row::new(std::iter::once(name).chain(cells).take(columns))
     });
-    let widths = [8, 7, 9, 8, 8, 8, 12, 6, 6].map(Constraint::Length);
+    let widths = TYPE_WIDTHS.iter().take(columns).copied().map(Constraint::Length);
     frame.render_widget(
         Table::new(rows, widths)
             .header(header)
@@ -144,7 +172,9 @@ fn draw_types(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
 }
 
 fn draw_slices(frame: &mut Frame<'_>, area: Rect, rack: &RackNow) {
-    let block = section("Slices ");
+    let last_known =
+        if rack.up || rack.epoch == 0 { "" } else { ", as they stood before the switch went away" };
+    let block = section(format!("Slices, on a logarithmic scale{last_known} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let half = usize::from(inner.width).saturating_sub(NAME_WIDTH + 3 + 9) / 2;
@@ -183,11 +213,13 @@ fn worker_columns(width: u16) -> usize {
 }
 
 fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNow) {
-    let block = section("Workers: tasks there on average, as a share of the quota ");
+    let columns = worker_columns(area.width);
+    let rows = usize::from(area.height.saturating_sub(1)).min(rack.workers.len().div_ceil(columns)).max(1);
+    let hidden = rack.workers.len().saturating_sub(rows * columns);
+    let hidden = if hidden > 0 { format!("; {hidden} more") } else { String::new() };
+    let block = section(format!("Workers: tasks there on average, as a share of the quota{hidden} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let columns = worker_columns(inner.width);
-    let rows = rack.workers.len().div_ceil(columns).max(1);
     let lines = (0..rows).map(|row| {
         let workers = (0..columns).filter_map(|column| rack.workers.get(column * rows + row));
         Line::from(workers.flat_map(|worker| worker_spans(worker, load)).collect::<Vec<_>>())
@@ -216,9 +248,11 @@ fn level(share: f64) -> String {
 }
 
 /// Replies over the whole run, with a scale beside them and the time below.
-fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
+fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &Known) {
     let now = load.history.iter().rev().nth(1).copied().unwrap_or(0);
-    let block = section(format!("Replies per second: {now} "));
+    let faults = faults(known, load.length);
+    let marks = if faults.is_empty() { String::new() } else { format!(" ({FAULT_MARK} a kill)") };
+    let block = section(format!("Replies per second: {now}, over the seconds since the load began{marks} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let [chart, axis] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(inner);
@@ -233,7 +267,14 @@ fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
         Sparkline::default().data(&shown).max(most).style(Style::new().fg(Color::Cyan)),
         chart,
     );
-    draw_time_axis(frame, axis, load);
+    draw_time_axis(frame, axis, load, &faults);
+}
+
+/// When something was killed, as shares of the run.
+fn faults(known: &Known, length: Duration) -> Vec<f64> {
+    let killed = known.notes.iter().filter(|note| note.kind == NoteKind::Kill);
+    let at = killed.filter_map(|note| note.at).map(|at| at.as_secs_f64() / length.as_secs_f64().max(1e-9));
+    at.filter(|share| (0.0..=1.0).contains(share)).collect()
 }
 
 /// What stands beside a row of the chart: its top at the first row, half of it in the middle, 0 at the last.
@@ -241,16 +282,29 @@ fn step(most: u64, row: u16, rows: u16) -> String {
     match row {
         0 => format!("{most} ┤"),
         row if row + 1 == rows => "0 ┤".to_owned(),
-        row if rows > 6 && row == rows / 2 => format!("{} ┤", most / 2),
+        row if rows > 6 && row == rows / 2 && most % 2 == 0 => format!("{} ┤", most / 2),
         _ => "│".to_owned(),
     }
 }
 
-/// The run's time, from its beginning to its end.
-fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
+/// The run's time, from its beginning to its end, with a mark for each fault. What stands in the middle gives way to marks.
+fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, faults: &[f64]) {
     let at = |share: f64| format!("{:.1} s", load.length.as_secs_f64() * share);
+    let last = area.width.saturating_sub(1);
+    let places: Vec<u16> =
+        faults.iter().map(|share| ((share * f64::from(area.width)) as u16).min(last)).collect();
+    let middle = at(0.5);
+    let wide = middle.len() as u16;
+    let from = area.width.saturating_sub(wide) / 2;
+    let is_free = |place: &u16| *place + 1 < from || *place > from + wide;
     frame.render_widget(Line::styled("0 s", DIM), area);
-    frame.render_widget(Line::styled(format!("{} since the load began", at(0.5)), DIM).centered(), area);
+    if places.iter().all(is_free) {
+        frame.render_widget(Line::styled(middle, DIM).centered(), area);
+    }
+    for place in places {
+        let mark = Rect { x: area.x + place, width: area.width.min(1), ..area };
+        frame.render_widget(Span::styled(FAULT_MARK, BAD), mark);
+    }
     frame.render_widget(Line::styled(at(1.0), DIM).right_aligned(), area);
 }
 
@@ -271,13 +325,13 @@ fn columns(load: &LoadNow, width: usize) -> Vec<u64> {
     stretches.map_while(|stretch| known.get(stretch)).map(mean).collect()
 }
 
-/// The next number that begins with 1, 2 or 5 and has only zeros behind.
+/// The next number that has one digit with only zeros behind, or 12, 15 or 25 with zeros: its half is short as well, and
+/// the highest column takes most of the height.
 fn round_up(number: u64) -> u64 {
     let mut power = 1_u64;
     loop {
-        if let Some(round) =
-            [1, 2, 5].map(|first| power.saturating_mul(first)).into_iter().find(|round| *round >= number)
-        {
+        let steps = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80].map(|first| power.saturating_mul(first) / 10);
+        if let Some(round) = steps.into_iter().find(|round| *round >= number.max(1)) {
             return round;
         }
         power = power.saturating_mul(10);
@@ -295,7 +349,7 @@ fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &Known) {
     let lines = notes[first..].iter().map(|note| {
         let style = match note.kind {
             NoteKind::Plain => Style::new(),
-            NoteKind::Fault => BAD,
+            NoteKind::Kill | NoteKind::Fault => BAD,
             NoteKind::Back => GOOD,
         };
         let at = Span::styled(format!(" {}  ", note.when()), DIM);
@@ -363,7 +417,7 @@ mod tests {
         let board = Board::new();
         board.note(NoteKind::Back, "8 workers are ready");
         board.begin("the load began");
-        board.note(NoteKind::Fault, text);
+        board.note(NoteKind::Kill, text);
         Known { load: Some(load), rack: Some(rack), ..board.known() }
     }
 
@@ -392,13 +446,68 @@ mod tests {
                 "controller at 127.0.0.1:41234",
                 "q or Ctrl-C ends the run",
                 "since the load began",
-                "5000 ┤",
+                "2500 ┤",
                 "0 ┤",
                 "17.0 s",
             ] {
                 assert!(picture.contains(part), "{part} is missing at {width} x {height}:\n{picture}");
             }
         }
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_whole_numbers_or_none_and_says_what_would_do() {
+        for (width, height) in [(60, 16), (40, 10), (79, 24)] {
+            let picture = picture(width, height, &known());
+            assert!(picture.contains("too small: 80 x ") || picture.contains("q or Ctrl-C"), "{picture}");
+            let latencies = picture.lines().find(|line| line.contains(" get  ")).unwrap_or_default();
+            let numbers =
+                latencies.split_whitespace().filter(|word| word.contains(|c: char| c.is_ascii_digit()));
+            for number in numbers {
+                assert!(
+                    ["1800", "1795", "250", "1.25", "9.00", "1.20", "4.50"].contains(&number),
+                    "{number}:\n{picture}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn of_more_workers_than_fit_the_first_are_shown_and_the_rest_counted() {
+        let mut known = known();
+        let worker = |index: u16| WorkerNow {
+            index,
+            name: format!("w-{index}"),
+            quota: 2,
+            phase: "open",
+            ..WorkerNow::default()
+        };
+        known.rack = known.rack.map(|rack| RackNow { workers: (0..64).map(worker).collect(), ..rack });
+        let picture = picture(80, 24, &known);
+        for part in ["; 56 more", "5000 ┤", "killed worker", "q or Ctrl-C"] {
+            assert!(picture.contains(&part.replace("5000", "2500")), "{part} is missing:\n{picture}");
+        }
+    }
+
+    #[test]
+    fn slices_are_not_taken_for_the_present_ones_while_the_switch_is_away() {
+        let mut known = known();
+        assert!(!picture(80, 24, &known).contains("before the switch went away"));
+        known.rack = known.rack.map(|rack| RackNow { up: false, ..rack });
+        assert!(picture(80, 24, &known).contains("before the switch went away"));
+    }
+
+    #[test]
+    fn a_kill_is_marked_where_it_happened_and_takes_the_place_of_the_middle_of_the_axis() {
+        let axis = |share: f64| {
+            let mut terminal = Terminal::new(TestBackend::new(20, 1)).expect("a test's terminal");
+            let load = LoadNow { length: Duration::from_secs(10), ..LoadNow::default() };
+            let draw = |frame: &mut Frame<'_>| draw_time_axis(frame, frame.area(), &load, &[share]);
+            terminal.draw(draw).expect("drawn");
+            terminal.backend().to_string()
+        };
+        assert_eq!(axis(0.25).trim(), "\"0 s  × 5.0 s   10.0 s\"");
+        assert_eq!(axis(0.5).trim(), "\"0 s       ×    10.0 s\"");
     }
 
     #[test]
@@ -427,7 +536,7 @@ mod tests {
         assert_eq!(columns(&load(6, 1), 20), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], "half of it is over");
         assert_eq!(columns(&load(401, 40), 4), [49, 149, 249, 349], "means of a hundred each");
         assert_eq!(columns(&load(0, 40), 4), Vec::<u64>::new());
-        assert_eq!([0, 3, 995, 1_001].map(round_up), [1, 5, 1_000, 2_000]);
+        assert_eq!([0, 3, 995, 1_001, 3_970].map(round_up), [1, 3, 1_000, 1_200, 4_000]);
     }
 
     #[test]
