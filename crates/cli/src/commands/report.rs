@@ -14,6 +14,6 @@ pub(crate) fn run(args: &Report) -> Outcome<()> {
         Some(folder) => report::write(folder, &study)?,
         None => report::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
     }
-    print::text(report::summary(&study))?;
+    print::text(report::summary(&study, print::columns()))?;
     Ok(())
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     if up.output.json {
         print::line(report::json(&study))?;
     } else {
-        print::text(report::summary(&study))?;
+        print::text(report::summary(&study, print::columns()))?;
         say(format!("all of it is in {}", ask.out.display()));
     }
     measured

@@ -74,9 +74,14 @@ pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
                 html.text(show::quantity(rate.value / panel.capacity_per_s, Unit::Share));
             }
         });
-        cell(html, headings[4], |html| html.text(panel.map_or(&row.panel, |panel| &panel.title)));
+        cell(html, headings[4], |html| html.text(workload(panel, &row.panel, study.panels.len())));
         cell(html, headings[5], |html| html.text(&row.note));
     });
+}
+
+/// What tells a panel from the others of its study: its title, or, where it is alone, what it serves.
+fn workload<'p>(panel: Option<&'p Panel>, id: &'p str, panels: usize) -> &'p str {
+    panel.map_or(id, |panel| if panels == 1 { &panel.workload } else { &panel.title })
 }
 
 /// Pairs on the same tasks.
@@ -86,14 +91,14 @@ pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
         let agree = bound.iter().filter(|row| !row.real && !show::is_open(row)).count();
         html.leaf("p", format_args!("{agree} of {} pairs that have to agree do.", bound.len()));
     }
-    let headings = ["A", "B", "What", "At", "A’s", "B’s", "B − A", "Verdict"];
+    let headings = ["A", "B", "What", "At", "A’s (95 %)", "B’s (95 %)", "B − A (95 %)", "Verdict"];
     table(html, "plain", &headings, &study.comparisons, |html, row: &Comparison| {
         let unit = row.metric.map_or(Unit::PerS, Metric::unit);
         let what = row.metric.map_or_else(|| "throughput".to_owned(), show::metric);
         cell(html, headings[0], |html| html.leaf("b", &row.a));
         cell(html, headings[1], |html| html.leaf("b", &row.b));
         cell(html, headings[2], |html| html.text(of_class(row.class.as_deref(), &what)));
-        cell(html, headings[3], |html| html.text(show::rate(row.offered_per_s)));
+        cell(html, headings[3], |html| html.text(show::rate(row.offered_per_s).replace(' ', "\u{a0}")));
         cell(html, headings[4], |html| measured(html, Some(&row.of_a), unit));
         cell(html, headings[5], |html| measured(html, Some(&row.of_b), unit));
         cell(html, headings[6], |html| {
@@ -101,7 +106,7 @@ pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
             if row.of_a.value > 0.0 {
                 let share = show::quantity(row.difference.value / row.of_a.value, Unit::Share);
                 html.verbatim(" ");
-                html.leaf("small", share);
+                html.leaf("small", format_args!("· {share} of A’s"));
             }
         });
         cell(html, headings[7], |html| {

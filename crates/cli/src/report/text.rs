@@ -13,7 +13,9 @@ use crate::results::table::Table;
 const CAVEATS_MAX: usize = 5;
 
 /// The summary that ends a run.
-pub(crate) fn summary(study: &StudyOutcome) -> String {
+///
+/// Where it has `columns` only, tables leave out what matters least, and say so.
+pub(crate) fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     let mut out = String::new();
     heading(&mut out, study);
     for map in &study.heats {
@@ -22,7 +24,8 @@ pub(crate) fn summary(study: &StudyOutcome) -> String {
     }
     for panel in &study.panels {
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n{} [{}]\n{}", panel.title, panel.workload, points(panel));
+        let _ = write!(out, "\n{} [{}]\n", panel.title, panel.workload);
+        fitted(&mut out, panel, columns);
         caveats(&mut out, panel);
     }
     expectations(&mut out, study);
@@ -82,6 +85,30 @@ fn caveats(out: &mut String, panel: &Panel) {
         let _ = writeln!(
             out,
             "... and {more} more points whose intervals are to be read with care: --json and the page name them"
+        );
+    }
+}
+
+/// A table of points in so many columns of a terminal.
+fn fitted(out: &mut String, panel: &Panel, columns: Option<usize>) {
+    let mut gives_way = Vec::from([
+        (9, "the interval of the slowdown"),
+        (6, "the interval of p99"),
+        (2, "load"),
+        (7, "p99.9"),
+    ]);
+    if panel.classes.len() <= 1 {
+        // It says the same in each row.
+        gives_way.insert(0, (3, ""));
+    }
+    let (table, gone) = points(panel).fitting(columns.unwrap_or(usize::MAX), &gives_way);
+    let _ = write!(out, "{table}");
+    let gone: Vec<&str> = gone.into_iter().filter(|name| !name.is_empty()).collect();
+    if !gone.is_empty() {
+        let _ = writeln!(
+            out,
+            "too narrow for {}: a wider terminal, the page and --json show all",
+            gone.join(", ")
         );
     }
 }

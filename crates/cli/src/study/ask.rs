@@ -142,7 +142,7 @@ impl Asked<'_> {
 
     fn title(&self) -> String {
         match self.slo {
-            Some(limit) => format!("the most that keeps {limit}"),
+            Some(limit) => format!("the highest rate that keeps {limit}, under {}", self.setting.workload),
             None if self.compared => format!("{} against {}", self.policies[0], self.policies[1]),
             None => format!("{} under {}", self.policies.join(", "), self.setting.workload),
         }

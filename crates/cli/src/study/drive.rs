@@ -15,6 +15,7 @@ use super::progress::Progress;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::print;
 use crate::report;
+use crate::results::table::digits;
 use crate::stop::Stop;
 
 /// A study that is to be run.
@@ -81,7 +82,7 @@ pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     if how.output.json {
         print::line(report::json(&ran.outcome))?;
     } else {
-        print::text(report::summary(&ran.outcome))?;
+        print::text(report::summary(&ran.outcome, print::columns()))?;
         if !how.output.quiet {
             print::aside(format_args!("results are in {}", out.display()));
         }
@@ -110,11 +111,11 @@ fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> 
         ", and more for what they make it ask"
     };
     format!(
-        "{}: {points} points, {} runs, {:.0} million tasks: about {} on {threads} threads ({:.2} million tasks a second \
+        "{}: {points} points, {} runs, {} million tasks: about {} on {threads} threads ({:.2} million tasks a second \
          each){more}",
         bench.plan().name,
         jobs.len(),
-        total / 1e6,
+        digits(total / 1e6),
         told(seconds / threads as f64),
         total / seconds.max(1e-9) / 1e6,
     )

@@ -347,7 +347,7 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     } else {
         let is_rain = args.plans.len() == 1 && args.plans[0] == RAIN;
         for ran in ran.iter().filter(|_| !is_rain) {
-            print::line(report::summary(&ran.outcome))?;
+            print::line(report::summary(&ran.outcome, print::columns()))?;
         }
         print::line(report::verdicts(ran.iter().map(|ran| &ran.outcome)))?;
     }
