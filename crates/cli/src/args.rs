@@ -36,11 +36,13 @@ pub(crate) enum Command {
     #[command(after_help = words::SWITCH)]
     Switch(Switch),
     /// Run a controller on its own, for a switch that was started with --controller-apart.
+    #[command(after_help = words::CONTROLLER)]
     Controller(Controller),
     /// Run a worker of one of our services, or of a program of yours.
     #[command(after_help = words::WORKER)]
     Worker(Worker),
     /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside it.
+    #[command(after_help = words::SERVER)]
     Server(Server),
     /// Send a load to a rack and measure what comes of it.
     #[command(after_help = words::LOAD)]
@@ -48,16 +50,17 @@ pub(crate) enum Command {
     /// Show how a rack stands: its switch, slices, workers, servers and clients.
     #[command(after_help = words::STATUS)]
     Status(Status),
-    /// Move a worker to another slice while it runs.
+    /// Move a worker to another slice (a queue in the switch, with its types and workers) while it runs.
     #[command(after_help = words::MOVE)]
     Move(Move),
-    /// Send a type of tasks to another slice while the rack runs.
+    /// Send a type of tasks to another slice (a queue in the switch) while the rack runs.
     #[command(after_help = words::MAP)]
     Map(Map),
     /// Compare Rain with what stands in front of services today (nginx, shared addresses), on the same tasks.
     #[command(after_help = words::VERSUS)]
     Versus(Versus),
     /// Say what this machine can do, and what to do about the rest.
+    #[command(after_help = words::DOCTOR)]
     Doctor(Doctor),
     /// List the policies (schedulers) with what they do and what they take.
     #[command(after_help = words::POLICIES)]
@@ -84,8 +87,10 @@ pub(crate) enum Command {
     #[command(after_help = words::REPRODUCE)]
     Reproduce(study::args::Reproduce),
     /// Make the page and the tables of a study anew from its JSON.
+    #[command(after_help = words::REPORT)]
     Report(Report),
     /// Tell what happens in one fault run, packet by packet.
+    #[command(after_help = words::REPLAY_FAULT)]
     ReplayFault(ReplayFault),
     /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
     #[command(after_help = words::FAULT_RUNS)]
@@ -151,7 +156,8 @@ pub(crate) struct Switch {
     /// All times multiplied, instead of the plan's factor.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
-    /// The scheduler instead of the plan's, such as rain:2, r2p2:2 or racksched:2,tracked.
+    /// The scheduler instead of the plan's, such as rain:2 (Rain, at most two tasks at a worker), r2p2:2 or
+    /// racksched:2,tracked; `sluice policies` lists all.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<String>,
     /// Where packets are switched: on a socket of this process, or in the kernel, on its links.
@@ -381,7 +387,7 @@ pub(crate) enum ArrivalsArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Ask again and again, until Ctrl-C: the screen is drawn anew, and without a terminal each look is a line.
+    /// Ask again and again, until q or Ctrl-C: the screen is drawn anew, and without a terminal each look is a line.
     #[arg(long)]
     pub(crate) watch: bool,
     /// How often, with --watch.

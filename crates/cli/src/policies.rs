@@ -12,7 +12,7 @@ use crate::hint;
 /// The policies of a command that runs some.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArgs {
-    /// Which schedulers to run, such as rain:2 racksched:2,tracked central; `sluice policies` lists them all.
+    /// Which schedulers to run, such as rain:2 (Rain, at most two tasks at a worker) racksched:2,tracked central; `sluice policies` lists them all.
     #[arg(value_name = "POLICY")]
     words: Vec<String>,
     /// The same by a flag, which may be repeated; one value may hold several: rain:2,racksched:2,tracked,central.

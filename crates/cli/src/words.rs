@@ -16,6 +16,36 @@ Examples:
   sluice load --mix get=1 --rate 100 --length 3s
   sluice status";
 
+pub(crate) const CONTROLLER: &str = "\
+Examples:
+  sluice switch --controller-apart --control 127.0.0.1:7401   # then, in other terminals:
+  sluice controller --tables 127.0.0.1:7401
+  sluice status                          # asks the controller, at 127.0.0.1:7400";
+
+pub(crate) const SERVER: &str = "\
+Examples:
+  sluice switch experiments/demo.toml   # then, in other terminals:
+  sluice server --name here --memory /dev/shm/sluice/here
+  sluice worker rocksdb --slice get --server here --memory /dev/shm/sluice/here --link-mtu 3400";
+
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  sluice doctor
+  sluice doctor --state out/demo/state   # whether a rack could keep its state there";
+
+pub(crate) const REPORT: &str = "\
+Examples:
+  sluice report out/mine/study.json      # of a study that was run with --out out/mine
+  sluice report out/mine/study.json --out out/again";
+
+pub(crate) const REPLAY_FAULT: &str = "\
+Examples:
+  sluice replay-fault 7                  # all that happens in the run of seed 7
+  sluice replay-fault 7 --only worker:0  # what this worker does and suffers
+  sluice replay-fault 7 --only task:0.3  # what becomes of client 0's task number 3
+
+Each line says when, in microseconds of virtual time, who, to whom, and what. docs/faults.md names the promises.";
+
 pub(crate) const WORKER: &str = "\
 Examples:
   sluice worker rocksdb --slice get
@@ -29,7 +59,12 @@ Examples:
 pub(crate) const STATUS: &str = "\
 Examples:
   sluice status
-  sluice status --json";
+  sluice status --json
+
+Words:
+  balance  of a slice: +5 are 5 tokens parked (workers wait), -5 are 5 tasks that wait for workers
+  quotas   how many tokens the slice's workers have together, each its quota
+  stale    at most so many tokens of workers that died or moved still wait among them, and count for nothing";
 
 pub(crate) const MOVE: &str = "\
 Examples:

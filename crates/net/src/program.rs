@@ -42,7 +42,7 @@ pub struct WorkerArgs {
     /// The worker's name, unlike all others [default: worker-PID, behind the name in its certificate].
     #[arg(long)]
     pub name: Option<String>,
-    /// The slice to join [default: the first whose types this service understands].
+    /// The slice to join, a queue in the switch with the types that go there [default: the first whose types this service understands].
     #[arg(long, default_value = "", hide_default_value = true)]
     pub slice: String,
     /// How many tasks may be at this worker at once, served or waiting: its tokens, the N of rain:N.

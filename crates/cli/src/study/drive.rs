@@ -111,14 +111,20 @@ fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> 
         ", and more for what they make it ask"
     };
     format!(
-        "{}: {points} points, {} runs, {} million tasks: about {} on {threads} threads ({:.2} million tasks a second \
+        "{}: {points} point{}, {} runs, {}: about {} on {threads} threads ({:.2} million tasks a second \
          each){more}",
         bench.plan().name,
+        if points == 1 { "" } else { "s" },
         jobs.len(),
-        digits(total / 1e6),
+        amount(total),
         told(seconds / threads as f64),
         total / seconds.max(1e-9) / 1e6,
     )
+}
+
+/// So many tasks, in millions if there are as many.
+fn amount(tasks: f64) -> String {
+    if tasks < 1e6 { format!("{tasks:.0} tasks") } else { format!("{} million tasks", digits(tasks / 1e6)) }
 }
 
 /// What decides the results, by names that a message can use.

@@ -46,27 +46,33 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     let rack = known.rack.clone().unwrap_or_default();
     let area = frame.area();
     let (kind_rows, slice_rows) = (load.kinds.len() as u16, rack.slices.len() as u16);
-    let wanted = rack.workers.len().div_ceil(worker_columns(area.width)) as u16;
+    let all_workers = |width: u16| rack.workers.len().div_ceil(worker_columns(width)) as u16;
     let others = HEAD_ROWS + 2 + kind_rows + 2 + slice_rows + 1 + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN;
     let room = area.height.saturating_sub(others);
     // Workers give way to what is below them: of many, some stand for all.
-    let worker_rows = wanted.min(room.max(1));
+    let worker_rows = all_workers(area.width).min(room.max(1));
     let heights = [HEAD_ROWS, 2 + kind_rows, 2 + slice_rows, 1 + worker_rows];
     let left = area.height.saturating_sub(heights.iter().sum());
     let wanted = 1 + u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1);
     let events =
         wanted.min(left.saturating_sub(REPLIES_ROWS_MIN).min(left / EVENTS_SHARE)).max(EVENTS_ROWS_MIN);
-    let [head, types, slices, workers, replies, events] = Layout::vertical([
-        Constraint::Length(heights[0]),
+    // However low the terminal is, the heading is whole.
+    let [head, below] = Layout::vertical([Constraint::Length(heights[0]), Constraint::Fill(1)]).areas(area);
+    let [types, slices, workers, replies, events] = Layout::vertical([
         Constraint::Length(heights[1]),
         Constraint::Length(heights[2]),
         Constraint::Length(heights[3]),
         Constraint::Min(REPLIES_ROWS_MIN),
         Constraint::Length(events),
     ])
-    .areas(area);
+    .areas(below);
     let is_small = area.width < WIDTH_MIN || area.height <= others;
-    let told = is_small.then(|| format!("too small: {WIDTH_MIN} x {} shows all", others + wanted.max(1)));
+    let told = is_small.then(|| {
+        format!(
+            "too small; {WIDTH_MIN} x {} shows all",
+            others + all_workers(area.width.max(WIDTH_MIN)).max(1)
+        )
+    });
     let place_or_size = told.unwrap_or_else(|| heading.place.clone());
     draw_head(frame, head, [&heading.what, &place_or_size], &load, &rack);
     draw_types(frame, types, &load);
@@ -282,7 +288,7 @@ fn step(most: u64, row: u16, rows: u16) -> String {
     match row {
         0 => format!("{most} ┤"),
         row if row + 1 == rows => "0 ┤".to_owned(),
-        row if rows > 6 && row == rows / 2 && most % 2 == 0 => format!("{} ┤", most / 2),
+        row if rows > 6 && row == rows / 2 && most.is_multiple_of(2) => format!("{} ┤", most / 2),
         _ => "│".to_owned(),
     }
 }
@@ -457,9 +463,15 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_shows_whole_numbers_or_none_and_says_what_would_do() {
-        for (width, height) in [(60, 16), (40, 10), (79, 24)] {
+        for (width, height) in [(60, 16), (40, 10), (79, 8)] {
             let picture = picture(width, height, &known());
-            assert!(picture.contains("too small: 80 x ") || picture.contains("q or Ctrl-C"), "{picture}");
+            assert!(
+                picture.contains("too small") && picture.contains("q or Ctrl-C ends the run"),
+                "{picture}"
+            );
+        }
+        for width in [79, 60, 40] {
+            let picture = picture(width, 24, &known());
             let latencies = picture.lines().find(|line| line.contains(" get  ")).unwrap_or_default();
             let numbers =
                 latencies.split_whitespace().filter(|word| word.contains(|c: char| c.is_ascii_digit()));
@@ -506,8 +518,8 @@ mod tests {
             terminal.draw(draw).expect("drawn");
             terminal.backend().to_string()
         };
-        assert_eq!(axis(0.25).trim(), "\"0 s  × 5.0 s   10.0 s\"");
-        assert_eq!(axis(0.5).trim(), "\"0 s       ×    10.0 s\"");
+        assert_eq!(axis(0.25).trim(), "\"0 s  × 5.0 s  10.0 s\"");
+        assert_eq!(axis(0.5).trim(), "\"0 s       ×   10.0 s\"");
     }
 
     #[test]

@@ -11,14 +11,16 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{command, sluice, stderr, stdout};
+use common::{command, example, sluice, stderr, stdout};
 use lines::{Line, in_blocks, in_help, in_text, pages, root};
-use ways::{ELSEWHERE, Way, arguments, is_of, set, way};
+use ways::{ELSEWHERE, EXAMPLES, Way, arguments, is_of, set, way};
 
+/// The examples of `sluice-net` that pages name.
+const EXAMPLE_NAMES: [&str; 2] = ["reverse_service", "reverse_client"];
 /// How long to wait for a part of a rack, in steps of 50 ms.
 const PATIENCE: u32 = 600;
 
@@ -40,6 +42,9 @@ fn every_command_that_ends_runs_to_its_end() {
         let Some(Way::Alone(codes)) = way(&line) else { continue };
         let folder = folder();
         let args = with_short_plan(&line, arguments(&line));
+        if line.verb() == "report" {
+            run_study(folder.path(), &args[1]);
+        }
         let output = sluice(folder.path(), &words(&args));
         if !output.status.code().is_some_and(|code| codes.contains(&code)) {
             let said = stderr(&output);
@@ -85,7 +90,8 @@ fn the_parts_of_a_rack_that_are_started_together_work_together() {
         blocks.entry((line.page.clone(), line.block)).or_default().push(line);
     }
     assert!(!blocks.is_empty());
-    for lines in blocks.values() {
+    for lines in blocks.values_mut() {
+        lines.sort_by_key(|line| line.number);
         run_together(lines);
     }
 }
@@ -143,9 +149,13 @@ fn exit_codes_are_one_table() {
     // 3 and 4 take longer runs: tests/study_runs.rs misses a gate, and stops a run.
 }
 
-/// Every `sluice` line of pages and help texts.
+/// Every `sluice` line of pages and help texts, and those that start a service or a client of the examples.
 fn all_lines() -> Vec<Line> {
-    let blocks = pages().into_iter().flat_map(|(page, text)| in_blocks(&page, &text, "sluice"));
+    let examples = EXAMPLE_NAMES.map(|name| format!("{EXAMPLES}{name}"));
+    let programs = || std::iter::once("sluice").chain(examples.iter().map(String::as_str));
+    let blocks = pages().into_iter().flat_map(|(page, text)| {
+        programs().flat_map(|program| in_blocks(&page, &text, program)).collect::<Vec<_>>()
+    });
     let help = stdout(&sluice(Path::new("."), &["--help"]));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
@@ -182,13 +192,28 @@ fn has_target(line: &Line) -> bool {
     targets.iter().filter(|word| !word.contains('=') && word.as_str() != "TARGET").all(is_target)
 }
 
-/// A folder with the plans that lines name.
+/// A folder with the plans and programs that lines name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::symlink(root().join("experiments"), folder.path().join("experiments"))
-        .expect("linked");
+    let link = |from: &Path, name: &str| {
+        std::os::unix::fs::symlink(from, folder.path().join(name)).expect("linked");
+    };
+    link(&root().join("experiments"), "experiments");
+    link(&root().join("crates"), "crates");
+    fs::create_dir_all(folder.path().join(EXAMPLES)).expect("made");
+    for name in EXAMPLE_NAMES {
+        link(&example(name), &format!("{EXAMPLES}{name}"));
+    }
     fs::write(folder.path().join("short.toml"), short_plan()).expect("written");
     folder
+}
+
+/// Runs a small study whose JSON is this file.
+fn run_study(folder: &Path, json: &str) {
+    let out = Path::new(json).parent().expect("a folder").to_string_lossy().into_owned();
+    let length = ["--tasks", "1000", "--replications", "2"];
+    let ran = sluice(folder, &[&["sim", "rain:2", "--load", "0.5", "--out", &out], &length[..]].concat());
+    assert!(ran.status.success(), "{}", stderr(&ran));
 }
 
 /// The demo's plan with a small database, a short warm-up and no kills.
@@ -256,8 +281,13 @@ fn run_together(lines: &[Line]) {
         rack.start_all(folder.path());
     }
     for line in lines {
+        if line.words[0].starts_with(EXAMPLES) {
+            rack.run_example(folder.path(), line);
+            continue;
+        }
         let mut args = with_short_plan(line, arguments(line));
         match line.verb() {
+            "controller" => rack.start_controller(folder.path(), line, args),
             "switch" => rack.start_switch(folder.path(), line, args),
             "worker" | "server" => {
                 let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
@@ -316,16 +346,44 @@ impl Rack {
 
     /// Starts a switch at free ports and hears where it is asked.
     fn start_switch(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
+        set(&mut args, "--listen", "127.0.0.1:0");
+        self.start_heard(folder, line, args);
+    }
+
+    /// Starts what serves at an address, and hears that it does.
+    fn start_heard(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         self.controller = port.expect("a free port").to_string();
         set(&mut args, "--control", &self.controller);
-        set(&mut args, "--listen", "127.0.0.1:0");
         args.push("--json".to_owned());
         self.start(folder, line, &args, true);
         let out = self.parts.last_mut().and_then(|(_, child)| child.stdout.take()).expect("piped");
         let mut said = String::new();
         BufReader::new(out).read_line(&mut said).expect("readable");
         assert!(said.contains("sluice.listening.v1"), "{}: {said}", line.told());
+    }
+
+    /// Starts a controller beside a switch that has none: from now on it is the one that is asked.
+    fn start_controller(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
+        set(&mut args, "--tables", &self.controller);
+        self.start_heard(folder, line, args);
+    }
+
+    /// Runs a client of the examples to its end, or starts a service (`&`), and waits until it is there.
+    fn run_example(&mut self, folder: &Path, line: &Line) {
+        let mut program = Command::new(folder.join(&line.words[0]));
+        program.current_dir(folder).stdin(Stdio::null());
+        let written = ways::CONTROLLER;
+        if line.words.last().is_some_and(|word| word == "&") {
+            let log = fs::File::create(folder.join(format!("{}.log", self.parts.len()))).expect("a log");
+            program.args(["--controller", &self.controller]).stdout(Stdio::null()).stderr(log);
+            self.parts.push((line.told(), program.spawn().expect("it starts")));
+            self.wait_until_there(folder, line);
+        } else {
+            let word = |word: &String| if word == written { self.controller.clone() } else { word.clone() };
+            let output = program.args(line.words[1..].iter().map(word)).output().expect("it starts");
+            assert_eq!(stdout(&output), "desserts\n", "{}: {}", line.told(), stderr(&output));
+        }
     }
 
     fn start(&mut self, folder: &Path, line: &Line, args: &[String], heard: bool) {
@@ -337,8 +395,10 @@ impl Rack {
 
     /// Waits until the controller knows as many workers and servers as were started.
     fn wait_until_there(&mut self, folder: &Path, line: &Line) {
-        let started = |verb: &str| self.parts.iter().filter(|(told, _)| told.contains(verb)).count();
-        let (workers, servers) = (started("sluice worker"), started("sluice server"));
+        let started =
+            |verb: &str| self.parts.iter().filter(|(told, _)| told.contains(&format!(": {verb}"))).count();
+        let workers = started("sluice worker") + started(&format!("{EXAMPLES}reverse_service"));
+        let servers = started("sluice server");
         let there = wait_for(|| {
             let asked = sluice(folder, &["status", "--json", "--controller", &self.controller]);
             let Ok(said) = serde_json::from_slice::<serde_json::Value>(&asked.stdout) else { return false };

@@ -15,24 +15,23 @@ pub(crate) enum Way {
     Elsewhere(&'static str),
 }
 
-/// Why lines about a service of one's own are run elsewhere.
-const OWN_SERVICE: &str =
-    "takes a program of the examples; tests/own_service.rs runs the plan and the load with it";
-
 /// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 7] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 4] = [
     (
         "docs/xdp.md",
         "",
         "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
     ),
-    ("README.md", "sluice switch crates/net/examples/reverse.toml", OWN_SERVICE),
-    ("README.md", "sluice load --mix 9=1", OWN_SERVICE),
-    ("README.md", "sluice up crates/net/examples/reverse.toml", OWN_SERVICE),
     ("docs/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
     ("docs/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
 ];
+
+/// Where the examples of `sluice-net` are built: a service and a client of one's own.
+pub(crate) const EXAMPLES: &str = "target/debug/examples/";
+
+/// Where pages say that a controller is.
+pub(crate) const CONTROLLER: &str = "127.0.0.1:7400";
 
 /// A busy machine misses gates, and so does a figure of a thousand tasks.
 const GATES: &[i32] = &[0, 3];
@@ -66,9 +65,12 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
     if let Some((.., why)) = ELSEWHERE.iter().find(|entry| is_of(line, entry)) {
         return Some(Way::Elsewhere(why));
     }
+    if line.words[0].starts_with(EXAMPLES) {
+        return Some(Way::Together);
+    }
     Some(match line.verb() {
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
-        | "resources" | "policies" | "doctor" => Way::Alone(WELL),
+        | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
         "reproduce" => Way::Begun,

@@ -447,9 +447,10 @@ pub(super) fn told(told: &Told) -> (Who, String) {
                 hello.held.map_or_else(|| "registers".to_owned(), |(row, _)| format!("renews row {row}"));
             (named(&hello.name), format!("{held}; tasks before number {} have ended", count(hello.floor)))
         }
-        Told::WorkerLeave { name, .. } | Told::ClientLeave { name, .. } => (named(name), "leaves".to_owned()),
+        Told::WorkerLeave { name, .. } | Told::ClientLeave { name, .. } | Told::ServerLeave { name, .. } => {
+            (named(name), "leaves".to_owned())
+        }
         Told::ServerHello { hello, .. } => (named(&hello.name), "registers".to_owned()),
-        Told::ServerLeave { name, .. } => (named(name), "leaves".to_owned()),
         Told::MoveWorker { name, slice, .. } => {
             (named(name), format!("an operator asks to move it to slice `{slice}`"))
         }

@@ -151,8 +151,8 @@ impl Drop for Screen {
 fn picture(text: &str, width: usize, height: usize) -> String {
     let room = height.saturating_sub(2);
     let lines: Vec<String> = text.lines().flat_map(|line| fitted(line, width)).collect();
-    let shown = lines.iter().take(room);
-    let shown: String = shown.map(|line| format!("{line}{}\n", Clear(ClearType::UntilNewLine))).collect();
+    let end = format!("{}\n", Clear(ClearType::UntilNewLine));
+    let shown: String = lines.iter().take(room).flat_map(|line| [line, end.as_str()]).collect();
     let more = match lines.len().saturating_sub(room) {
         0 => String::new(),
         1 => "1 more line; ".to_owned(),
