@@ -67,9 +67,9 @@ pub(crate) fn up(args: &Up) -> Outcome<()> {
     let board = Board::new();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
     let files = Files { program, plan: plan_file, logs, pcap: args.pcap.clone() };
-    if shown != Shown::Nothing {
-        let (workers, servers) = (plan.workers.len(), plan.servers().len());
-        print::aside(format_args!("starting a rack: a switch, {servers} servers, {workers} workers"));
+    if shown == Shown::Screen {
+        // The screen is drawn once the rack is ready.
+        print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
     }
     let mut processes = Processes::start(&plan, files, network)?;
     processes.wait_until_ready(&stop)?;
