@@ -222,6 +222,8 @@ fn a_fault_run_is_told_as_a_story_of_all_or_of_one() {
         "TOKEN 1: ready for one more task",
         " runs task ",
         "LOST",
+        " worker 0    -> controller  registers: slice",
+        " client 0    -> controller  registers; ",
     ] {
         assert!(all.contains(part), "no `{part}`");
     }

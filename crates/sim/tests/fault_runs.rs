@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::thread;
 
-use sluice_sim::faults::{replay, run, run_many};
+use sluice_sim::faults::{Broken, replay, run, run_many};
 
 #[test]
 fn ten_thousand_seeds_keep_every_promise() {
@@ -37,4 +37,21 @@ fn commit() -> String {
         |_| "unknown".to_owned(),
         |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
     )
+}
+
+#[test]
+fn a_broken_promise_is_told_with_its_number_and_its_name() {
+    let broken = |what: &str| Broken { seed: 7, at_ns: 50_041_000, what: what.to_owned() }.to_string();
+    assert_eq!(
+        broken("promise 4: client 0 waits"),
+        "seed 7 at 50041 us: promise 4 (nobody stuck): client 0 waits"
+    );
+    assert_eq!(broken("no promise 4: at all"), "seed 7 at 50041 us: no promise 4: at all");
+    let page = include_str!("../../../docs/faults.md");
+    for (number, name) in
+        [(1, "one outcome"), (4, "nobody stuck"), (6, "bounded memory"), (7, "right worker")]
+    {
+        assert!(broken(&format!("promise {number}: x")).contains(&format!("promise {number} ({name}): x")));
+        assert!(page.contains(&format!("| {number} | {name} |")), "docs/faults.md: {number} {name}");
+    }
 }
