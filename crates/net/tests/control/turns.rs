@@ -48,16 +48,23 @@ impl Apart {
 }
 
 /// What it says of its switch.
-async fn link(controller: &Remote) -> v1::LinkState {
+async fn link(controller: &Remote) -> (u32, v1::LinkState) {
     let mut calls = ControllerClient::new(controller.connect());
     let status = calls.status(v1::StatusRequest {}).await.unwrap().into_inner();
-    status.switch.unwrap().link()
+    let switch = status.switch.unwrap();
+    (switch.epoch, switch.link())
 }
 
 async fn until(controller: &RpcServer, wanted: v1::LinkState) {
+    until_in(5, controller, wanted).await;
+}
+
+/// In this life of the switch, or a later one.
+async fn until_in(epoch: u32, controller: &RpcServer, wanted: v1::LinkState) {
     let controller = remote(controller);
     for _ in 0..1_000 {
-        if link(&controller).await == wanted {
+        let (seen, link) = link(&controller).await;
+        if seen >= epoch && link == wanted {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -94,7 +101,7 @@ async fn a_superseded_controller_does_not_come_back_through_a_restart_of_the_swi
     until(&second, v1::LinkState::Up).await;
     // Whether the first had looked by then or not.
     rack = rack.restarted(6);
-    until(&second, v1::LinkState::Up).await;
+    until_in(6, &second, v1::LinkState::Up).await;
     until(&first, v1::LinkState::Superseded).await;
     assert_eq!(rack.switch.term(), Term(3));
     assert_eq!(std::fs::read_to_string(rack.folder.path().join("term")).unwrap(), "3\n");
