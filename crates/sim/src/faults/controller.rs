@@ -27,7 +27,7 @@ pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
 pub(super) const TRANSIT: Nanos = Nanos(2 * PACKET_LIFETIME.0);
 
 /// What a call takes beyond a packet's way.
-const CALL_WAY: Nanos = Nanos::from_micros(20);
+pub(super) const CALL_WAY: Nanos = Nanos::from_micros(20);
 
 /// The controllers of a run.
 pub(super) struct Brain {
@@ -79,12 +79,13 @@ impl Brain {
 
     pub(super) fn stop(&mut self) {
         self.seat.controller = None;
+        self.seat.awaits.clear();
     }
 }
 
 fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
     let controller = Some(new_controller(plan, seeds));
-    Seat { controller, life, ops_until: Nanos(0), answers_until: Nanos(0), armed: None }
+    Seat { controller, life, ops_until: Nanos(0), answers_until: Nanos(0), armed: None, awaits: Vec::new() }
 }
 
 fn plan(scenario: &Scenario) -> Plan {
@@ -276,6 +277,7 @@ impl Rack<'_> {
                 Action::Note(note) => self.say(Who::Controller, || format!("notes: {note}")),
             }
         }
+        self.tell_who_awaits();
         self.arm_brain();
     }
 

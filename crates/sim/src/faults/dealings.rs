@@ -88,6 +88,7 @@ impl Rack<'_> {
                 let node = &mut self.workers[worker];
                 node.grant = Some(grant);
                 node.quota_highest = node.quota_highest.max(grant.quota);
+                self.await_change(worker);
                 self.on_worker(worker, |machine, now, settings, out| machine.grant(now, settings, grant, out))
             }
             Answer::Left { final_sent } => {

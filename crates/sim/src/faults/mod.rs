@@ -4,6 +4,7 @@
 //! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes every
 //! packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
 
+mod awaits;
 mod bytes;
 mod clients;
 mod controller;

@@ -6,6 +6,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId, Term};
 
 use super::Broken;
+use super::awaits::Await;
 use super::clients::ClientNode;
 use super::controller::Brain;
 use super::network::{Network, kind};
@@ -101,6 +102,12 @@ pub(super) enum Event {
     BrainBack,
     LinkBack,
     FormerLooks,
+    /// A worker asks to be told of a change, and hears of it.
+    Await(Await),
+    Changed {
+        worker: usize,
+        life: Life,
+    },
     Inspect,
     Rest,
     Close,
@@ -272,7 +279,7 @@ impl<'t> Rack<'t> {
                 self.finish(worker, life, slot, task, started)?;
             }
             Event::Early { worker, life } => self.early(worker, life)?,
-            Event::Write { server, bytes, spoilt } => self.written(server, &bytes, spoilt)?,
+            Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
             Event::Nak { server, expected } => self.nak(server, expected),
             Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
             Event::Submit(client) => self.submit(client)?,
@@ -287,6 +294,8 @@ impl<'t> Rack<'t> {
             Event::BrainBack => self.brain_back(),
             Event::LinkBack => self.connect_brain(),
             Event::FormerLooks => self.former_looks(),
+            Event::Await(call) => self.await_arrives(call),
+            Event::Changed { worker, life } => self.changed(worker, life),
             Event::Inspect => self.inspect()?,
             Event::Rest => self.inspect_at_rest()?,
             Event::Unread { .. } | Event::Close => {}

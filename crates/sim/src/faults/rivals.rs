@@ -5,6 +5,7 @@
 use sluice_control::{Controller, LinkState};
 use sluice_wire::Nanos;
 
+use super::awaits::Await;
 use super::controller::Brain;
 use super::rack::{Event, Rack};
 use super::scenario::RENEW_EVERY;
@@ -22,6 +23,8 @@ pub(super) struct Seat {
     pub(super) ops_until: Nanos,
     pub(super) answers_until: Nanos,
     pub(super) armed: Option<Nanos>,
+    /// Workers that asked it to be told of a change.
+    pub(super) awaits: Vec<Await>,
 }
 
 impl Seat {

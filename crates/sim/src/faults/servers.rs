@@ -49,6 +49,8 @@ pub(super) enum Mishap {
     Back,
     /// Someone writes where nobody may.
     Intrusion,
+    /// The process stands still: what is written meanwhile is in memory once it goes on. Its workers are processes of their own.
+    Stall,
 }
 
 /// All of them.
@@ -64,6 +66,8 @@ pub(super) struct Servers {
 struct Node {
     endpoint: Endpoint,
     lives: bool,
+    /// It stands still until then.
+    stalled_until: Nanos,
     qpn: u32,
     rings: Vec<(RegionId, SliceId)>,
     memory: HashMap<(SliceId, usize), Vec<u8>>,
@@ -107,7 +111,8 @@ impl Node {
             (endpoint.register(spec).expect("two regions with keys of their own"), SliceId(slice))
         });
         let rings = rings.collect();
-        Self { endpoint, lives: true, qpn: 16, rings, memory: HashMap::new(), behind: 0 }
+        let stalled_until = Nanos(0);
+        Self { endpoint, lives: true, stalled_until, qpn: 16, rings, memory: HashMap::new(), behind: 0 }
     }
 
     /// Opens a pair that nothing that is still on its way was sent to.
@@ -177,7 +182,7 @@ impl Rack<'_> {
         for _ in 0..dice.pick(&[0, 0, 1, 3]) {
             let at = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
             let server = ServerId(dice.below(count) as u16);
-            let mishap = dice.pick(&[Mishap::Crash, Mishap::Intrusion]);
+            let mishap = dice.pick(&[Mishap::Crash, Mishap::Intrusion, Mishap::Stall]);
             self.agenda.add(at, Event::Mishap(server, mishap));
         }
     }
@@ -197,6 +202,10 @@ impl Rack<'_> {
                 self.set_server(server);
             }
             Mishap::Intrusion if node.lives => self.intrude(server)?,
+            Mishap::Stall => {
+                let lasts = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
+                node.stalled_until = self.now + lasts;
+            }
             Mishap::Crash | Mishap::Intrusion => {}
         }
         Ok(())
@@ -256,8 +265,23 @@ impl Rack<'_> {
         }
     }
 
-    /// A WRITE comes to a server. Of those that nobody spoilt none is for a place that it must not go to.
-    pub(super) fn written(&mut self, server: ServerId, bytes: &[u8], spoilt: bool) -> Result<(), String> {
+    /// A WRITE comes to a server, and waits there while that stands still.
+    pub(super) fn write_comes(
+        &mut self,
+        server: ServerId,
+        bytes: Vec<u8>,
+        spoilt: bool,
+    ) -> Result<(), String> {
+        let goes_on = self.servers.nodes[usize::from(server.0)].stalled_until;
+        if self.now < goes_on {
+            self.agenda.add(goes_on, Event::Write { server, bytes, spoilt });
+            return Ok(());
+        }
+        self.written(server, &bytes, spoilt)
+    }
+
+    /// A server takes a WRITE. Of those that nobody spoilt none is for a place that it must not go to.
+    fn written(&mut self, server: ServerId, bytes: &[u8], spoilt: bool) -> Result<(), String> {
         let path = path_to(server);
         let node = &mut self.servers.nodes[usize::from(server.0)];
         if !node.lives {

@@ -425,6 +425,7 @@ pub(super) const fn mishap(mishap: Mishap) -> &'static str {
     match mishap {
         Mishap::Crash => "FAULT: crashes, and its memory is gone",
         Mishap::Back => "is back, with empty memory",
+        Mishap::Stall => "FAULT: stands still for a while; what is written to it waits",
         Mishap::Intrusion => "FAULT: someone writes to it with a key that no region has",
     }
 }

@@ -1,0 +1,77 @@
+//! `AwaitChange`: a worker that was granted a row asks to be told when it is another, and then renews at once instead of when
+//! its next heartbeat is due. The call hangs up with the controller that it was made to.
+
+use sluice_wire::{Generation, Key, WorkerId};
+
+use super::controller::CALL_WAY;
+use super::network::CALLS;
+use super::oracle::Life;
+use super::rack::{Event, Host, Rack};
+use super::story::Who;
+
+/// A worker's open call, with the registration that it knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Await {
+    worker: usize,
+    life: Life,
+    row: WorkerId,
+    known: (Key, Generation),
+}
+
+impl Rack<'_> {
+    pub(super) fn await_change(&mut self, worker: usize) {
+        let host = Host::Worker(worker);
+        if self.host_is_cut(host) || !self.calls_get_through(host) {
+            return;
+        }
+        let node = &self.workers[worker];
+        let Some(grant) = node.grant else { return };
+        let call = Await { worker, life: node.life, row: grant.worker, known: (grant.key, grant.generation) };
+        let [at, _] = self.network.arrivals(self.now, CALLS);
+        if let Some(at) = at {
+            self.agenda.add(at + CALL_WAY, Event::Await(call));
+        }
+    }
+
+    /// The call comes to the controller. One that asks again has hung up before.
+    pub(super) fn await_arrives(&mut self, call: Await) {
+        if self.now < self.brain.stalled_until {
+            self.agenda.add(self.brain.stalled_until, Event::Await(call));
+        } else if self.brain.seat.controller.is_some() {
+            self.brain.seat.awaits.retain(|other| other.worker != call.worker);
+            self.brain.seat.awaits.push(call);
+            self.tell_who_awaits();
+        }
+    }
+
+    /// After everything that the controller does.
+    pub(super) fn tell_who_awaits(&mut self) {
+        let Some(controller) = &self.brain.seat.controller else { return };
+        let has_changed = |call: &mut Await| {
+            let settled = controller.settled(call.row);
+            settled.is_some_and(|settled| settled != call.known)
+        };
+        let changed: Vec<Await> = self.brain.seat.awaits.extract_if(.., has_changed).collect();
+        for Await { worker, life, .. } in changed {
+            let [at, _] = self.network.arrivals(self.now, CALLS);
+            if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {
+                self.agenda.add(at + CALL_WAY, Event::Changed { worker, life });
+            }
+        }
+    }
+
+    /// The worker hears it.
+    pub(super) fn changed(&mut self, worker: usize, life: Life) {
+        let host = Host::Worker(worker);
+        if self.life_of(host) != life || life == 0 || self.host_is_cut(host) {
+            return;
+        }
+        let thaws = self.dealings(host).frozen_until;
+        if self.now < thaws {
+            self.agenda.add(thaws, Event::Changed { worker, life });
+            return;
+        }
+        self.say(Who::Worker(worker), || "hears that its registration is another".to_owned());
+        self.renew(host);
+    }
+}
