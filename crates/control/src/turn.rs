@@ -22,8 +22,8 @@ use crate::note::Note;
 pub(crate) struct Turn {
     /// What was granted to it last, and in which life of the switch.
     held: Option<(Epoch, Term)>,
-    /// What it has asked for, as long as it does not know whether that was granted.
-    asked: Option<Term>,
+    /// What it has asked for first and last, as long as it does not know whether any of that was granted.
+    asked: Option<(Term, Term)>,
 }
 
 /// How it stands with a switch that was just found.
@@ -41,15 +41,24 @@ impl Turn {
 
     /// The claim was granted, in this life of the switch.
     pub(crate) fn claimed(&mut self, epoch: Epoch) {
-        self.held = self.asked.take().map(|term| (epoch, term)).or(self.held);
+        self.held = self.asked.take().map(|(_, last)| (epoch, last)).or(self.held);
+    }
+
+    fn asks(&mut self, term: Term) {
+        let first = self.asked.map_or(term, |(first, _)| first);
+        self.asked = Some((first, term));
+    }
+
+    /// Whether a claim of its own may have been granted this, with an answer that was lost.
+    fn may_hold(&self, term: Term) -> bool {
+        self.asked.is_some_and(|(first, last)| (first..=last).contains(&term))
     }
 
     fn standing(&self, shape: &Shape) -> Standing {
         match self.held {
             Some(held) if held == (shape.epoch, shape.term) => Standing::Ours,
             Some((epoch, _)) if epoch == shape.epoch => Standing::Superseded,
-            // A claim of ours whose answer was lost is made once more.
-            Some((_, held)) if shape.term > held && self.asked != Some(shape.term) => Standing::Superseded,
+            Some((_, held)) if shape.term > held && !self.may_hold(shape.term) => Standing::Superseded,
             _ => shape.term.next().map_or(Standing::Superseded, Standing::Free),
         }
     }
@@ -61,7 +70,7 @@ impl Controller {
         match self.turn.standing(&shape) {
             Standing::Ours => self.begin_reading(now, out),
             Standing::Free(term) => {
-                self.turn.asked = Some(term);
+                self.turn.asks(term);
                 self.link = Link::Claiming;
                 self.ledger.ask(TableOp::Claim(term), Expect::Claim, out);
             }

@@ -205,6 +205,19 @@ fn a_claim_of_its_own_that_comes_late_supersedes_nobody() {
 }
 
 #[test]
+fn of_claims_in_a_row_whose_answers_were_lost_each_may_have_been_granted() {
+    let mut rack = Rack::up();
+    rack.restart_switch();
+    assert!(rack.execute_one(), "its claim is granted, and its answer lost");
+    rack.restart_switch();
+    // The next claim is not.
+    rack.restart_switch();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(3), Term(3)));
+    rack.join(&worker("w", 1));
+}
+
+#[test]
 fn a_claim_of_one_that_died_keeps_nobody_from_the_switch() {
     let mut rack = Rack::new(4, 64);
     rack.connect();
