@@ -5,9 +5,7 @@
 //! stderr is for whoever looks on; that nobody does changes nothing.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
-
-use ratatui::crossterm::terminal::size;
+use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 
 use crate::fail::{Failure, Outcome};
 
@@ -28,12 +26,6 @@ pub(crate) fn while_read(what: impl Display) -> Outcome<bool> {
     let written = write!(out, "{what}").and_then(|()| out.flush());
     let is_read = !matches!(&written, Err(why) if why.kind() == ErrorKind::BrokenPipe);
     judged(written).map(|()| is_read)
-}
-
-/// How many columns the terminal behind stdout has, if it is one.
-pub(crate) fn columns() -> Option<usize> {
-    let (width, _) = io::stdout().is_terminal().then(size)?.ok()?;
-    Some(width.into()).filter(|width| *width > 0)
 }
 
 /// Tells whoever looks on a line.

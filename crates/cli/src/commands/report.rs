@@ -6,6 +6,7 @@ use crate::args::Report;
 use crate::fail::Outcome;
 use crate::print;
 use crate::report;
+use crate::view;
 
 /// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
 pub(crate) fn run(args: &Report) -> Outcome<()> {
@@ -14,6 +15,6 @@ pub(crate) fn run(args: &Report) -> Outcome<()> {
         Some(folder) => report::write(folder, &study)?,
         None => report::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
     }
-    print::text(report::summary(&study, print::columns()))?;
+    print::text(report::summary(&study, view::columns()))?;
     Ok(())
 }

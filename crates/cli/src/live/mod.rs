@@ -33,6 +33,7 @@ use crate::print;
 use crate::report;
 use crate::results::files;
 use crate::stop::Stop;
+use crate::view;
 use ask::Ask;
 use favour::Favour;
 use outcome::{Cell, late_testbed_name, lateness};
@@ -77,7 +78,7 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     if up.output.json {
         print::line(report::json(&study))?;
     } else {
-        print::text(report::summary(&study, print::columns()))?;
+        print::text(report::summary(&study, view::columns()))?;
         say(format!("all of it is in {}", ask.out.display()));
     }
     measured

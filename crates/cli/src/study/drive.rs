@@ -17,6 +17,7 @@ use crate::print;
 use crate::report;
 use crate::results::table::digits;
 use crate::stop::Stop;
+use crate::view;
 
 /// A study that is to be run.
 pub(crate) struct Job<'a> {
@@ -82,7 +83,7 @@ pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     if how.output.json {
         print::line(report::json(&ran.outcome))?;
     } else {
-        print::text(report::summary(&ran.outcome, print::columns()))?;
+        print::text(report::summary(&ran.outcome, view::columns()))?;
         if !how.output.quiet {
             print::aside(format_args!("results are in {}", out.display()));
         }

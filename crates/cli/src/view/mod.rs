@@ -4,7 +4,7 @@ mod draw;
 mod plain;
 mod terminal;
 
-pub(crate) use terminal::Keyboard;
+pub(crate) use terminal::{Keyboard, columns};
 
 use std::io::IsTerminal;
 use std::sync::Arc;

@@ -1,16 +1,22 @@
 //! The terminal as a screen: taken on opening, given back on dropping, also after a panic.
 
-use std::io::{self, Stderr, stderr};
+use std::io::{self, IsTerminal, Stderr, stderr, stdout};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, size};
 use ratatui::crossterm::{event, execute};
 use ratatui::{Frame, Terminal};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+/// How many columns the terminal behind stdout has, if it is one.
+pub(crate) fn columns() -> Option<usize> {
+    let (width, _) = stdout().is_terminal().then(size)?.ok()?;
+    Some(width.into()).filter(|width| *width > 0)
+}
 
 /// A screen of its own on the terminal behind stderr. Ctrl-C keeps its meaning.
 pub(super) struct Screen {

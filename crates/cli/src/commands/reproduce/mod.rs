@@ -20,7 +20,7 @@ use crate::results::table::Table;
 use crate::stop::Stop;
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
-use crate::{hint, report};
+use crate::{hint, report, view};
 
 /// The plans that come with this program.
 const PLANS: [(&str, &str); 15] = [
@@ -347,7 +347,7 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     } else {
         let is_rain = args.plans.len() == 1 && args.plans[0] == RAIN;
         for ran in ran.iter().filter(|_| !is_rain) {
-            print::line(report::summary(&ran.outcome, print::columns()))?;
+            print::line(report::summary(&ran.outcome, view::columns()))?;
         }
         print::line(report::verdicts(ran.iter().map(|ran| &ran.outcome)))?;
     }
