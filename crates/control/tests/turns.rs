@@ -244,4 +244,6 @@ fn steps_of_a_lesser_number_change_nothing_and_questions_of_the_shape_are_free()
     assert_eq!(rack.switch.asked(Term(6), question), TableAnswer::Superseded(Term(7)));
     assert_eq!(rack.switch.asked(Term(0), question), TableAnswer::Type(types[1]));
     assert_eq!(rack.switch.asked(Term(7), TableOp::Drain), TableAnswer::Done);
+    // A number that nobody granted is none.
+    assert_eq!(rack.switch.asked(Term(8), TableOp::Drain), TableAnswer::Superseded(Term(7)));
 }

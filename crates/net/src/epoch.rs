@@ -79,11 +79,15 @@ impl StateFolder {
         Ok(Term(self.last(TERM_FILE)?.unwrap_or(0)))
     }
 
-    /// Keeps it; synced to disk on return.
+    /// Keeps it, unless a later one is kept already: claims that come close behind each other may be kept in any order.
+    /// Synced to disk on return.
     ///
     /// # Errors
-    /// [`NetError::StateFolder`] if it cannot be kept.
+    /// [`NetError::StateFolder`] if it cannot be read or kept.
     pub fn keep_term(&self, term: Term) -> Result<(), NetError> {
+        if term <= self.term()? {
+            return Ok(());
+        }
         self.keep(TERM_FILE, term.0).map_err(|why| self.unusable("keep the controller's term in it", why))
     }
 
@@ -154,6 +158,19 @@ mod tests {
         let dir = folder();
         let _held = StateFolder::open(dir.path()).unwrap();
         assert!(matches!(StateFolder::open(dir.path()), Err(NetError::StateFolderTaken { .. })));
+    }
+
+    #[test]
+    fn a_term_only_grows_and_outlives_the_switch() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(dir.path()).unwrap();
+        assert_eq!(state.term().unwrap(), Term(0));
+        for (kept, term) in [(2, 2), (1, 2), (3, 3)] {
+            state.keep_term(Term(kept)).unwrap();
+            assert_eq!(state.term().unwrap(), Term(term));
+        }
+        drop(state);
+        assert_eq!(StateFolder::open(dir.path()).unwrap().term().unwrap(), Term(3));
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl Term {
     /// which tells the term, and claim the next one; who is no controller (term 0) may read. A controller that was superseded
     /// may not even read: so it hears of it at once.
     pub const fn obeys(self, by: Self, op: &TableOp) -> bool {
-        by.0 >= self.0
+        by.0 == self.0
             || matches!(op, TableOp::ReadShape | TableOp::Claim(_))
             || (by.0 == 0 && op.only_reads())
     }

@@ -126,10 +126,14 @@ async fn steps_of_a_lesser_term_are_refused_and_counted_and_anyone_may_read() {
     let refused: v1::TableAnswer = TableAnswer::Superseded(Term(1)).into();
     assert_eq!(answers[..4], [(); 4].map(|()| refused.clone()));
     assert_eq!(answers[4], TableAnswer::Type(None).into());
+    // Nor is one that says a number which nobody granted.
+    let ops = vec![TableOp::SetType(TaskType(7), Some(SliceId(1))).into()];
+    let boasts = v1::ApplyRequest { epoch: 5, term: u32::MAX, ops };
+    assert_eq!(calls.apply(boasts).await.unwrap().into_inner().answers, [refused]);
     // It counts when it turns next.
     for _ in 0..1_000 {
         let counted = calls.count(v1::CountRequest {}).await.unwrap().into_inner().counters;
-        if counted.iter().any(|counter| counter.name == "superseded" && counter.value == 4) {
+        if counted.iter().any(|counter| counter.name == "superseded" && counter.value == 5) {
             return;
         }
         sleep(Duration::from_millis(10));
