@@ -4,23 +4,13 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use common::{command, example, json, sluice, stderr, stdout, terminate};
+use common::{Running, command, example, json, sluice, stderr, stdout};
 use serde_json::Value;
 
 /// All that a plan needs for them.
 const TYPES_AND_SLICES: &str = "[types]\nreverse = 9\n[[slice]]\nname = \"words\"\ntypes = [\"reverse\"]\n";
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
 
 fn folder_with(plan: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -101,8 +91,7 @@ fn they_work_under_up_which_starts_the_service_or_waits_for_one() {
         let controller = at.expect("it says where it is");
         let _own = workers.is_empty().then(|| service(&controller));
         reverses(&controller);
-        terminate(&up.0);
-        assert_eq!(up.0.wait().expect("it ends").code(), Some(0));
+        up.ends_well();
     }
 }
 

@@ -4,30 +4,13 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
+use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
 use serde_json::Value;
 
 /// More than any rack here needs to be in order.
 const MOST_LOOKS: usize = 400;
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-impl Running {
-    fn ends_well(mut self) {
-        terminate(&self.0);
-        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
-    }
-}
 
 /// The small rack without its load, under this name, ready.
 fn rack(folder: &Path, name: &str) -> Running {

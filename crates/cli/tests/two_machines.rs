@@ -9,11 +9,11 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{stderr, stdout};
+use common::{Running, example, stderr, stdout};
 use sluice_net::spaces::{RackSpaces, Space};
 
 const PAGE: &str = include_str!("../../../docs/two-machines.md");
@@ -118,33 +118,18 @@ impl<'a> Machine<'a> {
     }
 
     fn shell(&self, text: &str) -> Command {
-        let sluice = Path::new(env!("CARGO_BIN_EXE_sluice")).parent().expect("a folder").to_owned();
-        let examples = sluice.join("examples");
-        for example in ["reverse_service", "secure_client"] {
-            build_unless_there(&examples.join(example), example);
-        }
+        let programs = [
+            PathBuf::from(env!("CARGO_BIN_EXE_sluice")),
+            example("reverse_service"),
+            example("secure_client"),
+        ];
+        let folders = programs.iter().filter_map(|program| program.parent());
+        let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
         let path = std::env::var("PATH").unwrap_or_default();
         let mut shell = Command::new("sh");
         shell.args(["-ec", text]).current_dir(&self.folder).stdin(Stdio::null());
-        shell.env("PATH", format!("{}:{}:{path}", sluice.display(), examples.display()));
+        shell.env("PATH", format!("{}:{path}", folders.join(":")));
         shell
-    }
-}
-
-/// Ended when dropped.
-struct Running(Child);
-
-impl Running {
-    fn runs(&mut self) -> bool {
-        self.0.try_wait().expect("it is ours").is_none()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended.
-        self.0.kill().ok();
-        self.0.wait().ok();
     }
 }
 
@@ -157,13 +142,4 @@ fn copy(from: &Machine<'_>, to: &Machine<'_>) {
 
 fn told(output: &Output) -> String {
     format!("{}\n{}{}", output.status, stdout(output), stderr(output))
-}
-
-/// `cargo test` of the workspace has built it; of this crate alone it has not.
-fn build_unless_there(file: &Path, example: &str) {
-    if !file.exists() {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-q", "-p", "sluice-net", "--example", example]);
-        assert!(cargo.status().expect("cargo runs").success());
-    }
 }

@@ -3,8 +3,9 @@
 //!
 //! close → drain → raise → drain → read the final `sent` and where stale tokens may lie → reset the counters → open;
 //! or, for a worker that goes, clear the row instead of the last two. Each step waits for the answer to the one
-//! before. A ring that has no room for the new tokens beside the stale ones is swept before the worker is opened. Any number of workers may be in a change at once; a worker is in one at a time, and what is asked of it
-//! meanwhile is looked at when it ends.
+//! before. A ring that has no room for the new tokens beside the stale ones is swept before the worker is opened. Any number
+//! of workers may be in a change at once; a worker is in one at a time, and what is asked of it meanwhile is looked at when
+//! it ends.
 
 use alloc::vec::Vec;
 

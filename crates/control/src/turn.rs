@@ -4,8 +4,9 @@
 //! whoever had it: a restart is the usual case. Steps of a lesser number are answered "superseded" and change nothing. Who
 //! hears that, or finds a greater number than its own that it did not claim itself, has had its turn: it writes nothing any
 //! more, tells hosts and people so, and never claims again, since two that did would take the switch from each other for
-//! ever. Who has had no turn yet claims until it is granted. A switch keeps the number when it restarts, and whoever it names claims it anew, for its tables are empty. Where the
-//! number was lost with the switch's state folder, who comes last has the switch, as ever.
+//! ever. Who has had no turn yet claims until it is granted. A switch keeps the number when it restarts, and whoever it names
+//! claims it anew, for its tables are empty. Where the number was lost with the switch's state folder, who comes last has the
+//! switch, as ever.
 
 use alloc::vec::Vec;
 

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sluice_vectors::cover::cover;
-use sluice_vectors::explore::{explore, explore_servers};
 use sluice_vectors::model::Model;
 use sluice_vectors::{Vector, play};
 
@@ -26,20 +24,6 @@ fn the_model_does_what_the_vectors_say() {
         let vector = Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
         play(&vector, &mut Model::new(&vector.shape)).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(vector.to_text(), text, "{} is as it would be written", path.display());
-    }
-}
-
-/// `BLESS=1 cargo test -p sluice-vectors --test files -- --ignored` makes the files of the walks anew.
-#[test]
-#[ignore = "it writes files, and takes a while"]
-fn the_walks_are_made_anew() {
-    assert!(std::env::var_os("BLESS").is_some(), "it replaces files: say BLESS=1");
-    for (path, _) in files() {
-        fs::remove_file(path).expect("ours");
-    }
-    let walks = cover("walk", explore, 0..400, 200);
-    for vector in walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200)) {
-        fs::write(folder().join(format!("{}.json", vector.name)), vector.to_text()).expect("a file");
     }
 }
 

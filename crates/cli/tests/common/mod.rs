@@ -47,6 +47,29 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
+/// A process that ends with the test.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn runs(&mut self) -> bool {
+        self.0.try_wait().expect("it is ours").is_none()
+    }
+
+    /// Asks it to end, which it does without a complaint.
+    pub(crate) fn ends_well(mut self) {
+        terminate(&self.0);
+        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 /// Asks a child to end, as a service manager does.
 pub(crate) fn terminate(child: &Child) {
     let pid = rustix::process::Pid::from_child(child);

@@ -3,9 +3,10 @@
 //! A task is Reply, Refused (no attempt can have run) or Unknown (it may have run), exactly once. Attempts are
 //! repeated after a timeout that doubles, after a REJECT's hint, and once per task for a new registration.
 //! Timeouts and REJECTs are paid from a budget of [`ClientSettings::retry_budget_percent`] of the tasks sent;
-//! when that is spent, a rejected task is refused (one whose type no slice takes at once), and a silent one is still tried again after each timeout that
-//! was backed off, which its doubling bounds. No attempt leaves later than workers remember the task
-//! ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed, nothing is sent.
+//! when that is spent, a rejected task is refused (one whose type no slice takes at once), and a silent one is still tried
+//! again after each timeout that was backed off, which its doubling bounds. No attempt leaves later than workers remember the
+//! task ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed,
+//! nothing is sent.
 //!
 //! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has no outcome.
 //!

@@ -73,7 +73,7 @@ impl RpcServer {
                     let (routes, background) = build(Arc::clone(&refused));
                     let gate = Gate::new(routes.prepare(), asks_callers, Arc::clone(&refused));
                     let ended = tokio::select! {
-                        ended = serve(listener, (tls, limits), gate, refused) => ended.err(),
+                        ended = serve(listener, tls, limits, gate, refused) => ended.err(),
                         () = background => None,
                     };
                     if let Some(why) = ended {
@@ -123,7 +123,8 @@ pub(crate) fn reflection(service: &str) -> ServerReflectionServer<impl ServerRef
 
 async fn serve(
     listener: TcpListener,
-    (tls, limits): (Option<Arc<ServerConfig>>, Limits),
+    tls: Option<Arc<ServerConfig>>,
+    limits: Limits,
     gate: Gate<Routes>,
     refused: Arc<Refused>,
 ) -> Result<(), Box<dyn std::error::Error>> {

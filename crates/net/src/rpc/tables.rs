@@ -17,7 +17,7 @@ use super::v1::tables_client::TablesClient;
 use super::v1::tables_server::{Tables, TablesServer};
 use super::{Guard, Remote, shown, v1};
 use crate::NetError;
-use crate::epoch::StateFolder;
+use crate::state::StateFolder;
 use crate::switch::SwitchHandle;
 
 const SERVICE: &str = "sluice.v1.Tables";
@@ -49,26 +49,26 @@ impl LocalSwitch {
         self.at
     }
 
+    /// Takes steps in the name of a controller. What it claims is kept before it hears that it was granted; claims are as rare
+    /// as controllers that start, so the wait for the disk hurts nobody.
     pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
-        let (give, take) = oneshot::channel();
-        // Whoever asked may have gone; the steps stand all the same.
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
-        self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
-        let answers = take.await.map_err(|_| NetError::SwitchStopped)?;
-        if claims {
-            self.keep_term().await?;
+        let answers = self.take(by, ops).await?;
+        if claims && let Some(state) = &self.state {
+            state.keep_term(self.shape().await?.term)?;
         }
         Ok(answers)
     }
 
-    /// Keeps whom it obeys now. Claims are as rare as controllers that start, so the wait for the disk hurts nobody.
-    async fn keep_term(&self) -> Result<(), NetError> {
-        let Some(state) = &self.state else { return Ok(()) };
-        state.keep_term(Box::pin(self.shape()).await?.term)
+    async fn take(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, NetError> {
+        let (give, take) = oneshot::channel();
+        // Whoever asked may have gone; the steps stand all the same.
+        self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
+        take.await.map_err(|_| NetError::SwitchStopped)
     }
 
     pub(crate) async fn shape(&self) -> Result<Shape, NetError> {
-        match self.apply(Term(0), vec![TableOp::ReadShape]).await?.as_slice() {
+        match self.take(Term(0), vec![TableOp::ReadShape]).await?.as_slice() {
             [TableAnswer::Shape(shape)] => Ok(*shape),
             _ => Err(NetError::SwitchStopped),
         }

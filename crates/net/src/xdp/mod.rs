@@ -25,7 +25,7 @@ use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sluice_switch::{Config, Refusal};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, encode, encoded_len};
+use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, Term, encode, encoded_len};
 
 use crate::NetError;
 use crate::switch::Count;
@@ -178,16 +178,20 @@ impl XdpSwitch {
         let mut counters =
             PerCpuArray::<_, [u64; COUNTS]>::try_from(map).map_err(|why| failed("open counters", &why))?;
         counters.set(0, none, 0).map_err(|why| failed("clear counters", &why))?;
-        self.set_now(Nanos(0));
+        self.set_life(Nanos(0), self.config.size.term);
         self.maps.layout.set(0, layout_of(&self.config.size, self.config.test_mode)?);
         self.regroup()
     }
 
     /// Sets the time, in test mode.
     pub fn set_now(&mut self, now: Nanos) {
-        let Life { term: obeyed, .. } = self.maps.lives.get(0);
-        let term = self.config.size.term.0.max(obeyed);
-        let mut life = Life { epoch: self.config.size.epoch.0, term, now_ns: now.0, ..Life::default() };
+        let Life { term, .. } = self.maps.lives.get(0);
+        self.set_life(now, Term(term));
+    }
+
+    fn set_life(&mut self, now: Nanos, term: Term) {
+        let epoch = self.config.size.epoch.0;
+        let mut life = Life { epoch, term: term.0, now_ns: now.0, ..Life::default() };
         for at in self.config.at.into_iter().flatten() {
             life.port = at.port().to_be_bytes();
             match at.ip() {

@@ -5,10 +5,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use sluice_net::controller::SwitchLink;
-use sluice_net::epoch::StateFolder;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::v1::tables_client::TablesClient;
 use sluice_net::rpc::{Guard, Remote, RpcServer, serve_tables, v1};
+use sluice_net::state::StateFolder;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, SliceId, TaskType, Term, WorkerId};
 use tempfile::TempDir;

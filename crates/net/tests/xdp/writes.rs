@@ -310,27 +310,3 @@ fn a_task_that_is_swept_out_leaves_no_trace_of_its_place() {
     assert_eq!(to, client_at());
     assert!(matches!(parse(&bytes).expect("a packet").0, Packet::Reject(_)));
 }
-
-/// `cargo test -p sluice-net --test xdp -- --ignored --nocapture how_long_a_copy`
-#[test]
-#[ignore = "it measures, and says nothing of right or wrong"]
-fn how_long_a_copy_takes() {
-    let Some(mut xdp) = rack() else { return };
-    serve(&mut xdp, 0, at("10.0.3.1:4791"), &[0]);
-    xdp.switch.set_server_way(ServerId(0), link(0)).expect("root");
-    let mut write = write_of(&xdp, &task(1, 0, &[1; 1_000]));
-    write[..6].copy_from_slice(&link(0).to);
-    let mut other = write.clone();
-    other[ETHERNET + 20 + 8] = 1;
-    let median = |frame: &[u8]| {
-        let mut times: Vec<u128> =
-            (0..7).map(|_| xdp.switch.run("copy", frame, 1_000_000).expect("root").1.as_nanos()).collect();
-        times.sort_unstable();
-        times[3]
-    };
-    println!(
-        "over a server's link, ns (median of 7): a copy {}, another packet {}",
-        median(&write),
-        median(&other)
-    );
-}

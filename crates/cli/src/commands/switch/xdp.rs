@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sluice_net::epoch::StateFolder;
+use sluice_net::state::StateFolder;
 use sluice_net::xdp::machine::BPF_FS;
 use sluice_net::xdp::{Carried, XdpDriver, XdpOptions};
 use sluice_wire::Epoch;

@@ -1,0 +1,24 @@
+//! Makes the vectors in `targets/vectors` anew, of random walks that cover the most: `cargo run -p sluice-vectors --example walks`.
+
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
+use sluice_vectors::cover::cover;
+use sluice_vectors::explore::{explore, explore_servers};
+
+fn main() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets/vectors");
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            fs::remove_file(path)?;
+        }
+    }
+    let walks = cover("walk", explore, 0..400, 200);
+    let walks = walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200));
+    for vector in walks {
+        fs::write(folder.join(format!("{}.json", vector.name)), vector.to_text())?;
+    }
+    Ok(())
+}
