@@ -144,3 +144,50 @@ impl AsyncWrite for Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::rpc::seats::{Limits, Seats};
+
+    /// A caller, and the connection that it has the only seat for.
+    async fn connected(seats: &Arc<Seats>) -> (TcpStream, Line) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has free ports");
+        let at = listener.local_addr().expect("it is bound");
+        let caller = TcpStream::connect(at).await.expect("someone listens");
+        let (stream, from) = listener.accept().await.expect("someone calls");
+        (caller, Line::plain(stream, from.ip(), seats.take(from.ip()).expect("a seat to be told in")))
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_caller_that_says_nothing_loses_its_seat() {
+        let seats = Seats::new(Limits { in_all: 1, from_one: 1 });
+        let (mut caller, mut line) = connected(&seats).await;
+        // One byte short of a beginning is none.
+        caller.write_all(&[b' '; PREFACE_BYTES - 1]).await.expect("it is connected");
+        let ended = async { while line.read(&mut [0; 64]).await.is_ok() {} };
+        timeout(PREFACE_WITHIN.saturating_mul(2), ended).await.expect("it is closed");
+        drop(line);
+        assert!(connected(&seats).await.1.seat.full().is_none(), "the seat is free again");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn one_that_has_begun_may_be_silent_and_one_that_has_no_seat_may_not() {
+        let seats = Seats::new(Limits { in_all: 1, from_one: 1 });
+        let (mut caller, mut line) = connected(&seats).await;
+        caller.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
+        let mut said = [0; PREFACE_BYTES];
+        line.read_exact(&mut said).await.expect("it came");
+        let (mut told, mut seatless) = connected(&seats).await;
+        assert!(seatless.seat.full().is_some());
+        told.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
+        let ended = async { while seatless.read(&mut [0; 64]).await.is_ok() {} };
+        timeout(PREFACE_WITHIN, ended).await.expect("it was told why, and is closed");
+        let silent = timeout(PREFACE_WITHIN.saturating_mul(2), line.read(&mut said)).await;
+        silent.expect_err("it is left alone");
+    }
+}

@@ -20,7 +20,7 @@ use sluice_net::{Client, TaskType};
 use sluice_wire::Nanos;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tonic::Code;
+use tonic::{Code, Streaming};
 
 use super::rack::{ECHO, OTHER, Rack, Running, until};
 
@@ -77,18 +77,14 @@ impl Person {
 
     /// Events until one fits.
     fn hears(&self, fits: impl Fn(&WatchResponse) -> bool) -> WatchResponse {
+        self.watches().first(fits)
+    }
+
+    /// What happens from now on.
+    fn watches(&self) -> Events<'_> {
         let mut calls = self.calls.clone();
-        let listen = async {
-            let mut events = calls.watch(WatchRequest {}).await.expect("it answers").into_inner();
-            loop {
-                let event = events.message().await.expect("it goes on").expect("it goes on");
-                if fits(&event) {
-                    return event;
-                }
-            }
-        };
-        let patient = async { tokio::time::timeout(DEADLINE, listen).await };
-        self.runtime.block_on(patient).expect("it happens soon")
+        let stream = self.runtime.block_on(calls.watch(WatchRequest {})).expect("it answers").into_inner();
+        Events { runtime: &self.runtime, stream }
     }
 
     fn quota(&self, worker: &str) -> u32 {
@@ -110,6 +106,30 @@ impl Person {
     fn slice(&self, worker: &str) -> u32 {
         let status = self.status();
         status.workers.iter().find(|known| known.name == worker).map_or(u32::MAX, |worker| worker.slice)
+    }
+}
+
+/// Events, heard from the moment on when this was made.
+struct Events<'p> {
+    runtime: &'p Runtime,
+    stream: Streaming<WatchResponse>,
+}
+
+impl Events<'_> {
+    /// Events until one fits.
+    fn first(mut self, fits: impl Fn(&WatchResponse) -> bool) -> WatchResponse {
+        let mut others = Vec::new();
+        let listen = async {
+            loop {
+                let event = self.stream.message().await.expect("it goes on").expect("it goes on");
+                if fits(&event) {
+                    return event;
+                }
+                others.push(event.text);
+            }
+        };
+        let found = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, listen).await });
+        found.unwrap_or_else(|_| panic!("it never happened, but this did: {others:#?}"))
     }
 }
 
@@ -196,7 +216,7 @@ fn an_agent_deepens_the_workers_of_a_full_slice_and_borrows_from_an_idle_one() {
     until("four workers", || person.status().workers.len() == 4);
     // It listens before anything happens: what was told is not told again.
     let listener = Person::of(&rack);
-    let lent = thread::spawn(move || listener.hears(|event| event.kind == "worker-lent"));
+    let events = listener.watches();
     let load = Load::start(rack.client("c"), &[ECHO]);
     let told = person.hears(|event| event.interval.as_ref().is_some_and(|found| found.slices[0].tasks > 0));
     assert_eq!(
@@ -204,7 +224,7 @@ fn an_agent_deepens_the_workers_of_a_full_slice_and_borrows_from_an_idle_one() {
         ("interval-ended", "s".to_owned())
     );
     until("its largest depth", || person.quota("busy") == 8);
-    let lent = lent.join().expect("it happens soon");
+    let lent = events.first(|event| event.kind == "worker-lent");
     let lending = lent.step.and_then(|step| step.lending).expect("a worker moves");
     assert_eq!(lending.from, OTHER.to_string());
     let is_lent = |name| person.slice(name) == 0;

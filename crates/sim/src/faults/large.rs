@@ -14,7 +14,7 @@ use sluice_wire::{
 use super::rack::{Event, Rack};
 use super::scenario::SETTLED;
 use super::story::{self, Who};
-use super::switch::{ROUND, SwitchNode};
+use super::switch::SwitchNode;
 
 /// The longest first packet of a task, and what a slot holds.
 pub(super) const FIRST_BYTES: u16 = 1_400;
@@ -56,11 +56,11 @@ pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<
 
 impl Rack<'_> {
     /// One pass of a switch that keeps no bytes: `brought` is what the packet's consist of.
-    pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) {
+    pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
         let now = self.looked();
         let (from, task) = story::arrived(&arrival);
-        let Some(rain) = &mut self.switch.rain else { return };
-        match rain.pass(now, arrival) {
+        let Some(verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
+        match verdict {
             Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
                 if dispatch.payload.is_large() && dispatch.place == Place::Here {
                     dispatch.payload.handle = brought;
@@ -75,6 +75,7 @@ impl Rack<'_> {
             Verdict::Parked => {}
             Verdict::Drop(refusal) => self.tell(Who::Switch, from, task, |_| story::dropped(refusal)),
         }
+        Ok(())
     }
 
     /// What goes round keeps its bytes in a pool.
@@ -85,7 +86,7 @@ impl Rack<'_> {
             submit.payload = self.switch.slab.keep(Payload { handle: brought, ..submit.payload });
         }
         let switch = self.switch.life;
-        self.after(ROUND, Event::Round { switch, circulating });
+        self.after(self.scenario.round, Event::Round { switch, circulating });
     }
 
     /// What went round comes back, and gives its place in the pool back.
@@ -97,8 +98,7 @@ impl Rack<'_> {
             brought = self.switch.slab.give_back(submit.payload.handle)?.handle;
             submit.payload.handle = Handle::NONE;
         }
-        self.pass_through(Arrival::Round(circulating), brought);
-        Ok(())
+        self.pass_through(Arrival::Round(circulating), brought)
     }
 
     fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {

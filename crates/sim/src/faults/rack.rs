@@ -280,7 +280,7 @@ impl<'t> Rack<'t> {
             }
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
-            Event::Nak { server, expected } => self.nak(server, expected),
+            Event::Nak { server, expected } => self.nak(server, expected)?,
             Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,

@@ -2,6 +2,7 @@
 
 use sluice_wire::{Nanos, TaskType};
 
+use super::crossings::cross;
 use super::early::EarlyScenario;
 use super::network::{REPLIES, Rates};
 use super::troubles::Trouble;
@@ -100,6 +101,8 @@ pub(super) struct Scenario {
     pub(super) worker_rows: u16,
     pub(super) client_rows: u16,
     pub(super) token_cells: u32,
+    /// How long a packet takes to go round in the switch: longer where much does.
+    pub(super) round: Nanos,
     /// Whether workers send early tokens.
     pub(super) early: Option<EarlyScenario>,
     /// Whether tasks that wait are written ahead, or the switch's driver keeps their bytes.
@@ -143,6 +146,7 @@ impl Scenario {
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
+            round: draw_round(&mut Dice::named(seed, "rounds", 0)),
             early: EarlyScenario::of(seed),
             writes_ahead: rings.chance(700),
             ring_slots: rings.pick(&[1, 2, 8, 64]) as u32,
@@ -165,6 +169,7 @@ impl Scenario {
             let stall = |lasts| Trouble::SwitchStall { lasts };
             (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
         }
+        cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario
     }
 
@@ -249,4 +254,9 @@ fn draw_served(dice: &mut Dice, workers: usize, slices: usize) -> Vec<Vec<TaskTy
         if narrow && dice.chance(500) { vec![own] } else { (0..TYPES).map(TaskType).collect() }
     };
     (0..workers).map(&mut of).collect()
+}
+
+/// In a quarter of the seeds a round takes as long as its queue is deep.
+fn draw_round(dice: &mut Dice) -> Nanos {
+    if dice.chance(750) { Nanos(500) } else { dice.span(Nanos::from_micros(5), Nanos::from_micros(100)) }
 }

@@ -333,8 +333,8 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn nak(&mut self, server: ServerId, expected: Psn) {
-        self.pass_through(Arrival::Nak { from: path_to(server).to(), server, expected }, Handle::NONE);
+    pub(super) fn nak(&mut self, server: ServerId, expected: Psn) -> Result<(), String> {
+        self.pass_through(Arrival::Nak { from: path_to(server).to(), server, expected }, Handle::NONE)
     }
 
     /// A pair is in error: its workers send no tokens until the controller let them in anew, and it is connected anew.

@@ -6,6 +6,7 @@ use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
+use super::gate::Gate;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario, TYPES};
 use super::servers::Servers;
@@ -14,9 +15,7 @@ use super::story::{self, Who};
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
 /// Slices that it has room for.
-const SLICES: usize = 2;
-/// How long a packet takes to go round.
-pub(super) const ROUND: Nanos = Nanos(500);
+pub(super) const SLICES: usize = 2;
 /// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
 const PASS: Nanos = Nanos::from_micros(20);
 
@@ -29,6 +28,8 @@ pub(super) struct SwitchNode {
     pub(super) stalled_until: Nanos,
     /// The most tasks that each slice's row has allowed to wait.
     pub(super) limits: [u32; SLICES],
+    /// Whose tokens may come in.
+    pub(super) gate: Gate,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -52,6 +53,7 @@ impl SwitchNode {
             life: 1,
             stalled_until: Nanos(0),
             limits: [0; SLICES],
+            gate: Gate::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             config,
@@ -66,6 +68,7 @@ impl SwitchNode {
 
     pub(super) fn start(&mut self) {
         self.slab = Bytes::default();
+        self.gate = Gate::default();
         self.life += 1;
         self.rain = Some(rain(self.life, self.config));
     }
@@ -107,8 +110,7 @@ impl Rack<'_> {
             if let Packet::Submit(submit) = &mut packet {
                 submit.payload.handle = Handle::NONE;
             }
-            self.pass_through(Arrival::Wire { from, packet, room: true }, brought);
-            return Ok(());
+            return self.pass_through(Arrival::Wire { from, packet, room: true }, brought);
         }
         let room = self.reserve(&mut packet);
         self.pass(Arrival::Wire { from, packet, room }, handle_of(&packet))
@@ -144,12 +146,13 @@ impl Rack<'_> {
             TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
             answer => answer,
         };
+        self.switch.gate.written(&op);
         // Its state folder.
         self.switch.config.term = rain.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
             if self.scenario.writes_ahead {
-                self.pass_through(Arrival::Control(sweep), Handle::NONE);
+                self.pass_through(Arrival::Control(sweep), Handle::NONE)?;
             } else {
                 self.pass(Arrival::Control(sweep), Handle::NONE)?;
             }
@@ -175,10 +178,11 @@ impl Rack<'_> {
     /// One pass of an arrival that brought these bytes.
     fn pass(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
         let now = self.looked();
-        let Some(rain) = &mut self.switch.rain else { return Ok(()) };
         let about = story::arrived(&arrival);
-        let verdict = rain.pass(now, arrival);
-        self.leaves_switch(verdict, brought, about)
+        match self.pass_gate(now, arrival)? {
+            Some(verdict) => self.leaves_switch(verdict, brought, about),
+            None => Ok(()),
+        }
     }
 
     /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now and then before
@@ -212,7 +216,7 @@ impl Rack<'_> {
             }
             Verdict::Again(circulating) => {
                 let switch = self.switch.life;
-                self.after(ROUND, Event::Round { switch, circulating });
+                self.after(self.scenario.round, Event::Round { switch, circulating });
             }
             Verdict::Parked => {}
             Verdict::Ahead(_) => done_with = brought,

@@ -1,0 +1,93 @@
+//! Whose tokens may enter the switch's queues, as the controllers wrote it: a book beside the switch's own tables.
+//!
+//! A worker's registration changes in steps, and the first closes the way in: from then on no token of it is let in, also none
+//! that a broom carries, and what the worker hears of its counters is not final. All later steps rest on that.
+
+use std::collections::HashMap;
+
+use sluice_switch::{Arrival, Cargo, Program, Verdict};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Generation, Nanos, Packet, Serial, SliceId, WorkerId};
+
+use super::rack::Rack;
+use super::switch::SLICES;
+
+type Registration = (WorkerId, Generation);
+
+/// The generation of each worker whose tokens are let in.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    open: HashMap<WorkerId, Generation>,
+}
+
+impl Gate {
+    /// The switch carried out what a controller wrote.
+    pub(super) fn written(&mut self, op: &TableOp) {
+        let TableOp::SetWorker(worker, row) = op else { return };
+        match row.filter(|row| row.open) {
+            Some(row) => self.open.insert(*worker, row.generation),
+            None => self.open.remove(worker),
+        };
+    }
+
+    /// The worker of this registration, if none of its tokens may come in.
+    fn turns_away(&self, (worker, generation): Registration) -> Option<WorkerId> {
+        (self.open.get(&worker) != Some(&generation)).then_some(worker)
+    }
+}
+
+impl Rack<'_> {
+    /// One pass of the switch; `None` if it is down.
+    pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
+        let bearer = bearer(&arrival);
+        let before = self.tokens_in();
+        let Some(rain) = &mut self.switch.rain else { return Ok(None) };
+        let verdict = rain.pass(now, arrival);
+        let entered = self.tokens_in() != before || is_dispatch(&verdict);
+        let gate = &self.switch.gate;
+        if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {
+            return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
+        }
+        if let Some(worker) = told_counters(&verdict).and_then(|told| gate.turns_away(told)) {
+            return Err(format!("promise 3: worker {worker}, which is closed, heard its counters"));
+        }
+        Ok(Some(verdict))
+    }
+
+    /// How many tokens ever entered each slice's ring.
+    fn tokens_in(&mut self) -> [Option<Serial>; SLICES] {
+        std::array::from_fn(|slice| {
+            let slice = SliceId(slice as u16);
+            match self.switch.rain.as_mut()?.table(TableOp::ReadSlice(slice)) {
+                TableAnswer::Slice(state) => Some(state.tokens_in),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// Whose token comes to the queue with this arrival.
+fn bearer(arrival: &Arrival) -> Option<Registration> {
+    match arrival {
+        Arrival::Wire { packet: Packet::Token(token), .. } => Some((token.worker, token.generation)),
+        Arrival::Round(circulating) => match &circulating.cargo {
+            Cargo::Sweep(sweep) => sweep.carried,
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Who hears how its counters stand.
+fn told_counters(verdict: &Verdict) -> Option<Registration> {
+    match verdict {
+        Verdict::Send { packet: Packet::Answer(answer), .. } if answer.counters.is_some() => {
+            Some((answer.worker, answer.generation))
+        }
+        _ => None,
+    }
+}
+
+const fn is_dispatch(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Send { packet: Packet::Dispatch(_), .. })
+}
