@@ -58,7 +58,6 @@ impl Turn {
     fn standing(&self, shape: &Shape) -> Standing {
         match self.held {
             Some(held) if held == (shape.epoch, shape.term) => Standing::Ours,
-            Some((epoch, _)) if epoch == shape.epoch => Standing::Superseded,
             Some((_, held)) if shape.term > held && !self.may_hold(shape.term) => Standing::Superseded,
             _ => shape.term.next().map_or(Standing::Superseded, Standing::Free),
         }

@@ -115,6 +115,18 @@ fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
 }
 
 #[test]
+fn one_that_finds_a_restarted_switch_in_the_hands_of_another_stands_aside() {
+    let mut rack = Rack::up();
+    rack.disconnect(0);
+    // It has heard nothing of the other when it comes back, and the switch has forgotten all but its number.
+    let term = Other::started(&mut rack).controller.term();
+    rack.restart_switch();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
+    assert_eq!(rack.switch.shape.term, term, "it claims nothing");
+}
+
+#[test]
 fn a_controller_that_restarts_has_a_greater_number_and_keeps_the_hosts() {
     let mut rack = Rack::up();
     let hello = worker("w", 1);
