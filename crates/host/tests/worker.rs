@@ -296,6 +296,7 @@ fn a_missing_dispatch_is_written_off_after_four_round_trips_and_run_on_top_when_
     bench.finish(1, 70);
     assert_eq!(run(&bench.actions()).map(|(_, task)| task), Some(task(1)));
     assert_eq!(bench.promised(), (1, 1), "and bring no token of their own");
+    assert_eq!(bench.worker.stats().written_off, 1);
 }
 
 #[test]

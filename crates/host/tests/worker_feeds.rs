@@ -191,8 +191,17 @@ fn a_pushed_task_that_is_lost_is_written_off_without_a_probe() {
     bench.tick_at_deadline();
     assert_eq!(bench.worker.stats().written_off, 2);
     bench.dispatch(1, 2);
-    assert_eq!(bench.worker.stats().late, 1);
+    assert_eq!((bench.worker.stats().late, bench.worker.stats().written_off), (1, 2));
     assert_eq!(bench.actions(), [], "nothing is asked, and the first task still runs");
+}
+
+#[test]
+fn pushed_tasks_that_lie_further_back_than_numbers_are_kept_are_written_off_at_once() {
+    let mut bench = Bench::new(Feed::Pushed { reports: false });
+    bench.dispatch(1, 1);
+    // Of the 98 between, 63 may still come: 64 numbers are kept.
+    bench.dispatch(100, 2);
+    assert_eq!(bench.worker.stats().written_off, 98 - 63);
 }
 
 #[test]

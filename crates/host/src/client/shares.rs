@@ -111,3 +111,61 @@ impl Shares {
         self.kept_back > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use sluice_wire::{ClientId, Endpoint, Epoch, Key, Nanos};
+
+    use super::*;
+
+    const KIND: TaskType = TaskType(3);
+
+    /// One slice, in which so many tasks may be outstanding.
+    fn shares(limit: u32) -> Shares {
+        let slice = SliceId(1);
+        let grant = ClientGrant {
+            client: ClientId(0),
+            key: Key(0),
+            epoch: Epoch(1),
+            switch: Endpoint::default(),
+            replay_cells: 64,
+            slices: vec![(KIND, slice)],
+            shares: vec![(slice, limit)],
+            retry_for: Nanos(1),
+        };
+        Shares::new(&grant, 1)
+    }
+
+    #[test]
+    fn what_was_kept_back_leaves_in_its_order_as_far_as_there_is_room() {
+        let mut shares = shares(2);
+        let share = shares.of(KIND);
+        for number in 0..4 {
+            shares.charge(share);
+            shares.keep_back(share, Serial(number));
+        }
+        let sent: Vec<_> = core::iter::from_fn(|| shares.next_kept_back()).collect();
+        assert_eq!(sent, [Serial(0), Serial(1)], "two are outstanding");
+        shares.free(share);
+        shares.free(share);
+        assert_eq!(shares.next_kept_back(), Some(Serial(2)));
+        assert!(shares.keep_any_back());
+        assert_eq!(shares.next_kept_back(), Some(Serial(3)));
+        assert!(!shares.keep_any_back(), "all have left");
+    }
+
+    #[test]
+    fn nobody_looks_for_what_was_kept_back_and_has_ended() {
+        let mut shares = shares(2);
+        let share = shares.of(KIND);
+        shares.charge(share);
+        shares.keep_back(share, Serial(7));
+        shares.forget(share, Serial(8));
+        assert!(shares.keep_any_back(), "another one has ended");
+        shares.forget(share, Serial(7));
+        assert!(!shares.keep_any_back());
+        assert_eq!(shares.next_kept_back(), None);
+    }
+}

@@ -169,3 +169,75 @@ impl Probing {
         settings.probe_max_busy.max(self.round_trip(settings).times(2)).max(Nanos(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The silence before the first PROBE, while no round trip was measured.
+    const PATIENCE: Nanos = Nanos::from_micros(600);
+
+    /// A worker whose PROBE was sent at 1 ms and has had no answer: its next silence is twice as long.
+    fn unanswered() -> (Probing, WorkerSettings) {
+        let (mut probing, settings) = (Probing::default(), WorkerSettings::default());
+        let (now, nonce) = (Nanos::from_millis(1), probing.next_nonce());
+        probing.token_sent(now, &settings, true);
+        assert!(!probing.probe_sent(now, &settings, nonce, Serial(1)));
+        assert_eq!(probing.deadline(), now + PATIENCE.times(2));
+        (probing, settings)
+    }
+
+    #[test]
+    fn nonces_go_on_from_where_they_are_told_to_start() {
+        let mut probing = Probing::default();
+        probing.start(Serial(41));
+        assert_eq!(probing.next_nonce(), Nonce(42));
+    }
+
+    #[test]
+    fn a_token_that_is_sent_again_does_not_shorten_the_silence_and_a_new_one_does() {
+        let (mut probing, settings) = unanswered();
+        let now = Nanos::from_millis(2);
+        probing.token_sent(now, &settings, false);
+        assert_eq!(probing.deadline(), now + PATIENCE.times(2));
+        probing.token_sent(now, &settings, true);
+        assert_eq!(probing.deadline(), now + PATIENCE);
+    }
+
+    #[test]
+    fn a_token_after_all_were_known_to_be_parked_begins_anew() {
+        let (mut probing, settings) = unanswered();
+        let now = Nanos::from_millis(2);
+        probing.answered(now, &settings, true);
+        assert_eq!(probing.deadline(), now + settings.probe_longest);
+        probing.token_sent(now, &settings, false);
+        assert_eq!(probing.deadline(), now + PATIENCE);
+    }
+
+    #[test]
+    fn a_task_that_comes_begins_the_silence_anew() {
+        let (mut probing, settings) = unanswered();
+        let now = Nanos::from_millis(2);
+        probing.heard(now, &settings);
+        assert_eq!(probing.deadline(), now + PATIENCE);
+        // Where all tokens were known to be parked, the longest silence begins.
+        probing.answered(now, &settings, true);
+        let later = Nanos::from_millis(3);
+        probing.heard(later, &settings);
+        assert_eq!(probing.deadline(), later + settings.probe_longest);
+    }
+
+    #[test]
+    fn a_registration_is_in_doubt_after_three_silences_and_not_where_something_comes_between() {
+        let (mut probing, settings) = unanswered();
+        let now = Nanos::from_millis(2);
+        let ask = |probing: &mut Probing| {
+            let nonce = probing.next_nonce();
+            probing.probe_sent(now, &settings, nonce, Serial(1))
+        };
+        assert_eq!([ask(&mut probing), ask(&mut probing), ask(&mut probing)], [false, false, true]);
+        assert!(!ask(&mut probing));
+        probing.heard(now, &settings);
+        assert_eq!([(); 4].map(|()| ask(&mut probing)), [false, false, false, true]);
+    }
+}
