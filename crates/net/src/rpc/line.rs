@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_caller_that_says_nothing_loses_its_seat() {
+    async fn a_caller_that_says_too_little_loses_its_seat() {
         let seats = Seats::new(Limits { in_all: 1, from_one: 1 });
         let (mut caller, mut line) = connected(&seats).await;
         // One byte short of a beginning is none.

@@ -5,7 +5,7 @@
 
 use sluice_wire::Nanos;
 
-use super::scenario::{Disaster, Scenario};
+use super::scenario::{Disaster, Scenario, just_room_for};
 use super::troubles::Trouble;
 use crate::dice::Dice;
 
@@ -32,7 +32,7 @@ pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
 /// Every worker has as many tokens as one may have, and the rings have just room for them.
 fn fill_rings(scenario: &mut Scenario) {
     scenario.quotas.fill(8);
-    scenario.token_cells = (8 * scenario.workers as u32).next_power_of_two();
+    scenario.token_cells = just_room_for(scenario.workers);
 }
 
 fn stall(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {

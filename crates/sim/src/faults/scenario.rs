@@ -145,7 +145,7 @@ impl Scenario {
             serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
-            token_cells: dice.pick(&[128, (8 * workers as u32).next_power_of_two()]),
+            token_cells: dice.pick(&[128, just_room_for(workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
             early: EarlyScenario::of(seed),
             writes_ahead: rings.chance(700),
@@ -256,7 +256,12 @@ fn draw_served(dice: &mut Dice, workers: usize, slices: usize) -> Vec<Vec<TaskTy
     (0..workers).map(&mut of).collect()
 }
 
-/// In a quarter of the seeds a round takes as long as its queue is deep.
+/// The fewest cells that hold the tokens of so many workers.
+pub(super) const fn just_room_for(workers: usize) -> u32 {
+    (8 * workers as u32).next_power_of_two()
+}
+
+/// In a quarter of the seeds what goes round stands in a queue first.
 fn draw_round(dice: &mut Dice) -> Nanos {
     if dice.chance(750) { Nanos(500) } else { dice.span(Nanos::from_micros(5), Nanos::from_micros(100)) }
 }
