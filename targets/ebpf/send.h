@@ -77,15 +77,21 @@ static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame,
 
 /*
  * The kernel replaces an entry of a map of links by taking it out first. So each link has two, which the loader replaces one
- * after the other: the second one's key has this bit.
+ * after the other; their keys differ in every bit, so that they lie in different lists. Whoever is held up between two looks
+ * can still miss both, so that there are more.
  */
-enum { LINK_SPARE = 1u << 31 };
+enum { LINK_LOOKS = 8 };
 
-static __always_inline int redirect(__u32 link)
+static __always_inline int redirect(struct counters *counters, __u32 link)
 {
-	int action = bpf_redirect_map(&links, link, 0);
+	for (int look = 0; look < LINK_LOOKS; look++) {
+		int action = bpf_redirect_map(&links, look & 1 ? ~link : link, 0);
 
-	return action == XDP_REDIRECT ? action : bpf_redirect_map(&links, link | LINK_SPARE, 0);
+		if (action == XDP_REDIRECT)
+			return action;
+	}
+	count(counters, COUNT_SEND_FAILED);
+	return XDP_DROP;
 }
 
 static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, const struct way *way)
@@ -93,7 +99,7 @@ static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, 
 	count(counters, COUNT_SENT);
 	if (way->link == ctx->ingress_ifindex && !redirects_back)
 		return XDP_TX;
-	return redirect(way->link);
+	return redirect(counters, way->link);
 }
 
 /* Sends what was made in the header's place. No pointer into the frame holds any longer. */

@@ -14,9 +14,6 @@ use super::pins::Pins;
 use super::{PROGRAM, chain, errno, failed};
 use crate::NetError;
 
-/// The bit in the key of an interface's second entry, as in `send.h`.
-const SPARE: u32 = 1 << 31;
-
 /// How the program came to be on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
@@ -49,19 +46,19 @@ pub(super) fn attach(
 }
 
 /// The program may send frames out of these interfaces, and no others. The kernel takes an entry out before it puts its next one
-/// in, so each interface has a second one, by which frames leave meanwhile.
+/// in, so each interface has a second one, by which frames leave meanwhile; its key is the first one's complement, as in `send.h`.
 fn redirects(ebpf: &mut Ebpf, interfaces: &[Interface]) -> Result<(), NetError> {
     let copies = copies(ebpf)?;
     let map = ebpf.map_mut("links").ok_or_else(|| failed("find the map", "links"))?;
     let mut links = DevMapHash::try_from(map).map_err(|why| failed("open the map of links", &chain(&why)))?;
     let known: Vec<u32> = links.keys().flatten().collect();
     for index in known {
-        if !interfaces.iter().any(|interface| interface.index == index & !SPARE) {
+        if !interfaces.iter().any(|interface| interface.index == index.min(!index)) {
             links.remove(index).map_err(|why| failed("change the map of links", &chain(&why)))?;
         }
     }
     for Interface { index, .. } in interfaces {
-        for key in [*index, *index | SPARE] {
+        for key in [*index, !*index] {
             links
                 .insert(key, *index, Some(&copies), 0)
                 .map_err(|why| failed("change the map of links", &chain(&why)))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sluice_net::NetError;
 use sluice_net::spaces::{BPF_FOLDER, RackSpaces, mounts_of_its_own};
-use sluice_net::switch::SwitchHandle;
+use sluice_net::switch::{Count, SwitchCounters, SwitchHandle};
 use sluice_net::xdp::{Carried, XdpDriver, XdpOptions, detach, embedded};
 use sluice_vectors::Step;
 use sluice_wire::tables::TableAnswer;
@@ -50,6 +50,8 @@ pub(crate) struct Hosts {
     issued: Serial,
     sequence: Serial,
     ends: Arc<Ends>,
+    /// What the switch counted.
+    counters: SwitchCounters,
     /// Packets that the worker's socket got.
     got: Cell<u64>,
 }
@@ -148,6 +150,7 @@ impl Rig {
             issued: Serial(0),
             sequence: Serial(0),
             ends: Arc::clone(&self.ends),
+            counters: self.handle().counters().clone(),
             got: Cell::new(0),
         }
     }
@@ -230,7 +233,7 @@ impl Hosts {
     /// frame there brings it along.
     fn whereabouts(&self) -> String {
         let [at_worker, at_client] = self.ends.came();
-        let got = self.got.get();
+        let (got, unsent) = (self.got.get(), self.counters.of(Count::SendFailed));
         let probe = Probe {
             epoch: EPOCH,
             key: Key(WORKER_KEY),
@@ -242,7 +245,7 @@ impl Hosts {
         self.client.send_to(&[0], self.switch).expect("a route");
         let brought: Vec<Packet> = std::iter::from_fn(|| self.received(SILENCE)).take(9).collect();
         format!(
-            "{} tasks and {} tokens were sent; {at_worker} frames came to the worker's end of its link, {at_client} to the \
+            "{} tasks and {} tokens were sent; the switch found no way for {unsent}; {at_worker} frames came to the worker's end of its link, {at_client} to the \
              client's, {got} to the worker's socket; a PROBE then brought {brought:?}",
             self.sequence, self.issued
         )

@@ -1,0 +1,68 @@
+//! What the rack's nodes act on: the world, and who counts and looks on.
+
+use sluice_wire::{Nanos, Packet};
+
+use super::adaptation::Adaptation;
+use super::books::Books;
+use super::meter::Meter;
+use crate::stats::Observer;
+use crate::world::{Address, World};
+
+/// Where the rack's nodes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    pub(super) switch: Address,
+    pub(super) workers: Address,
+    pub(super) clients: Address,
+}
+
+impl Places {
+    /// Of a rack that has the world to itself.
+    pub(super) const ALONE: Self =
+        Self { switch: Address::node(0), workers: Address::node(1), clients: Address::node(2) };
+}
+
+/// What nodes want to be reminded of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cue {
+    /// The worker gets its registration.
+    Starts(Address),
+    /// The host's machine has something to do.
+    Tick(Address),
+    /// The worker's running task may be near its end.
+    Early(Address),
+    /// The agents' interval ends.
+    Adapts,
+    /// A worker that moves is let in again.
+    Opens(u32),
+}
+
+/// Everything that is not a node.
+#[derive(Debug)]
+pub(super) struct Stage<O> {
+    pub(super) world: World<Cue>,
+    pub(super) meter: Meter<O>,
+    pub(super) books: Books,
+    /// Where depths are found at run time.
+    pub(super) adaptation: Option<Box<Adaptation>>,
+}
+
+impl<O: Observer> Stage<O> {
+    #[inline]
+    pub(super) const fn now(&self) -> Nanos {
+        self.world.now
+    }
+
+    /// Sends a packet that leaves then.
+    #[inline]
+    pub(super) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: &Packet) {
+        self.meter.counts.packets += 1;
+        let copies = self.world.send(from, to, leaves, packet);
+        self.meter.counts.lost_packets += u64::from(copies == 0);
+    }
+
+    /// Reminds a node then.
+    pub(super) fn cue(&mut self, at: Nanos, cue: Cue) {
+        self.world.engine.cue(at, cue);
+    }
+}

@@ -1,0 +1,67 @@
+//! Where a packet goes to and comes from.
+
+use sluice_wire::Endpoint;
+
+/// A place in the world: which node, and which of its places (a node may be many hosts of one kind).
+///
+/// It is also what stands in a switch's tables and in packets: the last bytes of an [`Endpoint`]'s address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Address(u32);
+
+/// Below the node stands the place.
+const PLACE_BITS: u32 = 24;
+/// The port of all endpoints: in virtual time an address is enough.
+const PORT: u16 = 1;
+
+impl Address {
+    /// The first of a node's places.
+    pub(crate) const fn node(node: u8) -> Self {
+        Self((node as u32) << PLACE_BITS)
+    }
+
+    /// Another place of the same node, of 2²⁴ at most.
+    #[inline]
+    pub(crate) const fn at(self, place: u32) -> Self {
+        Self(self.0 >> PLACE_BITS << PLACE_BITS | place)
+    }
+
+    /// The number of the node.
+    #[inline]
+    pub(crate) const fn of_node(self) -> u8 {
+        (self.0 >> PLACE_BITS) as u8
+    }
+
+    /// Which of the node's places.
+    #[inline]
+    pub(crate) const fn place(self) -> u32 {
+        self.0 & ((1 << PLACE_BITS) - 1)
+    }
+
+    /// What this is in packets and tables.
+    #[inline]
+    pub(crate) const fn endpoint(self) -> Endpoint {
+        let [a, b, c, d] = self.0.to_be_bytes();
+        Endpoint { ip: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], port: PORT }
+    }
+
+    /// The place that an endpoint of [`Address::endpoint`] names.
+    #[inline]
+    pub(crate) const fn of(endpoint: &Endpoint) -> Self {
+        let [.., a, b, c, d] = endpoint.ip;
+        Self(u32::from_be_bytes([a, b, c, d]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_names_its_place() {
+        for (node, place) in [(0, 0), (3, 31), (u8::MAX, (1 << PLACE_BITS) - 1)] {
+            let address = Address::node(node).at(place);
+            assert_eq!(Address::of(&address.endpoint()), address);
+            assert_eq!((address.of_node(), address.place()), (node, place));
+        }
+    }
+}

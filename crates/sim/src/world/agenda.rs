@@ -1,0 +1,123 @@
+//! What happens next: by time, then by order of entry.
+
+use sluice_wire::Nanos;
+
+/// When something happens, and its place among what was entered: no two are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) at: Nanos,
+    pub(crate) order: u64,
+}
+
+impl Moment {
+    /// After everything else.
+    pub(crate) const NEVER: Self = Self { at: Nanos(u64::MAX), order: u64::MAX };
+
+    pub(crate) const fn new(at: Nanos, order: u64) -> Self {
+        Self { at, order }
+    }
+
+    /// One number to compare by, so that a comparison needs no branch.
+    #[inline]
+    pub(crate) const fn key(self) -> u128 {
+        (self.at.0 as u128) << 64 | self.order as u128
+    }
+}
+
+/// Children of a place in the heap: four halve its depth.
+const ARITY: usize = 4;
+
+/// Events in the order in which they happen.
+#[derive(Debug)]
+pub(crate) struct Agenda<E> {
+    heap: Vec<(Moment, E)>,
+    entered: u64,
+}
+
+impl<E> Agenda<E> {
+    pub(crate) fn new() -> Self {
+        Self { heap: Vec::new(), entered: 0 }
+    }
+
+    pub(crate) fn add(&mut self, at: Nanos, event: E) {
+        self.entered += 1;
+        self.enter(Moment::new(at, self.entered), event);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(Nanos, E)> {
+        self.take().map(|(moment, event)| (moment.at, event))
+    }
+
+    /// As [`Agenda::add`], for a caller who counts the entries himself.
+    #[inline]
+    pub(crate) fn enter(&mut self, moment: Moment, event: E) {
+        let mut place = self.heap.len();
+        self.heap.push((moment, event));
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            if self.key(parent) < moment.key() {
+                break;
+            }
+            self.heap.swap(parent, place);
+            place = parent;
+        }
+    }
+
+    /// When the next event happens.
+    #[inline]
+    pub(crate) fn first(&self) -> Moment {
+        self.heap.first().map_or(Moment::NEVER, |(moment, _)| *moment)
+    }
+
+    /// Takes the next event out.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<(Moment, E)> {
+        let last = self.heap.len().checked_sub(1)?;
+        self.heap.swap(0, last);
+        let next = self.heap.pop();
+        self.sink();
+        next
+    }
+
+    fn sink(&mut self) {
+        let mut place = 0;
+        loop {
+            let first = place * ARITY + 1;
+            let children = first..(first + ARITY).min(self.heap.len());
+            let Some(child) = children.min_by_key(|child| self.key(*child)) else { return };
+            if self.key(place) < self.key(child) {
+                return;
+            }
+            self.heap.swap(place, child);
+            place = child;
+        }
+    }
+
+    #[inline]
+    fn key(&self, place: usize) -> u128 {
+        self.heap[place].0.key()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn events_come_by_time_and_ties_in_the_order_of_entry() {
+        let (mut dice, mut agenda, mut model) = (Dice::new(1, 0), Agenda::new(), Vec::new());
+        for number in 0..5_000_u64 {
+            let at = Nanos(dice.below(50));
+            agenda.add(at, number);
+            model.push((at, number));
+            if dice.chance(400) {
+                model.sort_unstable();
+                assert_eq!(agenda.next(), Some(model.remove(0)));
+            }
+        }
+        model.sort_unstable();
+        assert!(model.into_iter().all(|expected| agenda.next() == Some(expected)));
+        assert_eq!(agenda.first(), Moment::NEVER);
+    }
+}

@@ -1,0 +1,84 @@
+//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go between.
+//!
+//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes what comes to
+//! one of its places, and sends packets to other addresses through [`World::send`]; the [`Network`] says over which link,
+//! and so when and whether they arrive. Nodes also set alarms and ask for cues. Whoever runs a world hands each
+//! [`Happening`] to the node that it is for: [`crate::rack`] does so for one rack.
+
+mod address;
+mod agenda;
+mod engine;
+mod fates;
+mod lane;
+mod network;
+mod pool;
+mod tournament;
+
+use sluice_switch::Circulating;
+use sluice_wire::{Nanos, Packet};
+
+pub(crate) use address::Address;
+pub(crate) use agenda::Agenda;
+pub(crate) use engine::{AlarmId, Engine, Happening, LaneId, Mail, PacketId};
+pub(crate) use fates::Fates;
+pub(crate) use network::{Link, Network, Port, Queue};
+pub(crate) use tournament::Tournament;
+
+/// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
+#[derive(Debug)]
+pub(crate) struct World<C> {
+    pub(crate) now: Nanos,
+    pub(crate) engine: Engine<C>,
+    pub(crate) network: Network,
+}
+
+impl<C: Copy> World<C> {
+    /// A world with so many alarms, and nobody in it.
+    pub(crate) fn new(alarms: u32) -> Self {
+        Self { now: Nanos(0), engine: Engine::new(alarms), network: Network::default() }
+    }
+
+    /// Time goes on to what happens next. `None` when nothing does any more.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Happening<C>> {
+        let at = self.engine.next_at();
+        if at == Nanos(u64::MAX) {
+            return None;
+        }
+        debug_assert!(at >= self.now, "time goes back");
+        self.now = at;
+        self.engine.take()
+    }
+
+    /// All places of one node reach all of another in so long. Packets usually leave `after` that long from what made their
+    /// sender send.
+    pub(crate) fn join(&mut self, from: Address, to: Address, delay: Nanos, after: Nanos) {
+        let lane = self.engine.lane(after + delay);
+        self.network.join(from, to, Link { delay, lane, queue: None });
+    }
+
+    /// Sends a packet that leaves then, unless a fault befalls it. Says how many copies will arrive.
+    #[inline]
+    pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: &Packet) -> u32 {
+        let Some((lane, at)) = self.network.leaves(from, to, leaves, packet) else { return 0 };
+        let Some(fates) = &mut self.network.fates else {
+            let packet = self.engine.packets.keep(packet);
+            self.engine.send(lane, at, to, Mail::Packet { from, packet });
+            return 1;
+        };
+        let mut sent = 0;
+        for at in fates.copies(at, packet).into_iter().flatten() {
+            let packet = self.engine.packets.keep(packet);
+            self.engine.send(lane, at, to, Mail::Packet { from, packet });
+            sent += 1;
+        }
+        sent
+    }
+
+    /// A switch sends something round, to come back to it then.
+    #[inline]
+    pub(crate) fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
+        let round = self.engine.rounds.keep(round);
+        self.engine.send(lane, at, to, Mail::Round(round));
+    }
+}

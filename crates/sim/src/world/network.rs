@@ -1,0 +1,137 @@
+//! Links between places: values that say how long a packet takes, what it waits behind, and what befalls it.
+
+use sluice_wire::{Dispatch, Nanos, Packet, Place};
+
+use super::address::Address;
+use super::engine::LaneId;
+use super::fates::Fates;
+
+/// One way between two places.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// How long a packet is on its way.
+    pub(crate) delay: Nanos,
+    /// Where the engine keeps what is on its way.
+    pub(crate) lane: LaneId,
+    /// The queue in front of it; without one, any number of packets leave at once.
+    pub(crate) queue: Option<Queue>,
+}
+
+/// What a link takes in turn.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    port: Port,
+    /// What a packet without a large task takes of the rate.
+    packet_bytes: u32,
+}
+
+impl Queue {
+    /// Without a rate packets take it no time.
+    pub(crate) fn new(gbps: Option<f64>, packet_bytes: u32) -> Self {
+        Self { port: Port::new(gbps), packet_bytes }
+    }
+
+    /// When a packet that comes now has gone through.
+    fn pass(&mut self, now: Nanos, packet: &Packet) -> Nanos {
+        let bytes = match packet {
+            Packet::Dispatch(Dispatch { payload, place: Place::Here, .. }) if payload.is_large() => {
+                self.packet_bytes + u32::from(payload.len)
+            }
+            _ => self.packet_bytes,
+        };
+        self.port.pass(now, bytes).0
+    }
+}
+
+/// Which links lead from one node's places to another's.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    first: u32,
+    /// So many places of the addressed node share a link.
+    places_each: u32,
+}
+
+/// All links.
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    links: Vec<Link>,
+    /// By the node that sends and the one that receives.
+    ways: Vec<Vec<Option<Way>>>,
+    pub(crate) fates: Option<Box<Fates>>,
+}
+
+impl Network {
+    /// All places of one node send to all of another over this link.
+    pub(crate) fn join(&mut self, from: Address, to: Address, link: Link) {
+        self.join_each(from, to, u32::MAX, [link]);
+    }
+
+    /// The same over several: one leads to so many places of the addressed node each.
+    pub(crate) fn join_each(
+        &mut self,
+        from: Address,
+        to: Address,
+        places_each: u32,
+        links: impl IntoIterator<Item = Link>,
+    ) {
+        let (from, to) = (usize::from(from.of_node()), usize::from(to.of_node()));
+        if self.ways.len() <= from {
+            self.ways.resize_with(from + 1, Vec::new);
+        }
+        if self.ways[from].len() <= to {
+            self.ways[from].resize(to + 1, None);
+        }
+        self.ways[from][to] = Some(Way { first: self.links.len() as u32, places_each });
+        self.links.extend(links);
+    }
+
+    /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None` where no link is.
+    #[inline]
+    pub(crate) fn leaves(
+        &mut self,
+        from: Address,
+        to: Address,
+        at: Nanos,
+        packet: &Packet,
+    ) -> Option<(LaneId, Nanos)> {
+        let link = self.link(from, to)?;
+        let at = link.queue.as_mut().map_or(at, |queue| queue.pass(at, packet));
+        Some((link.lane, at + link.delay))
+    }
+
+    /// Something that is no packet of ours takes so many bytes of a link's rate.
+    pub(crate) fn takes(&mut self, from: Address, to: Address, at: Nanos, bytes: u32) {
+        if let Some(queue) = self.link(from, to).and_then(|link| link.queue.as_mut()) {
+            queue.port.pass(at, bytes);
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, from: Address, to: Address) -> Option<&mut Link> {
+        let ways = self.ways.get(usize::from(from.of_node()))?;
+        let Way { first, places_each } = (*ways.get(usize::from(to.of_node()))?)?;
+        let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
+        self.links.get_mut((first + place) as usize)
+    }
+}
+
+/// A port that takes one packet after the other.
+#[derive(Debug)]
+pub(crate) struct Port {
+    ps_a_byte: f64,
+    free_ps: u64,
+}
+
+impl Port {
+    /// Without a rate packets take it no time.
+    pub(crate) fn new(gbps: Option<f64>) -> Self {
+        Self { ps_a_byte: gbps.map_or(0.0, |gbps| 8_000.0 / gbps), free_ps: 0 }
+    }
+
+    /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
+    pub(crate) fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
+        let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
+        self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;
+        (Nanos(self.free_ps.div_ceil(1_000)), busy_ps)
+    }
+}
