@@ -6,7 +6,6 @@
 //! [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
 #![forbid(unsafe_code)]
 
-mod agenda;
 pub mod agents;
 mod dice;
 mod error;
@@ -20,6 +19,7 @@ pub mod stats;
 pub mod study;
 pub mod testbed;
 pub mod workload;
+mod world;
 
 pub use dice::{Dice, EXPONENTIAL_MAX};
 pub use error::SimError;

@@ -18,8 +18,8 @@ use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
 use super::troubles::{Trouble, Ways};
 use super::workers::WorkerNode;
-use crate::agenda::Agenda;
 use crate::dice::Dice;
+use crate::world::Agenda;
 
 /// A host that registers with the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use sluice_wire::Nanos;
 
 use super::Task;
+use super::least::Least;
 use super::queues::{Lines, Queue};
-use super::tournament::Tournament;
 use crate::dice::Dice;
 use crate::stats::Level;
 
@@ -170,11 +170,11 @@ impl<P: Pick> Discipline for Immediate<P> {
 
 /// The worker that holds the fewest tasks; of equals, the first.
 #[derive(Clone, Debug)]
-pub(super) struct Shortest(Tournament);
+pub(super) struct Shortest(Least);
 
 impl Shortest {
     pub(super) fn new(workers: usize) -> Self {
-        Self(Tournament::new(workers, 0))
+        Self(Least::new(workers, 0))
     }
 }
 
@@ -242,12 +242,12 @@ fn part(drawn: u64, parts: u64) -> usize {
 #[derive(Clone, Debug)]
 struct Depths {
     each: Vec<u64>,
-    tournament: Tournament,
+    tournament: Least,
 }
 
 impl Depths {
     fn new(workers: usize) -> Self {
-        Self { each: vec![0; workers], tournament: Tournament::new(workers, 0) }
+        Self { each: vec![0; workers], tournament: Least::new(workers, 0) }
     }
 
     #[inline]

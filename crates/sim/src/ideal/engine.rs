@@ -6,7 +6,7 @@ use sluice_wire::Nanos;
 
 use super::Task;
 use super::disciplines::Discipline;
-use super::tournament::Tournament;
+use super::least::Least;
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome};
 use crate::workload::Request;
 
@@ -21,7 +21,7 @@ const STOP_EVERY: u64 = 1 << 12;
 #[derive(Debug)]
 pub struct Rack<D> {
     discipline: D,
-    finishes: Tournament,
+    finishes: Least,
     /// What each worker serves; what it served last, if it idles.
     serving: Vec<Task>,
     busy: Level,
@@ -43,7 +43,7 @@ impl<D: Discipline> Rack<D> {
     pub fn new(discipline: D, workers: usize, distance: Nanos) -> Self {
         Self {
             discipline,
-            finishes: Tournament::new(workers, NEVER),
+            finishes: Least::new(workers, NEVER),
             serving: vec![Task::default(); workers],
             busy: Level::default(),
             distance,

@@ -7,9 +7,9 @@
 
 mod disciplines;
 mod engine;
+mod least;
 mod queues;
 mod reference;
-mod tournament;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

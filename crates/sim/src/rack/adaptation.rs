@@ -13,8 +13,8 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
 
 use super::Rack;
-use super::links::Due;
-use super::setup::{EPOCH, GENERATION, Plan, worker_ops, worker_row};
+use super::setup::{EPOCH, GENERATION, Plan};
+use super::stage::Cue;
 use crate::agents;
 use crate::stats::{Depths, Ended, Observer};
 use crate::testbed::Testbed;
@@ -161,14 +161,14 @@ impl Adaptation {
 impl<O: Observer> Rack<'_, O> {
     /// An interval ends: depths change at once, workers that move in a moment.
     pub(super) fn adapt(&mut self) {
-        let Some(mut adaptation) = self.adaptation.take() else { return };
+        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
         for worker in 0..self.testbed.workers {
-            if let Some(free_at) = self.workers.blocked_since(worker, self.now) {
-                adaptation.wakes(self.now, worker, free_at);
+            if let Some(free_at) = self.nodes.workers.blocked_since(worker, self.stage.now()) {
+                adaptation.wakes(self.stage.now(), worker, free_at);
             }
         }
-        adaptation.interval_began = self.now;
-        adaptation.tick(self.now);
+        adaptation.interval_began = self.stage.now();
+        adaptation.tick(self.stage.now());
         if adaptation.carries_out {
             for index in 0..adaptation.decisions.len() {
                 let Decision { worker, to, .. } = adaptation.decisions[index];
@@ -176,28 +176,32 @@ impl<O: Observer> Rack<'_, O> {
             }
             self.slice_step(&mut adaptation);
         }
-        adaptation.note(self.now);
-        if self.next.is_some() {
-            self.links.at(adaptation.deadline(), Due::Adapts);
+        adaptation.note(self.stage.now());
+        if self.nodes.clients.has_more() {
+            self.stage.cue(adaptation.deadline(), Cue::Adapts);
         }
-        self.adaptation = Some(adaptation);
+        self.stage.adaptation = Some(adaptation);
     }
 
     /// A worker that moves is let in again.
     pub(super) fn opens(&mut self, worker: u32) {
-        let Some(mut adaptation) = self.adaptation.take() else { return };
+        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
         let seat = &mut adaptation.seats[worker as usize];
         seat.is_open = true;
         let Seat { slice, depth, generation, .. } = *seat;
-        for op in worker_ops(WorkerId(worker as u16), slice, generation) {
-            self.switch.table(op);
+        for op in self.nodes.plan.worker_ops(WorkerId(worker as u16), slice, generation) {
+            self.nodes.switch.table(op);
         }
-        self.servers.serves(self.switch.program(), worker, slice);
-        adaptation.agent_of(worker).serves(self.now, WorkerId(worker as u16), slice, depth);
-        let grant =
-            sluice_host::worker::Grant { generation, slice, quota: depth, ..self.plan.worker_grant(worker) };
-        self.adaptation = Some(adaptation);
-        self.grant_worker(worker, grant);
+        self.nodes.workers.servers.serves(self.nodes.switch.program(), worker, slice);
+        adaptation.agent_of(worker).serves(self.stage.now(), WorkerId(worker as u16), slice, depth);
+        let grant = sluice_host::worker::Grant {
+            generation,
+            slice,
+            quota: depth,
+            ..self.nodes.plan.worker_grant(worker)
+        };
+        self.stage.adaptation = Some(adaptation);
+        self.nodes.workers.grant(&mut self.stage, worker, grant);
     }
 
     fn slice_step(&mut self, adaptation: &mut Adaptation) {
@@ -228,8 +232,8 @@ impl<O: Observer> Rack<'_, O> {
         }
         seat.depth = depth;
         let slice = seat.slice;
-        adaptation.agent_of(worker.0.into()).serves(self.now, worker, slice, depth);
-        self.set_quota(worker.0.into(), depth);
+        adaptation.agent_of(worker.0.into()).serves(self.stage.now(), worker, slice, depth);
+        self.nodes.workers.set_quota(&mut self.stage, worker.0.into(), depth);
     }
 
     /// No new tokens of the worker, and none of its old ones are used any more.
@@ -246,14 +250,15 @@ impl<O: Observer> Rack<'_, O> {
         *seat = Seat { slice: to, depth, generation, is_open: false };
         adaptation.moves += 1;
         adaptation.agent_of(worker.0.into()).gone(worker);
-        let closed = worker_row(worker, from, Generation(generation.0 - 1), false);
-        self.switch.table(TableOp::SetWorker(worker, Some(closed)));
-        self.switch.table(TableOp::RaiseGeneration(worker, generation));
-        if let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(from)) {
+        let closed = self.nodes.plan.worker_row(worker, from, Generation(generation.0 - 1), false);
+        self.nodes.switch.table(TableOp::SetWorker(worker, Some(closed)));
+        self.nodes.switch.table(TableOp::RaiseGeneration(worker, generation));
+        if let TableAnswer::Slice(state) = self.nodes.switch.table(TableOp::ReadSlice(from)) {
             let left = state.tokens_in.since(state.tokens_out).clamp(0, u16::MAX.into()) as u16;
-            self.sweep(Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None });
+            let sweep = Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None };
+            self.nodes.switch.sweep(&mut self.stage, sweep);
         }
-        self.links.at(self.now + OPENS_AFTER, Due::Opens(worker.0.into()));
+        self.stage.cue(self.stage.now() + OPENS_AFTER, Cue::Opens(worker.0.into()));
     }
 }
 

@@ -6,20 +6,38 @@
 use std::collections::VecDeque;
 
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{ClientId, Nanos, Packet, Payload};
+use sluice_wire::{Nanos, Packet, Payload};
 
-use super::Rack;
 use super::books::Place;
-use super::links::{Due, PacketId, Source};
+use super::setup::Plan;
+use super::stage::{Cue, Stage};
 use crate::stats::{self, Observer};
-use crate::workload::Request;
+use crate::workload::{Request, Requests};
+use crate::world::{Address, AlarmId, Mail};
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
 
-/// All clients.
+/// What tasks of each class are asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Which slice they go to.
+    pub(super) slice: Vec<usize>,
+    /// How many bytes a large one carries.
+    pub(super) bytes: Vec<u16>,
+}
+
+/// All clients, a place each, and the requests that go to them in turn.
 #[derive(Debug)]
 pub(super) struct Clients {
+    at: Address,
+    /// Where tasks go.
+    front: Address,
+    /// The alarm of the next request.
+    alarm: AlarmId,
+    requests: Requests,
+    next: Option<Request>,
+    asked: Asked,
     nodes: Vec<ClientNode>,
     pub(super) settings: ClientSettings,
     /// Whether a task may be tried again.
@@ -40,16 +58,34 @@ struct ClientNode {
 }
 
 impl Clients {
-    pub(super) fn new(machines: Vec<Client>, slices: usize, settings: ClientSettings, retries: bool) -> Self {
+    /// The clients of a rack; the alarm is the next request's.
+    pub(super) fn new(
+        plan: &Plan,
+        alarm: AlarmId,
+        requests: Requests,
+        settings: ClientSettings,
+        retries: bool,
+    ) -> Self {
         let node = |machine| ClientNode {
             machine,
-            backlogs: (0..slices).map(|_| VecDeque::new()).collect(),
+            backlogs: (0..plan.slices()).map(|_| VecDeque::new()).collect(),
             held_back: 0,
             armed: Nanos(u64::MAX),
         };
-        let deadline = settings.deadline_default;
-        let nodes = machines.into_iter().map(node).collect();
-        Self { nodes, settings, retries, deadline, turn: 0, actions: Vec::new() }
+        Self {
+            at: plan.places.clients,
+            front: plan.places.front,
+            alarm,
+            requests,
+            next: None,
+            asked: plan.asked.clone(),
+            nodes: plan.clients(&settings).into_iter().map(node).collect(),
+            deadline: settings.deadline_default,
+            settings,
+            retries,
+            turn: 0,
+            actions: Vec::new(),
+        }
     }
 
     /// Tasks that clients have sent and that have not ended.
@@ -61,82 +97,99 @@ impl Clients {
     pub(super) fn held_back(&self) -> u64 {
         self.nodes.iter().map(|node| node.held_back).sum()
     }
-}
 
-impl<O: Observer> Rack<'_, O> {
-    /// A request is due: it goes to the next client in turn.
+    /// Whether more requests will be due.
+    pub(super) const fn has_more(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// The next request is drawn.
     #[inline]
-    pub(super) fn offer(&mut self, request: Request) {
-        self.meter.sent(self.now);
-        self.books.offered();
-        let client = self.clients.turn;
-        self.clients.turn = if client + 1 == self.clients.nodes.len() { 0 } else { client + 1 };
-        let slice = self.plan.slice_of(request.class);
-        if self.clients.nodes[client].backlogs[slice].is_empty() && self.submit(client, &request) {
+    pub(super) fn draw<O: Observer>(&mut self, stage: &mut Stage<O>) {
+        self.next = self.requests.next();
+        stage.world.engine.alarm(self.alarm, self.next.map_or(Nanos(u64::MAX), |request| request.at));
+    }
+
+    /// The request that is due is offered, and the next one drawn.
+    #[inline]
+    pub(super) fn request<O: Observer>(&mut self, stage: &mut Stage<O>) {
+        let due = self.next;
+        self.draw(stage);
+        if let Some(request) = due {
+            self.offer(stage, request);
+        }
+    }
+
+    /// A request goes to the next client in turn.
+    #[inline]
+    fn offer<O: Observer>(&mut self, stage: &mut Stage<O>, request: Request) {
+        stage.meter.sent(stage.world.now);
+        stage.books.offered();
+        let client = self.turn;
+        self.turn = if client + 1 == self.nodes.len() { 0 } else { client + 1 };
+        let slice = self.asked.slice[usize::from(request.class)];
+        if self.nodes[client].backlogs[slice].is_empty() && self.submit(stage, client, &request) {
             return;
         }
-        self.hold_back(client, slice, request);
+        self.hold_back(stage, client, slice, request);
     }
 
     /// A packet comes to a client.
     #[inline]
-    pub(super) fn at_client(&mut self, packet: PacketId) {
-        let packet_is = self.links.packet(packet);
-        if let Some(ClientId(client)) = addressee(packet_is) {
-            let client = usize::from(client);
-            let actions = &mut self.clients.actions;
-            self.clients.nodes[client].machine.packet(self.now, &self.clients.settings, packet_is, actions);
-            self.act(client);
-            self.send_held_back(client);
-        }
-        self.links.free(packet);
+    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, client: u32, mail: Mail) {
+        let Mail::Packet { packet: id, .. } = mail else { return };
+        let (client, now) = (client as usize, stage.now());
+        let packet = stage.world.engine.packets.get(id);
+        self.nodes[client].machine.packet(now, &self.settings, packet, &mut self.actions);
+        self.act(stage, client);
+        self.send_held_back(stage, client);
+        stage.world.engine.packets.free(id);
     }
 
     /// The client's machine has something to do.
-    pub(super) fn tick_client(&mut self, client: u32) {
+    pub(super) fn tick<O: Observer>(&mut self, stage: &mut Stage<O>, client: u32) {
         let client = client as usize;
-        let Clients { nodes, settings, actions, .. } = &mut self.clients;
-        nodes[client].armed = Nanos(u64::MAX);
-        nodes[client].machine.tick(self.now, settings, actions);
-        self.act(client);
-        self.send_held_back(client);
+        self.nodes[client].armed = Nanos(u64::MAX);
+        self.nodes[client].machine.tick(stage.now(), &self.settings, &mut self.actions);
+        self.act(stage, client);
+        self.send_held_back(stage, client);
     }
 
     /// Hands a request to the machine; says whether it was taken.
     #[inline]
-    fn submit(&mut self, client: usize, request: &Request) -> bool {
+    fn submit<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize, request: &Request) -> bool {
         let submission = Submission {
             task_type: request.task_type,
             payload: Payload {
-                len: if request.large { self.plan.bytes_of(request.class) } else { 8 },
+                len: if request.large { self.asked.bytes[usize::from(request.class)] } else { 8 },
                 inline: request.service.0.to_le_bytes(),
                 ..Payload::EMPTY
             },
-            deadline: request.at + self.clients.deadline,
-            retry: self.clients.retries,
+            deadline: request.at + self.deadline,
+            retry: self.retries,
             tag: Tag { class: request.class, intended: request.at }.pack(),
         };
-        let Clients { nodes, settings, actions, .. } = &mut self.clients;
-        let taken = nodes[client].machine.submit(self.now, settings, submission, actions).is_ok();
+        let machine = &mut self.nodes[client].machine;
+        let taken = machine.submit(stage.now(), &self.settings, submission, &mut self.actions).is_ok();
         if taken {
-            self.books.moves(Place::Backlog, Place::ToSwitch);
+            stage.books.moves(Place::Backlog, Place::ToSwitch);
         }
-        self.act(client);
+        self.act(stage, client);
         taken
     }
 
     /// Does what the machine said.
     #[inline]
-    fn act(&mut self, client: usize) {
-        let mut actions = std::mem::take(&mut self.clients.actions);
+    fn act<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize) {
+        let mut actions = std::mem::take(&mut self.actions);
         for action in &actions {
             match action {
                 Action::ToSwitch(submit) => {
-                    self.meter.counts.retries += u64::from(submit.attempt.0 > 1);
-                    let at = self.now + self.testbed.links.client;
-                    self.send(Source::Submits, at, &Packet::Submit(*submit));
+                    stage.meter.counts.retries += u64::from(submit.attempt.0 > 1);
+                    let (from, now) = (self.at.at(client as u32), stage.now());
+                    stage.send(from, self.front, now, &Packet::Submit(*submit));
                 }
-                Action::Done { tag, outcome, .. } => self.ended(Tag::unpack(*tag), outcome),
+                Action::Done { tag, outcome, .. } => ended(stage, Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
                 Action::Parts { .. }
                 | Action::Need { .. }
@@ -149,83 +202,81 @@ impl<O: Observer> Rack<'_, O> {
             }
         }
         actions.clear();
-        self.clients.actions = actions;
-        if self.clients.retries {
-            self.arm_client(client);
-        }
-    }
-
-    #[inline]
-    fn ended(&mut self, tag: Tag, outcome: &Outcome) {
-        let Tag { class, intended } = tag;
-        match outcome {
-            Outcome::Reply(reply) => {
-                self.books.moves(Place::ToClient, Place::Done);
-                let service = Nanos(u64::from_le_bytes(reply.payload.inline));
-                self.meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
-                let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
-                self.meter.observer.done(class, intended, self.now, service, waited);
-            }
-            Outcome::Refused(_) => {
-                self.books.moves(Place::ToClient, Place::Refused);
-                self.meter.failed(intended, stats::Outcome::Refused);
-            }
-            Outcome::Unknown(_) => {
-                self.books.moves(Place::ToClient, Place::Unknown);
-                self.meter.failed(intended, stats::Outcome::Unknown);
-            }
+        self.actions = actions;
+        if self.retries {
+            self.arm(stage, client);
         }
     }
 
     #[cold]
-    fn hold_back(&mut self, client: usize, slice: usize, request: Request) {
-        let node = &mut self.clients.nodes[client];
+    fn hold_back<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        client: usize,
+        slice: usize,
+        request: Request,
+    ) {
+        let node = &mut self.nodes[client];
         if node.backlogs[slice].len() < BACKLOG_MAX {
             node.backlogs[slice].push_back(request);
             node.held_back += 1;
             return;
         }
-        self.books.moves(Place::Backlog, Place::PushedBack);
-        self.meter.failed(request.at, stats::Outcome::PushedBack);
+        stage.books.moves(Place::Backlog, Place::PushedBack);
+        stage.meter.failed(request.at, stats::Outcome::PushedBack);
     }
 
     /// Sends what was held back, as far as there is room now.
     #[inline]
-    fn send_held_back(&mut self, client: usize) {
-        if self.clients.nodes[client].held_back > 0 {
-            self.try_held_back(client);
+    fn send_held_back<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize) {
+        if self.nodes[client].held_back > 0 {
+            self.try_held_back(stage, client);
         }
     }
 
     #[cold]
-    fn try_held_back(&mut self, client: usize) {
-        for slice in 0..self.clients.nodes[client].backlogs.len() {
-            while let Some(request) = self.clients.nodes[client].backlogs[slice].pop_front() {
-                self.clients.nodes[client].held_back -= 1;
-                if !self.submit(client, &request) {
-                    self.clients.nodes[client].held_back += 1;
-                    self.clients.nodes[client].backlogs[slice].push_front(request);
+    fn try_held_back<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize) {
+        for slice in 0..self.nodes[client].backlogs.len() {
+            while let Some(request) = self.nodes[client].backlogs[slice].pop_front() {
+                self.nodes[client].held_back -= 1;
+                if !self.submit(stage, client, &request) {
+                    self.nodes[client].held_back += 1;
+                    self.nodes[client].backlogs[slice].push_front(request);
                     break;
                 }
             }
         }
     }
 
-    fn arm_client(&mut self, client: usize) {
-        let node = &mut self.clients.nodes[client];
+    fn arm<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize) {
+        let node = &mut self.nodes[client];
         if let Some(due) = node.machine.deadline().filter(|due| *due < node.armed) {
-            node.armed = due.max(self.now);
-            self.links.at(node.armed, Due::ClientTick(client as u32));
+            node.armed = due.max(stage.now());
+            stage.cue(node.armed, Cue::Tick(self.at.at(client as u32)));
         }
     }
 }
 
-const fn addressee(packet: &Packet) -> Option<ClientId> {
-    match packet {
-        Packet::Reply(reply) => Some(reply.client),
-        Packet::Reject(reject) => Some(reject.client),
-        Packet::Notice(notice) => Some(notice.client),
-        _ => None,
+/// A task has ended, as its client says.
+#[inline]
+fn ended<O: Observer>(stage: &mut Stage<O>, tag: Tag, outcome: &Outcome) {
+    let Tag { class, intended } = tag;
+    match outcome {
+        Outcome::Reply(reply) => {
+            stage.books.moves(Place::ToClient, Place::Done);
+            let service = Nanos(u64::from_le_bytes(reply.payload.inline));
+            stage.meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
+            let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
+            stage.meter.observer.done(class, intended, stage.world.now, service, waited);
+        }
+        Outcome::Refused(_) => {
+            stage.books.moves(Place::ToClient, Place::Refused);
+            stage.meter.failed(intended, stats::Outcome::Refused);
+        }
+        Outcome::Unknown(_) => {
+            stage.books.moves(Place::ToClient, Place::Unknown);
+            stage.meter.failed(intended, stats::Outcome::Unknown);
+        }
     }
 }
 

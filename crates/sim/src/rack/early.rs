@@ -9,9 +9,8 @@ use sluice_host::worker::{Action, Outlook};
 use sluice_switch::early::Early;
 use sluice_wire::Nanos;
 
-use super::Rack;
-use super::links::{Due, Source};
-use super::workers::Run;
+use super::stage::{Cue, Stage};
+use super::workers::{Run, Workers};
 use crate::dice::Dice;
 use crate::stats::Observer;
 
@@ -38,34 +37,42 @@ impl Estimates {
     }
 }
 
-impl<O: Observer> Rack<'_, O> {
+impl Workers {
     /// A service that starts says what it will take; the worker may want its early token sent before it ends.
     #[inline]
-    pub(super) fn expect(&mut self, worker: u32, run: Run, service: Nanos, ends: Nanos) {
-        let Some(estimates) = &mut self.workers.estimates else { return };
+    pub(super) fn expect<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        run: Run,
+        service: Nanos,
+        ends: Nanos,
+    ) {
+        let Some(estimates) = &mut self.estimates else { return };
         let outlook = estimates.outlook(service);
-        let (machine, settings) = self.workers.machine(worker);
+        let (machine, settings) = self.machine(worker);
         machine.expect(run.started, run.slot, outlook);
         let due = machine.early_at(settings).map(|at| at.max(run.started));
         if let Some(at) = due.filter(|at| *at < ends) {
-            self.links.at(at, Due::WorkerEarly(worker));
+            stage.cue(at, Cue::Early(self.at.at(worker)));
         }
     }
 
     /// The early token leaves; the service goes on afterwards.
-    pub(super) fn early_token(&mut self, worker: u32) {
-        let mut actions = std::mem::take(&mut self.workers.actions);
-        let (machine, settings) = self.workers.machine(worker);
-        machine.early(self.now, settings, &mut actions);
+    pub(super) fn early_token<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        let mut actions = std::mem::take(&mut self.actions);
+        let now = stage.now();
+        let (machine, settings) = self.machine(worker);
+        machine.early(now, settings, &mut actions);
         for action in actions.drain(..) {
             if let Action::ToSwitch(packet) = action {
-                let send = self.testbed.worker.send;
-                let leaves = self.workers.cores.spend(worker, self.now, send);
-                self.send(Source::Tokens, leaves + self.testbed.links.worker, &packet);
-                let ends = self.workers.goes_on_for(worker, self.now, send);
-                self.links.ends_at(ends, worker);
+                let send = self.costs.send;
+                let leaves = self.cores.spend(worker, now, send);
+                stage.send(self.at.at(worker), self.switch, leaves, &packet);
+                let ends = self.goes_on_for(worker, now, send);
+                stage.world.engine.alarm(self.alarm(worker), ends);
             }
         }
-        self.workers.actions = actions;
+        self.actions = actions;
     }
 }

@@ -8,12 +8,11 @@
 use sluice_switch::{Program, WriteAhead};
 use sluice_wire::roce::write_len;
 use sluice_wire::tables::{RingRow, ServerRow, TableOp};
-use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Packet, Place, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, WorkerId,
-};
+use sluice_wire::{Dispatch, Endpoint, Nanos, Place, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId};
 
-use super::switch::Port;
+use super::stage::Places;
 use crate::testbed::Testbed;
+use crate::world::Network;
 
 /// Ethernet, IPv4 and UDP in front of a WRITE, and what a frame takes beside its bytes: preamble, check, gap.
 const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
@@ -21,10 +20,10 @@ const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
 /// All servers of a rack.
 #[derive(Debug)]
 pub(super) struct Servers {
+    places: Places,
     workers_each: u32,
-    ports: Vec<Port>,
+    count: usize,
     copy_ps_a_byte: f64,
-    packet_bytes: u32,
     /// Whether the program writes tasks ahead.
     writes: bool,
     /// For each slice and server, the first ticket that was written to its ring.
@@ -34,15 +33,21 @@ pub(super) struct Servers {
 
 impl Servers {
     /// `slots` and `largest` are what rings have to hold: so many tasks, so long each.
-    pub(super) fn new(testbed: &Testbed, writes: bool, slices: usize, slots: u32, largest: u16) -> Self {
+    pub(super) fn new(
+        places: Places,
+        testbed: &Testbed,
+        writes: bool,
+        slices: usize,
+        slots: u32,
+        largest: u16,
+    ) -> Self {
         let count = u32::from(testbed.servers.count);
-        let port = || Port::new(testbed.servers.gbps);
         let slot_bytes = SLOT_HEAD_BYTES as u32 + u32::from(largest);
         Self {
+            places,
             workers_each: testbed.workers / count.max(1),
-            ports: (0..count).map(|_| port()).collect(),
+            count: count as usize,
             copy_ps_a_byte: testbed.servers.copy_gbps.map_or(0.0, |gbps| 8_000.0 / gbps),
-            packet_bytes: testbed.switch.packet_bytes,
             writes: writes && count > 0,
             since: vec![None; slices * count as usize],
             ring: RingRow { rkey: Rkey(1), address: 0, slots, slot_bytes },
@@ -56,13 +61,13 @@ impl Servers {
 
     /// What the rings of one server take, if it keeps one for each slice.
     pub(super) fn ring_bytes(&self) -> u64 {
-        let slices = (self.since.len() / self.ports.len().max(1)) as u64;
+        let slices = (self.since.len() / self.count.max(1)) as u64;
         slices * u64::from(self.ring.slots) * u64::from(self.ring.slot_bytes)
     }
 
     /// The servers' queue pairs enter the switch's tables.
     pub(super) fn set_up(&self, switch: &mut dyn Program) {
-        for server in (0..self.ports.len()).filter(|_| self.writes) {
+        for server in (0..self.count).filter(|_| self.writes) {
             let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false, icrc: true };
             switch.table(TableOp::SetServer(ServerId(server as u16), Some((row, Psn::new(0)))));
         }
@@ -76,31 +81,21 @@ impl Servers {
         }
     }
 
-    /// When a packet that leaves for a worker has gone through its server's port.
-    #[inline]
-    pub(super) fn leaves(&mut self, now: Nanos, packet: &Packet) -> Nanos {
-        let Some(WorkerId(worker)) = super::workers::addressee(packet).filter(|_| !self.ports.is_empty())
-        else {
-            return now;
-        };
-        let bytes = match packet {
-            Packet::Dispatch(Dispatch { payload, place: Place::Here, .. }) if payload.is_large() => {
-                self.packet_bytes + u32::from(payload.len)
-            }
-            _ => self.packet_bytes,
-        };
-        let server = self.server(worker.into());
-        self.ports[server].pass(now, bytes).0
-    }
-
     /// A task that waits is written ahead: so many copies leave.
-    pub(super) fn write_ahead(&mut self, switch: &mut dyn Program, now: Nanos, write: &WriteAhead) -> u32 {
+    pub(super) fn write_ahead(
+        &mut self,
+        switch: &mut dyn Program,
+        network: &mut Network,
+        leaves: Nanos,
+        write: &WriteAhead,
+    ) -> u32 {
         let bytes = FRAME_BYTES + write_len(SLOT_HEAD_BYTES + usize::from(write.payload.len)) as u32;
         let mut copies = 0;
         for copy in 0..write.copies {
             let Some(replica) = switch.replica(write, copy) else { continue };
             let server = usize::from(replica.server.0);
-            self.ports[server].pass(now, bytes);
+            let worker = self.places.workers.at(server as u32 * self.workers_each);
+            network.takes(self.places.switch, worker, leaves, bytes);
             let ring = self.ring_of(write.slice, server);
             self.since[ring].get_or_insert(write.ticket);
             copies += 1;
@@ -123,6 +118,6 @@ impl Servers {
     }
 
     fn ring_of(&self, slice: SliceId, server: usize) -> usize {
-        usize::from(slice.0) * self.ports.len() + server
+        usize::from(slice.0) * self.count + server
     }
 }

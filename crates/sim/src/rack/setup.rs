@@ -6,10 +6,12 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
+    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
 };
 
+use super::clients::Asked;
 use super::servers::Servers;
+use super::stage::Places;
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::testbed::Testbed;
@@ -28,12 +30,10 @@ const TRANSIT: Nanos = Nanos::from_millis(2);
 /// How the rack is laid out.
 #[derive(Debug)]
 pub(super) struct Plan {
+    pub(super) places: Places,
     slices: Vec<SlicePlan>,
-    /// Which slice each class of the workload goes to.
-    of_class: Vec<usize>,
     types: Vec<(TaskType, SliceId)>,
-    /// What a large task of each class carries.
-    bytes: Vec<u16>,
+    pub(super) asked: Asked,
     servers: u16,
     writes_ahead: bool,
     queue: u32,
@@ -61,7 +61,7 @@ impl SlicePlan {
 }
 
 impl Plan {
-    pub(super) fn new(point: &Point, choice: &Choice, replication: u32) -> Self {
+    pub(super) fn new(places: Places, point: &Point, choice: &Choice, replication: u32) -> Self {
         let Testbed { clients, queue, retries, .. } = point.testbed;
         let quota = choice.quota();
         let mut slices = Vec::new();
@@ -75,11 +75,12 @@ impl Plan {
         let types = classes.map(|(class, slice)| (class.task_type, SliceId(*slice as u16))).collect();
         let depth_max = if choice.adaptive().is_some() { QUOTA_MAX } else { quota };
         let (seed, retry_for) = (point.seed, retries.deadline);
+        let bytes = point.workload.classes.iter().map(|class| class.bytes).collect();
         Self {
+            places,
             slices,
-            of_class,
             types,
-            bytes: point.workload.classes.iter().map(|class| class.bytes).collect(),
+            asked: Asked { slice: of_class, bytes },
             servers: point.testbed.servers.count,
             writes_ahead: choice.writes_ahead(),
             queue,
@@ -92,22 +93,14 @@ impl Plan {
         }
     }
 
-    pub(super) fn slice_of(&self, class: u8) -> usize {
-        self.of_class[usize::from(class)]
-    }
-
-    /// How many bytes a large task of a class carries.
-    pub(super) fn bytes_of(&self, class: u8) -> u16 {
-        self.bytes[usize::from(class)]
-    }
-
     /// The servers, with rings for all tasks that may wait.
     pub(super) fn servers(&self, testbed: &Testbed) -> Servers {
-        let largest = self.bytes.iter().copied().max().unwrap_or(0);
+        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
         let slots = self.config().tasks_per_slice;
-        Servers::new(testbed, self.writes_ahead, self.slices.len(), slots, largest)
+        Servers::new(self.places, testbed, self.writes_ahead, self.slices.len(), slots, largest)
     }
 
+    /// Their queue pairs and rings enter the switch's tables.
     pub(super) fn set_up_servers(&self, servers: &Servers, switch: &mut dyn Program) {
         servers.set_up(switch);
         for worker in 0..self.workers() {
@@ -180,16 +173,43 @@ impl Plan {
             let limit = plan.outstanding(self.queue, self.depth_max);
             ops.push(TableOp::SetSlice(id, SliceRow { open: true, limit, retry_after: RETRY_AFTER }));
             for worker in plan.first_worker..plan.first_worker + plan.workers {
-                ops.extend(worker_ops(WorkerId(worker as u16), id, GENERATION));
+                ops.extend(self.worker_ops(WorkerId(worker as u16), id, GENERATION));
             }
         }
         ops.extend(self.types.iter().map(|(kind, slice)| TableOp::SetType(*kind, Some(*slice))));
         ops.extend((0..self.clients).map(|client| {
             let (client, incarnation) = (ClientId(client), self.incarnation(client));
-            let row = ClientRow { key: KEY, at: client_at(client), incarnation };
+            let row =
+                ClientRow { key: KEY, at: self.places.clients.at(client.0.into()).endpoint(), incarnation };
             TableOp::SetClient(client, Some((row, START)))
         }));
         ops
+    }
+
+    /// Lets a worker in, with new counters.
+    pub(super) fn worker_ops(
+        &self,
+        worker: WorkerId,
+        slice: SliceId,
+        generation: Generation,
+    ) -> [TableOp; 3] {
+        let row = self.worker_row(worker, slice, generation, true);
+        [
+            TableOp::RaiseGeneration(worker, generation),
+            TableOp::ResetCounters(worker, START),
+            TableOp::SetWorker(worker, Some(row)),
+        ]
+    }
+
+    pub(super) fn worker_row(
+        &self,
+        worker: WorkerId,
+        slice: SliceId,
+        generation: Generation,
+        open: bool,
+    ) -> WorkerRow {
+        let at = self.places.workers.at(worker.0.into()).endpoint();
+        WorkerRow { key: KEY, at, slice, generation, open, life: 1 }
     }
 
     /// A worker's registration.
@@ -204,7 +224,7 @@ impl Plan {
             slice: SliceId(slice as u16),
             quota: self.slices[slice].quota,
             start: START,
-            switch: Endpoint::default(),
+            switch: self.places.switch.endpoint(),
             feed: self.feed,
         }
     }
@@ -225,7 +245,7 @@ impl Plan {
             client: ClientId(index),
             key: KEY,
             epoch: EPOCH,
-            switch: Endpoint::default(),
+            switch: self.places.switch.endpoint(),
             replay_cells: self.replay_cells(),
             slices: self.types.clone(),
             shares: (0..self.slices.len()).map(share).collect(),
@@ -236,25 +256,6 @@ impl Plan {
     fn incarnation(&self, client: u16) -> Incarnation {
         Incarnation(Dice::named(self.seed, &format!("client {client}"), self.replication).word())
     }
-}
-
-/// Lets a worker in, with new counters.
-pub(super) fn worker_ops(worker: WorkerId, slice: SliceId, generation: Generation) -> [TableOp; 3] {
-    let row = worker_row(worker, slice, generation, true);
-    [
-        TableOp::RaiseGeneration(worker, generation),
-        TableOp::ResetCounters(worker, START),
-        TableOp::SetWorker(worker, Some(row)),
-    ]
-}
-
-pub(super) const fn worker_row(
-    worker: WorkerId,
-    slice: SliceId,
-    generation: Generation,
-    open: bool,
-) -> WorkerRow {
-    WorkerRow { key: KEY, at: worker_at(worker), slice, generation, open, life: 1 }
 }
 
 /// Without faults nothing is ever tried again, and no timer is needed.
@@ -279,20 +280,4 @@ pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice) -> WorkerSetti
         return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
     }
     WorkerSettings { retry_horizon: testbed.retries.deadline + TRANSIT.times(2), ..plain }
-}
-
-/// Where a worker is.
-pub(super) const fn worker_at(worker: WorkerId) -> Endpoint {
-    endpoint(1, worker.0)
-}
-
-/// Where a client is.
-pub(super) const fn client_at(client: ClientId) -> Endpoint {
-    endpoint(2, client.0)
-}
-
-const fn endpoint(kind: u8, index: u16) -> Endpoint {
-    let mut ip = [0; 16];
-    ip[0] = kind;
-    Endpoint { ip, port: index }
 }

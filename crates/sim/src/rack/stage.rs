@@ -14,12 +14,22 @@ pub(super) struct Places {
     pub(super) switch: Address,
     pub(super) workers: Address,
     pub(super) clients: Address,
+    /// Where clients send their tasks: the switch, unless somebody stands before it.
+    pub(super) front: Address,
+    /// The first of the rack's alarms.
+    pub(super) alarms: u32,
 }
 
 impl Places {
     /// Of a rack that has the world to itself.
-    pub(super) const ALONE: Self =
-        Self { switch: Address::node(0), workers: Address::node(1), clients: Address::node(2) };
+    pub(super) const ALONE: Self = Self::from(0, 0);
+
+    /// Three nodes from this one on, and alarms.
+    pub(super) const fn from(node: u8, alarms: u32) -> Self {
+        let switch = Address::node(node);
+        let (workers, clients) = (Address::node(node + 1), Address::node(node + 2));
+        Self { switch, workers, clients, front: switch, alarms }
+    }
 }
 
 /// What nodes want to be reminded of.

@@ -1,27 +1,38 @@
 //! The switch: the program's passes, and where what leaves it goes.
 
-use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, Sweep, WorkerId};
+use sluice_wire::{Nanos, Packet, Sweep};
 
-use super::Rack;
 use super::books::Place;
-use super::links::{PacketId, Source};
-use super::setup::{client_at, worker_at};
+use super::stage::Stage;
 use crate::stats::Observer;
 use crate::testbed::SwitchTimes;
+use crate::world::{Address, LaneId, Mail, Port};
 
 /// The switch, and the port for what goes round.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
+    at: Address,
     program: Box<dyn Program>,
     times: SwitchTimes,
     port: Port,
+    /// Where what goes round is on its way.
+    lane: LaneId,
+    /// Whether each task that a worker gets answers a poll.
+    is_polled: bool,
 }
 
 impl SwitchNode {
-    pub(super) fn new(program: Box<dyn Program>, times: SwitchTimes) -> Self {
-        Self { program, times, port: Port::new(times.recirculation_gbps) }
+    /// A switch at this address; what goes round takes the lane for a pass and a recirculation.
+    pub(super) fn new(
+        at: Address,
+        program: Box<dyn Program>,
+        times: SwitchTimes,
+        lane: LaneId,
+        is_polled: bool,
+    ) -> Self {
+        Self { at, program, times, port: Port::new(times.recirculation_gbps), lane, is_polled }
     }
 
     /// One step of the controller.
@@ -37,130 +48,95 @@ impl SwitchNode {
     pub(super) fn waiting(&self) -> u32 {
         self.program.waiting()
     }
-}
 
-/// A port that takes one packet after the other.
-#[derive(Debug)]
-pub(super) struct Port {
-    ps_a_byte: f64,
-    free_ps: u64,
-}
-
-impl Port {
-    /// Without a bandwidth packets take it no time.
-    pub(super) fn new(gbps: Option<f64>) -> Self {
-        Self { ps_a_byte: gbps.map_or(0.0, |gbps| 8_000.0 / gbps), free_ps: 0 }
+    /// When what comes now leaves.
+    pub(super) fn leaves(&self, now: Nanos) -> Nanos {
+        now + self.times.pass
     }
 
-    /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
-    pub(super) fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
-        let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
-        self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;
-        (Nanos(self.free_ps.div_ceil(1_000)), busy_ps)
-    }
-}
-
-impl<O: Observer> Rack<'_, O> {
-    /// A packet comes to the switch from a host.
+    /// A packet comes from a host, or has gone round. Gives what is to be written ahead.
     #[inline]
-    pub(super) fn at_switch(&mut self, packet: PacketId) {
-        let packet_is = self.links.packet(packet);
-        let is_task = matches!(packet_is, Packet::Submit(_));
-        let arrival = Arrival::Wire { from: source_of(packet_is), packet: *packet_is, room: true };
-        self.links.free(packet);
-        if is_task {
-            self.meter.in_switch.enter(self.now);
-            self.books.moves(Place::ToSwitch, Place::InSwitch);
+    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, mail: Mail) -> Option<WriteAhead> {
+        match mail {
+            Mail::Packet { from, packet } => {
+                let packet = stage.world.engine.receive(packet);
+                let is_task = matches!(packet, Packet::Submit(_));
+                if is_task {
+                    stage.meter.in_switch.enter(stage.world.now);
+                    stage.books.moves(Place::ToSwitch, Place::InSwitch);
+                }
+                self.pass(stage, Arrival::Wire { from: from.endpoint(), packet, room: true }, is_task)
+            }
+            Mail::Round(round) => {
+                let round = stage.world.engine.come_round(round);
+                stage.meter.counts.recirculations += 1;
+                let is_task = matches!(round.cargo, Cargo::Task(_));
+                if is_task {
+                    stage.books.goes_round(false);
+                }
+                self.pass(stage, Arrival::Round(round), is_task)
+            }
         }
-        self.pass(arrival, is_task);
-    }
-
-    /// A packet has gone round.
-    pub(super) fn round(&mut self, round: Circulating) {
-        self.meter.counts.recirculations += 1;
-        let is_task = matches!(round.cargo, Cargo::Task(_));
-        if is_task {
-            self.books.goes_round(false);
-        }
-        self.pass(Arrival::Round(round), is_task);
     }
 
     /// A broom that the controller sends round.
-    pub(super) fn sweep(&mut self, sweep: Sweep) {
-        self.pass(Arrival::Control(sweep), false);
+    pub(super) fn sweep<O: Observer>(&mut self, stage: &mut Stage<O>, sweep: Sweep) {
+        self.pass(stage, Arrival::Control(sweep), false);
     }
 
     #[inline]
-    fn pass(&mut self, arrival: Arrival, is_task: bool) {
-        self.meter.counts.passes += 1;
-        let leaves = self.now + self.switch.times.pass;
-        match self.switch.program.pass(self.now, arrival) {
-            Verdict::Send { packet, .. } => self.leave(leaves, &packet),
-            Verdict::Again(circulating) => self.again(leaves, circulating),
+    fn pass<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        arrival: Arrival,
+        is_task: bool,
+    ) -> Option<WriteAhead> {
+        stage.meter.counts.passes += 1;
+        let now = stage.now();
+        match self.program.pass(now, arrival) {
+            Verdict::Send { to, packet } => self.send(stage, Address::of(&to), &packet),
+            Verdict::Again(circulating) => self.again(stage, &circulating),
             Verdict::Drop(_) if is_task => {
-                self.meter.in_switch.leave(self.now);
-                self.books.moves(Place::InSwitch, Place::Lost);
+                stage.meter.in_switch.leave(now);
+                stage.books.moves(Place::InSwitch, Place::Lost);
             }
-            Verdict::Ahead(write) => {
-                let copies = self.servers.write_ahead(&mut *self.switch.program, leaves, &write);
-                self.meter.counts.writes += u64::from(copies);
-                self.meter.counts.packets += u64::from(copies);
-            }
+            Verdict::Ahead(write) => return Some(write),
             Verdict::Parked | Verdict::Drop(_) | Verdict::Swept { .. } => {}
         }
+        None
     }
 
     #[inline]
-    fn leave(&mut self, leaves: Nanos, packet: &Packet) {
+    fn send<O: Observer>(&self, stage: &mut Stage<O>, to: Address, packet: &Packet) {
         match packet {
             Packet::Dispatch(_) => {
-                self.meter.counts.polls += u64::from(self.plan.is_polled());
-                self.meter.in_switch.leave(self.now);
-                self.books.moves(Place::InSwitch, Place::ToWorker);
-                self.send_to_worker(leaves, packet);
+                stage.meter.counts.polls += u64::from(self.is_polled);
+                stage.meter.in_switch.leave(stage.world.now);
+                stage.books.moves(Place::InSwitch, Place::ToWorker);
             }
-            Packet::Answer(_) | Packet::Empty(_) => {
-                let is_empty = u64::from(matches!(packet, Packet::Empty(_)));
-                self.meter.counts.polls += is_empty;
-                self.meter.counts.empty_polls += is_empty;
-                self.send_to_worker(leaves, packet);
+            Packet::Empty(_) => {
+                stage.meter.counts.polls += 1;
+                stage.meter.counts.empty_polls += 1;
             }
             Packet::Reject(_) | Packet::Notice(_) => {
-                self.meter.in_switch.leave(self.now);
-                self.books.moves(Place::InSwitch, Place::ToClient);
-                self.send(Source::Clients, leaves + self.testbed.links.client, packet);
+                stage.meter.in_switch.leave(stage.world.now);
+                stage.books.moves(Place::InSwitch, Place::ToClient);
             }
-            _ => {
-                self.send(Source::Clients, leaves + self.testbed.links.client, packet);
-            }
+            _ => {}
         }
+        let leaves = self.leaves(stage.world.now);
+        stage.send(self.at, to, leaves, packet);
     }
 
-    #[inline]
-    fn send_to_worker(&mut self, leaves: Nanos, packet: &Packet) {
-        let leaves = self.servers.leaves(leaves, packet);
-        self.send(Source::Workers, leaves + self.testbed.links.worker, packet);
-    }
-
-    fn again(&mut self, leaves: Nanos, round: Circulating) {
+    fn again<O: Observer>(&mut self, stage: &mut Stage<O>, round: &Circulating) {
         if let Cargo::Task(_) = round.cargo {
-            self.books.goes_round(true);
+            stage.books.goes_round(true);
         }
-        let times = &self.switch.times;
+        let times = &self.times;
         let is_large = matches!(&round.cargo, Cargo::Task(submit) if submit.payload.is_large());
         let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
-        let (through, busy_ps) = self.switch.port.pass(leaves, bytes);
-        self.meter.port_busy_ps += busy_ps;
-        self.links.send_round(through + times.recirculation, round);
-    }
-}
-
-const fn source_of(packet: &Packet) -> Endpoint {
-    match packet {
-        Packet::Submit(submit) => client_at(submit.client),
-        Packet::Token(token) => worker_at(token.worker),
-        Packet::Probe(probe) => worker_at(probe.worker),
-        Packet::Reply(reply) => worker_at(reply.worker),
-        _ => worker_at(WorkerId(0)),
+        let (through, busy_ps) = self.port.pass(self.leaves(stage.world.now), bytes);
+        stage.meter.port_busy_ps += busy_ps;
+        stage.world.send_round(self.lane, self.at, through + self.times.recirculation, round);
     }
 }

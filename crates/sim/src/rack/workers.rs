@@ -7,19 +7,35 @@
 use std::collections::VecDeque;
 
 use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
-use sluice_wire::{Nanos, Packet, Payload, Reply, ReplyStatus, WorkerId};
+use sluice_switch::registry::Choice;
+use sluice_wire::tables::Feed;
+use sluice_wire::{Endpoint, Nanos, Packet, Payload, Reply, ReplyStatus};
 
-use super::Rack;
 use super::books::Place;
 use super::early::Estimates;
-use super::links::{Due, PacketId, Source};
+use super::servers::Servers;
+use super::setup::{Plan, worker_settings};
+use super::stage::{Cue, Stage};
 use super::stalls::Cores;
+use crate::point::Point;
 use crate::stats::Observer;
-use crate::testbed::Testbed;
+use crate::testbed::WorkerTimes;
+use crate::world::{Address, AlarmId, Mail, PacketId};
 
-/// All workers. One that never had anything to do takes its machine and [`DeskIndex`], under 200 bytes.
+/// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under 200 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
+    pub(super) at: Address,
+    pub(super) switch: Address,
+    /// The alarm of the first; the others' follow.
+    alarms: u32,
+    /// What a packet costs a core.
+    pub(super) costs: WorkerTimes,
+    /// Whether the switch's program sees replies.
+    reports: bool,
+    /// How long it takes to fetch a large task that was not written ahead.
+    fetch_unwritten: Nanos,
+    pub(super) servers: Servers,
     machines: Vec<Worker>,
     desks: Vec<DeskIndex>,
     /// What belongs to workers that have something to do.
@@ -69,26 +85,28 @@ impl Desk {
 }
 
 impl Workers {
-    /// `fetch` is how long a large task's bytes are fetched before it runs.
-    pub(super) fn new(
-        testbed: &Testbed,
-        settings: WorkerSettings,
-        cores: Cores,
-        fetch: Nanos,
-        needs_ticks: bool,
-        estimates: Option<Estimates>,
-    ) -> Self {
+    /// The workers of a rack, whose alarms begin with this one.
+    pub(super) fn new(plan: &Plan, point: &Point, choice: &Choice, replication: u32, alarms: u32) -> Self {
+        let (testbed, seed) = (&point.testbed, point.seed);
         let count = testbed.workers as usize;
+        let needs_ticks = testbed.has_faults() || waits_between_polls(plan.feed);
         Self {
+            at: plan.places.workers,
+            switch: plan.places.switch,
+            alarms,
+            costs: testbed.worker,
+            reports: plan.program_sees_replies(),
+            fetch_unwritten: testbed.fetch(),
+            servers: plan.servers(testbed),
             machines: (0..count).map(|_| Worker::new()).collect(),
             desks: vec![DeskIndex::NONE; count],
             taken: Vec::new(),
-            settings,
-            cores,
-            armed: if needs_ticks { vec![Nanos(u64::MAX); count] } else { Vec::new() },
+            settings: worker_settings(testbed, choice),
+            cores: Cores::new(testbed, seed, replication),
+            armed: if needs_ticks { vec![NEVER; count] } else { Vec::new() },
             actions: Vec::new(),
-            estimates,
-            fetch,
+            estimates: choice.early().map(|early| Estimates::new(early, seed, replication)),
+            fetch: if choice.fetches() { testbed.fetch() } else { Nanos(0) },
         }
     }
 
@@ -144,156 +162,163 @@ impl Workers {
     }
 }
 
-impl<O: Observer> Rack<'_, O> {
-    /// The worker gets its registration; it sends its first tokens.
-    pub(super) fn start_worker(&mut self, worker: u32) {
-        self.grant_worker(worker, self.plan.worker_grant(worker));
-    }
-
+/// What happens to workers.
+impl Workers {
     /// The worker learns of a registration; it sends what tokens it may.
-    pub(super) fn grant_worker(&mut self, worker: u32, grant: Grant) {
-        let Workers { machines, settings, actions, .. } = &mut self.workers;
-        machines[worker as usize].grant(self.now, settings, grant, actions);
-        let desk = self.workers.desk(worker, self.now);
-        let busy_until = self.workers.taken[desk].free_at.max(self.now);
-        self.act_worker(worker, busy_until);
-        self.arm_worker(worker);
+    pub(super) fn grant<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, grant: Grant) {
+        let now = stage.now();
+        self.machines[worker as usize].grant(now, &self.settings, grant, &mut self.actions);
+        let desk = self.desk(worker, now);
+        let busy_until = self.taken[desk].free_at.max(now);
+        self.act(stage, worker, busy_until);
+        self.arm(stage, worker);
     }
 
     /// The worker may have so many tasks granted or held from now on.
-    pub(super) fn set_quota(&mut self, worker: u32, depth: u8) {
-        self.workers.machines[worker as usize].set_quota(depth);
-        self.tick_soon(worker);
+    pub(super) fn set_quota<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, depth: u8) {
+        self.machines[worker as usize].set_quota(depth);
+        self.tick_soon(stage, worker);
     }
 
     /// A packet comes to a worker's NIC.
     #[inline]
-    pub(super) fn at_worker(&mut self, packet: PacketId) {
-        let packet_is = self.links.packet(packet);
-        let Some(WorkerId(worker)) = addressee(packet_is) else { return };
-        let worker = u32::from(worker);
-        if matches!(packet_is, Packet::Dispatch(_)) {
-            self.meter.at_workers.enter(self.now);
-            self.books.moves(Place::ToWorker, Place::AtWorker);
+    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, mail: Mail) {
+        let Mail::Packet { packet, .. } = mail else { return };
+        let now = stage.now();
+        if matches!(stage.world.engine.packets.get(packet), Packet::Dispatch(_)) {
+            stage.meter.at_workers.enter(now);
+            stage.books.moves(Place::ToWorker, Place::AtWorker);
         }
-        let desk = self.workers.desk(worker, self.now);
-        let desk = &mut self.workers.taken[desk];
+        let desk = self.desk(worker, now);
+        let desk = &mut self.taken[desk];
         if desk.running.is_some() || !desk.mail.is_empty() {
-            desk.mail.push_back((self.now, packet));
+            desk.mail.push_back((now, packet));
             return;
         }
-        let (free_at, from) = (desk.free_at, desk.free_at.max(self.now));
-        if let Some(adaptation) = &mut self.adaptation {
-            adaptation.wakes(self.now, worker, free_at);
+        let (free_at, from) = (desk.free_at, desk.free_at.max(now));
+        if let Some(adaptation) = &mut stage.adaptation {
+            adaptation.wakes(now, worker, free_at);
         }
-        self.receive(worker, from, self.now, packet);
-        self.arm_worker(worker);
+        self.receive(stage, worker, from, now, packet);
+        self.arm(stage, worker);
     }
 
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there is a task.
     #[inline]
-    pub(super) fn ends(&mut self, worker: u32) {
-        let desk = self.workers.desk(worker, self.now);
-        let Some(run) = self.workers.taken[desk].running.take() else { return self.links.ends_never(worker) };
-        self.meter.serving.leave(self.now);
-        self.books.moves(Place::Running, Place::ToClient);
+    pub(super) fn ends<O: Observer>(&mut self, stage: &mut Stage<O>, alarm: AlarmId) {
+        let (worker, now) = (alarm.0 - self.alarms, stage.now());
+        let desk = self.desk(worker, now);
+        let Some(run) = self.taken[desk].running.take() else {
+            return stage.world.engine.alarm(alarm, NEVER);
+        };
+        stage.meter.serving.leave(now);
+        stage.books.moves(Place::Running, Place::ToClient);
         let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
-        let Workers { machines, settings, actions, .. } = &mut self.workers;
-        if let Some(adaptation) = &mut self.adaptation
-            && let Some(sample) = machines[worker as usize].sample(self.now, run.started)
+        let machine = &mut self.machines[worker as usize];
+        if let Some(adaptation) = &mut stage.adaptation
+            && let Some(sample) = machine.sample(now, run.started)
         {
-            adaptation.finished(self.now, worker, sample);
+            adaptation.finished(now, worker, sample);
         }
         let (slot, status) = (run.slot, ReplyStatus::Done);
-        machines[worker as usize].finished(self.now, settings, slot, run.started, status, reply, actions);
-        self.act_worker(worker, self.now);
-        self.poll(worker, desk);
-        if self.workers.taken[desk].running.is_none() {
-            self.links.ends_never(worker);
+        machine.finished(now, &self.settings, slot, run.started, status, reply, &mut self.actions);
+        self.act(stage, worker, now);
+        self.poll(stage, worker, desk);
+        if self.taken[desk].running.is_none() {
+            stage.world.engine.alarm(alarm, NEVER);
         }
-        self.arm_worker(worker);
+        self.arm(stage, worker);
     }
 
     /// The machine has something to do: at once, or when the service has ended.
-    pub(super) fn tick_worker(&mut self, worker: u32) {
-        self.workers.armed[worker as usize] = Nanos(u64::MAX);
-        self.tick_soon(worker);
+    pub(super) fn tick<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        self.armed[worker as usize] = NEVER;
+        self.tick_soon(stage, worker);
     }
 
-    fn tick_soon(&mut self, worker: u32) {
-        let desk = self.workers.desk(worker, self.now);
-        let desk = &mut self.workers.taken[desk];
+    fn tick_soon<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        let desk = self.desk(worker, stage.now());
+        let desk = &mut self.taken[desk];
         if desk.running.is_some() {
             desk.tick_due = true;
             return;
         }
-        let from = desk.free_at.max(self.now);
-        self.tick_now(worker, from);
-        self.arm_worker(worker);
+        let from = desk.free_at.max(stage.now());
+        self.tick_now(stage, worker, from);
+        self.arm(stage, worker);
     }
 
-    fn poll(&mut self, worker: u32, desk: usize) {
+    fn poll<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, desk: usize) {
         loop {
-            let at = &mut self.workers.taken[desk];
+            let at = &mut self.taken[desk];
             if at.running.is_some() {
                 return;
             }
             let free_at = at.free_at;
             let Some((arrived, packet)) = at.mail.pop_front() else { break };
-            self.receive(worker, free_at, arrived, packet);
+            self.receive(stage, worker, free_at, arrived, packet);
         }
-        let at = &mut self.workers.taken[desk];
+        let at = &mut self.taken[desk];
         if std::mem::take(&mut at.tick_due) {
             let from = at.free_at;
-            self.tick_now(worker, from);
+            self.tick_now(stage, worker, from);
         }
     }
 
-    fn tick_now(&mut self, worker: u32, now: Nanos) {
-        let Workers { machines, settings, actions, .. } = &mut self.workers;
-        machines[worker as usize].tick(now, settings, actions);
-        self.act_worker(worker, now);
+    fn tick_now<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, now: Nanos) {
+        self.machines[worker as usize].tick(now, &self.settings, &mut self.actions);
+        self.act(stage, worker, now);
     }
 
     #[inline]
-    fn receive(&mut self, worker: u32, from: Nanos, arrived: Nanos, packet: PacketId) {
-        let packet_is = self.links.packet(packet);
-        let (is_task, takes) = match packet_is {
+    fn receive<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        from: Nanos,
+        arrived: Nanos,
+        id: PacketId,
+    ) {
+        let packet = stage.world.engine.packets.get(id);
+        let (is_task, takes) = match packet {
             Packet::Dispatch(dispatch) => (true, self.servers.takes(worker, dispatch)),
             _ => (false, Some(Nanos(0))),
         };
         if takes.is_none() {
-            self.meter.counts.packets += 4;
-            self.meter.counts.passes += 2;
+            stage.meter.counts.packets += 4;
+            stage.meter.counts.passes += 2;
         }
-        let takes = self.testbed.worker.receive + takes.unwrap_or_else(|| self.testbed.fetch());
-        let Workers { machines, settings, actions, cores, .. } = &mut self.workers;
-        let now = cores.spend(worker, from, takes);
-        machines[worker as usize].packet(now, arrived, settings, packet_is, actions);
-        self.links.free(packet);
-        let runs = self.act_worker(worker, now);
+        let takes = self.costs.receive + takes.unwrap_or(self.fetch_unwritten);
+        let now = self.cores.spend(worker, from, takes);
+        self.machines[worker as usize].packet(now, arrived, &self.settings, packet, &mut self.actions);
+        stage.world.engine.packets.free(id);
+        let runs = self.act(stage, worker, now);
         // A repeated task is not run again.
         if is_task && !runs {
-            self.meter.at_workers.leave(now);
+            stage.meter.at_workers.leave(now);
         }
     }
 
     /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says whether one
     /// does.
     #[inline]
-    fn act_worker(&mut self, worker: u32, now: Nanos) -> bool {
-        let mut actions = std::mem::take(&mut self.workers.actions);
+    fn act<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, now: Nanos) -> bool {
+        let mut actions = std::mem::take(&mut self.actions);
         let mut free_at = now;
         let mut run = None;
         for action in &actions {
             match action {
                 Action::ToSwitch(packet) => {
-                    free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
-                    self.send(Source::Tokens, free_at + self.testbed.links.worker, packet);
+                    free_at = self.cores.spend(worker, free_at, self.costs.send);
+                    stage.send(self.at.at(worker), self.switch, free_at, packet);
                 }
-                Action::Reply { packet, .. } | Action::Report(packet) => {
-                    free_at = self.workers.cores.spend(worker, free_at, self.testbed.worker.send);
-                    self.send_reply(worker, free_at, packet);
+                Action::Reply { to, packet } => {
+                    free_at = self.cores.spend(worker, free_at, self.costs.send);
+                    self.send_reply(stage, worker, to, free_at, packet);
+                }
+                Action::Report(packet) => {
+                    free_at = self.cores.spend(worker, free_at, self.costs.send);
+                    self.send_report(stage, worker, free_at, packet);
                 }
                 Action::Run { slot, payload, .. } => run = Some((*slot, *payload)),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
@@ -307,76 +332,99 @@ impl<O: Observer> Rack<'_, O> {
             }
         }
         actions.clear();
-        self.workers.actions = actions;
-        let desk = self.workers.desk(worker, self.now);
-        self.workers.taken[desk].free_at = free_at;
+        self.actions = actions;
+        let desk = self.desk(worker, stage.now());
+        self.taken[desk].free_at = free_at;
         if let Some((slot, payload)) = run {
-            self.serve(worker, desk, free_at, slot, payload);
+            self.serve(stage, worker, desk, free_at, slot, payload);
         }
         run.is_some()
     }
 
     /// The task runs from then on, once its bytes are there.
     #[inline]
-    fn serve(&mut self, worker: u32, desk: usize, from: Nanos, slot: u64, payload: Payload) {
+    fn serve<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        desk: usize,
+        from: Nanos,
+        slot: u64,
+        payload: Payload,
+    ) {
         let mut started = from;
-        if payload.is_large() && self.workers.fetch > Nanos(0) {
-            started = started + self.workers.fetch;
-            self.meter.counts.packets += 4;
-            self.meter.counts.passes += 2;
+        if payload.is_large() && self.fetch > Nanos(0) {
+            started = started + self.fetch;
+            stage.meter.counts.packets += 4;
+            stage.meter.counts.passes += 2;
         }
         let service = Nanos(u64::from_le_bytes(payload.inline));
-        let ends = self.workers.cores.spend(worker, started, service);
-        let desk = &mut self.workers.taken[desk];
+        let ends = self.cores.spend(worker, started, service);
+        let desk = &mut self.taken[desk];
         let run = Run { slot, started, service: payload.inline };
         desk.running = Some(run);
         desk.free_at = ends;
-        self.meter.at_workers.leave(started);
-        self.meter.serving.enter(started);
-        self.books.moves(Place::AtWorker, Place::Running);
-        self.links.ends_at(ends, worker);
-        self.expect(worker, run, service, ends);
+        stage.meter.at_workers.leave(started);
+        stage.meter.serving.enter(started);
+        stage.books.moves(Place::AtWorker, Place::Running);
+        stage.world.engine.alarm(self.alarm(worker), ends);
+        self.expect(stage, worker, run, service, ends);
     }
 
-    /// A reply leaves a worker: it passes the switch, where only some programs look at it. Those see what waits in the NIC
-    /// too.
+    /// The alarm at the end of this worker's service.
     #[inline]
-    fn send_reply(&mut self, worker: u32, leaves: Nanos, reply: &Reply) {
-        if self.plan.program_sees_replies() {
-            let desk = self.workers.desk(worker, self.now);
-            let load = reply.load + self.workers.taken[desk].mail.len() as u32;
-            let packet = Packet::Reply(Reply { load, ..*reply });
-            self.send(Source::Tokens, leaves + self.testbed.links.worker, &packet);
-        } else {
-            self.meter.counts.passes += 1;
-            self.meter.counts.packets += 1;
-            self.send(Source::Clients, leaves + self.testbed.way_back(), &Packet::Reply(*reply));
+    pub(super) const fn alarm(&self, worker: u32) -> AlarmId {
+        AlarmId(self.alarms + worker)
+    }
+
+    /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise past it.
+    #[inline]
+    fn send_reply<O: Observer>(
+        &self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        to: &Endpoint,
+        leaves: Nanos,
+        reply: &Reply,
+    ) {
+        if self.reports {
+            return self.send_report(stage, worker, leaves, reply);
         }
+        stage.meter.counts.passes += 1;
+        stage.meter.counts.packets += 1;
+        stage.send(self.at.at(worker), Address::of(to), leaves, &Packet::Reply(*reply));
     }
 
-    /// Puts the machine's next deadline into the agenda, if it needs any.
+    /// A reply by which the switch learns how much the worker holds, with what waits in its NIC.
     #[inline]
-    fn arm_worker(&mut self, worker: u32) {
-        if self.workers.armed.is_empty() {
+    fn send_report<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, reply: &Reply) {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        let waiting = self.taken.get(desk as usize).map_or(0, |desk| desk.mail.len());
+        let packet = Packet::Reply(Reply { load: reply.load + waiting as u32, ..*reply });
+        stage.send(self.at.at(worker), self.switch, leaves, &packet);
+    }
+
+    /// Asks for the machine's next deadline, if it needs any.
+    #[inline]
+    fn arm<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        if self.armed.is_empty() {
             return;
         }
-        let due = self.workers.machines[worker as usize].deadline(&self.workers.settings);
-        let armed = &mut self.workers.armed[worker as usize];
+        let due = self.machines[worker as usize].deadline(&self.settings);
+        let armed = &mut self.armed[worker as usize];
         if let Some(due) = due.filter(|due| due < armed) {
-            *armed = due.max(self.now);
-            self.links.at(*armed, Due::WorkerTick(worker));
+            *armed = due.max(stage.now());
+            stage.cue(*armed, Cue::Tick(self.at.at(worker)));
         }
     }
 }
 
-pub(super) const fn addressee(packet: &Packet) -> Option<WorkerId> {
-    match packet {
-        Packet::Dispatch(dispatch) => Some(dispatch.worker),
-        Packet::Answer(answer) => Some(answer.worker),
-        Packet::Empty(empty) => Some(empty.worker),
-        _ => None,
-    }
+/// Whether a worker has to wake up by itself to ask again.
+const fn waits_between_polls(feed: Feed) -> bool {
+    matches!(feed, Feed::Polls { every } if every.0 > 0)
 }
+
+const NEVER: Nanos = Nanos(u64::MAX);
 
 #[cfg(test)]
 mod tests {

@@ -117,7 +117,7 @@ fn run(how: How) -> Measured {
             break;
         }
     }
-    let (recorder, counts, gauges) = rack.meter.finish(rack.now);
+    let (recorder, counts, gauges) = rack.stage.meter.finish(rack.stage.world.now);
     recorder.finish(counts, gauges)
 }
 

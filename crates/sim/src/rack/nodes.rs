@@ -1,0 +1,154 @@
+//! The nodes of one rack: its switch, its workers and its clients, at places of their own in a world.
+
+use sluice_switch::registry::Choice;
+use sluice_switch::{Config, Program};
+use sluice_wire::Nanos;
+
+use super::books::Books;
+use super::clients::Clients;
+use super::setup::{Plan, client_settings};
+use super::stage::{Cue, Places, Stage};
+use super::switch::SwitchNode;
+use super::workers::Workers;
+use crate::dice::Dice;
+use crate::point::Point;
+use crate::stats::Observer;
+use crate::testbed::Testbed;
+use crate::world::{Address, AlarmId, Happening, Link, Mail, Queue, World};
+
+/// A rack's nodes, registered with each other.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub(super) plan: Plan,
+    pub(super) switch: SwitchNode,
+    pub(super) workers: Workers,
+    pub(super) clients: Clients,
+}
+
+impl Nodes {
+    /// How many alarms a rack takes: one for the next request, one for each worker.
+    pub(super) const fn alarms(testbed: &Testbed) -> u32 {
+        1 + testbed.workers
+    }
+
+    /// The nodes for one replication of a point, joined by the testbed's links.
+    pub(super) fn new(
+        world: &mut World<Cue>,
+        places: Places,
+        point: &Point,
+        choice: &Choice,
+        replication: u32,
+        program: impl FnOnce(Config) -> Box<dyn Program>,
+    ) -> Self {
+        let testbed = &point.testbed;
+        let plan = Plan::new(places, point, choice, replication);
+        join(world, places, testbed);
+        let request = AlarmId(places.alarms);
+        let requests = point.requests(replication);
+        let mut nodes = Self {
+            switch: switch_of(world, &plan, testbed, program),
+            workers: Workers::new(&plan, point, choice, replication, places.alarms + 1),
+            clients: Clients::new(&plan, request, requests, client_settings(testbed), testbed.has_faults()),
+            plan,
+        };
+        nodes.plan.set_up_servers(&nodes.workers.servers, nodes.switch.program());
+        nodes
+    }
+
+    /// Tokens go out at once; those who poll begin at random times within a round trip.
+    pub(super) fn begin<O: Observer>(&mut self, stage: &mut Stage<O>, testbed: &Testbed, phases: &mut Dice) {
+        let longest = if self.plan.is_polled() { testbed.refill() } else { Nanos(0) };
+        for worker in 0..testbed.workers {
+            let at = Nanos(phases.below(longest.0 + 1));
+            stage.cue(at, Cue::Starts(self.plan.places.workers.at(worker)));
+        }
+        self.clients.draw(stage);
+    }
+
+    /// Something happens to one of them. Gives back what does not concern them.
+    #[inline]
+    pub(super) fn happen<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        happening: Happening<Cue>,
+    ) -> Option<Cue> {
+        match happening {
+            Happening::Mail(to, mail) => self.mail(stage, to, mail),
+            Happening::Alarm(alarm) if alarm.0 == self.plan.places.alarms => self.clients.request(stage),
+            Happening::Alarm(alarm) => self.workers.ends(stage, alarm),
+            Happening::Cue(cue) => return self.cue(stage, cue),
+        }
+        None
+    }
+
+    /// Something comes to one of the nodes.
+    #[inline]
+    fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
+        let Self { workers, clients, switch, plan } = self;
+        let (places, node) = (plan.places, to.at(0));
+        if node == places.workers {
+            workers.mail(stage, to.place(), mail);
+        } else if node == places.clients {
+            clients.mail(stage, to.place(), mail);
+        } else if let Some(write) = switch.mail(stage, mail) {
+            let leaves = switch.leaves(stage.now());
+            let copies =
+                workers.servers.write_ahead(switch.program(), &mut stage.world.network, leaves, &write);
+            stage.meter.counts.writes += u64::from(copies);
+            stage.meter.counts.packets += u64::from(copies);
+        }
+    }
+
+    fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, cue: Cue) -> Option<Cue> {
+        let Self { workers, clients, plan, .. } = self;
+        match cue {
+            Cue::Starts(at) => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
+            Cue::Early(at) => workers.early_token(stage, at.place()),
+            Cue::Tick(at) if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
+            Cue::Tick(at) => clients.tick(stage, at.place()),
+            Cue::Adapts | Cue::Opens(_) => return Some(cue),
+        }
+        None
+    }
+
+    /// Holds the books to what the nodes say.
+    pub(super) fn check(&self, books: &Books) {
+        books.check(self.clients.outstanding(), self.clients.held_back(), self.switch.waiting());
+    }
+}
+
+/// Links between the nodes of a rack, as long and as fast as the testbed's.
+fn join(world: &mut World<Cue>, places: Places, testbed: &Testbed) {
+    let Places { switch, workers, clients, .. } = places;
+    let (pass, links, sends) = (testbed.switch.pass, testbed.links, testbed.worker.send);
+    world.join(clients, places.front, links.client, Nanos(0));
+    world.join(switch, clients, links.client, pass);
+    world.join(workers, switch, links.worker, sends.times(2));
+    // Past the switch, for a program that does not look at replies.
+    world.join(workers, clients, testbed.way_back(), sends);
+    let servers = testbed.servers;
+    if servers.count == 0 {
+        return world.join(switch, workers, links.worker, pass);
+    }
+    let lane = world.engine.lane(pass + links.worker);
+    let link = |_| Link {
+        delay: links.worker,
+        lane,
+        queue: Some(Queue::new(servers.gbps, testbed.switch.packet_bytes)),
+    };
+    let each = testbed.workers / u32::from(servers.count);
+    world.network.join_each(switch, workers, each, (0..servers.count).map(link));
+}
+
+/// The switch with its tables filled.
+fn switch_of(
+    world: &mut World<Cue>,
+    plan: &Plan,
+    testbed: &Testbed,
+    program: impl FnOnce(Config) -> Box<dyn Program>,
+) -> SwitchNode {
+    let mut program = program(plan.config());
+    plan.set_up(&mut *program);
+    let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
+    SwitchNode::new(plan.places.switch, program, testbed.switch, lane, plan.is_polled())
+}
