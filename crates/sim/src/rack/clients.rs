@@ -13,7 +13,7 @@ use super::setup::Plan;
 use super::stage::{Cue, Stage};
 use crate::stats::{self, Observer};
 use crate::workload::{Request, Requests};
-use crate::world::{Address, AlarmId, Mail};
+use crate::world::{Address, ClockId, Mail};
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
@@ -33,8 +33,8 @@ pub(super) struct Clients {
     at: Address,
     /// Where tasks go.
     front: Address,
-    /// The alarm of the next request.
-    alarm: AlarmId,
+    /// Strikes when the next request is due.
+    clock: ClockId,
     requests: Requests,
     next: Option<Request>,
     asked: Asked,
@@ -58,10 +58,10 @@ struct ClientNode {
 }
 
 impl Clients {
-    /// The clients of a rack; the alarm is the next request's.
+    /// The clients of a rack; the clock is the next request's.
     pub(super) fn new(
         plan: &Plan,
-        alarm: AlarmId,
+        clock: ClockId,
         requests: Requests,
         settings: ClientSettings,
         retries: bool,
@@ -75,7 +75,7 @@ impl Clients {
         Self {
             at: plan.places.clients,
             front: plan.places.front,
-            alarm,
+            clock,
             requests,
             next: None,
             asked: plan.asked.clone(),
@@ -107,12 +107,15 @@ impl Clients {
     #[inline]
     pub(super) fn draw<O: Observer>(&mut self, stage: &mut Stage<O>) {
         self.next = self.requests.next();
-        stage.world.engine.alarm(self.alarm, self.next.map_or(Nanos(u64::MAX), |request| request.at));
+        stage.world.engine.set(self.clock, self.next.map_or(Nanos(u64::MAX), |request| request.at));
     }
 
-    /// The request that is due is offered, and the next one drawn.
+    /// If this is their clock: the request that is due is offered, and the next one drawn.
     #[inline]
-    pub(super) fn request<O: Observer>(&mut self, stage: &mut Stage<O>) {
+    pub(super) fn strikes<O: Observer>(&mut self, stage: &mut Stage<O>, clock: ClockId) {
+        if clock != self.clock {
+            return;
+        }
         let due = self.next;
         self.draw(stage);
         if let Some(request) = due {

@@ -96,7 +96,7 @@ impl<'p, O: Observer> Rack<'p, O> {
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
         let testbed = &point.testbed;
-        let mut world = World::new(Nodes::alarms(testbed));
+        let mut world = World::new(testbed.workers);
         world.network.fates = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
         let places = Places::ALONE;
         let nodes = Nodes::new(&mut world, places, point, choice, replication, program);

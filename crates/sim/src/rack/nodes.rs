@@ -14,7 +14,7 @@ use crate::dice::Dice;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, AlarmId, Happening, Link, Mail, Queue, World};
+use crate::world::{Address, Happening, Link, Mail, Queue, World};
 
 /// A rack's nodes, registered with each other.
 #[derive(Debug)]
@@ -26,11 +26,6 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// How many alarms a rack takes: one for the next request, one for each worker.
-    pub(super) const fn alarms(testbed: &Testbed) -> u32 {
-        1 + testbed.workers
-    }
-
     /// The nodes for one replication of a point, joined by the testbed's links.
     pub(super) fn new(
         world: &mut World<Cue>,
@@ -43,12 +38,11 @@ impl Nodes {
         let testbed = &point.testbed;
         let plan = Plan::new(places, point, choice, replication);
         join(world, places, testbed);
-        let request = AlarmId(places.alarms);
-        let requests = point.requests(replication);
+        let (clock, requests) = (world.engine.clock(), point.requests(replication));
         let mut nodes = Self {
             switch: switch_of(world, &plan, testbed, program),
-            workers: Workers::new(&plan, point, choice, replication, places.alarms + 1),
-            clients: Clients::new(&plan, request, requests, client_settings(testbed), testbed.has_faults()),
+            workers: Workers::new(&plan, point, choice, replication, places.alarms),
+            clients: Clients::new(&plan, clock, requests, client_settings(testbed), testbed.has_faults()),
             plan,
         };
         nodes.plan.set_up_servers(&nodes.workers.servers, nodes.switch.program());
@@ -74,7 +68,7 @@ impl Nodes {
     ) -> Option<Cue> {
         match happening {
             Happening::Mail(to, mail) => self.mail(stage, to, mail),
-            Happening::Alarm(alarm) if alarm.0 == self.plan.places.alarms => self.clients.request(stage),
+            Happening::Clock(clock) => self.clients.strikes(stage, clock),
             Happening::Alarm(alarm) => self.workers.ends(stage, alarm),
             Happening::Cue(cue) => return self.cue(stage, cue),
         }

@@ -16,7 +16,7 @@ pub(super) struct Places {
     pub(super) clients: Address,
     /// Where clients send their tasks: the switch, unless somebody stands before it.
     pub(super) front: Address,
-    /// The first of the rack's alarms.
+    /// The alarm of its first worker.
     pub(super) alarms: u32,
 }
 

@@ -59,13 +59,15 @@ impl SwitchNode {
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, mail: Mail) -> Option<WriteAhead> {
         match mail {
             Mail::Packet { from, packet } => {
-                let packet = stage.world.engine.receive(packet);
-                let is_task = matches!(packet, Packet::Submit(_));
+                let received = stage.world.engine.packets.get(packet);
+                let is_task = matches!(received, Packet::Submit(_));
+                let arrival = Arrival::Wire { from: from.endpoint(), packet: *received, room: true };
+                stage.world.engine.packets.free(packet);
                 if is_task {
                     stage.meter.in_switch.enter(stage.world.now);
                     stage.books.moves(Place::ToSwitch, Place::InSwitch);
                 }
-                self.pass(stage, Arrival::Wire { from: from.endpoint(), packet, room: true }, is_task)
+                self.pass(stage, arrival, is_task)
             }
             Mail::Round(round) => {
                 let round = stage.world.engine.come_round(round);

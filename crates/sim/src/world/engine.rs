@@ -2,15 +2,17 @@
 //!
 //! What takes the same time whenever it is sent comes in the order in which it left: a [`Lane`] keeps it, and all links of one
 //! delay share a lane, so that an event costs the same however many links there are. A place's alarm (the end of a
-//! service, the next request) is one of a fixed number of times, of which a [`Tournament`] knows the first. What is left
-//! (timers, packets that are late) an [`Agenda`] sorts. The earliest of all is next: time first, then order of entry. A
-//! packet lies in one place from its departure to the end of its reception; what is passed on is its number.
+//! service) is one of a fixed number of times, of which a [`Tournament`] knows the first; a clock (the next request) is an
+//! alarm for the few that go off all the time. What is left (timers, packets that are late) an [`Agenda`] sorts. The
+//! earliest of all is next: time first, then order of entry. A packet lies in one place from its departure to the end of
+//! its reception; what is passed on is its number.
 
 use sluice_switch::Circulating;
 use sluice_wire::{Nanos, Packet};
 
 use super::address::Address;
 use super::agenda::{Agenda, Moment};
+use super::heads::Heads;
 use super::lane::Lane;
 use super::pool::{Id, Pool};
 use super::tournament::Tournament;
@@ -34,17 +36,27 @@ pub(crate) enum Happening<C> {
     Mail(Address, Mail),
     /// A place's alarm goes off. It stays until it is set again, or to never.
     Alarm(AlarmId),
+    /// A clock strikes, and stands still until it is set again.
+    Clock(ClockId),
     /// A cue that somebody asked for.
     Cue(C),
 }
 
+/// Where something comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceId(usize);
+
 /// One of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaneId(u16);
+pub(crate) struct LaneId(u32);
 
 /// One of the alarms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AlarmId(pub(crate) u32);
+
+/// One of the clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClockId(u32);
 
 /// An entry of the agenda.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +68,9 @@ enum Due<C> {
 /// Virtual time: `C` is what callers want to be reminded of.
 #[derive(Debug)]
 pub(crate) struct Engine<C> {
-    /// When something first comes from each source: the agenda, the alarms, then the lanes.
-    heads: Tournament<u128>,
-    lanes: Vec<(Nanos, Lane<(Address, Mail)>)>,
+    /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they were asked for.
+    heads: Heads,
+    sources: Vec<Source>,
     alarms: Tournament<u128>,
     agenda: Agenda<Due<C>>,
     pub(crate) packets: Pool<Packet>,
@@ -66,20 +78,28 @@ pub(crate) struct Engine<C> {
     entered: u64,
 }
 
-/// Below a moment's order stand the source, or the alarm.
-const SOURCE_BITS: u32 = 8;
+/// Where things come from.
+#[derive(Debug)]
+enum Source {
+    Agenda,
+    Alarms,
+    Clock,
+    /// What takes so long.
+    Lane(Nanos, Lane<(Address, Mail)>),
+}
+
+/// Below a moment's order stands the alarm.
 const ALARM_BITS: u32 = 24;
 const AGENDA: usize = 0;
 const ALARMS: usize = 1;
-const FIRST_LANE: usize = 2;
 
 impl<C: Copy> Engine<C> {
     /// So many alarms, and nothing under way.
     pub(crate) fn new(alarms: u32) -> Self {
         Self {
-            heads: Tournament::new(FIRST_LANE, NEVER),
-            lanes: Vec::new(),
-            alarms: Tournament::new(alarms as usize, NEVER),
+            heads: Heads::new(2),
+            sources: vec![Source::Agenda, Source::Alarms],
+            alarms: Tournament::new(alarms as usize, Moment::NEVER.key()),
             agenda: Agenda::new(),
             packets: Pool::default(),
             rounds: Pool::default(),
@@ -87,43 +107,56 @@ impl<C: Copy> Engine<C> {
         }
     }
 
-    /// The lane for what takes so long. Lanes are asked for before anything is sent.
+    /// The lane for what takes so long. Lanes and clocks are asked for before anything is sent.
     pub(crate) fn lane(&mut self, delay: Nanos) -> LaneId {
-        let known = self.lanes.iter().position(|(of, _)| *of == delay);
-        let lane = known.unwrap_or_else(|| {
-            self.lanes.push((delay, Lane::default()));
-            self.heads = Tournament::new(FIRST_LANE + self.lanes.len(), NEVER);
-            self.lanes.len() - 1
-        });
-        debug_assert!(self.entered == 0 || known.is_some(), "a lane is asked for too late");
-        LaneId(lane as u16)
+        let fits = |source: &Source| matches!(source, Source::Lane(of, _) if *of == delay);
+        let known = self.sources.iter().position(fits);
+        LaneId(known.unwrap_or_else(|| self.source(Source::Lane(delay, Lane::default()))) as u32)
     }
 
-    /// When the next thing happens; at the end of time, if nothing does.
-    #[inline]
-    pub(crate) fn next_at(&self) -> Nanos {
-        Nanos((self.heads.first() >> 64) as u64)
+    /// A clock of the caller's own.
+    pub(crate) fn clock(&mut self) -> ClockId {
+        ClockId(self.source(Source::Clock) as u32)
     }
 
-    /// What happens next, and takes it out; there must be something.
+    fn source(&mut self, source: Source) -> usize {
+        debug_assert!(self.entered == 0, "a source is asked for too late");
+        self.sources.push(source);
+        self.heads = Heads::new(self.sources.len());
+        self.sources.len() - 1
+    }
+
+    /// When the next thing happens, and where it comes from; at the end of time, if nothing does.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Happening<C>> {
-        match self.heads.first() as usize & ((1 << SOURCE_BITS) - 1) {
-            AGENDA => self.take_due(),
-            ALARMS => Some(Happening::Alarm(AlarmId(self.alarms.first() as u32 & ((1 << ALARM_BITS) - 1)))),
-            source => {
-                let (_, lane) = &mut self.lanes[source - FIRST_LANE];
+    pub(crate) fn next(&self) -> (Nanos, SourceId) {
+        let (at, source) = self.heads.first();
+        (at, SourceId(source))
+    }
+
+    /// Takes out what comes next from a source.
+    #[inline]
+    pub(crate) fn take(&mut self, SourceId(source): SourceId) -> Option<Happening<C>> {
+        match self.sources.get_mut(source)? {
+            Source::Lane(_, lane) => {
                 let mail = lane.pop();
                 let first = lane.first();
-                self.head(source, first);
+                self.heads.set(source, first);
                 mail.map(|(to, mail)| Happening::Mail(to, mail))
             }
+            Source::Alarms => {
+                Some(Happening::Alarm(AlarmId(self.alarms.first() as u32 & ((1 << ALARM_BITS) - 1))))
+            }
+            Source::Clock => {
+                self.heads.set(source, Moment::NEVER);
+                Some(Happening::Clock(ClockId(source as u32)))
+            }
+            Source::Agenda => self.take_due(),
         }
     }
 
     fn take_due(&mut self) -> Option<Happening<C>> {
         let due = self.agenda.take();
-        self.head(AGENDA, self.agenda.first());
+        self.heads.set(AGENDA, self.agenda.first());
         due.map(|(_, due)| match due {
             Due::Mail(to, mail) => Happening::Mail(to, mail),
             Due::Cue(cue) => Happening::Cue(cue),
@@ -134,22 +167,15 @@ impl<C: Copy> Engine<C> {
     #[inline]
     pub(crate) fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: Mail) {
         let moment = self.moment(at);
-        let (_, way) = &mut self.lanes[usize::from(lane.0)];
-        if way.takes(at) {
-            if way.push(moment, (to, mail)) {
-                self.head(FIRST_LANE + usize::from(lane.0), moment);
+        let source = lane.0 as usize;
+        match &mut self.sources[source] {
+            Source::Lane(_, lane) if lane.takes(at) => {
+                if lane.push(moment, (to, mail)) {
+                    self.heads.set(source, moment);
+                }
             }
-        } else {
-            self.enter(moment, Due::Mail(to, mail));
+            _ => self.enter(moment, Due::Mail(to, mail)),
         }
-    }
-
-    /// A packet has been received.
-    #[inline]
-    pub(crate) fn receive(&mut self, id: PacketId) -> Packet {
-        let packet = *self.packets.get(id);
-        self.packets.free(id);
-        packet
     }
 
     /// What went round is back.
@@ -173,17 +199,19 @@ impl<C: Copy> Engine<C> {
         let key = Moment::new(at, order << ALARM_BITS | u64::from(alarm.0)).key();
         self.alarms.set(alarm.0 as usize, key);
         let first = self.alarms.first();
-        self.head(ALARMS, Moment::new(Nanos((first >> 64) as u64), first as u64 >> ALARM_BITS));
+        self.heads.set(ALARMS, Moment::new(Nanos((first >> 64) as u64), first as u64 >> ALARM_BITS));
+    }
+
+    /// The clock strikes then; never, if at the end of time.
+    #[inline]
+    pub(crate) fn set(&mut self, clock: ClockId, at: Nanos) {
+        let moment = self.moment(at);
+        self.heads.set(clock.0 as usize, moment);
     }
 
     fn enter(&mut self, moment: Moment, due: Due<C>) {
         self.agenda.enter(moment, due);
-        self.head(AGENDA, self.agenda.first());
-    }
-
-    #[inline]
-    fn head(&mut self, source: usize, Moment { at, order }: Moment) {
-        self.heads.set(source, Moment::new(at, order << SOURCE_BITS | source as u64).key());
+        self.heads.set(AGENDA, self.agenda.first());
     }
 
     #[inline]
@@ -192,5 +220,3 @@ impl<C: Copy> Engine<C> {
         Moment::new(at, self.entered)
     }
 }
-
-const NEVER: u128 = Moment::NEVER.key();

@@ -9,6 +9,7 @@ mod address;
 mod agenda;
 mod engine;
 mod fates;
+mod heads;
 mod lane;
 mod network;
 mod pool;
@@ -19,7 +20,7 @@ use sluice_wire::{Nanos, Packet};
 
 pub(crate) use address::Address;
 pub(crate) use agenda::Agenda;
-pub(crate) use engine::{AlarmId, Engine, Happening, LaneId, Mail, PacketId};
+pub(crate) use engine::{AlarmId, ClockId, Engine, Happening, LaneId, Mail, PacketId};
 pub(crate) use fates::Fates;
 pub(crate) use network::{Link, Network, Port, Queue};
 pub(crate) use tournament::Tournament;
@@ -41,13 +42,13 @@ impl<C: Copy> World<C> {
     /// Time goes on to what happens next. `None` when nothing does any more.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Happening<C>> {
-        let at = self.engine.next_at();
+        let (at, source) = self.engine.next();
         if at == Nanos(u64::MAX) {
             return None;
         }
         debug_assert!(at >= self.now, "time goes back");
         self.now = at;
-        self.engine.take()
+        self.engine.take(source)
     }
 
     /// All places of one node reach all of another in so long. Packets usually leave `after` that long from what made their

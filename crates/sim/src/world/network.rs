@@ -55,8 +55,9 @@ struct Way {
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// By the node that sends and the one that receives.
-    ways: Vec<Vec<Option<Way>>>,
+    /// By the node that sends and the one that receives, of `nodes` each.
+    ways: Vec<Option<Way>>,
+    nodes: usize,
     pub(crate) fates: Option<Box<Fates>>,
 }
 
@@ -75,13 +76,8 @@ impl Network {
         links: impl IntoIterator<Item = Link>,
     ) {
         let (from, to) = (usize::from(from.of_node()), usize::from(to.of_node()));
-        if self.ways.len() <= from {
-            self.ways.resize_with(from + 1, Vec::new);
-        }
-        if self.ways[from].len() <= to {
-            self.ways[from].resize(to + 1, None);
-        }
-        self.ways[from][to] = Some(Way { first: self.links.len() as u32, places_each });
+        self.make_room(from.max(to) + 1);
+        self.ways[from * self.nodes + to] = Some(Way { first: self.links.len() as u32, places_each });
         self.links.extend(links);
     }
 
@@ -106,10 +102,20 @@ impl Network {
         }
     }
 
+    fn make_room(&mut self, nodes: usize) {
+        let of = |from: usize, to: usize| {
+            let is_known = from < self.nodes && to < self.nodes;
+            is_known.then(|| self.ways[from * self.nodes + to]).flatten()
+        };
+        let nodes = nodes.max(self.nodes);
+        self.ways = (0..nodes * nodes).map(|pair| of(pair / nodes, pair % nodes)).collect();
+        self.nodes = nodes;
+    }
+
     #[inline]
     fn link(&mut self, from: Address, to: Address) -> Option<&mut Link> {
-        let ways = self.ways.get(usize::from(from.of_node()))?;
-        let Way { first, places_each } = (*ways.get(usize::from(to.of_node()))?)?;
+        let pair = usize::from(from.of_node()) * self.nodes + usize::from(to.of_node());
+        let Way { first, places_each } = (*self.ways.get(pair)?)?;
         let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
         self.links.get_mut((first + place) as usize)
     }
