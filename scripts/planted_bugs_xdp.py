@@ -30,7 +30,7 @@ def build(folder):
 
 def tests():
     """The built tests of the XDP program."""
-    command = ["cargo", "test", "-q", "-p", "sluice-net", "--test", "xdp", "--no-run", "--message-format=json"]
+    command = ["cargo", "test", "-q", "-p", "sluice-kernel", "--test", "xdp", "--no-run", "--message-format=json"]
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return re.findall(r'"executable":"([^"]*/xdp-[^"]*)"', out)[-1]
 

@@ -32,8 +32,6 @@ mod rpc {
     pub(crate) mod hosts;
     #[allow(dead_code, reason = "only what hosts send is read")]
     mod ops;
-    #[allow(dead_code, reason = "only the reasons are needed")]
-    pub(crate) mod refused;
     #[allow(dead_code, reason = "only what hosts send is read")]
     mod servers;
     #[allow(dead_code, unreachable_pub, reason = "only some is shown")]

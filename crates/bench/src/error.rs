@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sluice_hub::HubError;
 use sluice_net::NetError;
 
 /// Why there is no figure. A missed bound is not an error.
@@ -45,6 +46,9 @@ pub(crate) enum BenchError {
     #[error("instructions.json: {0}; write it anew with make bench BLESS=1")]
     Golden(serde_json::Error),
     /// The switch under test does not run.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// Its hosts do not.
     #[error(transparent)]
     Net(#[from] NetError),
 }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use sluice_net::switch::{SwitchConfig, SwitchDriver};
+use sluice_hub::switch::{SwitchConfig, SwitchDriver};
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};

@@ -42,7 +42,7 @@ struct Order {
     allocations: f64,
 }
 
-/// `crates/net/benches/switch_vs_forwarder.rs`.
+/// `crates/hub/benches/switch_vs_forwarder.rs`.
 #[derive(Deserialize)]
 struct Forwarding {
     cases: Vec<Forwarded>,
@@ -57,7 +57,7 @@ struct Forwarded {
     target_ratio: f64,
 }
 
-/// `crates/net/benches/xdp_pair.rs`, or why it measured nothing.
+/// `crates/kernel/benches/xdp_pair.rs`, or why it measured nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum XdpPair {
@@ -77,7 +77,7 @@ enum XdpPair {
     },
 }
 
-/// `crates/net/benches/xdp_links.rs`, or why it measured nothing.
+/// `crates/kernel/benches/xdp_links.rs`, or why it measured nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum XdpLinks {
@@ -176,7 +176,7 @@ pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
 
 /// The whole UDP switch against a forwarder on the same sockets.
 pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError> {
-    let Forwarding { cases } = bench("sluice-net", "switch_vs_forwarder")?;
+    let Forwarding { cases } = bench("sluice-hub", "switch_vs_forwarder")?;
     for case in &cases {
         let name = format!("switch ÷ forwarder, {}", case.case);
         report.add(&name, case.ratio, "×", Bound::AtLeast(case.target_ratio));
@@ -188,7 +188,7 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
 
 /// The XDP program's decision by the kernel's test run.
 pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
-    let (ratios, times, bound) = match bench("sluice-net", "xdp_pair")? {
+    let (ratios, times, bound) = match bench("sluice-kernel", "xdp_pair")? {
         XdpPair::Skipped { skipped } => {
             print::line(format_args!("not measured, the XDP program: {skipped}"))?;
             return Ok(());
@@ -229,7 +229,7 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
 
 /// The XDP program over veth.
 pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
-    match bench("sluice-net", "xdp_links")? {
+    match bench("sluice-kernel", "xdp_links")? {
         XdpLinks::Skipped { skipped } => {
             print::line(format_args!("not measured, XDP over links: {skipped}"))?;
         }

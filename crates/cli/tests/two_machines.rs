@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Running, example, stderr, stdout};
-use sluice_net::spaces::{RackSpaces, Space};
+use sluice_kernel::spaces::{RackSpaces, Space};
 
 const PAGE: &str = include_str!("../../../docs/two-machines.md");
 /// What is copied from A to B.

@@ -5,6 +5,7 @@
 use sluice_wire::Nanos;
 
 use crate::udp::sys;
+pub use crate::udp::sys::{monotonic, thread_cpu};
 
 /// How long one comparison of the wall clock with ours is believed.
 const RESYNC: Nanos = Nanos::from_millis(100);
@@ -31,7 +32,7 @@ impl Clock {
 
     /// Now.
     pub fn now(&self) -> Nanos {
-        sys::monotonic()
+        monotonic()
     }
 
     /// Compares with the wall clock again if the last comparison is old.
@@ -51,7 +52,7 @@ impl Clock {
     fn compare(&mut self, now: Nanos) {
         let mut closest = Nanos(u64::MAX);
         for _ in 0..COMPARISONS_MAX {
-            let (before, there, after) = (sys::monotonic(), sys::realtime(), sys::monotonic());
+            let (before, there, after) = (monotonic(), sys::realtime(), monotonic());
             let apart = after.since(before);
             if apart < closest {
                 closest = apart;
@@ -63,11 +64,6 @@ impl Clock {
         }
         self.compared = now;
     }
-}
-
-/// CPU time that the calling thread has used.
-pub fn thread_cpu() -> Nanos {
-    sys::thread_cpu()
 }
 
 #[cfg(test)]

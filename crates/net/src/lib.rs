@@ -1,13 +1,12 @@
-//! Real time: the UDP drivers, the client library, and the controller's service.
+//! Real time for an application: UDP sockets, its client and its workers, and how both call the controller.
 //!
-//! Everything that decides (the switch's program, the hosts' state machines, the controller) lives in crates
-//! without I/O; what stands here only moves bytes, tells the time and keeps threads apart.
+//! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only moves bytes,
+//! tells the time and keeps threads apart. The switch and the controller are not here: `sluice-hub`, `sluice-kernel`.
 #![deny(unsafe_code)]
 
 pub mod agent;
 pub mod client;
 pub mod clock;
-pub mod controller;
 pub mod crew;
 mod error;
 pub mod exit;
@@ -25,12 +24,8 @@ pub mod registrar;
 pub mod rpc;
 pub mod server;
 pub mod service;
-pub mod spaces;
-pub mod state;
-pub mod switch;
 pub mod udp;
 pub mod worker;
-pub mod xdp;
 
 pub use client::{Client, ClientOptions};
 pub use error::NetError;

@@ -1,7 +1,8 @@
-//! Threads that stay on one core.
+//! Threads that stay on one core and wake on time.
 
 use crate::NetError;
 use crate::udp::sys;
+pub use crate::udp::sys::sharpen_timers;
 
 /// Keeps the calling thread on `core`, counted from 0.
 ///

@@ -3,7 +3,7 @@
 use std::thread;
 
 use serde_json::json;
-use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_wire::Endpoint;
 

@@ -23,9 +23,12 @@ use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
+use sluice_hub::HubError;
+use sluice_hub::rpc::{Guard, RpcServer};
+use sluice_kernel::KernelError;
 use sluice_net::NetError;
 use sluice_net::client::deadline_default;
-use sluice_net::rpc::{Guard, RpcServer, ServerTls};
+use sluice_net::rpc::ServerTls;
 
 use crate::args::GuardArgs;
 use crate::fail::{Failure, Outcome};
@@ -41,6 +44,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl From<NetError> for Failure {
     fn from(why: NetError) -> Self {
+        KernelError::from(why).into()
+    }
+}
+
+impl From<HubError> for Failure {
+    fn from(why: HubError) -> Self {
+        KernelError::from(why).into()
+    }
+}
+
+impl From<KernelError> for Failure {
+    fn from(why: KernelError) -> Self {
         if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
     }
 }

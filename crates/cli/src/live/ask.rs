@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_hub::switch::Delays;
 use sluice_net::crew::Beginning;
-use sluice_net::switch::Delays;
 use sluice_net::worker::{HostCosts, Slowed};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use sluice_net::NetError;
-use sluice_net::rpc::Guard;
-use sluice_net::spaces::{BPF_FOLDER, RackSpaces, mounts_of_its_own};
-use sluice_net::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
-use sluice_net::xdp::{self, XdpDriver, XdpOptions};
+use sluice_hub::rpc::Guard;
+use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_kernel::KernelError;
+use sluice_kernel::spaces::{BPF_FOLDER, RackSpaces, mounts_of_its_own};
+use sluice_kernel::xdp::{self, XdpDriver, XdpOptions};
 
 use crate::args::Io;
 use crate::fail::Outcome;
@@ -23,7 +23,7 @@ pub(super) enum Place {
 /// A switch that runs.
 pub(super) struct Running {
     pub(super) handle: SwitchHandle,
-    pub(super) thread: JoinHandle<Result<(), NetError>>,
+    pub(super) thread: JoinHandle<Result<(), KernelError>>,
 }
 
 impl Place {

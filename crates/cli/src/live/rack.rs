@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use sluice_apps::hold::{self, Hold};
 use sluice_host::agent::AgentSettings;
+use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::rpc::{LocalSwitch, RpcServer};
+use sluice_hub::switch::{Count, SwitchConfig};
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
-use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::crew::{Beginning, Crew, Planned, Played, Player, RunningCrew};
 use sluice_net::pin::{cores, pin_thread};
-use sluice_net::rpc::{LocalSwitch, Remote, RpcServer};
-use sluice_net::switch::{Count, SwitchConfig};
+use sluice_net::rpc::Remote;
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
 use sluice_sim::agents;

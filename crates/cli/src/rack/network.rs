@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use sluice_kernel::spaces::{HOSTS_MAX, LinkFaults, MTU_BYTES, RackSpaces, Space, mounts_of_its_own};
 use sluice_net::faults::Rates;
-use sluice_net::spaces::{HOSTS_MAX, LinkFaults, MTU_BYTES, RackSpaces, Space, mounts_of_its_own};
 
 use super::servers;
 use crate::args::Io;

@@ -11,7 +11,7 @@
 
 mod desk;
 mod lines;
-pub(crate) mod said;
+pub mod said;
 mod slowdowns;
 mod thread;
 

@@ -48,12 +48,12 @@ fn slice(interval: &Interval, tally: &sluice_host::agent::SliceTally) -> v1::Sli
 }
 
 /// A worker and its depth.
-pub(crate) fn depth_of(worker: WorkerId, depth: u8) -> v1::WorkerDepth {
+pub fn depth_of(worker: WorkerId, depth: u8) -> v1::WorkerDepth {
     v1::WorkerDepth { worker: worker.0.into(), depth: depth.into() }
 }
 
 /// What other servers' workers of a slice did.
-pub(crate) fn others_of(others: &SliceOthers) -> v1::SliceOthers {
+pub fn others_of(others: &SliceOthers) -> v1::SliceOthers {
     let SliceOthers { slice, workers, heard, tasks } = *others;
     v1::SliceOthers { slice: slice.0.into(), workers, heard, tasks }
 }
@@ -81,7 +81,7 @@ fn judgement(decision: &Decision) -> v1::Judgement {
 }
 
 /// What the controller's step needs of an interval: each slice and each worker once.
-pub(crate) fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malformed> {
+pub fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malformed> {
     let tallies: Vec<SliceTally> = interval.slices.iter().map(tally).collect::<Result<_, _>>()?;
     let (mut slices, mut workers) = (BTreeSet::new(), BTreeSet::new());
     for tally in &tallies {
@@ -96,7 +96,7 @@ pub(crate) fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, M
 }
 
 /// The workers that an interval tells of, by their numbers.
-pub(crate) fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
+pub fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
     let of_slice = |slice: &v1::SliceInterval| {
         let depths = slice.workers.iter().map(|depth| depth.worker);
         depths.chain(slice.judgements.iter().map(|judgement| judgement.worker)).collect::<Vec<_>>()
@@ -105,7 +105,7 @@ pub(crate) fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32>
 }
 
 /// What a host may say of workers: which are its own, and no more than they can be overloaded or idle.
-pub(crate) fn hold_to(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
+pub fn hold_to(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
     for tally in tallies {
         tally.depths.retain(|(worker, _)| is_own(*worker));
         let workers = u32::try_from(tally.depths.len()).unwrap_or(u32::MAX);
@@ -131,7 +131,7 @@ pub(super) fn others(of: v1::SliceOthers) -> Result<Others, Malformed> {
 }
 
 /// A worker's depth as it was sent.
-pub(crate) fn worker_depth(of: v1::WorkerDepth) -> Result<(WorkerId, u8), Malformed> {
+pub fn worker_depth(of: v1::WorkerDepth) -> Result<(WorkerId, u8), Malformed> {
     Ok((WorkerId(number("workers.worker", of.worker)?), number("workers.depth", of.depth)?))
 }
 

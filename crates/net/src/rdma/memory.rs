@@ -51,7 +51,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// The kernel's reason, such as a length that is not the map's.
-    pub(crate) fn of_map(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+    pub fn of_map(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         Self::map(map, bytes.next_multiple_of(WORD))
     }
 
@@ -125,7 +125,7 @@ impl SharedMemory {
     }
 
     /// All of it, word by word, for those who need an order between words.
-    pub(crate) fn words(&self) -> &[AtomicU64] {
+    pub fn words(&self) -> &[AtomicU64] {
         self.words_of(0, self.bytes)
     }
 

@@ -28,7 +28,8 @@ pub enum CallerRole {
 }
 
 impl CallerRole {
-    pub(super) const ALL: [Self; 4] = [Self::Host, Self::Operator, Self::Reader, Self::Controller];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Host, Self::Operator, Self::Reader, Self::Controller];
 
     /// As a certificate says it.
     pub const fn word(self) -> &'static str {
@@ -43,7 +44,7 @@ impl CallerRole {
 
 /// Who calls.
 #[derive(Clone, Debug)]
-pub(crate) enum Caller {
+pub enum Caller {
     /// Nobody that could do harm reaches what is served.
     Trusted,
     /// The holder of a certificate.
@@ -59,10 +60,10 @@ pub(crate) enum Caller {
 
 impl Caller {
     /// Somebody of whom nothing is known, and who may do nothing.
-    pub(crate) const NOBODY: Self = Self::Known { roles: Vec::new(), from: None, certificate: None };
+    pub const NOBODY: Self = Self::Known { roles: Vec::new(), from: None, certificate: None };
 
     /// The holder of this certificate, who calls from there; `None` if it cannot be read.
-    pub(crate) fn of_certificate(certificate: &CertificateDer<'_>, from: Option<IpAddr>) -> Option<Self> {
+    pub fn of_certificate(certificate: &CertificateDer<'_>, from: Option<IpAddr>) -> Option<Self> {
         let read = EndEntityCert::try_from(certificate).ok()?;
         let roles = read.valid_uri_names().filter_map(role_and_name).collect();
         let from = from.map(|from| from.to_canonical());
@@ -70,7 +71,7 @@ impl Caller {
     }
 
     /// The name that stands beside its roles, if there is any.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::Trusted => None,
             Self::Known { roles, .. } => roles.first().map(|(_, name)| name.as_str()),
@@ -78,7 +79,7 @@ impl Caller {
     }
 
     /// The roles that its certificate gives it.
-    pub(super) fn roles(&self) -> Vec<CallerRole> {
+    pub fn roles(&self) -> Vec<CallerRole> {
         match self {
             Self::Trusted => CallerRole::ALL.to_vec(),
             Self::Known { roles, .. } => roles.iter().map(|(role, _)| *role).collect(),
@@ -86,7 +87,7 @@ impl Caller {
     }
 
     /// Whether it may go by this name as a host.
-    pub(crate) fn may_be(&self, asked: &str) -> bool {
+    pub fn may_be(&self, asked: &str) -> bool {
         let goes_by = |(role, own): &(CallerRole, String)| {
             let below = asked.strip_prefix(own.as_str());
             *role == CallerRole::Host && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -98,7 +99,7 @@ impl Caller {
     }
 
     /// Where it calls from, if it matters.
-    pub(crate) const fn from(&self) -> Option<IpAddr> {
+    pub const fn from(&self) -> Option<IpAddr> {
         match self {
             Self::Trusted => None,
             Self::Known { from, .. } => *from,
@@ -106,7 +107,7 @@ impl Caller {
     }
 
     /// Whether it may have packets sent there: to where it calls from, or to an address that its certificate holds.
-    pub(crate) fn may_be_at(&self, asked: IpAddr) -> bool {
+    pub fn may_be_at(&self, asked: IpAddr) -> bool {
         let asked = asked.to_canonical();
         match self {
             Self::Trusted => true,

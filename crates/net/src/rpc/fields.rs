@@ -7,7 +7,6 @@ use sluice_control::check_name;
 use sluice_wire::Endpoint;
 use tonic::Status;
 
-use super::refused::Reason;
 use super::shown;
 
 /// As much of what should be an address is repeated to whoever sent it.
@@ -18,16 +17,18 @@ const ADDRESS_LETTERS_TOLD: usize = 64;
 pub struct Malformed {
     field: &'static str,
     why: String,
-    reason: Reason,
+    is_of_name: bool,
 }
 
 impl Malformed {
-    pub(crate) fn new(field: &'static str, why: impl Into<String>) -> Self {
-        Self { field, why: why.into(), reason: Reason::Field }
+    /// A field that is wrong for this reason.
+    pub fn new(field: &'static str, why: impl Into<String>) -> Self {
+        Self { field, why: why.into(), is_of_name: false }
     }
 
-    pub(crate) const fn reason(&self) -> Reason {
-        self.reason
+    /// Whether it should hold a name, and does not.
+    pub const fn is_of_name(&self) -> bool {
+        self.is_of_name
     }
 }
 
@@ -44,37 +45,37 @@ impl From<Malformed> for Status {
 }
 
 /// A number that has to fit a smaller type.
-pub(crate) fn number<T: TryFrom<u32>>(field: &'static str, value: u32) -> Result<T, Malformed> {
+pub fn number<T: TryFrom<u32>>(field: &'static str, value: u32) -> Result<T, Malformed> {
     T::try_from(value).map_err(|_| Malformed::new(field, format!("{value} is too large")))
 }
 
 /// Something that has to be there.
-pub(crate) fn present<T>(field: &'static str, value: Option<T>) -> Result<T, Malformed> {
+pub fn present<T>(field: &'static str, value: Option<T>) -> Result<T, Malformed> {
     value.ok_or_else(|| Malformed::new(field, "is missing"))
 }
 
 /// A name of a host or slice.
-pub(crate) fn name(field: &'static str, name: String) -> Result<String, Malformed> {
+pub fn name(field: &'static str, name: String) -> Result<String, Malformed> {
     match check_name(&name) {
         Ok(()) => Ok(name),
-        Err(why) => Err(Malformed { field, why: why.to_string(), reason: Reason::Name }),
+        Err(why) => Err(Malformed { field, why: why.to_string(), is_of_name: true }),
     }
 }
 
 /// The same, where none may be given.
-pub(crate) fn name_or_none(field: &'static str, text: String) -> Result<String, Malformed> {
+pub fn name_or_none(field: &'static str, text: String) -> Result<String, Malformed> {
     if text.is_empty() { Ok(text) } else { name(field, text) }
 }
 
 /// An address and port.
-pub(crate) fn endpoint(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
+pub fn endpoint(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
     let told = || text.chars().take(ADDRESS_LETTERS_TOLD).collect::<String>();
     let wrong = |_| Malformed::new(field, format!("`{}` is not IP:PORT", shown(&told())));
     text.parse::<SocketAddr>().map(Endpoint::from).map_err(wrong)
 }
 
 /// An address and port that others can send to.
-pub(crate) fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
+pub fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
     let at = endpoint(field, text)?;
     let address = SocketAddr::from(at);
     if address.ip().is_unspecified() || address.port() == 0 {
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn a_name_that_is_none_is_malformed_and_counted_as_such() {
         let wrong = name("name", "w\n1".to_owned()).unwrap_err();
-        assert_eq!(wrong.reason(), Reason::Name);
+        assert!(wrong.is_of_name());
         assert!(wrong.to_string().starts_with("field name: the name `w\\n1` holds `\\n`"), "{wrong}");
         assert!(name_or_none("slice", String::new()).is_ok() && name("slice", String::new()).is_err());
     }

@@ -285,7 +285,7 @@ departures!(LeaveClientResponse, leave_client_response);
 departures!(LeaveServerResponse, leave_server_response);
 
 /// An answer that does not go with its call: a bug of the controller, not of the caller.
-pub(crate) fn misanswered(answer: &Answer) -> Status {
+pub fn misanswered(answer: &Answer) -> Status {
     tracing::error!("an answer that does not go with its call: {answer:?}");
     Status::internal("the controller's answer does not go with the call; please report this bug")
 }

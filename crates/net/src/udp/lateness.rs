@@ -50,20 +50,22 @@ impl Lateness {
 
 /// A thread's lateness, for others to read.
 #[derive(Debug, Default)]
-pub(crate) struct PublishedLateness {
+pub struct PublishedLateness {
     datagrams: AtomicU64,
     total_ns: AtomicU64,
     longest_ns: AtomicU64,
 }
 
 impl PublishedLateness {
-    pub(crate) fn store(&self, late: Lateness) {
+    /// Puts it there.
+    pub fn store(&self, late: Lateness) {
         self.datagrams.store(late.datagrams, Ordering::Relaxed);
         self.total_ns.store(late.total.0, Ordering::Relaxed);
         self.longest_ns.store(late.longest.0, Ordering::Relaxed);
     }
 
-    pub(crate) fn load(&self) -> Lateness {
+    /// What was put there last.
+    pub fn load(&self) -> Lateness {
         Lateness {
             datagrams: self.datagrams.load(Ordering::Relaxed),
             total: Nanos(self.total_ns.load(Ordering::Relaxed)),

@@ -24,8 +24,7 @@ use std::sync::Arc;
 use sluice_wire::{Endpoint, Nanos};
 
 pub use inbox::{Datagram, Inbox};
-pub use lateness::Lateness;
-pub(crate) use lateness::PublishedLateness;
+pub use lateness::{Lateness, PublishedLateness};
 pub use outbox::Outbox;
 pub(crate) use ready::ReadySet;
 pub use ring::BATCH;
@@ -204,7 +203,10 @@ impl Socket {
     }
 
     /// Takes the next batch without waiting, at a time that the caller says.
-    pub(crate) fn receive_at(&mut self, now: Nanos) -> Result<usize, NetError> {
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the socket stops working.
+    pub fn receive_at(&mut self, now: Nanos) -> Result<usize, NetError> {
         self.outbox.release(now);
         self.outbox.flush();
         self.take(now)

@@ -6,8 +6,8 @@ use std::ptr;
 
 use sluice_wire::Nanos;
 
-/// `CLOCK_MONOTONIC`.
-pub(crate) fn monotonic() -> Nanos {
+/// The time that every [`Clock`](crate::clock::Clock) shows.
+pub fn monotonic() -> Nanos {
     read_clock(libc::CLOCK_MONOTONIC)
 }
 
@@ -16,8 +16,8 @@ pub(crate) fn realtime() -> u64 {
     read_clock(libc::CLOCK_REALTIME).0
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn thread_cpu() -> Nanos {
+/// CPU time that the calling thread has used.
+pub fn thread_cpu() -> Nanos {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn pin(core: usize) -> io::Result<()> {
 }
 
 /// Lets the calling thread's timers fire within a microsecond of their time, instead of the usual 50.
-pub(crate) fn sharpen_timers() {
+pub fn sharpen_timers() {
     // SAFETY: PR_SET_TIMERSLACK takes one number and changes the calling thread only; failure is harmless.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
 }

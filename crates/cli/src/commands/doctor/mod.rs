@@ -8,9 +8,9 @@ use std::path::Path;
 use std::thread;
 
 use serde_json::json;
+use sluice_hub::state::StateFolder;
 use sluice_net::first::{FirstPacket, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
-use sluice_net::state::StateFolder;
 
 use crate::args::Doctor;
 use crate::fail::{Failure, Outcome};

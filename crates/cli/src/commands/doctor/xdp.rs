@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use sluice_net::NetError;
-use sluice_net::xdp::{embedded, machine, map_bytes};
+use sluice_kernel::KernelError;
+use sluice_kernel::xdp::{embedded, machine, map_bytes};
 use sluice_switch::Config;
 use sluice_wire::Epoch;
 
@@ -25,7 +25,7 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-fn told(what: &'static str, found: &str, check: Result<(), NetError>) -> Check {
+fn told(what: &'static str, found: &str, check: Result<(), KernelError>) -> Check {
     match check {
         Ok(()) => Check::ok(what, found),
         Err(why) => Check::warn(what, "--io xdp will not work", why.to_string()),

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use serde_json::json;
-use sluice_net::NetError;
-use sluice_net::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::rpc::{LocalSwitch, RpcServer, serve_tables};
+use sluice_hub::state::StateFolder;
+use sluice_hub::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_kernel::KernelError;
 use sluice_net::faults::FaultPlan;
 use sluice_net::first::FirstPacket;
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
-use sluice_net::rpc::{LocalSwitch, RpcServer, serve_tables};
-use sluice_net::state::StateFolder;
-use sluice_net::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_net::udp::Waiting;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial, Term};
@@ -40,7 +40,7 @@ const CLIENTS_MAX: u32 = 32;
 /// A switch that is ready to run.
 enum Driver {
     Udp(Box<SwitchDriver>),
-    Xdp(Box<sluice_net::xdp::XdpDriver>),
+    Xdp(Box<sluice_kernel::xdp::XdpDriver>),
 }
 
 impl Driver {
@@ -51,9 +51,9 @@ impl Driver {
         }
     }
 
-    fn spawn(self) -> Result<JoinHandle<Result<(), NetError>>, NetError> {
+    fn spawn(self) -> Result<JoinHandle<Result<(), KernelError>>, KernelError> {
         match self {
-            Self::Udp(driver) => driver.spawn(),
+            Self::Udp(driver) => Ok(driver.spawn()?),
             Self::Xdp(driver) => driver.spawn(),
         }
     }

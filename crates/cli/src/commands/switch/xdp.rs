@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use sluice_net::state::StateFolder;
-use sluice_net::xdp::machine::BPF_FS;
-use sluice_net::xdp::{Carried, XdpDriver, XdpOptions};
+use sluice_hub::state::StateFolder;
+use sluice_kernel::xdp::machine::BPF_FS;
+use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions};
 use sluice_wire::Epoch;
 
 use super::size;
@@ -61,7 +61,7 @@ pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
         return Err(Failure::bad_input("--detach takes a switch off its links: add --io xdp"));
     }
     let pins = pins(args, plan);
-    let was_there = sluice_net::xdp::detach(&pins)?;
+    let was_there = sluice_kernel::xdp::detach(&pins)?;
     if !args.output.quiet {
         let what = if was_there { "taken off its links, with its maps" } else { "nothing was there" };
         print::aside(format_args!("{}: {what}", pins.display()));

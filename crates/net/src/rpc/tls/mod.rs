@@ -2,7 +2,7 @@
 
 mod pem;
 mod pinned;
-pub(super) mod why;
+pub mod why;
 
 use std::fmt;
 use std::path::Path;
@@ -59,11 +59,15 @@ impl ServerTls {
     }
 
     /// Whether callers have to show who they are.
-    pub(super) const fn asks_callers(&self) -> bool {
+    pub const fn asks_callers(&self) -> bool {
         self.clients.is_some()
     }
 
-    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, NetError> {
+    /// As TLS takes it.
+    ///
+    /// # Errors
+    /// [`NetError::Tls`] for a certificate or key that is none, and for two that do not go together.
+    pub fn config(&self) -> Result<Arc<ServerConfig>, NetError> {
         let (chain, key) = (self.certificate.certificates()?, self.key.key()?);
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));

@@ -29,7 +29,7 @@ pub(in crate::rpc) fn told(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// An error of TLS.
-pub(in crate::rpc) fn of(error: &rustls::Error) -> String {
+pub(super) fn of(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => certificate(why, "--ca"),
         rustls::Error::AlertReceived(alert) => of_alert(&format!("{alert:?}")),
@@ -45,7 +45,7 @@ pub(in crate::rpc) fn of(error: &rustls::Error) -> String {
 }
 
 /// An error of TLS with somebody who called.
-pub(in crate::rpc) fn of_caller(error: &rustls::Error) -> String {
+pub fn of_caller(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => certificate(why, "--client-ca"),
         rustls::Error::AlertReceived(alert) => {
@@ -57,7 +57,7 @@ pub(in crate::rpc) fn of_caller(error: &rustls::Error) -> String {
 }
 
 /// The error of TLS that this one is or holds.
-pub(in crate::rpc) fn as_rustls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+pub fn as_rustls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.downcast_ref().or_else(|| held?.downcast_ref())
 }
@@ -143,7 +143,7 @@ fn of_words(words: &str) -> Option<String> {
 }
 
 /// Whether a handshake failed because of the certificate that a caller showed.
-pub(in crate::rpc) fn is_of_certificate(error: &rustls::Error) -> bool {
+pub fn is_of_certificate(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(_))
 }
 

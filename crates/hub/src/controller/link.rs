@@ -1,0 +1,186 @@
+//! The controller's line to its switch, in this process or another.
+//!
+//! What it says of the switch comes in the order in which it was true: up, answers, down. Steps that were meant for
+//! an earlier line are not taken.
+
+use std::time::Duration;
+
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Epoch, Term};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::SwitchLink;
+use crate::HubError;
+use crate::rpc::LocalSwitch;
+use crate::rpc::tables::RemoteSwitch;
+
+/// A switch that was not spoken to for so long is asked how it is.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+/// How soon a lost switch is tried again.
+const RETRY_EVERY: Duration = Duration::from_millis(100);
+/// Batches and news that may be under way; the runner waits for each batch's answers.
+const UNDER_WAY: usize = 4;
+
+/// Either kind of switch.
+#[derive(Clone)]
+pub(super) enum Source {
+    Here(LocalSwitch),
+    There(Box<RemoteSwitch>),
+}
+
+impl Source {
+    /// Needs a tokio runtime.
+    pub(super) fn new(switch: SwitchLink) -> Self {
+        match switch {
+            SwitchLink::Here(local) => Self::Here(local),
+            SwitchLink::There(remote) => Self::There(Box::new(RemoteSwitch::new(remote))),
+        }
+    }
+
+    /// What the switch counted; nothing when it cannot be reached.
+    pub(super) async fn counters(&mut self) -> Vec<(String, u64)> {
+        match self {
+            Self::Here(local) => local.counters(),
+            Self::There(remote) => remote.counters().await.unwrap_or_default(),
+        }
+    }
+
+    async fn describe(&mut self) -> Result<(Shape, Endpoint), HubError> {
+        match self {
+            Self::Here(local) => Ok((local.shape().await?, local.at())),
+            Self::There(remote) => remote.describe().await,
+        }
+    }
+
+    async fn apply(
+        &mut self,
+        epoch: Epoch,
+        by: Term,
+        ops: Vec<TableOp>,
+    ) -> Result<Vec<TableAnswer>, HubError> {
+        match self {
+            Self::Here(local) => local.apply(by, ops).await,
+            Self::There(remote) => remote.apply(epoch, by, &ops).await,
+        }
+    }
+}
+
+/// Which of the lines, one after the other, something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineId(u64);
+
+/// What the runner hears of the switch.
+#[derive(Debug)]
+pub(super) enum News {
+    Up { line: LineId, shape: Shape, at: Endpoint },
+    Answered(Vec<TableAnswer>),
+    Down,
+}
+
+/// Steps for the switch, if it is still the same line.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) line: LineId,
+    /// In whose name.
+    pub(super) by: Term,
+    pub(super) ops: Vec<TableOp>,
+}
+
+/// The runner's end.
+pub(super) struct Link {
+    pub(super) batches: mpsc::Sender<Batch>,
+    pub(super) news: mpsc::Receiver<News>,
+}
+
+impl Link {
+    /// Needs a tokio runtime.
+    pub(super) fn start(source: Source) -> Self {
+        let (batches, to_take) = mpsc::channel(UNDER_WAY);
+        let (tell, news) = mpsc::channel(UNDER_WAY);
+        tokio::spawn(Line { source, to_take, tell, id: LineId(0), term: Term(0), complained: false }.run());
+        Self { batches, news }
+    }
+}
+
+/// The runner has gone.
+struct Gone;
+
+struct Line {
+    source: Source,
+    to_take: mpsc::Receiver<Batch>,
+    tell: mpsc::Sender<News>,
+    id: LineId,
+    /// The controller's own, once it has claimed one.
+    term: Term,
+    complained: bool,
+}
+
+impl Line {
+    async fn run(mut self) {
+        while self.one_line().await.is_ok() {
+            sleep(RETRY_EVERY).await;
+        }
+    }
+
+    /// From finding the switch to losing it.
+    async fn one_line(&mut self) -> Result<(), Gone> {
+        let (shape, at) = match self.source.describe().await {
+            Ok(found) => found,
+            Err(why) => {
+                self.complain(&why);
+                return if self.tell.is_closed() { Err(Gone) } else { Ok(()) };
+            }
+        };
+        self.complained = false;
+        self.id.0 += 1;
+        self.say(News::Up { line: self.id, shape, at }).await?;
+        loop {
+            let spoken = tokio::select! {
+                batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(Gone)?).await,
+                () = sleep(ASK_EVERY) => self.ask(shape).await,
+            };
+            match spoken {
+                Ok(Some(answers)) => self.say(News::Answered(answers)).await?,
+                Ok(None) => {}
+                Err(lost) => {
+                    if let Some(why) = lost {
+                        self.complain(&why);
+                    }
+                    return self.say(News::Down).await;
+                }
+            }
+        }
+    }
+
+    async fn take(
+        &mut self,
+        epoch: Epoch,
+        batch: Batch,
+    ) -> Result<Option<Vec<TableAnswer>>, Option<HubError>> {
+        if batch.line != self.id {
+            return Ok(None);
+        }
+        self.term = batch.by;
+        Ok(Some(self.source.apply(epoch, batch.by, batch.ops).await?))
+    }
+
+    /// An error when the switch is gone, or is not the same any more, or obeys another controller.
+    async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<HubError>> {
+        let (shape, _) = self.source.describe().await?;
+        let is_same = Shape { term: known.term, ..shape } == known;
+        if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
+    }
+
+    async fn say(&self, news: News) -> Result<(), Gone> {
+        self.tell.send(news).await.map_err(|_| Gone)
+    }
+
+    /// Once each time that it is lost.
+    fn complain(&mut self, why: &HubError) {
+        if !self.complained {
+            self.complained = true;
+            tracing::warn!("{why}; trying again every {RETRY_EVERY:?}");
+        }
+    }
+}

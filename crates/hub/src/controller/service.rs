@@ -1,0 +1,445 @@
+//! The gRPC face of the controller: messages to events, answers to messages.
+
+use std::mem;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use sluice_control::{
+    Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
+    WorkerHello, WorkerPhase, WorkerView,
+};
+use sluice_net::agent::said;
+use sluice_net::rpc::Caller;
+use sluice_net::rpc::fields::{self, number, present};
+use sluice_net::rpc::misanswered;
+use sluice_net::rpc::{Malformed, v1};
+use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::link::Source;
+use super::runner::{Command, HeldRow, NotOwn, Report, Sight, Telling, Told, What};
+use crate::rpc::refused::{Reason, Refused};
+use crate::rpc::services::controller_server::Controller;
+
+/// Events on their way to one watcher; past that it is behind.
+const ON_THE_WAY: usize = 16;
+
+pub(super) struct Service {
+    commands: mpsc::Sender<Command>,
+    telling: Telling,
+    source: Source,
+    refused: Arc<Refused>,
+}
+
+impl Service {
+    pub(super) fn new(
+        commands: mpsc::Sender<Command>,
+        telling: Telling,
+        source: Source,
+        refused: Arc<Refused>,
+    ) -> Self {
+        Self { commands, telling, source, refused }
+    }
+
+    /// A host goes by names that its certificate gives it, also where it speaks of the server on its machine.
+    fn check_own(&self, caller: &Caller, name: &str) -> Result<(), Status> {
+        if caller.may_be(name) {
+            return Ok(());
+        }
+        self.refused.count(Reason::OtherName);
+        let own = caller.name().unwrap_or("NAME");
+        Err(Status::permission_denied(format!(
+            "{caller} does not speak for {name:?}: it speaks for {own} and names that begin with {own}/; take one of those, \
+             or another certificate"
+        )))
+    }
+
+    /// What is sent to a host goes to its own machine, and not to one that never asked for it.
+    fn check_address(&self, caller: &Caller, name: &str, at: Endpoint) -> Result<(), Status> {
+        let asked = SocketAddr::from(at).ip().to_canonical();
+        if caller.may_be_at(asked) {
+            return Ok(());
+        }
+        self.refused.count(Reason::OtherAddress);
+        let from = caller.from().map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
+        Err(Status::permission_denied(format!(
+            "packets for {name:?} would go to {asked}, and {caller} calls from {from}: listen on the address that you call from, \
+             or take a certificate whose subjectAltName has IP:{asked} as well"
+        )))
+    }
+
+    fn not_own(&self, caller: &Caller, worker: WorkerId) -> Status {
+        self.refused.count(Reason::OtherWorker);
+        Status::permission_denied(format!(
+            "the interval tells of worker {worker}, and {caller} does not speak for it: an agent tells of workers whose names its \
+             certificate gives, those of its own machine; what it sees of others is not taken"
+        ))
+    }
+
+    /// What was read of a message; what could not be is counted.
+    fn read<T>(&self, read: Result<T, Malformed>) -> Result<T, Status> {
+        read.inspect_err(|malformed| self.refused.count(Reason::of(malformed))).map_err(Status::from)
+    }
+
+    async fn call(&self, event: impl FnOnce(CallId) -> Event + Send + 'static) -> Result<Answer, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Call { event: Box::new(event), answer })?;
+        answered.await.map_err(|_| stopping())
+    }
+
+    async fn look(&self) -> Result<Sight, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Look { answer })?;
+        answered.await.map_err(|_| stopping())
+    }
+
+    fn command(&self, command: Command) -> Result<(), Status> {
+        self.commands.try_send(command).map_err(|failed| match failed {
+            mpsc::error::TrySendError::Full(_) => {
+                Status::resource_exhausted("the controller is busy; call again")
+            }
+            mpsc::error::TrySendError::Closed(_) => stopping(),
+        })
+    }
+}
+
+#[async_trait]
+impl Controller for Service {
+    async fn renew_worker(
+        &self,
+        request: Request<v1::RenewWorkerRequest>,
+    ) -> Result<Response<v1::RenewWorkerResponse>, Status> {
+        let (caller, message) = split(request);
+        let hello = self.read(WorkerHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
+        if !hello.server.is_empty() {
+            self.check_own(&caller, &hello.server)?;
+        }
+        self.check_address(&caller, &hello.name, hello.at)?;
+        let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn await_change(
+        &self,
+        request: Request<v1::AwaitChangeRequest>,
+    ) -> Result<Response<v1::AwaitChangeResponse>, Status> {
+        let held = self.read(present("held", request.into_inner().held))?;
+        let worker = WorkerId(self.read(number("held.worker", held.worker))?);
+        let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Await { held, answer })?;
+        answered
+            .await
+            .map_err(|_| Status::unavailable("asked again meanwhile, or the controller is stopping"))?;
+        Ok(Response::new(v1::AwaitChangeResponse {}))
+    }
+
+    async fn leave_worker(
+        &self,
+        request: Request<v1::LeaveWorkerRequest>,
+    ) -> Result<Response<v1::LeaveWorkerResponse>, Status> {
+        let (caller, v1::LeaveWorkerRequest { name, life }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
+        let answer = self.call(move |call| Event::WorkerLeave { call, name, life }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn renew_client(
+        &self,
+        request: Request<v1::RenewClientRequest>,
+    ) -> Result<Response<v1::RenewClientResponse>, Status> {
+        let (caller, message) = split(request);
+        let hello = self.read(ClientHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
+        self.check_address(&caller, &hello.name, hello.at)?;
+        let answer = self.call(|call| Event::ClientHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn leave_client(
+        &self,
+        request: Request<v1::LeaveClientRequest>,
+    ) -> Result<Response<v1::LeaveClientResponse>, Status> {
+        let (caller, v1::LeaveClientRequest { name, incarnation }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
+        let incarnation = Incarnation(incarnation);
+        let answer = self.call(move |call| Event::ClientLeave { call, name, incarnation }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn renew_server(
+        &self,
+        request: Request<v1::RenewServerRequest>,
+    ) -> Result<Response<v1::RenewServerResponse>, Status> {
+        let (caller, message) = split(request);
+        let hello = self.read(ServerHello::try_from(message))?;
+        self.check_own(&caller, &hello.name)?;
+        self.check_address(&caller, &hello.name, hello.at)?;
+        let answer = self.call(|call| Event::ServerHello { call, hello }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn leave_server(
+        &self,
+        request: Request<v1::LeaveServerRequest>,
+    ) -> Result<Response<v1::LeaveServerResponse>, Status> {
+        let (caller, v1::LeaveServerRequest { name, life }) = split(request);
+        let name = self.read(fields::name("name", name))?;
+        self.check_own(&caller, &name)?;
+        let answer = self.call(move |call| Event::ServerLeave { call, name, life }).await?;
+        Ok(Response::new(answer.try_into()?))
+    }
+
+    async fn move_worker(
+        &self,
+        request: Request<v1::MoveWorkerRequest>,
+    ) -> Result<Response<v1::MoveWorkerResponse>, Status> {
+        let v1::MoveWorkerRequest { worker, slice } = request.into_inner();
+        let name = self.read(fields::name("worker", worker))?;
+        let slice = self.read(fields::name("slice", slice))?;
+        done(self.call(move |call| Event::MoveWorker { call, name, slice }).await?)?;
+        Ok(Response::new(v1::MoveWorkerResponse {}))
+    }
+
+    async fn set_type(
+        &self,
+        request: Request<v1::SetTypeRequest>,
+    ) -> Result<Response<v1::SetTypeResponse>, Status> {
+        let v1::SetTypeRequest { task_type, slice } = request.into_inner();
+        let task_type = TaskType(self.read(number("task_type", task_type))?);
+        let slice = self.read(slice.map(|slice| fields::name("slice", slice)).transpose())?;
+        done(self.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
+        Ok(Response::new(v1::SetTypeResponse {}))
+    }
+
+    async fn report_interval(
+        &self,
+        request: Request<v1::ReportIntervalRequest>,
+    ) -> Result<Response<v1::ReportIntervalResponse>, Status> {
+        let (caller, message) = split(request);
+        let mut interval = self.read(present("interval", message.interval))?;
+        interval.server = self.read(fields::name("interval.server", mem::take(&mut interval.server)))?;
+        self.check_own(&caller, &interval.server)?;
+        let tallies = self.read(said::tallies(&interval))?;
+        let (answer, answered) = oneshot::channel();
+        let report = Box::new(Report { caller: caller.clone(), interval, tallies });
+        self.command(Command::Hear { report, answer })?;
+        let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
+        let told = told.map_err(|NotOwn(worker)| self.not_own(&caller, worker))?;
+        Ok(Response::new(v1::ReportIntervalResponse {
+            depths: told.depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect(),
+            others: told.others.iter().map(said::others_of).collect(),
+        }))
+    }
+
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
+        let sight = self.look().await?;
+        let counters = match sight.view.link {
+            LinkState::Down => Vec::new(),
+            _ => self.source.clone().counters().await,
+        };
+        Ok(Response::new(v1::StatusResponse { refused: self.refused.counters(), ..status(&sight, counters) }))
+    }
+
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
+
+    async fn watch(&self, _: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let (sender, stream) = mpsc::channel(ON_THE_WAY);
+        tokio::spawn(forward(self.telling.listen(), sender));
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+}
+
+/// Who calls, as the gate found, and what it says.
+fn split<T>(request: Request<T>) -> (Caller, T) {
+    let (_, extensions, message) = request.into_parts();
+    (extensions.get().cloned().unwrap_or(Caller::NOBODY), message)
+}
+
+/// Passes events on until the watcher hangs up.
+async fn forward(mut events: broadcast::Receiver<Told>, to: mpsc::Sender<Result<v1::WatchResponse, Status>>) {
+    let mut missed = 0;
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = to.closed() => return,
+        };
+        match event {
+            Ok(told) => {
+                if to.send(Ok(watched(&told, missed))).await.is_err() {
+                    return;
+                }
+                missed = 0;
+            }
+            Err(broadcast::error::RecvError::Lagged(count)) => missed += count,
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+fn watched(told: &Told, missed: u64) -> v1::WatchResponse {
+    let at_unix_ns = told.at_unix_ns;
+    match &told.what {
+        What::Note(note) => v1::WatchResponse {
+            at_unix_ns,
+            kind: kind(note).to_owned(),
+            text: note.to_string(),
+            missed,
+            interval: None,
+            step: step(note),
+        },
+        What::Found(text, interval) => v1::WatchResponse {
+            at_unix_ns,
+            kind: "interval-ended".to_owned(),
+            text: text.clone(),
+            missed,
+            interval: Some(interval.as_ref().clone()),
+            step: None,
+        },
+    }
+}
+
+/// What the slice step changed, if that is what a note tells.
+fn step(note: &Note) -> Option<v1::SliceStep> {
+    let (slice, depth, lending) = match note {
+        Note::DepthsEvened { slice, depth } => (slice, depth, None),
+        Note::WorkerLent { worker, from, to, depth, .. } => {
+            (to, depth, Some(v1::Lending { worker: worker.0.into(), from: from.clone() }))
+        }
+        _ => return None,
+    };
+    Some(v1::SliceStep { slice: slice.clone(), depth: (*depth).into(), lending })
+}
+
+/// One word for programs to sort by.
+fn kind(note: &Note) -> &'static str {
+    match note {
+        Note::WorkerJoined { .. } => "worker-joined",
+        Note::WorkerDied { .. } => "worker-died",
+        Note::WorkerLeft { .. } => "worker-left",
+        Note::WorkerMoved { .. } => "worker-moved",
+        Note::WorkerLent { .. } => "worker-lent",
+        Note::DepthsEvened { .. } => "depths-evened",
+        Note::ClientJoined { .. } => "client-joined",
+        Note::ClientLeft { .. } => "client-left",
+        Note::ClientDied { .. } => "client-died",
+        Note::ServerJoined { .. } => "server-joined",
+        Note::ServerLeft { .. } => "server-left",
+        Note::ServerDied { .. } => "server-died",
+        Note::SliceOpened { .. } => "slice-opened",
+        Note::SliceClosed { .. } => "slice-closed",
+        Note::SwitchUp { .. } => "switch-up",
+        Note::SwitchRestarted { .. } => "switch-restarted",
+        Note::SwitchDown => "switch-down",
+        Note::ReadBack { .. } => "read-back",
+        Note::SwitchConfused => "switch-confused",
+        Note::SwitchTooSmall => "switch-too-small",
+        Note::Superseded { .. } => "superseded",
+        Note::Stalled { .. } => "stalled",
+    }
+}
+
+/// What a person's request came to.
+fn done(answer: Answer) -> Result<(), Status> {
+    match answer {
+        Answer::Done => Ok(()),
+        Answer::Wait { why, .. } => Err(Status::unavailable(why.to_string())),
+        Answer::Refused { why: why @ (Refusal::UnknownWorker { .. } | Refusal::UnknownSlice { .. }) } => {
+            Err(Status::not_found(why.to_string()))
+        }
+        Answer::Refused { why } => Err(Status::failed_precondition(why.to_string())),
+        other => Err(misanswered(&other)),
+    }
+}
+
+fn stopping() -> Status {
+    Status::unavailable("the controller is stopping")
+}
+
+fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
+    let View { epoch, link, slices, workers, clients, servers } = &sight.view;
+    let link = match link {
+        LinkState::Down => v1::LinkState::Down,
+        LinkState::Reading => v1::LinkState::Reading,
+        LinkState::Up => v1::LinkState::Up,
+        LinkState::TooSmall => v1::LinkState::TooSmall,
+        LinkState::Superseded => v1::LinkState::Superseded,
+    };
+    v1::StatusResponse {
+        switch: Some(v1::SwitchStatus {
+            epoch: epoch.0,
+            link: link.into(),
+            at: sight.at.map(|at| at.to_string()).unwrap_or_default(),
+            counters: counters.into_iter().map(|(name, value)| v1::Counter { name, value }).collect(),
+        }),
+        slices: slices.iter().map(slice_status).collect(),
+        workers: workers.iter().map(worker_status).collect(),
+        clients: (clients.iter())
+            .map(|client| v1::ClientStatus {
+                client: client.client.0.into(),
+                name: client.name.clone(),
+                at: client.at.to_string(),
+                renewed_ago_ns: client.renewed_ago.0,
+            })
+            .collect(),
+        servers: servers.iter().map(server_status).collect(),
+        refused: Vec::new(),
+    }
+}
+
+fn server_status(server: &ServerView) -> v1::ServerStatus {
+    let (reliable, icrc) = server.pair.unwrap_or_default();
+    v1::ServerStatus {
+        server: server.server.0.into(),
+        name: server.name.clone(),
+        at: server.at.to_string(),
+        mtu: server.mtu,
+        reliable,
+        icrc,
+        rings: server.rings.iter().map(v1::Ring::from).collect(),
+        renewed_ago_ns: server.renewed_ago.0,
+    }
+}
+
+fn slice_status(slice: &SliceView) -> v1::SliceStatus {
+    v1::SliceStatus {
+        slice: slice.slice.0.into(),
+        name: slice.name.clone(),
+        types: slice.types.iter().map(|t| t.0.into()).collect(),
+        open: slice.open,
+        limit: slice.limit,
+        workers: slice.workers,
+        quotas: slice.quotas,
+        balance: slice.balance,
+        balance_age_ns: slice.balance_age.0,
+        stale_tokens: slice.stale_tokens,
+    }
+}
+
+fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
+    let phase = match worker.phase {
+        WorkerPhase::Joining => v1::WorkerPhase::Joining,
+        WorkerPhase::Open => v1::WorkerPhase::Open,
+        WorkerPhase::Changing => v1::WorkerPhase::Changing,
+        WorkerPhase::Leaving => v1::WorkerPhase::Leaving,
+        WorkerPhase::Dying => v1::WorkerPhase::Dying,
+    };
+    v1::WorkerStatus {
+        worker: worker.worker.0.into(),
+        name: worker.name.clone(),
+        slice: worker.slice.0.into(),
+        generation: worker.generation.0,
+        phase: phase.into(),
+        quota: worker.quota.into(),
+        tasks_per_second: worker.capacity,
+        at: worker.at.to_string(),
+        renewed_ago_ns: worker.renewed_ago.0,
+    }
+}

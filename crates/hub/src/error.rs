@@ -1,0 +1,65 @@
+//! What can go wrong with a rack's switch and controller, and what the caller can do about it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sluice_net::NetError;
+
+/// Any failure of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HubError {
+    /// As for any other end of a rack.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The switch's thread has ended: nothing was done.
+    #[error("the switch has stopped, so nothing was done: start it again")]
+    SwitchStopped,
+    /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
+    #[error("state folder {}: cannot {doing}: {why}; give a folder that this user can write, with --state", path.display())]
+    StateFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What failed.
+        doing: &'static str,
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// Another switch uses the folder: end it, or give this one its own.
+    #[error("state folder {}: another switch is using it; stop that one, or give another folder (--state of `sluice switch`, --out of `sluice up`)", path.display())]
+    StateFolderTaken {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Anyone who reaches the address could take the rack over: configure TLS, or stay on this machine.
+    #[error(
+        "cannot serve gRPC on {at} without TLS: hosts beyond this machine could read and change everything; give a certificate and a key with --tls, and the authority of those who may call with --client-ca, or listen on 127.0.0.1"
+    )]
+    Insecure {
+        /// The address asked for.
+        at: SocketAddr,
+    },
+    /// TLS alone keeps nobody out: say whose certificates to believe, or stay on this machine.
+    #[error(
+        "cannot serve gRPC on {at} to callers that show no certificate: anybody who reaches it could change everything; give the authority that signs the certificates of your hosts and operators with --client-ca, or listen on 127.0.0.1"
+    )]
+    OpenToAll {
+        /// The address asked for.
+        at: SocketAddr,
+    },
+    /// The plan cannot be run: correct it.
+    #[error("{0}")]
+    Plan(#[from] sluice_control::PlanError),
+}
+
+impl HubError {
+    /// Whether the caller can make it go away by asking for something else.
+    pub const fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Net(why) => why.is_bad_input(),
+            Self::SwitchStopped => false,
+            _ => true,
+        }
+    }
+}

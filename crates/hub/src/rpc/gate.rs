@@ -1,0 +1,123 @@
+//! The gate before all services: who may make which call. What is not named here takes an operator.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use sluice_net::rpc::{Caller, CallerRole};
+use tonic::Status;
+use tonic::body::Body;
+use tower_service::Service;
+
+use super::line::LineEnd;
+use super::refused::{Reason, Refused};
+
+/// Passes calls on to `inner` with a [`Caller`] in their extensions, or refuses them.
+#[derive(Clone)]
+pub(super) struct Gate<S> {
+    inner: S,
+    asks_callers: bool,
+    refused: Arc<Refused>,
+}
+
+impl<S> Gate<S> {
+    pub(super) fn new(inner: S, asks_callers: bool, refused: Arc<Refused>) -> Self {
+        Self { inner, asks_callers, refused }
+    }
+
+    fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        let line = request.extensions().get::<LineEnd>();
+        if let Some(full) = line.and_then(|line| line.full) {
+            // It was counted when it came.
+            return Err(Status::resource_exhausted(full.to_string()));
+        }
+        if !self.asks_callers {
+            return Ok(Caller::Trusted);
+        }
+        let call = request.uri().path().trim_start_matches('/');
+        let shown = line.and_then(|line| line.certificates.as_deref());
+        let Some(own) = shown.and_then(<[_]>::first) else {
+            self.refused.count(Reason::NoCertificate);
+            return Err(Status::unauthenticated(
+                "callers have to show a certificate here: give yours, and its key, with --identity",
+            ));
+        };
+        let Some(caller) = Caller::of_certificate(own, line.map(|line| line.from)) else {
+            self.refused.count(Reason::BadCertificate);
+            return Err(Status::unauthenticated(
+                "the certificate that was shown cannot be read: make another",
+            ));
+        };
+        let roles = roles(call);
+        if roles.iter().any(|role| caller.roles().contains(role)) {
+            return Ok(caller);
+        }
+        Err(self.lacks(call, &caller, roles))
+    }
+
+    fn lacks(&self, call: &str, caller: &Caller, needed: &[CallerRole]) -> Status {
+        let list = |roles: &[CallerRole], between: &str| {
+            roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(between)
+        };
+        if caller.roles().is_empty() {
+            self.refused.count(Reason::NoRole);
+            let all = list(&CallerRole::ALL, ", ");
+            return Status::permission_denied(format!(
+                "this certificate gives no role: make one with -addext subjectAltName=URI:sluice:ROLE/NAME, where ROLE is one \
+                 of {all}"
+            ));
+        }
+        self.refused.count(Reason::OtherRole);
+        let (needed, has) = (list(needed, " or "), list(&caller.roles(), " and "));
+        let call = call.rsplit('/').next().unwrap_or(call);
+        Status::permission_denied(format!(
+            "{call} takes a certificate with the role {needed}, and {caller} has the role {has}"
+        ))
+    }
+}
+
+/// Any of these roles lets a caller make a call.
+fn roles(call: &str) -> &'static [CallerRole] {
+    use CallerRole::{Controller, Host, Operator, Reader};
+    match call {
+        "sluice.v1.Controller/RenewWorker"
+        | "sluice.v1.Controller/AwaitChange"
+        | "sluice.v1.Controller/LeaveWorker"
+        | "sluice.v1.Controller/RenewClient"
+        | "sluice.v1.Controller/LeaveClient"
+        | "sluice.v1.Controller/RenewServer"
+        | "sluice.v1.Controller/LeaveServer"
+        | "sluice.v1.Controller/ReportInterval" => &[Host],
+        "sluice.v1.Controller/Status" | "sluice.v1.Controller/Watch" => &[Reader, Operator],
+        "sluice.v1.Tables/Describe" | "sluice.v1.Tables/Apply" | "sluice.v1.Tables/Count" => &[Controller],
+        "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" => &CallerRole::ALL,
+        _ => &[Operator],
+    }
+}
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        match self.admit(&request) {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+                Box::pin(self.inner.call(request))
+            }
+            Err(status) => Box::pin(ready(Ok(status.into_http()))),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What the switch has done, for other threads to read.
+//!
+//! The switch's thread counts in plain numbers of its own and publishes them once a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sluice_switch::{Refusal, Refusals};
+use sluice_wire::ParseError;
+
+use sluice_net::udp::{Lateness, PublishedLateness, SocketCounts};
+
+/// What the driver itself counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Datagrams received.
+    Received,
+    /// Datagrams sent.
+    Sent,
+    /// Tasks that came (SUBMIT), before any check.
+    Submits,
+    /// Tokens that came, before any check.
+    Tokens,
+    /// Tasks sent to a worker.
+    Dispatched,
+    /// Tasks refused with a REJECT.
+    Rejected,
+    /// Copies of waiting tasks written to servers.
+    WrittenAhead,
+    /// Passes that ended in another pass.
+    Recirculated,
+    /// Batches taken.
+    Batches,
+    /// Payloads that wait now (no running total).
+    PayloadsWaiting,
+    /// Datagrams that could not be sent.
+    SendFailed,
+    /// Datagrams longer than the switch takes.
+    Oversized,
+    /// Datagrams dropped because too many were held for their time.
+    HeldOverrun,
+    /// Datagrams that the kernel dropped because the switch fell behind.
+    KernelDropped,
+    /// On links: frames to the switch shorter than they say.
+    Truncated,
+    /// On links: first fragments to the switch.
+    Fragment,
+    /// On links: frames to the switch with IPv4 options.
+    IpOptions,
+    /// On links: arrivals turned away because a cell of the ring's last lap was still being read.
+    RingBusy,
+    /// On links: cells that were not as their number says, which is a bug.
+    CellBroken,
+    /// Datagrams to the switch that came by no link of its program's, and were not switched.
+    OffLink,
+    /// Steps of a controller that another one had superseded.
+    Superseded,
+    /// Faults: datagrams lost on purpose.
+    FaultLost,
+    /// Faults: datagrams doubled on purpose.
+    FaultDoubled,
+    /// Faults: datagrams held back on purpose.
+    FaultHeld,
+}
+
+impl Count {
+    /// All of them, in their order.
+    pub const ALL: [Self; 24] = [
+        Self::Received,
+        Self::Sent,
+        Self::Submits,
+        Self::Tokens,
+        Self::Dispatched,
+        Self::Rejected,
+        Self::WrittenAhead,
+        Self::Recirculated,
+        Self::Batches,
+        Self::PayloadsWaiting,
+        Self::SendFailed,
+        Self::Oversized,
+        Self::HeldOverrun,
+        Self::KernelDropped,
+        Self::Truncated,
+        Self::Fragment,
+        Self::IpOptions,
+        Self::RingBusy,
+        Self::CellBroken,
+        Self::OffLink,
+        Self::Superseded,
+        Self::FaultLost,
+        Self::FaultDoubled,
+        Self::FaultHeld,
+    ];
+
+    /// The name that status pages write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Sent => "sent",
+            Self::Submits => "submits",
+            Self::Tokens => "tokens",
+            Self::Dispatched => "dispatched",
+            Self::Rejected => "rejected",
+            Self::WrittenAhead => "written_ahead",
+            Self::Recirculated => "recirculated",
+            Self::Batches => "batches",
+            Self::PayloadsWaiting => "payloads_waiting",
+            Self::SendFailed => "send_failed",
+            Self::Oversized => "oversized",
+            Self::HeldOverrun => "held_overrun",
+            Self::KernelDropped => "kernel_dropped",
+            Self::Truncated => "truncated",
+            Self::Fragment => "fragment",
+            Self::IpOptions => "ip_options",
+            Self::RingBusy => "ring_busy",
+            Self::CellBroken => "cell_broken",
+            Self::OffLink => "off_link",
+            Self::Superseded => "superseded",
+            Self::FaultLost => "fault_lost",
+            Self::FaultDoubled => "fault_doubled",
+            Self::FaultHeld => "fault_held",
+        }
+    }
+}
+
+/// The published counts; clones show the same ones.
+#[derive(Clone, Debug)]
+pub struct SwitchCounters(Arc<Published>);
+
+#[derive(Debug)]
+struct Published {
+    own: [AtomicU64; Count::ALL.len()],
+    malformed: [AtomicU64; ParseError::ALL.len()],
+    refused: [AtomicU64; Refusal::ALL.len()],
+    late: PublishedLateness,
+}
+
+impl SwitchCounters {
+    pub(crate) fn new() -> Self {
+        let zero = |_| AtomicU64::new(0);
+        Self(Arc::new(Published {
+            own: std::array::from_fn(zero),
+            malformed: std::array::from_fn(zero),
+            refused: std::array::from_fn(zero),
+            late: PublishedLateness::default(),
+        }))
+    }
+
+    /// One of the driver's own counts.
+    pub fn of(&self, count: Count) -> u64 {
+        self.0.own[count as usize].load(Ordering::Relaxed)
+    }
+
+    /// Datagrams that were no packet, for this reason.
+    pub fn malformed(&self, reason: ParseError) -> u64 {
+        self.0.malformed[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Packets that the program refused, for this reason.
+    pub fn refused(&self, reason: Refusal) -> u64 {
+        self.0.refused[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// How late packets left that were held for a testbed's delays.
+    pub fn late(&self) -> Lateness {
+        self.0.late.load()
+    }
+
+    /// Every count under its name: the driver's own, then what was malformed, then what was refused.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let own = Count::ALL.iter().map(|count| (count.name(), self.of(*count)));
+        let malformed = ParseError::ALL.iter().map(|reason| (reason.name(), self.malformed(*reason)));
+        let refused = Refusal::ALL.iter().map(|reason| (reason.name(), self.refused(*reason)));
+        own.chain(malformed).chain(refused)
+    }
+
+    /// Takes over totals that a program on links keeps: of these counts, then what was malformed, then what was refused.
+    pub fn take_over(&self, counts: &[Count], totals: &[u64]) {
+        let published = counts.iter().map(|count| &self.0.own[*count as usize]);
+        let published = published.chain(&self.0.malformed).chain(&self.0.refused);
+        published.zip(totals).for_each(|(to, value)| to.store(*value, Ordering::Relaxed));
+    }
+
+    /// Sets one count.
+    pub fn set(&self, count: Count, value: u64) {
+        self.0.own[count as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Packets that changed nothing, each with the reason's name: malformed ones and refused ones.
+    pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.all().skip(Count::ALL.len())
+    }
+}
+
+/// The counts as the switch's thread keeps them.
+#[derive(Debug)]
+pub(super) struct Tally {
+    own: [u64; Count::ALL.len()],
+    malformed: [u64; ParseError::ALL.len()],
+    late: Lateness,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self { own: [0; Count::ALL.len()], malformed: [0; ParseError::ALL.len()], late: Lateness::default() }
+    }
+
+    #[inline]
+    pub(super) const fn add(&mut self, count: Count) {
+        self.own[count as usize] += 1;
+    }
+
+    pub(super) const fn add_many(&mut self, count: Count, times: u64) {
+        self.own[count as usize] += times;
+    }
+
+    #[inline]
+    pub(super) const fn set(&mut self, count: Count, value: u64) {
+        self.own[count as usize] = value;
+    }
+
+    #[inline]
+    pub(super) const fn malformed(&mut self, reason: ParseError) {
+        self.malformed[reason as usize] += 1;
+    }
+
+    /// Takes over what the socket counted.
+    pub(super) const fn socket(&mut self, counts: &SocketCounts) {
+        let (inward, outward) = (&counts.faults_in, &counts.faults_out);
+        self.late = counts.late;
+        self.set(Count::Received, counts.received);
+        self.set(Count::Sent, counts.sent);
+        self.set(Count::SendFailed, counts.failed);
+        self.set(Count::Oversized, counts.oversized);
+        self.set(Count::FaultLost, inward.lost + outward.lost);
+        self.set(Count::FaultDoubled, inward.doubled + outward.doubled);
+        self.set(Count::FaultHeld, inward.held + outward.held);
+    }
+
+    /// Makes everything visible to other threads.
+    pub(super) fn publish(&self, refusals: &Refusals, to: &SwitchCounters) {
+        let store = |to: &AtomicU64, value: u64| to.store(value, Ordering::Relaxed);
+        to.0.own.iter().zip(self.own).for_each(|(to, value)| store(to, value));
+        to.0.malformed.iter().zip(self.malformed).for_each(|(to, value)| store(to, value));
+        to.0.late.store(self.late);
+        to.0.refused.iter().zip(refusals.iter()).for_each(|(to, (_, value))| store(to, value));
+    }
+}

@@ -1,0 +1,277 @@
+//! Packets through the program: bytes to header fields, one pass each, and back to bytes.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use sluice_net::hold::Hold;
+use sluice_net::udp::{BATCH, Inbox, Outbox};
+use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
+
+use super::SwitchConfig;
+use super::counters::{Count, Tally};
+use super::delays::Delays;
+use super::slab::Slab;
+use super::writes::Writes;
+
+/// Arrivals that the testbed's delays hold at most.
+const HELD_MAX: usize = 1 << 16;
+
+/// The program, and what the driver keeps around it.
+pub(super) struct Plane {
+    pub(super) program: Box<dyn Program>,
+    pub(super) tally: Tally,
+    slab: Slab,
+    writes: Writes,
+    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or nobody does.
+    keeps_waiting: bool,
+    delays: Delays,
+    again: VecDeque<Circulating>,
+    held: Hold<Held>,
+}
+
+/// What waits for a testbed's delay to pass.
+enum Held {
+    Arrival { from: Endpoint, packet: Packet },
+    Again(Circulating),
+}
+
+/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A REPLY
+/// that passes has no cell.
+#[derive(Clone, Copy)]
+struct Long<'a> {
+    cell: Handle,
+    outside: Option<&'a [u8]>,
+}
+
+impl Plane {
+    pub(super) fn new(config: &SwitchConfig, local: SocketAddr) -> Self {
+        Self {
+            program: config.program.build(config.size),
+            tally: Tally::new(),
+            slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
+            writes: Writes::new(local, config.size.servers),
+            keeps_waiting: config.size.servers == 0,
+            delays: config.delays,
+            again: VecDeque::with_capacity(4 * BATCH),
+            held: Hold::new(HELD_MAX),
+        }
+    }
+
+    /// When there is something to do even if nothing arrives.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        if self.again.is_empty() { self.held.next_due() } else { Some(Nanos(0)) }
+    }
+
+    /// Everything that arrived, then what goes round since before it arrived.
+    pub(super) fn batch(&mut self, now: Nanos, inbox: &Inbox, outbox: &mut Outbox) {
+        let rounds = self.again.len();
+        self.tally.add(Count::Batches);
+        for index in 0..inbox.len() {
+            let datagram = inbox.datagram(index);
+            match parse(datagram.bytes) {
+                Err(reason) => match self.writes.nak(datagram.from, datagram.bytes) {
+                    Some(nak) => {
+                        let verdict = self.program.pass(now, nak);
+                        self.settle(now, verdict, None, outbox);
+                    }
+                    None => self.tally.malformed(reason),
+                },
+                Ok((packet, body)) if self.delays.is_none() => {
+                    let late = now.since(datagram.received);
+                    self.arrive(now, late, datagram.from, packet, body, outbox);
+                }
+                Ok((packet, body)) => self.hold(datagram.received, datagram.from, packet, body),
+            }
+        }
+        self.due(now, outbox);
+        for _ in 0..rounds {
+            let Some(again) = self.again.pop_front() else { break };
+            self.round(now, again, outbox);
+        }
+        self.tally.set(Count::PayloadsWaiting, self.slab.taken() as u64);
+    }
+
+    /// One step of the controller.
+    pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
+        let answer = self.program.table(op);
+        if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
+            let verdict = self.program.pass(now, Arrival::Control(sweep));
+            self.settle(now, verdict, None, outbox);
+        }
+        answer
+    }
+
+    /// A packet's first pass. It lay in the socket for `late`, which makes a task older.
+    #[inline]
+    fn arrive(
+        &mut self,
+        now: Nanos,
+        late: Nanos,
+        from: Endpoint,
+        mut packet: Packet,
+        body: &[u8],
+        outbox: &mut Outbox,
+    ) {
+        let mut long = None;
+        let mut room = true;
+        match &mut packet {
+            Packet::Submit(submit) => {
+                self.tally.add(Count::Submits);
+                submit.age = submit.age.plus(late);
+                if submit.payload.is_large() {
+                    let cell = self.slab.reserve();
+                    room = cell.is_some();
+                    submit.payload.handle = cell.unwrap_or(Handle::NONE);
+                    long = cell.map(|cell| Long { cell, outside: Some(body) });
+                }
+            }
+            Packet::Token(_) => self.tally.add(Count::Tokens),
+            Packet::Reply(_) => long = Some(Long { cell: Handle::NONE, outside: Some(body) }),
+            _ => {}
+        }
+        let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
+        self.settle(now, verdict, long, outbox);
+    }
+
+    /// A later pass.
+    fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
+        let long = waiting(again.payload());
+        let verdict = self.program.pass(now, Arrival::Round(again));
+        self.settle(now, verdict, long, outbox);
+    }
+
+    /// Does what the program decided, and keeps or gives back the payload's cell.
+    #[inline]
+    fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
+        match verdict {
+            Verdict::Send { to, packet } => self.send(now, to, &packet, long, outbox),
+            Verdict::Swept { to, packet, payload } => {
+                if to == Endpoint::default() {
+                    self.give_back(waiting(payload));
+                } else {
+                    self.send(now, to, &packet, waiting(payload), outbox);
+                }
+            }
+            Verdict::Parked if self.keeps_waiting => self.keep(long),
+            Verdict::Again(circulating) => {
+                self.keep(long);
+                self.again(now, circulating);
+            }
+            Verdict::Ahead(write) => self.write_ahead(now, &write, long, outbox),
+            Verdict::Parked | Verdict::Drop(_) => self.give_back(long),
+        }
+    }
+
+    /// Encodes a packet into the next datagram, with the bytes of the task it carries.
+    #[inline]
+    fn send(
+        &mut self,
+        now: Nanos,
+        to: Endpoint,
+        packet: &Packet,
+        long: Option<Long<'_>>,
+        outbox: &mut Outbox,
+    ) {
+        let mut spent = long.map(|long| long.cell);
+        let body = match packet {
+            Packet::Dispatch(dispatch) => {
+                self.tally.add(Count::Dispatched);
+                let payload = &dispatch.payload;
+                if payload.is_large() && dispatch.place == Place::Here {
+                    spent = Some(payload.handle);
+                    let outside = long.and_then(|long| long.outside);
+                    outside.unwrap_or_else(|| self.slab.bytes(payload.handle, payload.len))
+                } else {
+                    &[]
+                }
+            }
+            Packet::Reply(_) => long.and_then(|long| long.outside).unwrap_or(&[]),
+            Packet::Reject(_) => {
+                self.tally.add(Count::Rejected);
+                &[]
+            }
+            _ => &[],
+        };
+        // Longer than a datagram cannot happen: all kinds have the same header, and what came fitted.
+        let write = |out: &mut [u8]| encode(packet, body, out).unwrap_or(0);
+        if self.delays.is_none() {
+            outbox.send_with(to, write);
+        } else {
+            outbox.send_at(now + self.delays.pass + self.delays.from_switch(packet), to, write);
+        }
+        if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
+            self.slab.release(cell);
+        }
+    }
+
+    /// Sends a task's bytes to its servers, each copy as its server wants to see it.
+    fn write_ahead(&mut self, now: Nanos, write: &WriteAhead, long: Option<Long<'_>>, outbox: &mut Outbox) {
+        if let Some(Long { cell, outside }) = long {
+            let bytes = outside.unwrap_or_else(|| self.slab.bytes(cell, write.payload.len));
+            for copy in 0..write.copies {
+                let Some(replica) = self.program.replica(write, copy) else { continue };
+                self.tally.add(Count::WrittenAhead);
+                let due = now + self.delays.pass + self.delays.worker;
+                let due = (!self.delays.is_none()).then_some(due);
+                self.writes.send(&replica, [&slot_head(write.task), bytes], due, outbox);
+            }
+        }
+        self.give_back(long);
+    }
+
+    fn again(&mut self, now: Nanos, again: Circulating) {
+        self.tally.add(Count::Recirculated);
+        if self.delays.is_none() {
+            self.again.push_back(again);
+        } else if !self.held.put(now + self.delays.pass + self.delays.recirculation, Held::Again(again), &[])
+        {
+            // A packet that goes round is never dropped: without a place to wait it goes at once.
+            self.again.push_back(again);
+        }
+    }
+
+    /// Puts a task's bytes where its DISPATCH will find them.
+    #[inline]
+    fn keep(&mut self, long: Option<Long<'_>>) {
+        if let Some(Long { cell, outside: Some(bytes) }) = long {
+            self.slab.fill(cell, bytes);
+        }
+    }
+
+    fn give_back(&mut self, long: Option<Long<'_>>) {
+        if let Some(Long { cell, .. }) = long.filter(|long| long.cell != Handle::NONE) {
+            self.slab.release(cell);
+        }
+    }
+
+    /// Holds an arrival for its link's delay.
+    fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) {
+        let due = received + self.delays.to_switch(&packet);
+        if !self.held.put(due, Held::Arrival { from, packet }, body) {
+            self.tally.add(Count::HeldOverrun);
+        }
+    }
+
+    /// Takes what was held through the program in the order of its times, which are the times that it sees.
+    fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
+        while let Some(due) = self.held.pop_due(now) {
+            match due.item {
+                Held::Again(again) => self.round(due.at, again, outbox),
+                Held::Arrival { from, packet } => {
+                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
+                    let body = self.held.take_bytes(due.cell);
+                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
+                    self.held.put_bytes(due.cell, body);
+                }
+            }
+            self.held.release(due.cell);
+        }
+    }
+}
+
+/// The payload of a task that waited in the slab, if it had one.
+fn waiting(cell: Handle) -> Option<Long<'static>> {
+    (cell != Handle::NONE).then_some(Long { cell, outside: None })
+}

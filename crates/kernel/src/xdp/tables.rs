@@ -1,0 +1,146 @@
+//! The controller's steps on the program's maps.
+
+use sluice_wire::tables::{ClientRow, Feed, Shape, SliceState, TableAnswer, TableOp, WorkerState};
+use sluice_wire::{ClientId, Generation, Serial, SliceId, Term, WorkerId};
+
+use super::XdpSwitch;
+use super::layout::{Client, Life, Queue, Slice, Worker, WorkerCounters};
+use super::maps::{Maps, Table};
+use crate::KernelError;
+
+/// A worker's counters where they start.
+pub(super) const fn counters_at(start: u32) -> WorkerCounters {
+    WorkerCounters { seen: start, seen_out: start, sent: start, unused: 0 }
+}
+
+/// One step. What it says of indices and values is what the model says.
+pub(super) fn table(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError> {
+    let size = switch.config.size;
+    let out_of_range = match op {
+        TableOp::SetType(of, slice) => {
+            of.0 >= size.types || slice.is_some_and(|slice| slice.0 >= size.slices)
+        }
+        TableOp::ReadType(of) => of.0 >= size.types,
+        TableOp::SetSlice(slice, row) => slice.0 >= size.slices || row.limit > size.tasks_per_slice,
+        TableOp::ReadSlice(slice) => slice.0 >= size.slices,
+        TableOp::SetWorker(worker, row) => {
+            worker.0 >= size.workers || row.is_some_and(|row| row.slice.0 >= size.slices)
+        }
+        TableOp::ReadWorker(worker)
+        | TableOp::RaiseGeneration(worker, _)
+        | TableOp::ResetCounters(worker, _) => worker.0 >= size.workers,
+        TableOp::SetClient(client, _) | TableOp::ReadClient(client) => client.0 >= size.clients,
+        TableOp::Inject(sweep) => sweep.slice.0 >= size.slices,
+        TableOp::ReadShape | TableOp::Claim(_) | TableOp::Drain => false,
+        TableOp::SetServer(..)
+        | TableOp::ReadServer(_)
+        | TableOp::SetRing(..)
+        | TableOp::ReadRing(..)
+        | TableOp::SetCopies(..) => return switch.server_step(op),
+    };
+    if out_of_range { Ok(TableAnswer::OutOfRange) } else { step(switch, op) }
+}
+
+fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError> {
+    let cells = switch.config.size.replay_cells;
+    let size = shape(switch);
+    let maps = &mut switch.maps;
+    match op {
+        TableOp::ReadShape => return Ok(TableAnswer::Shape(size)),
+        TableOp::Claim(claimed) => {
+            let mut life: Life = maps.lives.get(0);
+            let mut term = Term(life.term);
+            let answer = term.claim(claimed);
+            life.term = term.0;
+            maps.lives.set(0, life);
+            return Ok(answer);
+        }
+        TableOp::SetType(of, slice) => {
+            maps.types.set(of.0.into(), slice.map_or(0, |slice| u32::from(slice.0) + 1));
+        }
+        TableOp::ReadType(of) => {
+            let held: u32 = maps.types.get(of.0.into());
+            return Ok(TableAnswer::Type(held.checked_sub(1).map(|slice| SliceId(slice as u16))));
+        }
+        TableOp::SetSlice(slice, row) => maps.change(Table::Slices, slice.0.into(), Slice::from(row))?,
+        TableOp::ReadSlice(slice) => return Ok(TableAnswer::Slice(read_slice(maps, slice))),
+        TableOp::SetWorker(worker, row) => {
+            let row = row.map_or_else(Worker::default, |row| Worker::new(&row));
+            maps.change(Table::Workers, worker.0.into(), row)?;
+        }
+        TableOp::ReadWorker(worker) => return Ok(TableAnswer::Worker(read_worker(maps, worker))),
+        TableOp::RaiseGeneration(worker, generation) => {
+            maps.set_gen_out(worker.0.into(), generation.0);
+        }
+        TableOp::ResetCounters(worker, start) => {
+            maps.worker_counters.set(worker.0.into(), counters_at(start.0));
+        }
+        TableOp::SetClient(client, row) => set_client(maps, cells, client, row)?,
+        TableOp::ReadClient(client) => {
+            let rows = maps.rows::<Client>(Table::Clients, client.0.into());
+            return Ok(TableAnswer::Client(rows.holds().row()));
+        }
+        TableOp::Drain => maps.drain()?,
+        // SWEEPs have a call of their own; servers have their own steps.
+        _ => {}
+    }
+    Ok(TableAnswer::Done)
+}
+
+fn shape(switch: &XdpSwitch) -> Shape {
+    let size = &switch.config.size;
+    Shape {
+        epoch: size.epoch,
+        term: Term(switch.maps.lives.get::<Life>(0).term),
+        workers: size.workers,
+        clients: size.clients,
+        slices: size.slices,
+        types: size.types,
+        servers: size.servers,
+        tasks_per_slice: size.tasks_per_slice,
+        tokens_per_slice: size.tokens_per_slice,
+        replay_cells: size.replay_cells,
+        feed: Feed::Tokens,
+        plain_writes: true,
+    }
+}
+
+/// A new row starts its replay cells one try before the first that may come.
+fn set_client(
+    maps: &mut Maps,
+    cells: u32,
+    client: ClientId,
+    row: Option<(ClientRow, Serial)>,
+) -> Result<(), KernelError> {
+    if let Some((_, floor)) = row {
+        let before = u64::from(floor.0.wrapping_sub(1)) << 32 | 0xffff_0000;
+        for cell in 0..cells {
+            maps.replay.set(u32::from(client.0) * cells + cell, before);
+        }
+    }
+    let row = row.map_or_else(Client::default, |(row, _)| Client::new(&row));
+    maps.change(Table::Clients, client.0.into(), row)
+}
+
+fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
+    let queue: Queue = maps.queues.get(slice.0.into());
+    let [tokens_in, tokens_out] = queue.tokens().map(Serial);
+    SliceState {
+        row: maps.rows::<Slice>(Table::Slices, slice.0.into()).holds().into(),
+        balance: queue.balance(),
+        tokens_in,
+        tokens_out,
+        tasks_out: Serial(queue.tasks_out()),
+    }
+}
+
+fn read_worker(maps: &Maps, worker: WorkerId) -> WorkerState {
+    let rows = maps.rows::<Worker>(Table::Workers, worker.0.into());
+    let counters: WorkerCounters = maps.worker_counters.get(worker.0.into());
+    WorkerState {
+        row: rows.holds().row(),
+        generation_out: Generation(rows.gen_out),
+        seen: Serial(counters.seen),
+        sent: Serial(counters.sent),
+    }
+}
