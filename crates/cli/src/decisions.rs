@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use sluice_net::agent::{Slowdowns, judgement_lines};
 use sluice_net::rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::run::{Decision, Numbers};
+use sluice_outcome::study::Depths;
 
 /// Decisions that a run keeps one by one; what is beyond stays in the depths only.
 const KEPT_MAX: usize = 20_000;
@@ -42,39 +42,6 @@ struct Row {
     tasks: u64,
     slowdowns: Slowdowns,
     idle_milli: u32,
-}
-
-/// A decision with its reason, as results keep it.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Decision {
-    /// When, in seconds since the load began; negative before.
-    at_s: f64,
-    #[serde(skip)]
-    at_unix_ns: u64,
-    /// What: `deeper`, `shallower`, `overloaded`, `evened`, `lent`.
-    what: &'static str,
-    /// Whether it was told only.
-    advised: bool,
-    slice: String,
-    worker: Option<u32>,
-    from_depth: Option<u32>,
-    to_depth: Option<u32>,
-    /// The slice that lent the worker.
-    from_slice: Option<String>,
-    /// What it rests on.
-    numbers: Option<Numbers>,
-    /// The same in words.
-    text: String,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Numbers {
-    slowdown_p99: f64,
-    worker_share: f64,
-    occupancy_p99: u32,
-    idle_share: f64,
-    samples: u64,
-    tasks: u64,
 }
 
 impl Decisions {
@@ -126,7 +93,7 @@ impl Decisions {
                 let alone = SliceInterval { judgements: vec![*judgement], ..slice.clone() };
                 let alone = AgentInterval { slices: vec![alone], ..interval.clone() };
                 let text = judgement_lines(&alone, |_| name.clone()).join("; ");
-                self.keep(Decision::of(interval, &name, judgement, text));
+                self.keep(decision(interval, &name, judgement, text));
             }
         }
         self.forget_calm(interval);
@@ -198,44 +165,32 @@ impl Decisions {
     }
 }
 
-impl Decision {
-    /// Seconds since the load began.
-    pub(crate) const fn at_s(&self) -> f64 {
-        self.at_s
-    }
-
-    /// What was decided, and why.
-    pub(crate) fn said(&self) -> (&str, &str) {
-        // A slice's name has no colon with a space behind it, or it reads oddly here.
-        self.text.rsplit_once(": ").unwrap_or((&self.text, ""))
-    }
-
-    fn of(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: String) -> Self {
-        Self {
-            at_s: 0.0,
-            at_unix_ns: interval.ended_unix_ns,
-            what: match judgement.verdict() {
-                Verdict::Deeper => "deeper",
-                Verdict::Shallower => "shallower",
-                Verdict::Overloaded => "overloaded",
-                Verdict::Calm | Verdict::Unspecified => "calm",
-            },
-            advised: interval.advises,
-            slice: slice.to_owned(),
-            worker: Some(judgement.worker),
-            from_depth: Some(judgement.from),
-            to_depth: Some(judgement.to),
-            from_slice: None,
-            numbers: Some(Numbers {
-                slowdown_p99: judgement.slowdown_p99,
-                worker_share: judgement.worker_share,
-                occupancy_p99: judgement.occupancy_p99,
-                idle_share: judgement.idle_share,
-                samples: judgement.samples,
-                tasks: judgement.tasks,
-            }),
-            text,
-        }
+/// A judgement, as results keep it.
+fn decision(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: String) -> Decision {
+    Decision {
+        at_s: 0.0,
+        at_unix_ns: interval.ended_unix_ns,
+        what: match judgement.verdict() {
+            Verdict::Deeper => "deeper",
+            Verdict::Shallower => "shallower",
+            Verdict::Overloaded => "overloaded",
+            Verdict::Calm | Verdict::Unspecified => "calm",
+        },
+        advised: interval.advises,
+        slice: slice.to_owned(),
+        worker: Some(judgement.worker),
+        from_depth: Some(judgement.from),
+        to_depth: Some(judgement.to),
+        from_slice: None,
+        numbers: Some(Numbers {
+            slowdown_p99: judgement.slowdown_p99,
+            worker_share: judgement.worker_share,
+            occupancy_p99: judgement.occupancy_p99,
+            idle_share: judgement.idle_share,
+            samples: judgement.samples,
+            tasks: judgement.tasks,
+        }),
+        text,
     }
 }
 

@@ -14,7 +14,6 @@ mod plan;
 mod policies;
 mod print;
 mod rack;
-mod report;
 mod results;
 mod rocksdb;
 mod running;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// The crates of the house, from the ground up; each may import only those of an earlier row.
 const FLOORS: [&[&str]; 7] = [
-    &["sluice-wire", "sluice-rendezvous"],
-    &["sluice-switch", "sluice-host", "sluice-control"],
+    &["sluice-wire", "sluice-rendezvous", "sluice-outcome"],
+    &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-vectors"],
     &["sluice-sim", "sluice-net"],
     &["sluice-apps", "sluice-hub"],
@@ -128,6 +128,17 @@ fn what_an_application_embeds_is_built_without_a_racks_middle() {
         linked_with("sluice-kernel").iter().filter(|(used, _)| NOT_EMBEDDED.contains(&used.as_str())).count()
             == NOT_EMBEDDED.len()
     );
+}
+
+#[test]
+fn what_a_run_came_to_needs_serde_only_and_who_tells_it_needs_nothing_that_runs() {
+    let ours = |name: &str| {
+        let linked = linked_with(name).into_iter().map(|(used, _)| used);
+        linked.filter(|used| used.starts_with("sluice-")).collect::<Vec<_>>()
+    };
+    let outcome = linked_with("sluice-outcome").into_iter().map(|(used, _)| used);
+    assert_eq!(outcome.collect::<Vec<_>>(), ["serde", "serde_core", "sluice-outcome"]);
+    assert_eq!(ours("sluice-report"), ["sluice-outcome", "sluice-report"]);
 }
 
 #[test]

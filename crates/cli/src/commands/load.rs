@@ -16,10 +16,11 @@ use crate::fail::{Failure, Outcome};
 use crate::load::{self, Rack, Source, Target};
 use crate::plan::{Arrivals, LoadPlan, Plan, Types};
 use crate::print;
-use crate::results::{self, Label, Run, RunResult, files};
+use crate::results::{self, Label, Run, files};
 use crate::stop::Stop;
 use crate::units;
 use crate::view::{Heading, Shown, View};
+use sluice_report::run::{json, summary};
 
 /// What is sent, and how the result is labelled.
 struct What {
@@ -66,16 +67,16 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         depths: Vec::new(),
         decisions: Vec::new(),
     };
-    let result = RunResult::new(run, &tally);
+    let result = run.result(&tally);
     if let Some(out) = &what.out {
         files::write(out, &result, &tally)?;
     }
     if args.output.json {
-        print::line(result.to_json())?;
+        print::line(json(&result))?;
     } else {
-        print::line(results::summary(&result))?;
+        print::line(summary(&result))?;
     }
-    result.verdict().map_err(Failure::with_result_shown)
+    results::verdict(&result).map_err(Failure::with_result_shown)
 }
 
 /// The plan's load, or the defaults, with what the flags say instead.

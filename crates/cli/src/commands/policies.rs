@@ -8,7 +8,7 @@ use sluice_switch::registry::Choice;
 use crate::args::Policies;
 use crate::fail::Outcome;
 use crate::print;
-use crate::results::table::Table;
+use sluice_report::table::Table;
 
 /// A policy in the list.
 #[derive(Serialize)]

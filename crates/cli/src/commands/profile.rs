@@ -15,9 +15,9 @@ use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, Pr
 
 use crate::args::Profile as Args;
 use crate::fail::{Failure, Outcome};
-use crate::results::table::{Table, time};
 use crate::stop::Stop;
 use crate::{hint, print, rocksdb};
+use sluice_report::table::{Table, time};
 
 /// What can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];

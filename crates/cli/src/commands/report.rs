@@ -5,15 +5,16 @@ use std::path::Path;
 use crate::args::Report;
 use crate::fail::Outcome;
 use crate::print;
-use crate::report;
+use crate::results::studies;
 use crate::view;
+use sluice_report as report;
 
 /// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
 pub(crate) fn run(args: &Report) -> Outcome<()> {
-    let study = report::read(&args.study)?;
+    let study = studies::read(&args.study)?;
     match &args.out {
-        Some(folder) => report::write(folder, &study)?,
-        None => report::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
+        Some(folder) => studies::write(folder, &study)?,
+        None => studies::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
     }
     print::text(report::summary(&study, view::columns()))?;
     Ok(())

@@ -9,7 +9,7 @@ use sluice_wire::Epoch;
 use crate::args::Resources;
 use crate::fail::{Failure, Outcome};
 use crate::print;
-use crate::results::table::Table;
+use sluice_report::table::Table;
 
 /// SRAM blocks in all stages.
 const BLOCKS: u32 = 960;

@@ -21,8 +21,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sluice_net::pin::cores;
+use sluice_outcome::study::StudyOutcome;
 use sluice_sim::stats::Measured;
-use sluice_sim::study::outcome::StudyOutcome;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
@@ -30,8 +30,7 @@ use sluice_wire::{Epoch, Nanos};
 use crate::args::Up;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::print;
-use crate::report;
-use crate::results::files;
+use crate::results::{files, studies};
 use crate::stop::Stop;
 use crate::view;
 use ask::Ask;
@@ -39,6 +38,7 @@ use favour::Favour;
 use outcome::{Cell, late_testbed_name, lateness};
 use rack::LiveRack;
 use record::{BEHIND_MAX, Take};
+use sluice_report as report;
 use trace::Traces;
 
 /// How often a run is tried that this machine disturbs.
@@ -74,7 +74,7 @@ pub(crate) fn run(up: &Up) -> Outcome<()> {
     });
     predicted?;
     let study = outcome::study(&ask, &cells, notes(&ask, &cells), vec![command(up, &ask)]);
-    report::write(&ask.out, &study)?;
+    studies::write(&ask.out, &study)?;
     if up.output.json {
         print::line(report::json(&study))?;
     } else {

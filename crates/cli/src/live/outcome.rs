@@ -1,10 +1,10 @@
 //! What a sweep found, as a study: a prediction and a measurement of each policy on the same traces.
 
-use sluice_sim::stats::{Measured, Summary, paired, summarize};
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Cause, Class, ClassTimes, Comparison, Measure, Metric, Panel, Part, Point, Schema, Series, Settings,
     Source, StudyOutcome,
 };
+use sluice_sim::stats::{Measured, Summary, paired, summarize};
 
 use super::ask::{Ask, WARM_UP_PART, Who};
 use super::record::Take;

@@ -12,9 +12,9 @@ use sluice_apps::hold;
 use sluice_net::crew::{Outcome as Ending, Planned, Played};
 use sluice_net::plain::{PlainOptions, PlainRack};
 use sluice_net::udp::Lateness;
+use sluice_outcome::study::{Measure, Metric, Part};
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Measured, summarize};
-use sluice_sim::study::outcome::{Measure, Metric, Part};
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Trace, Workload};
 use sluice_switch::registry::Choice;
@@ -31,8 +31,8 @@ use crate::args::{Io, Today, Versus};
 use crate::fail::{Failure, Kind, Outcome};
 use crate::print;
 use crate::results::files;
-use crate::results::table::{Table, digits};
 use crate::stop::Stop;
+use sluice_report::table::{Table, digits};
 
 const SCHEMA: &str = "sluice.versus.v1";
 /// The simulator's policy that all are held to.

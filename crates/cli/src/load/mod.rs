@@ -19,7 +19,7 @@ use sluice_wire::Nanos;
 pub(crate) use source::{Source, Task};
 pub(crate) use tally::{Counts, Ended, Ending, KindTally, SLOWDOWN_SCALE, Tally};
 pub(crate) use target::Target;
-pub(crate) use timeline::{Bin, Felt, Timeline};
+pub(crate) use timeline::Timeline;
 
 use crate::board::Board;
 use crate::fail::{Failure, Outcome};

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use sluice_outcome::run::{Bin, Felt};
 use sluice_wire::Nanos;
 
 /// Replies that a bin should hold on average, so that their number means something.
@@ -19,33 +19,11 @@ const BEFORE: Nanos = Nanos::from_millis(2_000);
 /// How long it must be calm for the fault to be over.
 const CALM: Nanos = Nanos::from_millis(1_000);
 
-/// What happened in one stretch of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Bin {
-    /// Tasks that were due.
-    pub(crate) due: u64,
-    /// Replies that came.
-    pub(crate) replied: u64,
-    /// The longest latency among them, ns.
-    pub(crate) slowest_ns: u64,
-}
-
 /// Everything that happened, bin by bin.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     bin: Nanos,
     bins: Vec<Bin>,
-}
-
-/// How long a fault was felt.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Felt {
-    /// From the fault to the end of its last trace, seconds; 0 when it left none.
-    pub(crate) lasted_s: f64,
-    /// The longest latency meanwhile, ns.
-    pub(crate) slowest_ns: u64,
-    /// Whether the run ended before it was over.
-    pub(crate) until_the_end: bool,
 }
 
 impl Timeline {

@@ -29,7 +29,7 @@ use crate::load::{self, Source, Tally, Target as LoadTarget};
 use crate::plan::{Arrivals, LoadPlan, Plan, ServicePlan};
 use crate::policies;
 use crate::print;
-use crate::results::{self, Label, Run, RunResult, files};
+use crate::results::{self, Label, Run, files};
 use crate::rocksdb;
 use crate::running::Told;
 use crate::stop::Stop;
@@ -38,6 +38,8 @@ use ask::Reporter;
 use network::Network;
 use processes::{Files, Processes};
 use script::{Script, Step};
+use sluice_outcome::run::RunResult;
+use sluice_report::run::{json, summary};
 
 /// How often processes and schedule are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -215,7 +217,7 @@ fn run_load(
         depths: decided.depths(unix_ns(started), 1),
         decisions: decided.kept(unix_ns(started)),
     };
-    Ok((RunResult::new(run, &tally), tally))
+    Ok((run.result(&tally), tally))
 }
 
 fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
@@ -263,10 +265,10 @@ fn since(start: Nanos) -> Duration {
 fn finish(args: &Up, plan: &Plan, result: &RunResult, tally: &Tally) -> Outcome<()> {
     files::write(&plan.out, result, tally)?;
     if args.output.json {
-        print::line(result.to_json())?;
+        print::line(json(result))?;
     } else {
-        print::line(results::summary(result))?;
+        print::line(summary(result))?;
         print::aside(format_args!("results and logs are in {}", plan.out.display()));
     }
-    result.verdict().map_err(Failure::with_result_shown)
+    results::verdict(result).map_err(Failure::with_result_shown)
 }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::load::{Felt, Timeline, nanos};
+use crate::load::{Timeline, nanos};
 use crate::plan::{Event, Target};
-use crate::results::EventResult;
+use sluice_outcome::run::{EventResult, Felt};
 use sluice_wire::Nanos;
 
 /// Something that is to be done to the rack.

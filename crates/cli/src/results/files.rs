@@ -7,10 +7,11 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 
-use super::{Quantiles, RunResult};
+use sluice_outcome::run::RunResult;
+use sluice_report::{decided, run};
+
 use crate::fail::{Failure, Outcome};
 use crate::load::{SLOWDOWN_SCALE, Tally};
-use crate::report;
 
 /// Steps per halving of the distance to 100 %, as the format's other writers use.
 const TICKS_PER_HALF: u32 = 5;
@@ -18,12 +19,15 @@ const TICKS_PER_HALF: u32 = 5;
 /// Writes everything into `folder`, which is made if need be.
 pub(crate) fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
     make(folder)?;
-    save(folder, "result.json", &(result.to_json() + "\n"))?;
-    save(folder, "result.csv", &types_csv(result))?;
-    save(folder, "timeline.csv", &timeline_csv(result))?;
-    if !result.depths().is_empty() {
-        let (title, slices) = (result.title(), result.slices());
-        save(folder, "depths.html", &report::decided(&title, slices, result.depths(), result.decisions()))?;
+    save(folder, "result.json", &(run::json(result) + "\n"))?;
+    save(folder, "result.csv", &run::types_csv(result))?;
+    save(folder, "timeline.csv", &run::timeline_csv(result))?;
+    if !result.depths.is_empty() {
+        save(
+            folder,
+            "depths.html",
+            &decided(&result.title(), &result.slices, &result.depths, &result.decisions),
+        )?;
     }
     for kind in &tally.kinds {
         let times = &kind.times;
@@ -54,65 +58,6 @@ pub(crate) fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
         let path = path.display();
         Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another folder"))
     })
-}
-
-fn types_csv(result: &RunResult) -> String {
-    let mut csv = String::from("type,sent,replied,failed,refused,unknown,lost,attempts,replied_per_s");
-    let columns = [
-        "latency_ns",
-        "slowdown",
-        "slowdown_type_mean",
-        "slowdown_server",
-        "switch_wait_ns",
-        "worker_wait_ns",
-        "service_ns",
-    ];
-    for column in columns {
-        for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
-            // Writing to a string cannot fail.
-            let _ = write!(csv, ",{column}_{part}");
-        }
-    }
-    csv.push_str(",dilation,faults,passed\n");
-    for kind in &result.types {
-        let tasks = &kind.tasks;
-        let _ = write!(
-            csv,
-            "{},{},{},{},{},{},{},{},{}",
-            kind.name,
-            tasks.sent,
-            tasks.replied,
-            tasks.failed,
-            tasks.refused,
-            tasks.unknown,
-            tasks.lost,
-            tasks.attempts,
-            kind.replied_per_s
-        );
-        for Quantiles { mean, p50, p90, p99, p999, max } in [
-            kind.latency_ns,
-            kind.slowdown,
-            kind.slowdown_type_mean,
-            kind.slowdown_server,
-            kind.switch_wait_ns,
-            kind.worker_wait_ns,
-            kind.service_ns,
-        ] {
-            let _ = write!(csv, ",{mean},{p50},{p90},{p99},{p999},{max}");
-        }
-        let faults = result.faults.as_deref().unwrap_or_default();
-        let _ = writeln!(csv, ",{},\"{faults}\",{}", result.dilation, result.passed);
-    }
-    csv
-}
-
-fn timeline_csv(result: &RunResult) -> String {
-    let mut csv = String::from("from_s,due,replied,slowest_ns\n");
-    for (i, bin) in result.timeline.iter().enumerate() {
-        let from = i as f64 * result.timeline_bin_s;
-        let _ = writeln!(csv, "{from:.3},{},{},{}", bin.due, bin.replied, bin.slowest_ns);
-    }
-    csv
 }
 
 /// The percentile distribution in the text format of `HdrHistogram`.

@@ -1,146 +1,23 @@
-//! Results: what a load found out, as one value with a schema, and its files.
-//!
-//! `schemas/result.v1.json` describes the JSON; every unit stands in a name. Percentiles come from the whole run's
-//! histograms, never from averages of smaller ones.
+//! What a load found out, made from its tally; and its files.
 
 pub(crate) mod files;
-pub(crate) mod table;
-mod text;
+pub(crate) mod studies;
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::run::{
+    Decision, EventResult, Gate, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
+};
+use sluice_outcome::study::Depths;
 
 use crate::args::Io;
-use crate::decisions::Decision;
 use crate::fail::{Failure, Kind, Outcome};
-use crate::load::{Bin, Counts, Felt, KindTally, SLOWDOWN_SCALE, Tally};
+use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
-
-pub(crate) use text::summary;
 
 /// Refused tasks that a run may have, as a share of all.
 const REFUSED_MAX: f64 = 0.01;
-
-/// The result of one run.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RunResult {
-    schema: &'static str,
-    name: String,
-    sluice: &'static str,
-    started_unix_s: u64,
-    policy: String,
-    seed: u64,
-    /// All times are this many times those of the rack that is stood for.
-    dilation: u32,
-    /// Where packets were switched: "udp" or "xdp"; null if the load did not start the switch.
-    io: Option<&'static str>,
-    /// What was injected into every socket, or with XDP into every host's link; null if nothing.
-    faults: Option<String>,
-    workers: Option<usize>,
-    arrivals: String,
-    offered_per_s: Option<f64>,
-    mix: BTreeMap<String, f64>,
-    warm_up_s: f64,
-    length_s: f64,
-    deadline_s: f64,
-    aborted: bool,
-    tasks: TaskCounts,
-    warm_up_tasks: TaskCounts,
-    types: Vec<TypeResult>,
-    sender: Sender,
-    events: Vec<EventResult>,
-    gates: Vec<Gate>,
-    passed: bool,
-    timeline_bin_s: f64,
-    timeline: Vec<Bin>,
-    /// The slices, by the indices that depths name them with.
-    slices: Vec<String>,
-    /// Depths over time, where they were found at run time; times since the load began.
-    depths: Vec<Depths>,
-    /// Each decision, with the numbers behind it.
-    decisions: Vec<Decision>,
-}
-
-/// Tasks by outcome.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct TaskCounts {
-    sent: u64,
-    replied: u64,
-    failed: u64,
-    refused: u64,
-    refused_by: BTreeMap<&'static str, u64>,
-    unknown: u64,
-    unknown_by: BTreeMap<&'static str, u64>,
-    lost: u64,
-    attempts: u64,
-}
-
-/// One type's tasks and times.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct TypeResult {
-    name: String,
-    tasks: TaskCounts,
-    replied_per_s: f64,
-    /// From the intended send time to the reply.
-    latency_ns: Quantiles,
-    /// Latency over the task's own service time.
-    slowdown: Quantiles,
-    /// Latency over the type's mean service time.
-    slowdown_type_mean: Quantiles,
-    /// Waits + service over service, as the rack alone made them.
-    slowdown_server: Quantiles,
-    switch_wait_ns: Quantiles,
-    worker_wait_ns: Quantiles,
-    service_ns: Quantiles,
-}
-
-/// Where a distribution lies.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Quantiles {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-}
-
-/// Whether the load was sent when it was due.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Sender {
-    behind_p99_ns: u64,
-    behind_max_ns: u64,
-    behind_limit_ns: u64,
-    fell_behind: bool,
-    /// How long tasks waited until the client library took them: admission at work.
-    pushed_back_p99_ns: u64,
-    pushed_back_max_ns: u64,
-}
-
-/// A fault, and how long it was felt.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct EventResult {
-    /// From the start of the load.
-    pub(crate) at_s: f64,
-    /// What was done.
-    pub(crate) what: String,
-    /// When it was undone, from the start of the load.
-    pub(crate) returned_at_s: Option<f64>,
-    /// How long it was felt; null if there was nothing to compare with.
-    pub(crate) felt: Option<Felt>,
-}
-
-/// Something that must hold of a result.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Gate {
-    name: &'static str,
-    passed: bool,
-    says: String,
-}
 
 /// What every number of a result must be read with.
 #[derive(Clone, Debug)]
@@ -198,18 +75,18 @@ pub(crate) struct Run<'r> {
     pub(crate) decisions: Vec<Decision>,
 }
 
-impl RunResult {
-    /// The result of a run.
-    pub(crate) fn new(run: Run<'_>, tally: &Tally) -> Self {
-        let (label, load) = (run.label, run.load);
-        let sender = Sender::new(load, tally);
+impl Run<'_> {
+    /// What it came to.
+    pub(crate) fn result(self, tally: &Tally) -> RunResult {
+        let (label, load) = (self.label, self.load);
+        let sender = sender(load, tally);
         let gates = gates(tally, &sender);
-        let seconds = run.measured.as_secs_f64().max(1e-9);
-        Self {
+        let seconds = self.measured.as_secs_f64().max(1e-9);
+        RunResult {
             schema: "sluice.result.v1",
             name: label.name,
             sluice: env!("CARGO_PKG_VERSION"),
-            started_unix_s: run.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            started_unix_s: self.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             policy: label.policy,
             seed: label.seed,
             dilation: label.dilation,
@@ -220,143 +97,108 @@ impl RunResult {
             offered_per_s: load.arrivals.rate(),
             mix: load.mix.iter().cloned().collect(),
             warm_up_s: load.warm_up.as_secs_f64(),
-            length_s: run.measured.as_secs_f64(),
+            length_s: self.measured.as_secs_f64(),
             deadline_s: load.deadline.as_secs_f64(),
-            aborted: run.aborted,
-            tasks: TaskCounts::new(&tally.measured()),
-            warm_up_tasks: TaskCounts::new(&tally.warm_up),
-            types: tally.kinds.iter().map(|kind| TypeResult::new(kind, seconds)).collect(),
+            aborted: self.aborted,
+            tasks: task_counts(&tally.measured()),
+            warm_up_tasks: task_counts(&tally.warm_up),
+            types: tally.kinds.iter().map(|kind| type_result(kind, seconds)).collect(),
             sender,
-            events: run.events,
+            events: self.events,
             passed: gates.iter().all(|gate| gate.passed),
             gates,
             timeline_bin_s: tally.timeline.bin().0 as f64 / 1e9,
             timeline: tally.timeline.bins().to_vec(),
-            slices: run.slices,
-            depths: run.depths,
-            decisions: run.decisions,
-        }
-    }
-
-    /// The slices' names.
-    pub(crate) fn slices(&self) -> &[String] {
-        &self.slices
-    }
-
-    /// Depths over time; empty where they were fixed.
-    pub(crate) fn depths(&self) -> &[Depths] {
-        &self.depths
-    }
-
-    /// What was decided.
-    pub(crate) fn decisions(&self) -> &[Decision] {
-        &self.decisions
-    }
-
-    /// What was run, in a line.
-    pub(crate) fn title(&self) -> String {
-        let dilated =
-            if self.dilation > 1 { format!(", dilated {} times", self.dilation) } else { String::new() };
-        format!("{}: {}{dilated}", self.name, self.policy)
-    }
-
-    /// Success only if every gate passed and the run came to its end.
-    pub(crate) fn verdict(&self) -> Outcome<()> {
-        let failed: Vec<&str> =
-            self.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.says.as_str()).collect();
-        if !failed.is_empty() {
-            return Err(Failure::new(
-                Kind::GateFailed,
-                format!("the result does not hold: {}", failed.join("; ")),
-            ));
-        }
-        if self.aborted {
-            let why = format!("stopped after {:.1} s of measuring; the result covers that", self.length_s);
-            return Err(Failure::new(Kind::Aborted, why));
-        }
-        Ok(())
-    }
-
-    /// The JSON, one line.
-    pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("every key is a string and every number is finite or null")
-    }
-}
-
-impl TaskCounts {
-    fn new(counts: &Counts) -> Self {
-        Self {
-            sent: counts.sent,
-            replied: counts.replied,
-            failed: counts.failed,
-            refused: counts.refused(),
-            refused_by: counts.refused.clone(),
-            unknown: counts.unknown(),
-            unknown_by: counts.unknown.clone(),
-            lost: counts.lost(),
-            attempts: counts.attempts,
+            slices: self.slices,
+            depths: self.depths,
+            decisions: self.decisions,
         }
     }
 }
 
-impl TypeResult {
-    fn new(kind: &KindTally, seconds: f64) -> Self {
-        let times = &kind.times;
-        let latency = Quantiles::of(&times.latency, 1.0);
-        let service = Quantiles::of(&times.service, 1.0);
-        Self {
-            name: kind.name.clone(),
-            tasks: TaskCounts::new(&kind.counts),
-            replied_per_s: kind.counts.replied as f64 / seconds,
-            slowdown: Quantiles::of(&times.slowdown, SLOWDOWN_SCALE),
-            slowdown_type_mean: latency.over(service.mean),
-            slowdown_server: Quantiles::of(&times.slowdown_server, SLOWDOWN_SCALE),
-            switch_wait_ns: Quantiles::of(&times.switch_wait, 1.0),
-            worker_wait_ns: Quantiles::of(&times.worker_wait, 1.0),
-            latency_ns: latency,
-            service_ns: service,
-        }
+/// Success only if every gate passed and the run came to its end.
+pub(crate) fn verdict(of: &RunResult) -> Outcome<()> {
+    let failed: Vec<&str> =
+        of.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.says.as_str()).collect();
+    if !failed.is_empty() {
+        return Err(Failure::new(
+            Kind::GateFailed,
+            format!("the result does not hold: {}", failed.join("; ")),
+        ));
+    }
+    if of.aborted {
+        let why = format!("stopped after {:.1} s of measuring; the result covers that", of.length_s);
+        return Err(Failure::new(Kind::Aborted, why));
+    }
+    Ok(())
+}
+
+fn task_counts(counts: &Counts) -> TaskCounts {
+    TaskCounts {
+        sent: counts.sent,
+        replied: counts.replied,
+        failed: counts.failed,
+        refused: counts.refused(),
+        refused_by: counts.refused.clone(),
+        unknown: counts.unknown(),
+        unknown_by: counts.unknown.clone(),
+        lost: counts.lost(),
+        attempts: counts.attempts,
     }
 }
 
-impl Quantiles {
-    fn of(histogram: &Histogram<u64>, scale: f64) -> Self {
-        let at = |share: f64| histogram.value_at_quantile(share) as f64 / scale;
-        Self {
-            mean: histogram.mean() / scale,
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: histogram.max() as f64 / scale,
-        }
-    }
-
-    fn over(self, unit: f64) -> Self {
-        let over = |value: f64| if unit > 0.0 { value / unit } else { 0.0 };
-        Self {
-            mean: over(self.mean),
-            p50: over(self.p50),
-            p90: over(self.p90),
-            p99: over(self.p99),
-            p999: over(self.p999),
-            max: over(self.max),
-        }
+fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
+    let times = &kind.times;
+    let latency = quantiles(&times.latency, 1.0);
+    let service = quantiles(&times.service, 1.0);
+    TypeResult {
+        name: kind.name.clone(),
+        tasks: task_counts(&kind.counts),
+        replied_per_s: kind.counts.replied as f64 / seconds,
+        slowdown: quantiles(&times.slowdown, SLOWDOWN_SCALE),
+        slowdown_type_mean: over(latency, service.mean),
+        slowdown_server: quantiles(&times.slowdown_server, SLOWDOWN_SCALE),
+        switch_wait_ns: quantiles(&times.switch_wait, 1.0),
+        worker_wait_ns: quantiles(&times.worker_wait, 1.0),
+        latency_ns: latency,
+        service_ns: service,
     }
 }
 
-impl Sender {
-    fn new(load: &LoadPlan, tally: &Tally) -> Self {
-        let limit = load.behind_max.as_nanos() as u64;
-        let behind = tally.behind.value_at_quantile(0.99);
-        Self {
-            behind_p99_ns: behind,
-            behind_max_ns: tally.behind.max(),
-            behind_limit_ns: limit,
-            fell_behind: behind > limit,
-            pushed_back_p99_ns: tally.pushed_back.value_at_quantile(0.99),
-            pushed_back_max_ns: tally.pushed_back.max(),
-        }
+fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Quantiles {
+    let at = |share: f64| histogram.value_at_quantile(share) as f64 / scale;
+    Quantiles {
+        mean: histogram.mean() / scale,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: histogram.max() as f64 / scale,
+    }
+}
+
+fn over(of: Quantiles, unit: f64) -> Quantiles {
+    let over = |value: f64| if unit > 0.0 { value / unit } else { 0.0 };
+    Quantiles {
+        mean: over(of.mean),
+        p50: over(of.p50),
+        p90: over(of.p90),
+        p99: over(of.p99),
+        p999: over(of.p999),
+        max: over(of.max),
+    }
+}
+
+fn sender(load: &LoadPlan, tally: &Tally) -> Sender {
+    let limit = load.behind_max.as_nanos() as u64;
+    let behind = tally.behind.value_at_quantile(0.99);
+    Sender {
+        behind_p99_ns: behind,
+        behind_max_ns: tally.behind.max(),
+        behind_limit_ns: limit,
+        fell_behind: behind > limit,
+        pushed_back_p99_ns: tally.pushed_back.value_at_quantile(0.99),
+        pushed_back_max_ns: tally.pushed_back.max(),
     }
 }
 

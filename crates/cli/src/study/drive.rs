@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use sluice_outcome::study::StudyOutcome;
 use sluice_sim::study::bench::{Bench, Length};
 use sluice_sim::study::journal::{self, Identity};
-use sluice_sim::study::outcome::StudyOutcome;
 use sluice_sim::study::run::{Step, Study};
 use sluice_sim::study::tell::{About, tell};
 
@@ -14,10 +14,11 @@ use super::cost::{Costs, tasks, told};
 use super::progress::Progress;
 use crate::fail::{Failure, Kind, Outcome};
 use crate::print;
-use crate::report;
-use crate::results::table::digits;
+use crate::results::studies;
 use crate::stop::Stop;
 use crate::view;
+use sluice_report as report;
+use sluice_report::table::digits;
 
 /// A study that is to be run.
 pub(crate) struct Job<'a> {
@@ -74,7 +75,7 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     };
     let stopped = !complete?;
     let outcome = tell(bench, study.known(), &about);
-    report::write(folder, &outcome)?;
+    studies::write(folder, &outcome)?;
     Ok(Ran { outcome, stopped })
 }
 

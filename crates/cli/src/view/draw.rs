@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 
 use super::Heading;
 use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, WorkerNow};
-use crate::results::table::{digits, time};
+use sluice_report::table::{digits, time};
 
 /// Rows of the heading.
 const HEAD_ROWS: u16 = 4;

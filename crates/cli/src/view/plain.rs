@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{DRAW_EVERY, Heading};
 use crate::board::{Board, LoadNow};
 use crate::print;
-use crate::results::table::time;
+use sluice_report::table::time;
 
 /// How often a line is written.
 const LINE_EVERY: Duration = Duration::from_secs(1);

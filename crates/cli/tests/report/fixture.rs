@@ -1,6 +1,6 @@
 //! Studies with curves as real ones have them, from closed forms.
 
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Axis, Cause, Class, ClassTimes, Comparison, Counts, Estimate, Expectation, Gauges, HeatMap, Measure,
     Method, Metric, Panel, PaperCurve, PaperPoint, Part, Point, Schema, Search, Series, Settings, Source,
     Spread, StudyOutcome, Sustained, Times, Unit, Verdict,

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{hold_to_schema, sluice, stderr, stdout};
-use sluice_sim::study::outcome::StudyOutcome;
+use sluice_outcome::study::StudyOutcome;
 
 struct Report {
     page: String,

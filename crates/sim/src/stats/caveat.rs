@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::pool::{Pool, QUANTILES};
-use crate::study::outcome::Part;
+use sluice_outcome::study::Part;
 
 /// Independent events that a quantile's tail should have seen.
 const EVENTS_MIN: f64 = 10.0;

@@ -7,7 +7,7 @@
 use core::f64::consts::FRAC_PI_2;
 
 use super::chance::{Chance, powers};
-use crate::study::outcome::{Estimate, Method};
+use sluice_outcome::study::{Estimate, Method};
 
 /// Both tails of a 95 % interval leave so much.
 const TAIL: f64 = 0.025;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::parts::Parts;
-use crate::study::outcome::{Counts, Depths, Gauges};
+use sluice_outcome::study::{Counts, Depths, Gauges};
 
 /// Parts of the measured span in which the backlog is told.
 pub const EIGHTHS: usize = 8;

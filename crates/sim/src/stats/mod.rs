@@ -35,6 +35,6 @@ pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, Each, Summary, summarize};
 pub use warmup::Warmup;
 
-pub use crate::study::outcome::{
+pub use sluice_outcome::study::{
     Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
 };

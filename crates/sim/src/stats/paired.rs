@@ -5,7 +5,7 @@ use super::interval::around;
 use super::measured::Measured;
 use super::pool::{Pool, QUANTILES, Quantile};
 use super::throughput::{throughput, throughput_parts};
-use crate::study::outcome::{Estimate, Method, Metric};
+use sluice_outcome::study::{Estimate, Method, Metric};
 
 /// A number under two policies that met the same tasks, replication by replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,7 @@ mod tests {
     use super::super::parts::PARTS;
     use super::*;
     use crate::dice::Dice;
-    use crate::study::outcome::{Counts, Gauges, Measure, Part};
+    use sluice_outcome::study::{Counts, Gauges, Measure, Part};
 
     /// A replication whose tasks have the luck of `seed`, and `extra` on top.
     fn measured(seed: u64, extra: u64) -> Measured {

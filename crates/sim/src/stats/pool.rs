@@ -10,7 +10,7 @@ use super::distribution::Distribution;
 use super::interval::{events_left, of_mean, ranks};
 use super::measured::{ClassMeasured, Measured};
 use super::parts::{Parts, cell_of};
-use crate::study::outcome::{Estimate, Measure, Method, Part, Spread};
+use sluice_outcome::study::{Estimate, Measure, Method, Part, Spread};
 
 /// The quantiles that are told, rising.
 pub(super) const QUANTILES: [(Part, f64); 4] =

@@ -5,7 +5,7 @@ use sluice_wire::Nanos;
 use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
-use crate::study::outcome::{Counts, Gauges};
+use sluice_outcome::study::{Counts, Gauges};
 
 /// A warm-up that is to be detected is first looked at after this share of the measured tasks …
 const PILOT_SHARE: u64 = 10;

@@ -1,7 +1,7 @@
 //! The highest rate that keeps a limit.
 
 use super::summary::Summary;
-use crate::study::outcome::{Estimate, Method};
+use sluice_outcome::study::{Estimate, Method};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ mod tests {
 
     use super::super::summary::summarize;
     use super::*;
-    use crate::study::outcome::Sustained;
+    use sluice_outcome::study::Sustained;
 
     const SEARCH: SloSearch =
         SloSearch { low_per_s: 100.0, high_per_s: 1_000.0, limit: 500.0, tolerance: 0.005 };

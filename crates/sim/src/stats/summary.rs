@@ -6,7 +6,7 @@ use super::measured::Measured;
 use super::pool::Pool;
 use super::sustained::sustained;
 use super::throughput::throughput;
-use crate::study::outcome::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
+use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
 
 /// A point: merged distributions for the values, replications and their parts for the intervals.
 #[derive(Clone, Debug, PartialEq)]

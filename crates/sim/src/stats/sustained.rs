@@ -13,7 +13,7 @@
 use super::chance::mean;
 use super::interval::{standard_error, student_t};
 use super::measured::{EIGHTHS, Measured};
-use crate::study::outcome::Sustained;
+use sluice_outcome::study::Sustained;
 
 const REPLICATIONS_MIN: usize = 5;
 /// One-sided: a point that is sustained is called otherwise once in a hundred times, if at all.
@@ -85,7 +85,7 @@ mod tests {
     use super::super::measured::Backlog;
     use super::*;
     use crate::dice::Dice;
-    use crate::study::outcome::{Counts, Gauges};
+    use sluice_outcome::study::{Counts, Gauges};
 
     fn measured(sent: u64, replies: u64, by_eighth: [f64; EIGHTHS]) -> Measured {
         Measured {

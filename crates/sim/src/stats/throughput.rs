@@ -3,7 +3,7 @@
 use super::chance::Total;
 use super::interval::of_mean;
 use super::measured::Measured;
-use crate::study::outcome::{Estimate, Method};
+use sluice_outcome::study::{Estimate, Method};
 
 /// With the interval that whole replications give. Parts of one cannot: what one lacks the next one has.
 pub(super) fn throughput(measured: &[Measured]) -> Estimate {

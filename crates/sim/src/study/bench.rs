@@ -8,13 +8,13 @@ use super::error::StudyError;
 use super::known::PointId;
 use super::limit::{Wanted, value_of};
 use super::numbers;
-use super::outcome::Unit;
 use super::plan::{At, Change, Plan, Quantity, Run};
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::Warmup;
 use crate::testbed::Testbed;
 use crate::workload::Workload;
+use sluice_outcome::study::Unit;
 
 /// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
 const SETTLES_NS: u64 = 100_000_000;

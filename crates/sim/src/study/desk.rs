@@ -4,10 +4,10 @@ use super::bench::Bench;
 use super::gauge::Facts;
 use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
-use super::outcome::{Metric, Unit};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
 use crate::stats::{Estimate, Method, SloFound, Summary};
+use sluice_outcome::study::{Metric, Unit};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;

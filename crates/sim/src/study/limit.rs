@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::StudyError;
-use super::outcome::{Measure, Metric, Part, Unit};
+use sluice_outcome::study::{Measure, Metric, Part, Unit};
 
 /// A metric, of one class or of all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -75,7 +75,7 @@ mod tests {
     use super::super::plan::Run;
     use super::*;
     use crate::stats::{Method, summarize};
-    use crate::study::outcome::{Metric, Sustained};
+    use sluice_outcome::study::{Metric, Sustained};
 
     fn id(rate: u64) -> PointId {
         PointId { case: 0, run: Run::shared("central"), rate, change: None }

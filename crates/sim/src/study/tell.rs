@@ -4,13 +4,13 @@ use super::bench::Bench;
 use super::desk::{Desk, Figure};
 use super::finding::{Finding, find, paper, shown, unit};
 use super::known::{Answer, Known, PointId};
-use super::outcome::{
-    Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
-    Point, Schema, Search, Series, Settings, Source, StudyOutcome, Verdict,
-};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
 use super::rounds::{causes, needs_cause, wanted};
 use crate::stats::{Summary, paired};
+use sluice_outcome::study::{
+    Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
+    Point, Schema, Search, Series, Settings, Source, StudyOutcome, Verdict,
+};
 
 /// What the caller knows of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

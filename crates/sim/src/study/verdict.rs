@@ -1,6 +1,6 @@
 //! How the paper's statement and ours stand to each other: rules by kind of statement, never by point.
 
-use super::outcome::{Estimate, HeatMap, Verdict};
+use sluice_outcome::study::{Estimate, HeatMap, Verdict};
 
 /// A number against the paper's: it agrees if its interval meets the tolerance around the paper's number; if it does
 /// not, the shape decides, where there is one.
@@ -98,7 +98,7 @@ pub(super) fn quotient(above: &Estimate, below: &Estimate) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::outcome::Method;
+    use sluice_outcome::study::Method;
 
     fn about(value: f64, half: f64) -> Estimate {
         Estimate::between(value, value - half, value + half, Method::Replications)

@@ -15,8 +15,8 @@ use sluice_net::rdma::Mtu;
 use crate::args::Doctor;
 use crate::fail::{Failure, Outcome};
 use crate::print;
-use crate::results::table::Table;
 use crate::rocksdb;
+use sluice_report::table::Table;
 
 /// The oldest kernel whose sockets do what the drivers ask for.
 const KERNEL_MIN: (u32, u32) = (5, 4);

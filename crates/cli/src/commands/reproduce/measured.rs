@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::{Clock, MeasureArgs};
-use sluice_sim::stats::estimate;
-use sluice_sim::study::growth;
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Axis, Estimate, Expectation, HeatMap, Method, Schema, Settings, StudyOutcome, Unit,
 };
+use sluice_sim::stats::estimate;
+use sluice_sim::study::growth;
 
 use crate::fail::{Failure, Outcome};
 use crate::rocksdb;

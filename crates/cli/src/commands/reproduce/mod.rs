@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
+use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::outcome::{StudyOutcome, Verdict};
 use sluice_sim::study::plan::Plan;
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::live;
 use crate::plan::Kind as PlanKind;
 use crate::print;
-use crate::results::files;
-use crate::results::table::Table;
+use crate::results::{files, studies};
 use crate::stop::Stop;
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
-use crate::{hint, report, view};
+use crate::{hint, view};
+use sluice_report as report;
+use sluice_report::table::Table;
 
 /// The plans that come with this program.
 const PLANS: [(&str, &str); 15] = [
@@ -140,7 +141,7 @@ fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &
             files::make(&out)?;
             let quiet = args.how.output.quiet || args.how.output.json;
             let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.called())])?;
-            report::write(&out, &outcome)?;
+            studies::write(&out, &outcome)?;
             Ok(Ran { outcome, stopped: false })
         }
     }

@@ -10,7 +10,7 @@ use crate::fail::Outcome;
 use crate::plan::Types;
 use crate::print;
 use crate::rack::ask::{Asker, link, phase};
-use crate::results::table::{Table, time};
+use sluice_report::table::{Table, time};
 
 /// Asks and prints the answer.
 pub(crate) fn run(args: &Status) -> Outcome<()> {

@@ -25,10 +25,10 @@ use crate::plan::{Plan, SERVERS_MAX};
 use crate::policies;
 use crate::print;
 use crate::rack::parent;
-use crate::results::table::Table;
 use crate::running::Told;
 use crate::stop::Stop;
 use crate::units;
+use sluice_report::table::Table;
 
 /// Entries in all clients' replay blocks together.
 const REPLAY_CELLS: u32 = 128 * 1024;

@@ -1,7 +1,7 @@
 //! What the simulator says of depths over time: the sequences of many seeds, and the band that holds 95 % of them whole.
 
 use serde::Serialize;
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::study::Depths;
 
 /// The share of sequences that lie inside the band in every interval.
 const HELD: f64 = 0.95;

@@ -14,8 +14,8 @@ mod tell;
 use std::path::Path;
 
 use serde::Serialize;
+use sluice_outcome::study::Depths;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::outcome::Depths;
 use sluice_sim::study::plan::Plan;
 
 use super::args::FollowArgs;

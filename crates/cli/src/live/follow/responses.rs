@@ -5,7 +5,7 @@
 //! ways to and from the rack.
 
 use serde::Serialize;
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::study::Depths;
 use sluice_wire::Nanos;
 
 use super::INTERVAL_NS;

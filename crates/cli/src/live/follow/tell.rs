@@ -7,8 +7,8 @@ use super::responses::{Responses, Window, mean};
 use super::{Followed, INTERVAL_NS};
 use crate::fail::Outcome;
 use crate::print;
-use crate::report::{self, Beside, Compared, Section, Strip};
-use crate::results::table::Table;
+use sluice_report::table::Table;
+use sluice_report::{self as report, Beside, Compared, Section, Strip};
 
 /// Sequences that are told one by one.
 const TOLD_MAX: usize = 5;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::course::Course;
 use super::gauge::Gauge;
 use super::limit::{Limit, Wanted};
-use super::outcome::Measure;
+use sluice_outcome::study::Measure;
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,8 +9,8 @@ use crate::study::gauge::Gauge;
 use crate::study::hint;
 use crate::study::limit::{Limit, Wanted, value_of};
 use crate::study::numbers;
-use crate::study::outcome::{Measure, Unit};
 use crate::workload::WorkloadForm;
+use sluice_outcome::study::{Measure, Unit};
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;

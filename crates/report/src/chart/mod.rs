@@ -7,7 +7,7 @@ mod marks;
 
 use std::fmt::Write;
 
-use sluice_sim::study::outcome::{Estimate, Unit};
+use sluice_outcome::study::{Estimate, Unit};
 
 use super::html::{Html, tag};
 use super::look::Look;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::study::Depths;
 
 use super::decided::whole;
 use super::html::{Html, tag};
@@ -14,7 +14,7 @@ const DEPTHS: &str = "depths inside";
 const ABOVE: f64 = TOP + 8.0;
 
 /// A part of the page.
-pub(crate) enum Section<'d> {
+pub enum Section<'d> {
     /// One case under one policy, run by run.
     Runs {
         /// What stands above.
@@ -32,41 +32,53 @@ pub(crate) enum Section<'d> {
 }
 
 /// A policy's live runs beside the simulator's.
-pub(crate) struct Beside<'d> {
-    pub(crate) policy: &'d str,
+pub struct Beside<'d> {
+    /// The policy.
+    pub policy: &'d str,
     /// Live runs whose depths lie inside the band, of how many.
-    pub(crate) inside: (usize, usize),
+    pub inside: (usize, usize),
     /// Simulated runs.
-    pub(crate) seeds: usize,
-    pub(crate) windows: Vec<Compared>,
-    pub(crate) interval_ns: u64,
+    pub seeds: usize,
+    /// Before, during and after.
+    pub windows: Vec<Compared>,
+    /// How long an entry of a strip is.
+    pub interval_ns: u64,
     /// From when to when workers are slow.
-    pub(crate) slow_ns: (u64, u64),
-    pub(crate) strips: [Strip; 2],
+    pub slow_ns: (u64, u64),
+    /// What is drawn.
+    pub strips: [Strip; 2],
 }
 
 /// A mean p99 before, during or after the slow time, in words.
-pub(crate) struct Compared {
-    pub(crate) name: &'static str,
-    pub(crate) simulated: String,
+pub struct Compared {
+    /// Which of them.
+    pub name: &'static str,
+    /// The simulator's.
+    pub simulated: String,
     /// Where 95 % of the simulated runs lie.
-    pub(crate) band: String,
-    pub(crate) live: String,
-    pub(crate) off: String,
-    pub(crate) holds: bool,
+    pub band: String,
+    /// The live runs'.
+    pub live: String,
+    /// How far apart they are.
+    pub off: String,
+    /// Whether they agree.
+    pub holds: bool,
 }
 
 /// A number over time: an entry for each interval.
-pub(crate) struct Strip {
-    pub(crate) title: &'static str,
-    pub(crate) least: Vec<f64>,
-    pub(crate) most: Vec<f64>,
+pub struct Strip {
+    /// What stands above.
+    pub title: &'static str,
+    /// The band's lower end.
+    pub least: Vec<f64>,
+    /// Its upper end.
+    pub most: Vec<f64>,
     /// Each live run.
-    pub(crate) live: Vec<Vec<f64>>,
+    pub live: Vec<Vec<f64>>,
 }
 
 /// The page.
-pub(crate) fn followed(title: &str, sections: Vec<Section<'_>>) -> String {
+pub fn followed(title: &str, sections: Vec<Section<'_>>) -> String {
     let is_beside = sections.iter().any(|section| matches!(section, Section::Beside { .. }));
     let header = |html: &mut Html| {
         html.leaf("h1", title);

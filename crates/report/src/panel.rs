@@ -1,8 +1,6 @@
 //! A panel of a study as pictures: the main one, smaller ones beside it, and one legend for all.
 
-use sluice_sim::study::outcome::{
-    Estimate, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit,
-};
+use sluice_outcome::study::{Estimate, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit};
 
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
 use super::html::{Html, tag};

@@ -1,34 +1,13 @@
-//! Reports: a study as a page, as CSV and as text. All of them are made from [`StudyOutcome`] alone, so that what is
-//! saved as JSON can be shown again, and simulated and measured studies look alike.
-
-mod chart;
-mod csv;
-mod decided;
-mod followed;
-mod heat;
-mod html;
-mod look;
-mod page;
-mod panel;
-mod show;
-mod tables;
-mod text;
-mod timeline;
-mod verdicts;
+//! A study's files: written, read, and made anew from its JSON.
 
 use std::fs;
 use std::path::Path;
 
-use sluice_sim::study::outcome::StudyOutcome;
+use sluice_outcome::study::StudyOutcome;
+use sluice_report as report;
 
+use super::files;
 use crate::fail::{Failure, Outcome};
-use crate::results::files;
-
-pub(crate) use decided::decided;
-pub(crate) use followed::{Beside, Compared, Section, Strip, followed};
-pub(crate) use show::is_open;
-pub(crate) use text::summary;
-pub(crate) use verdicts::verdicts;
 
 const JSON: &str = "study.json";
 const CSV: &str = "study.csv";
@@ -37,20 +16,15 @@ const PAGE: &str = "report.html";
 /// Writes `study.json`, `study.csv` and `report.html` into `folder`, which is made if need be.
 pub(crate) fn write(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
     files::make(folder)?;
-    files::save(folder, JSON, &(json(study) + "\n"))?;
+    files::save(folder, JSON, &(report::json(study) + "\n"))?;
     show_again(folder, study)
 }
 
 /// Writes what can be made from the JSON.
 pub(crate) fn show_again(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
     files::make(folder)?;
-    files::save(folder, CSV, &csv::csv(study))?;
-    files::save(folder, PAGE, &page::page(study))
-}
-
-/// The JSON, one line.
-pub(crate) fn json(study: &StudyOutcome) -> String {
-    serde_json::to_string(study).expect("every key is a string and every number is finite or null")
+    files::save(folder, CSV, &report::csv(study))?;
+    files::save(folder, PAGE, &report::page(study))
 }
 
 /// Reads a study's JSON.

@@ -1,6 +1,6 @@
 //! A number over two settings as a table whose cells are coloured: the darker, the more, by orders of magnitude.
 
-use sluice_sim::study::outcome::HeatMap;
+use sluice_outcome::study::HeatMap;
 
 use super::html::{Html, tag};
 use super::show;

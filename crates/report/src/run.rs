@@ -1,13 +1,16 @@
-//! A result for people: a short summary and one table.
+//! The result of a load: a short summary and its tables, JSON and CSV.
 
 use std::fmt::Write;
 
-use super::table::{Table, digits, time};
-use super::{EventResult, RunResult, TaskCounts};
-use crate::args::Io;
+use sluice_outcome::run::{EventResult, Quantiles, RunResult, TaskCounts};
+
+use crate::table::{Table, digits, time};
+
+/// As results name a switch in the kernel.
+const XDP: &str = "xdp";
 
 /// The summary that ends a run.
-pub(crate) fn summary(result: &RunResult) -> String {
+pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     heading(&mut out, result);
     out += "\n";
@@ -21,6 +24,72 @@ pub(crate) fn summary(result: &RunResult) -> String {
     out += "\n";
     verdict(&mut out, result);
     out
+}
+
+/// The JSON, one line.
+pub fn json(result: &RunResult) -> String {
+    serde_json::to_string(result).expect("every key is a string and every number is finite or null")
+}
+
+/// A row per type.
+pub fn types_csv(result: &RunResult) -> String {
+    let mut csv = String::from("type,sent,replied,failed,refused,unknown,lost,attempts,replied_per_s");
+    let columns = [
+        "latency_ns",
+        "slowdown",
+        "slowdown_type_mean",
+        "slowdown_server",
+        "switch_wait_ns",
+        "worker_wait_ns",
+        "service_ns",
+    ];
+    for column in columns {
+        for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
+            // Writing to a string cannot fail.
+            let _ = write!(csv, ",{column}_{part}");
+        }
+    }
+    csv.push_str(",dilation,faults,passed\n");
+    for kind in &result.types {
+        let tasks = &kind.tasks;
+        let _ = write!(
+            csv,
+            "{},{},{},{},{},{},{},{},{}",
+            kind.name,
+            tasks.sent,
+            tasks.replied,
+            tasks.failed,
+            tasks.refused,
+            tasks.unknown,
+            tasks.lost,
+            tasks.attempts,
+            kind.replied_per_s
+        );
+        for Quantiles { mean, p50, p90, p99, p999, max } in [
+            kind.latency_ns,
+            kind.slowdown,
+            kind.slowdown_type_mean,
+            kind.slowdown_server,
+            kind.switch_wait_ns,
+            kind.worker_wait_ns,
+            kind.service_ns,
+        ] {
+            let _ = write!(csv, ",{mean},{p50},{p90},{p99},{p999},{max}");
+        }
+        let faults = result.faults.as_deref().unwrap_or_default();
+        let _ = writeln!(csv, ",{},\"{faults}\",{}", result.dilation, result.passed);
+    }
+    csv
+}
+
+/// A row per bin.
+pub fn timeline_csv(result: &RunResult) -> String {
+    let mut csv = String::from("from_s,due,replied,slowest_ns\n");
+    for (i, bin) in result.timeline.iter().enumerate() {
+        let from = i as f64 * result.timeline_bin_s;
+        let _ = writeln!(csv, "{from:.3},{},{},{}", bin.due, bin.replied, bin.slowest_ns);
+    }
+    csv
 }
 
 /// Everything that a number below must be read with.
@@ -45,7 +114,7 @@ fn heading(out: &mut String, result: &RunResult) {
         );
     }
     if let Some(faults) = &result.faults {
-        let place = if result.io == Some(Io::Xdp.name()) { "on every link" } else { "in every socket" };
+        let place = if result.io == Some(XDP) { "on every link" } else { "in every socket" };
         let _ = writeln!(out, "FAULTS {place}: {faults}");
     }
 }

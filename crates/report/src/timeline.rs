@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use sluice_sim::study::outcome::{Depths, Panel};
+use sluice_outcome::study::{Depths, Panel};
 
 use super::html::{Html, tag};
 use super::show;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Cause, Comparison, Expectation, HeatMap, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
 };
 
 use super::show;
-use crate::results::table::Table;
+use crate::table::Table;
 
 /// Of so many points is told what to know of their intervals.
 const CAVEATS_MAX: usize = 5;
@@ -15,7 +15,7 @@ const CAVEATS_MAX: usize = 5;
 /// The summary that ends a run.
 ///
 /// Where it has `columns` only, tables leave out what matters least, and say so.
-pub(crate) fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
+pub fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     let mut out = String::new();
     heading(&mut out, study);
     for map in &study.heats {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Cause, Comparison, Estimate, Expectation, Measure, Metric, Panel, Part, Point, Search, Series,
     StudyOutcome, Times, Unit, Verdict,
 };

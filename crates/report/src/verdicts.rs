@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sluice_sim::study::outcome::{Expectation, StudyOutcome, Verdict};
+use sluice_outcome::study::{Expectation, StudyOutcome, Verdict};
 
 use super::show;
-use crate::results::table::Table;
+use crate::table::Table;
 
 /// The table, and under it how many statements have which verdict.
-pub(crate) fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
+pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
     let mut table = Table::new(["plan", "statement", "paper", "here", "verdict", "cause"]);
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for study in studies {

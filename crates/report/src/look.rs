@@ -1,6 +1,6 @@
 //! Which colour, dash and marker a series has: the same in all pictures of a report, and told apart by shape alone.
 
-use sluice_sim::study::outcome::{Panel, Series, StudyOutcome};
+use sluice_outcome::study::{Panel, Series, StudyOutcome};
 
 use super::html::Tag;
 
@@ -145,7 +145,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluice_sim::study::outcome::Source;
+    use sluice_outcome::study::Source;
 
     fn panel(policies: impl IntoIterator<Item = String>) -> Panel {
         let series = |policy: String| Series {

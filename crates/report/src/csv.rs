@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use sluice_sim::study::outcome::{
+use sluice_outcome::study::{
     Counts, Estimate, Gauges, HeatMap, Measure, Method, Part, Point, Series, Source, StudyOutcome, Times,
 };
 
@@ -13,7 +13,7 @@ const HEADINGS: &str = "study,panel,workload,policy,series,slices,source,dilatio
 const ALL: &str = "all";
 
 /// The whole file.
-pub(crate) fn csv(study: &StudyOutcome) -> String {
+pub fn csv(study: &StudyOutcome) -> String {
     let mut out = String::from(HEADINGS);
     study.heats.iter().for_each(|map| heat(&mut out, study, map));
     for panel in &study.panels {

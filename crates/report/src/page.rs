@@ -1,13 +1,13 @@
 //! The page: one file that asks nobody for anything.
 
-use sluice_sim::study::outcome::{Settings, StudyOutcome, Verdict};
+use sluice_outcome::study::{Settings, StudyOutcome, Verdict};
 
 use super::html::{Html, tag};
 use super::look::Looks;
 use super::{heat, panel, show, tables};
 
 /// The page of a study.
-pub(crate) fn page(study: &StudyOutcome) -> String {
+pub fn page(study: &StudyOutcome) -> String {
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");
     html.element(tag("html").with("lang", "en"), |html| {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::report::html::{Html, tag};
-use crate::report::look::{Look, Marker};
+use crate::html::{Html, tag};
+use crate::look::{Look, Marker};
 
 /// A coordinate with a tenth of a unit, which is finer than any screen shows.
 #[derive(Clone, Copy, Debug)]

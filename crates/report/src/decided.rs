@@ -1,16 +1,16 @@
 //! The page of a rack whose depths were found at run time: depths over time, and every decision with its reason.
 
-use sluice_sim::study::outcome::Depths;
+use sluice_outcome::study::Depths;
 
 use super::html::{Html, tag};
 use super::{page, timeline};
-use crate::decisions::Decision;
+use sluice_outcome::run::Decision;
 
 /// Decisions that the page lists; the rest is in the JSON.
 const LISTED_MAX: usize = 500;
 
 /// The page.
-pub(crate) fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[Decision]) -> String {
+pub fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[Decision]) -> String {
     let header = |html: &mut Html| html.leaf("h1", format_args!("Depths over time: {title}"));
     whole(title, header, |html| {
         html.element("section", |html| {
@@ -61,7 +61,7 @@ fn list(html: &mut Html, decisions: &[Decision]) {
             for decision in decisions.iter().take(LISTED_MAX) {
                 let (what, why) = decision.said();
                 html.element("tr", |html| {
-                    html.leaf(tag("td").with("data-of", "at"), format_args!("{:.2} s", decision.at_s()));
+                    html.leaf(tag("td").with("data-of", "at"), format_args!("{:.2} s", decision.at_s));
                     html.leaf(tag("td").with("data-of", "what"), what);
                     html.leaf(tag("td").with("data-of", "why"), why);
                 });

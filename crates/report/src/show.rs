@@ -1,8 +1,8 @@
 //! Numbers with their units, as people read them.
 
-use sluice_sim::study::outcome::{Comparison, Estimate, Measure, Metric, Part, Unit};
+use sluice_outcome::study::{Comparison, Estimate, Measure, Metric, Part, Unit};
 
-use crate::results::table::digits;
+use crate::table::digits;
 
 /// From this rate on, rates are shown in thousands.
 const THOUSANDS_FROM_PER_S: f64 = 10_000.0;
@@ -104,7 +104,7 @@ pub(crate) fn comparison(of: &Comparison) -> &'static str {
 }
 
 /// Whether two numbers that must agree are further apart than allowed, but that may be chance.
-pub(crate) fn is_open(of: &Comparison) -> bool {
+pub fn is_open(of: &Comparison) -> bool {
     let apart = |allowed: f64| of.difference.value.abs() > allowed * of.of_a.value.abs();
     !of.real && of.allowed.is_some_and(apart)
 }
@@ -135,7 +135,7 @@ fn grouped(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluice_sim::study::outcome::Method;
+    use sluice_outcome::study::Method;
 
     #[test]
     fn numbers_are_shown_in_the_unit_that_suits_them() {

@@ -4,28 +4,24 @@ use std::fmt::{self, Write};
 
 /// A table of text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with these headings.
-    pub(crate) fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
+    pub fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
         Self { rows: vec![headings.into_iter().map(Into::into).collect()] }
     }
 
     /// Adds a row.
-    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     /// The table in so many columns of a terminal: as long as it is wider, the next of the columns that give way is left out.
     /// Returns what was, too.
-    pub(crate) fn fitting<'n>(
-        mut self,
-        width: usize,
-        gives_way: &[(usize, &'n str)],
-    ) -> (Self, Vec<&'n str>) {
+    pub fn fitting<'n>(mut self, width: usize, gives_way: &[(usize, &'n str)]) -> (Self, Vec<&'n str>) {
         let mut gone: Vec<(usize, &str)> = Vec::new();
         for &(column, name) in gives_way {
             if self.width() <= width {
@@ -85,7 +81,7 @@ impl fmt::Display for Table {
 }
 
 /// A time in the unit that suits it, three digits or so.
-pub(crate) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
         ns if ns < 1e6 => format!("{} us", digits(ns / 1e3)),
@@ -95,7 +91,7 @@ pub(crate) fn time(ns: f64) -> String {
 }
 
 /// A number with about three digits.
-pub(crate) fn digits(number: f64) -> String {
+pub fn digits(number: f64) -> String {
     let text = match number.abs() {
         size if size < 10.0 => format!("{number:.2}"),
         size if size < 100.0 => format!("{number:.1}"),

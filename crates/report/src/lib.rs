@@ -1,0 +1,35 @@
+//! Tells what a run or a study came to: as tables and text, as CSV, and as pages with charts. All of it is made from the
+//! outcome alone, so that what is saved as JSON can be shown again, and simulated and measured studies look alike.
+#![forbid(unsafe_code)]
+
+mod chart;
+mod csv;
+mod decided;
+mod followed;
+mod heat;
+mod html;
+mod look;
+mod page;
+mod panel;
+pub mod run;
+mod show;
+pub mod table;
+mod tables;
+mod text;
+mod timeline;
+mod verdicts;
+
+use sluice_outcome::study::StudyOutcome;
+
+pub use csv::csv;
+pub use decided::decided;
+pub use followed::{Beside, Compared, Section, Strip, followed};
+pub use page::page;
+pub use show::is_open;
+pub use text::summary;
+pub use verdicts::verdicts;
+
+/// The JSON, one line.
+pub fn json(study: &StudyOutcome) -> String {
+    serde_json::to_string(study).expect("every key is a string and every number is finite or null")
+}
