@@ -14,7 +14,7 @@ mod error;
 #[path = "../../crates/net/src/exit.rs"]
 pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/src/fail.rs"]
+#[path = "../../crates/ground/src/fail.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/net/src/faults.rs"]
@@ -23,27 +23,25 @@ pub mod faults;
 #[path = "../../crates/net/src/first.rs"]
 pub mod first;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/src/hint.rs"]
+#[path = "../../crates/ground/src/hint.rs"]
 mod hint;
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
-#[path = "../../crates/cli/src/plan/mod.rs"]
+#[path = "../../crates/ground/src/plan/mod.rs"]
 mod plan;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/src/print.rs"]
+#[path = "../../crates/ground/src/print.rs"]
 mod print;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/src/units.rs"]
+#[path = "../../crates/ground/src/units.rs"]
 mod units;
 
 use error::NetError;
 
 /// Asked when a plan's file cannot be read, which does not happen here.
-mod commands {
-    pub(crate) mod reproduce {
-        /// No file is looked for.
-        pub(crate) const fn is_figure(_name: &str) -> bool {
-            false
-        }
+mod figures {
+    /// No file is looked for.
+    pub(crate) const fn is_figure(_name: &str) -> bool {
+        false
     }
 }
 

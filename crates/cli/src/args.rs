@@ -10,13 +10,15 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::flags::{Io, Output};
+use sluice_ground::running::RackArgs;
+use sluice_ground::{print, units};
+use sluice_live::args::{LiveArgs, Versus};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_sim::faults::Only;
 
-use crate::fail::{Failure, Outcome};
-use crate::live::args::LiveArgs;
-use crate::running::RackArgs;
-use crate::{print, study, units, words};
+use crate::{study, words};
 
 /// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
 #[derive(Debug, Parser)]
@@ -95,16 +97,6 @@ pub(crate) enum Command {
     /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
     #[command(after_help = words::FAULT_RUNS)]
     FaultRuns(FaultRuns),
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Output {
-    /// Print JSON on stdout.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress and no live view.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -202,25 +194,6 @@ pub(crate) struct GuardArgs {
     /// The network has nobody but this rack: what is served needs no TLS.
     #[arg(long, hide = true)]
     pub(crate) own_network: bool,
-}
-
-/// Where packets are switched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Io {
-    /// On a UDP socket.
-    Udp,
-    /// In the kernel, on links.
-    Xdp,
-}
-
-impl Io {
-    /// As results say it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Xdp => "xdp",
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -454,70 +427,6 @@ pub(crate) struct Report {
     /// Where page and CSV go, instead of beside the JSON.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Versus {
-    /// The schedulers to compare, such as rain:1; --within and --better look at the first.
-    #[arg(long, value_name = "POLICIES", default_value = "rain:1")]
-    pub(crate) policy: Vec<String>,
-    /// What to compare them with: nginx's UDP proxy, or sockets that share an address.
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "nginx,reuseport")]
-    pub(crate) today: Vec<Today>,
-    /// How long tasks take: exp:10us and the like, as for `sluice sim`.
-    #[arg(long, value_name = "WORKLOAD", default_value = "bimodal:10us:100us:0.9")]
-    pub(crate) workload: String,
-    /// How much load: a share of what all workers together can serve.
-    #[arg(long, default_value_t = 0.8)]
-    pub(crate) load: f64,
-    /// How many workers; each only waits for as long as a task takes.
-    #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
-    pub(crate) workers: u32,
-    /// How many tasks to measure.
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..))]
-    pub(crate) tasks: u64,
-    /// Stretch all times by this factor: this machine's own delays then weigh less.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) dilate: u32,
-    /// From how many ports the client sends to nginx and to shared addresses, which spread tasks by port.
-    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub(crate) ports: u32,
-    /// What carries the packets of Rain's rack.
-    #[arg(long, value_name = "HOW", default_value = "udp")]
-    pub(crate) io: Io,
-    /// The number that fixes which tasks come when.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central queue.
-    #[arg(long, value_name = "RATIO")]
-    pub(crate) within: Option<f64>,
-    /// Fail (exit code 3) unless it is at least this many times below the best of what stands there today.
-    #[arg(long, value_name = "RATIO")]
-    pub(crate) better: Option<f64>,
-    /// Trace, results and nginx's files go into this folder.
-    #[arg(long, value_name = "FOLDER", default_value = "out/versus")]
-    pub(crate) out: PathBuf,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-/// What spreads datagrams over workers today.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Today {
-    /// nginx's UDP proxy, to the worker with the fewest sessions.
-    Nginx,
-    /// Sockets that share an address: the kernel chooses by a hash of the sender's.
-    Reuseport,
-}
-
-impl Today {
-    /// Its name in tables.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Nginx => "nginx",
-            Self::Reuseport => "reuseport",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -1,33 +1,17 @@
 //! The `sluice` command: a rack, its load, and what is known of both.
 #![forbid(unsafe_code)]
 
-mod adaptation;
 mod args;
-mod board;
 mod commands;
-mod decisions;
-mod fail;
-mod hint;
-mod live;
-mod load;
-mod plan;
-mod policies;
-mod print;
-mod rack;
-mod results;
-mod rocksdb;
-mod running;
-mod stop;
 mod study;
-mod units;
-mod view;
 mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use sluice_ground::fail::{Failure, Outcome};
+
 use args::Command;
-use fail::{Failure, Outcome};
 
 fn main() -> ExitCode {
     let (json, done) = match args::read() {
@@ -49,7 +33,7 @@ fn run_whole(command: Command) -> Outcome<()> {
 
 fn run(command: Command) -> Outcome<()> {
     match command {
-        Command::Up(args) => rack::up(&args),
+        Command::Up(args) => commands::up::run(&args),
         Command::Switch(args) => commands::switch::run(&args),
         Command::Controller(args) => commands::controller::run(&args),
         Command::Worker(args) => commands::worker::run(args),
@@ -58,7 +42,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Status(args) => commands::status::run(&args),
         Command::Move(args) => commands::change::moves(&args),
         Command::Map(args) => commands::change::map(&args),
-        Command::Versus(args) => live::versus::run(&args),
+        Command::Versus(args) => sluice_live::versus::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Policies(args) => commands::policies::run(&args),
         Command::Resources(args) => commands::resources::run(&args),

@@ -89,8 +89,9 @@ fn each_program_prints_in_one_place() {
 
 /// Whether a file is part of a program that people run, and not where that prints.
 fn prints(name: &str) -> bool {
-    let programs = ["crates/cli/src/", "crates/bench/src/"];
-    let is_program = programs.iter().any(|folder| name.starts_with(folder)) || name.contains("/examples/");
+    let programs = ["cli", "ground", "supervise", "live", "bench"].map(|name| format!("crates/{name}/src/"));
+    let is_program =
+        programs.iter().any(|folder| name.starts_with(folder.as_str())) || name.contains("/examples/");
     is_program && !name.ends_with("/src/print.rs")
 }
 

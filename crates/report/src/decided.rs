@@ -1,10 +1,10 @@
 //! The page of a rack whose depths were found at run time: depths over time, and every decision with its reason.
 
+use sluice_outcome::run::Decision;
 use sluice_outcome::study::Depths;
 
 use super::html::{Html, tag};
 use super::{page, timeline};
-use sluice_outcome::run::Decision;
 
 /// Decisions that the page lists; the rest is in the JSON.
 const LISTED_MAX: usize = 500;

@@ -1,13 +1,13 @@
 //! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is lost: what waits
 //! stays where it is, and a slice that takes tasks keeps a worker.
 
+use sluice_ground::ask::Asker;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::plan::Types;
+use sluice_ground::print;
 use sluice_net::rpc::v1::{MoveWorkerRequest, SetTypeRequest};
 
 use crate::args::{Map, Move};
-use crate::fail::{Failure, Outcome};
-use crate::plan::Types;
-use crate::print;
-use crate::rack::ask::Asker;
 
 /// Moves a worker; done once the switch feeds it from there.
 pub(crate) fn moves(args: &Move) -> Outcome<()> {

@@ -1,6 +1,7 @@
 //! `sluice compare`: two policies on the same tasks, and whether they really differ.
 
-use crate::fail::{Failure, Outcome};
+use sluice_ground::fail::{Failure, Outcome};
+
 use crate::study::Asked;
 use crate::study::args::Compare;
 

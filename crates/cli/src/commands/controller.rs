@@ -3,19 +3,20 @@
 use std::thread;
 
 use serde_json::json;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::plan::Plan;
+use sluice_ground::print;
+use sluice_ground::running::Told;
+use sluice_ground::seed::random_seed;
+use sluice_ground::stop::Stop;
+use sluice_ground::units;
 use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_supervise::parent;
 use sluice_wire::Endpoint;
 
-use super::{LOOK_EVERY, control_plan, guard, random_seed, reached_at};
+use super::{LOOK_EVERY, control_plan, guard, reached_at};
 use crate::args::Controller;
-use crate::fail::{Failure, Outcome};
-use crate::plan::Plan;
-use crate::print;
-use crate::rack::parent;
-use crate::running::Told;
-use crate::stop::Stop;
-use crate::units;
 
 /// Runs until a signal comes.
 pub(crate) fn run(args: &Controller) -> Outcome<()> {

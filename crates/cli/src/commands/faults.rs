@@ -4,19 +4,19 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::print;
+use sluice_ground::stop::Stop;
 use sluice_sim::faults::{self, Line, Many};
 
 use crate::args::{FaultRuns, ReplayFault};
-use crate::fail::{Failure, Kind, Outcome};
-use crate::print;
-use crate::stop::Stop;
 
 /// Seeds between two lines of progress.
 const CHUNK: u64 = 1_000;
 
 /// Tells one run.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
-    let mut lines = print::Lines::new();
+    let mut lines = print::Lines::begin();
     let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
     let replayed = faults::replay(args.seed, &mut |line| {
         if wanted(line) {

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use sluice_apps::rocks::RocksArgs;
+use sluice_ground::board::Board;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::load::{self, Rack, Source, Target};
+use sluice_ground::plan::{Arrivals, LoadPlan, Plan, Types};
+use sluice_ground::print;
+use sluice_ground::results::{self, Label, Run, files};
+use sluice_ground::stop::Stop;
+use sluice_ground::units;
+use sluice_ground::view::{Heading, Shown, View};
 use sluice_net::client::deadline_default;
 use sluice_net::faults::FaultPlan;
 use sluice_net::rpc::Remote;
 use sluice_net::{Client, ClientOptions};
+use sluice_report::run::{json, summary};
 use sluice_wire::TaskType;
 
 use crate::args::{ArrivalsArg, Load};
-use crate::board::Board;
-use crate::fail::{Failure, Outcome};
-use crate::load::{self, Rack, Source, Target};
-use crate::plan::{Arrivals, LoadPlan, Plan, Types};
-use crate::print;
-use crate::results::{self, Label, Run, files};
-use crate::stop::Stop;
-use crate::units;
-use crate::view::{Heading, Shown, View};
-use sluice_report::run::{json, summary};
 
 /// What is sent, and how the result is labelled.
 struct What {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     let controller = args.rack.remote()?;
     let place = format!("controller at {}", controller.url());
     let client = Client::connect(&options(args, controller, &what.label, what.load.retry)?)?;
-    let board = Board::new();
+    let board = Board::default();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
     let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };

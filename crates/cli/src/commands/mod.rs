@@ -17,22 +17,18 @@ pub(crate) mod status;
 pub(crate) mod sweep;
 pub(crate) mod switch;
 pub(crate) mod throughput;
+pub(crate) mod up;
 pub(crate) mod worker;
 
-use std::fs::File;
-use std::io::Read;
 use std::time::Duration;
 
-use sluice_hub::HubError;
+use sluice_ground::fail::Outcome;
+use sluice_ground::plan::Plan;
 use sluice_hub::rpc::{Guard, RpcServer};
-use sluice_kernel::KernelError;
-use sluice_net::NetError;
 use sluice_net::client::deadline_default;
 use sluice_net::rpc::ServerTls;
 
 use crate::args::GuardArgs;
-use crate::fail::{Failure, Outcome};
-use crate::plan::Plan;
 
 /// How long a packet may be under way: what the controller adds to deadlines.
 const PACKET_LIFETIME: Duration = Duration::from_secs(1);
@@ -41,24 +37,6 @@ const GATHER_AGENTS: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(2);
 const GATHER_AGENTS_MAX: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(200);
 /// How often a command that runs until it is stopped looks whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-impl From<NetError> for Failure {
-    fn from(why: NetError) -> Self {
-        KernelError::from(why).into()
-    }
-}
-
-impl From<HubError> for Failure {
-    fn from(why: HubError) -> Self {
-        KernelError::from(why).into()
-    }
-}
-
-impl From<KernelError> for Failure {
-    fn from(why: KernelError) -> Self {
-        if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
-    }
-}
 
 /// The controller's side of a plan: slices, limits and times.
 fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
@@ -77,8 +55,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
     control.max_wait = control.max_wait.times(factor);
     control.retry_after = control.retry_after.times(factor);
     let deadline = plan.load.as_ref().map_or_else(|| deadline_default(plan.dilation), |load| load.deadline);
-    control.retry_for = crate::load::nanos(deadline);
-    control.packet_lifetime = crate::load::nanos(PACKET_LIFETIME);
+    control.retry_for = sluice_ground::load::nanos(deadline);
+    control.packet_lifetime = sluice_ground::load::nanos(PACKET_LIFETIME);
     // Agents of servers whose intervals end together report a moment apart.
     control.gather_agents = GATHER_AGENTS.times(plan.dilation.into()).min(GATHER_AGENTS_MAX);
     control.rdma = sluice_control::RdmaPlan {
@@ -88,13 +66,6 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
         tiny_rings: plan.rdma.tiny_slots.is_some(),
     };
     control
-}
-
-/// Random bits for a controller's keys.
-pub(crate) fn random_seed() -> Outcome<[u8; 32]> {
-    let mut seed = [0; 32];
-    let read = File::open("/dev/urandom").and_then(|mut kernel| kernel.read_exact(&mut seed));
-    read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))
 }
 
 /// Who may call what is served.

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use serde_json::json;
+use sluice_ground::fail::Outcome;
+use sluice_ground::print;
+use sluice_report::table::Table;
 use sluice_sim::policy::{About, Policy};
 use sluice_switch::registry::Choice;
 
 use crate::args::Policies;
-use crate::fail::Outcome;
-use crate::print;
-use sluice_report::table::Table;
 
 /// A policy in the list.
 #[derive(Serialize)]

@@ -11,13 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use sluice_apps::rocks::codec;
 use sluice_apps::rocks::measure::Clock;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::stop::Stop;
+use sluice_ground::{hint, print, rocksdb};
+use sluice_report::table::{Table, time};
 use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
 use crate::args::Profile as Args;
-use crate::fail::{Failure, Outcome};
-use crate::stop::Stop;
-use crate::{hint, print, rocksdb};
-use sluice_report::table::{Table, time};
 
 /// What can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::args::Report;
-use crate::fail::Outcome;
-use crate::print;
-use crate::results::studies;
-use crate::view;
+use sluice_ground::fail::Outcome;
+use sluice_ground::print;
+use sluice_ground::results::studies;
+use sluice_ground::view;
 use sluice_report as report;
+
+use crate::args::Report;
 
 /// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
 pub(crate) fn run(args: &Report) -> Outcome<()> {

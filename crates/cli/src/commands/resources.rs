@@ -1,15 +1,15 @@
 //! `sluice resources`: what a scheduler's program takes of the switch, beside what its paper says.
 
 use serde_json::json;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::print;
+use sluice_report::table::Table;
 use sluice_switch::pipeline::{Layout, STAGES};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
 
 use crate::args::Resources;
-use crate::fail::{Failure, Outcome};
-use crate::print;
-use sluice_report::table::Table;
 
 /// SRAM blocks in all stages.
 const BLOCKS: u32 = 960;

@@ -5,6 +5,10 @@ use std::thread;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use sluice_ground::adaptation;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::policies;
+use sluice_ground::print;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::faults::FaultPlan;
 use sluice_net::program::log;
@@ -12,14 +16,10 @@ use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
 use sluice_sim::agents;
 use sluice_sim::testbed::Testbed;
+use sluice_supervise::parent;
 use sluice_switch::registry::Choice;
 
-use crate::adaptation;
 use crate::args::Server as Args;
-use crate::fail::{Failure, Outcome};
-use crate::policies;
-use crate::print;
-use crate::rack::parent;
 
 /// Runs until a signal comes.
 pub(crate) fn run(args: &Args) -> Outcome<()> {

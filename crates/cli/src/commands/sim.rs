@@ -1,6 +1,7 @@
 //! `sluice sim`: one policy under one load, or under some.
 
-use crate::fail::Outcome;
+use sluice_ground::fail::Outcome;
+
 use crate::study::Asked;
 use crate::study::args::Sim;
 

@@ -1,6 +1,7 @@
 //! `sluice sweep`: several policies under several loads, each on the same tasks.
 
-use crate::fail::Outcome;
+use sluice_ground::fail::Outcome;
+
 use crate::study::Asked;
 use crate::study::args::Sweep;
 

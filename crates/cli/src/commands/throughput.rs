@@ -1,6 +1,7 @@
 //! `sluice throughput`: the highest rate at which policies keep a limit.
 
-use crate::fail::Outcome;
+use sluice_ground::fail::Outcome;
+
 use crate::study::Asked;
 use crate::study::args::Throughput;
 

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sluice_ground::flags::Output;
+use sluice_ground::policies::PolicyArgs;
+use sluice_live::args::FollowArgs;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench;
 use sluice_sim::study::limit::Limit;
 use sluice_sim::study::numbers;
-
-use crate::args::Output;
-use crate::live::args::FollowArgs;
-use crate::policies::PolicyArgs;
 
 /// What is run, where, and for how long.
 #[derive(Clone, Debug, Args)]

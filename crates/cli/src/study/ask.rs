@@ -3,6 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::stop::Stop;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{self, Bench, Length, Overload, Terms};
 use sluice_sim::study::limit::Limit;
@@ -12,8 +14,6 @@ use sluice_sim::workload::{Arrivals, Workload};
 
 use super::args::{How, LengthArgs, Offered, Setting};
 use super::drive::{self, Job};
-use crate::fail::{Failure, Outcome};
-use crate::stop::Stop;
 
 /// How much of the policies' names is in the name of a folder.
 const NAME_MAX: usize = 60;

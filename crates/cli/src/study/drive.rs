@@ -3,7 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::print;
+use sluice_ground::results::studies;
+use sluice_ground::stop::Stop;
+use sluice_ground::view;
 use sluice_outcome::study::StudyOutcome;
+use sluice_report as report;
+use sluice_report::table::digits;
 use sluice_sim::study::bench::{Bench, Length};
 use sluice_sim::study::journal::{self, Identity};
 use sluice_sim::study::run::{Step, Study};
@@ -12,13 +19,6 @@ use sluice_sim::study::tell::{About, tell};
 use super::args::How;
 use super::cost::{Costs, tasks, told};
 use super::progress::Progress;
-use crate::fail::{Failure, Kind, Outcome};
-use crate::print;
-use crate::results::studies;
-use crate::stop::Stop;
-use crate::view;
-use sluice_report as report;
-use sluice_report::table::digits;
 
 /// A study that is to be run.
 pub(crate) struct Job<'a> {

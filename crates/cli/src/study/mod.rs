@@ -9,13 +9,3 @@ mod progress;
 
 pub(crate) use ask::Asked;
 pub(crate) use drive::{Job, Ran, run, show};
-
-use sluice_sim::study::StudyError;
-
-use crate::fail::Failure;
-
-impl From<StudyError> for Failure {
-    fn from(why: StudyError) -> Self {
-        if why.is_bad_input() { Self::bad_input(why) } else { Self::broken(why) }
-    }
-}

@@ -5,10 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use sluice_net::udp::{Lateness, PublishedLateness, SocketCounts};
 use sluice_switch::{Refusal, Refusals};
 use sluice_wire::ParseError;
-
-use sluice_net::udp::{Lateness, PublishedLateness, SocketCounts};
 
 /// What the driver itself counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

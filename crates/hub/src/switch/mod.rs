@@ -29,12 +29,13 @@ pub use counters::{Count, SwitchCounters};
 pub use delays::Delays;
 pub use mailbox::{Mailbox, TablePort};
 
-use plane::Plane;
 use sluice_net::NetError;
 use sluice_net::clock::monotonic;
 use sluice_net::faults::FaultPlan;
 use sluice_net::pin::{pin_thread, sharpen_timers};
 use sluice_net::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker};
+
+use plane::Plane;
 
 /// Bytes of payload that may wait beside the queue entries, by default.
 pub const SLAB_BYTES: usize = 16 << 20;

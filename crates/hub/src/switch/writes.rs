@@ -3,13 +3,12 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use sluice_net::udp::Outbox;
 use sluice_switch::{Arrival, Replica};
 use sluice_wire::roce::{
     Acknowledge, NakCode, Opcode, Packet, Path, Syndrome, Transport, View, Write, encode_write_of,
 };
 use sluice_wire::{Endpoint, Nanos, ServerId};
-
-use sluice_net::udp::Outbox;
 
 /// The ways to the servers, each found at its first write.
 pub(super) struct Writes {

@@ -1,8 +1,9 @@
 //! What to know of a point's intervals: whether runs are long enough for what is read from them, told by the runs
 //! themselves.
 
-use super::pool::{Pool, QUANTILES};
 use sluice_outcome::study::Part;
+
+use super::pool::{Pool, QUANTILES};
 
 /// Independent events that a quantile's tail should have seen.
 const EVENTS_MIN: f64 = 10.0;

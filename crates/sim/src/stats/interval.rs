@@ -5,9 +5,9 @@
 //! quantiles by rank, between values that were seen.
 
 use core::f64::consts::FRAC_PI_2;
+use sluice_outcome::study::{Estimate, Method};
 
 use super::chance::{Chance, powers};
-use sluice_outcome::study::{Estimate, Method};
 
 /// Both tails of a 95 % interval leave so much.
 const TAIL: f64 = 0.025;

@@ -1,10 +1,10 @@
 //! What one replication measured.
 
 use serde::{Deserialize, Serialize};
+use sluice_outcome::study::{Counts, Depths, Gauges};
 
 use super::distribution::Distribution;
 use super::parts::Parts;
-use sluice_outcome::study::{Counts, Depths, Gauges};
 
 /// Parts of the measured span in which the backlog is told.
 pub const EIGHTHS: usize = 8;

@@ -1,11 +1,12 @@
 //! Two policies on the same tasks.
 
+use sluice_outcome::study::{Estimate, Method, Metric};
+
 use super::chance::{Chance, Total};
 use super::interval::around;
 use super::measured::Measured;
 use super::pool::{Pool, QUANTILES, Quantile};
 use super::throughput::{throughput, throughput_parts};
-use sluice_outcome::study::{Estimate, Method, Metric};
 
 /// A number under two policies that met the same tasks, replication by replication.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,12 +5,13 @@
 //! by a factor that the runs' parts tell at each quantile ([`Total`]). Where a tail has seen few busy times, it tells too
 //! little of that; so each quantile halves, on a logarithmic scale, its distance to the one before.
 
+use sluice_outcome::study::{Estimate, Measure, Method, Part, Spread};
+
 use super::chance::{Chance, Total};
 use super::distribution::Distribution;
 use super::interval::{events_left, of_mean, ranks};
 use super::measured::{ClassMeasured, Measured};
 use super::parts::{Parts, cell_of};
-use sluice_outcome::study::{Estimate, Measure, Method, Part, Spread};
 
 /// The quantiles that are told, rising.
 pub(super) const QUANTILES: [(Part, f64); 4] =

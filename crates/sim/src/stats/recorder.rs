@@ -1,11 +1,11 @@
 //! What an engine tells of each task, and what becomes of it.
 
+use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
 use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
-use sluice_outcome::study::{Counts, Gauges};
 
 /// A warm-up that is to be detected is first looked at after this share of the measured tasks …
 const PILOT_SHARE: u64 = 10;

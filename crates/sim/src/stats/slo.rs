@@ -1,7 +1,8 @@
 //! The highest rate that keeps a limit.
 
-use super::summary::Summary;
 use sluice_outcome::study::{Estimate, Method};
+
+use super::summary::Summary;
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,9 +90,10 @@ fn bisect<E>(
 mod tests {
     use core::convert::Infallible;
 
+    use sluice_outcome::study::Sustained;
+
     use super::super::summary::summarize;
     use super::*;
-    use sluice_outcome::study::Sustained;
 
     const SEARCH: SloSearch =
         SloSearch { low_per_s: 100.0, high_per_s: 1_000.0, limit: 500.0, tolerance: 0.005 };

@@ -1,12 +1,13 @@
 //! What all replications of a point say together.
 
+use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
+
 use super::caveat::caveat;
 use super::chance;
 use super::measured::Measured;
 use super::pool::Pool;
 use super::sustained::sustained;
 use super::throughput::throughput;
-use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
 
 /// A point: merged distributions for the values, replications and their parts for the intervals.
 #[derive(Clone, Debug, PartialEq)]

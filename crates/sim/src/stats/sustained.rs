@@ -10,10 +10,11 @@
 //! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth in each,
 //! or in each every quarter must find more than the one before, and the last twice as many as the first.
 
+use sluice_outcome::study::Sustained;
+
 use super::chance::mean;
 use super::interval::{standard_error, student_t};
 use super::measured::{EIGHTHS, Measured};
-use sluice_outcome::study::Sustained;
 
 const REPLICATIONS_MIN: usize = 5;
 /// One-sided: a point that is sustained is called otherwise once in a hundred times, if at all.

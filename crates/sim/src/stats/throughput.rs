@@ -1,9 +1,10 @@
 //! Replies per second: all replications' replies over all their spans.
 
+use sluice_outcome::study::{Estimate, Method};
+
 use super::chance::Total;
 use super::interval::of_mean;
 use super::measured::Measured;
-use sluice_outcome::study::{Estimate, Method};
 
 /// With the interval that whole replications give. Parts of one cannot: what one lacks the next one has.
 pub(super) fn throughput(measured: &[Measured]) -> Estimate {

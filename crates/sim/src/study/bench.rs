@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use sluice_outcome::study::Unit;
+
 use super::error::StudyError;
 use super::known::PointId;
 use super::limit::{Wanted, value_of};
@@ -14,7 +16,6 @@ use crate::policy::Policy;
 use crate::stats::Warmup;
 use crate::testbed::Testbed;
 use crate::workload::Workload;
-use sluice_outcome::study::Unit;
 
 /// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
 const SETTLES_NS: u64 = 100_000_000;

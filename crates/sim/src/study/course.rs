@@ -2,10 +2,10 @@
 //! change, and how soon slowdowns are what they should be again.
 
 use serde::Deserialize;
+use sluice_outcome::study::{Depths, Unit};
 
 use super::{hint, limit};
 use crate::stats::{Each, Estimate, Method, estimate};
-use sluice_outcome::study::{Depths, Unit};
 
 /// A slowdown up to this is as it should be (Rain §3.3, S_max).
 const SLOWDOWN_MAX: f64 = 10.0;

@@ -1,5 +1,7 @@
 //! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the saturation.
 
+use sluice_outcome::study::{Metric, Unit};
+
 use super::bench::Bench;
 use super::gauge::Facts;
 use super::known::{Answer, Known, PointId};
@@ -7,7 +9,6 @@ use super::limit::{Limit, Wanted};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
 use crate::stats::{Estimate, Method, SloFound, Summary};
-use sluice_outcome::study::{Metric, Unit};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;

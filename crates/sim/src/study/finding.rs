@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use sluice_outcome::study::{Estimate, Unit, Verdict};
+
 use super::desk::{Desk, Figure};
 use super::known::Answer;
 use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
 use super::verdict::{Pairs, excused, is_at_most, of_number, of_order, quotient};
-use sluice_outcome::study::{Estimate, Unit, Verdict};
 
 /// A statement's number here, and the verdict.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! What a statement may ask of a point beside its tasks' times: writes, queues, memory, depths.
 
+use sluice_outcome::study::Unit;
+
 use super::bench::Bench;
 use super::{StudyError, hint};
 use crate::stats::{Each, Estimate, Method, estimate};
-use sluice_outcome::study::Unit;
 
 /// A number that replications count or average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::error::StudyError;
 use sluice_outcome::study::{Measure, Metric, Part, Unit};
+
+use super::error::StudyError;
 
 /// A metric, of one class or of all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 
+use sluice_outcome::study::Verdict;
+
 use super::bench::Bench;
 use super::desk::Desk;
 use super::finding::{Finding, find};
 use super::known::{Answer, Known, PointId};
 use super::plan::{CauseTest, Claim, Who};
-use sluice_outcome::study::Verdict;
 
 /// The points that the next round runs; none if all is known.
 pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {

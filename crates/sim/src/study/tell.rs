@@ -1,5 +1,10 @@
 //! A study's result as a value, from what is known.
 
+use sluice_outcome::study::{
+    Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
+    Point, Schema, Search, Series, Settings, Source, StudyOutcome, Verdict,
+};
+
 use super::bench::Bench;
 use super::desk::{Desk, Figure};
 use super::finding::{Finding, find, paper, shown, unit};
@@ -7,10 +12,6 @@ use super::known::{Answer, Known, PointId};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
 use super::rounds::{causes, needs_cause, wanted};
 use crate::stats::{Summary, paired};
-use sluice_outcome::study::{
-    Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
-    Point, Schema, Search, Series, Settings, Source, StudyOutcome, Verdict,
-};
 
 /// What the caller knows of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

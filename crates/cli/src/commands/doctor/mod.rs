@@ -8,15 +8,15 @@ use std::path::Path;
 use std::thread;
 
 use serde_json::json;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::print;
+use sluice_ground::rocksdb;
 use sluice_hub::state::StateFolder;
 use sluice_net::first::{FirstPacket, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
+use sluice_report::table::Table;
 
 use crate::args::Doctor;
-use crate::fail::{Failure, Outcome};
-use crate::print;
-use crate::rocksdb;
-use sluice_report::table::Table;
 
 /// The oldest kernel whose sockets do what the drivers ask for.
 const KERNEL_MIN: (u32, u32) = (5, 4);

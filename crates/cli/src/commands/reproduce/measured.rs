@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::{Clock, MeasureArgs};
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::rocksdb;
+use sluice_ground::stop::Stop;
 use sluice_outcome::study::{
     Axis, Estimate, Expectation, HeatMap, Method, Schema, Settings, StudyOutcome, Unit,
 };
 use sluice_sim::stats::estimate;
 use sluice_sim::study::growth;
-
-use crate::fail::{Failure, Outcome};
-use crate::rocksdb;
-use crate::stop::Stop;
 
 /// Where the databases lie: one for each size of items.
 const DATABASES: &str = "out/rocksdb-by-size";

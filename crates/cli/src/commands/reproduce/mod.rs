@@ -6,41 +6,22 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::figures::PLANS;
+use sluice_ground::plan::Kind as PlanKind;
+use sluice_ground::print;
+use sluice_ground::results::{files, studies};
+use sluice_ground::stop::Stop;
+use sluice_ground::{hint, view};
 use sluice_outcome::study::{StudyOutcome, Verdict};
+use sluice_report as report;
+use sluice_report::table::Table;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::plan::Plan;
 
-use crate::fail::{Failure, Kind, Outcome};
-use crate::live;
-use crate::plan::Kind as PlanKind;
-use crate::print;
-use crate::results::{files, studies};
-use crate::stop::Stop;
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
-use crate::{hint, view};
-use sluice_report as report;
-use sluice_report::table::Table;
-
-/// The plans that come with this program.
-const PLANS: [(&str, &str); 15] = [
-    ("rain-1", include_str!("../../../../../experiments/rain-1.toml")),
-    ("rain-2", include_str!("../../../../../experiments/rain-2.toml")),
-    ("rain-6a", include_str!("../../../../../experiments/rain-6a.toml")),
-    ("rain-6b", include_str!("../../../../../experiments/rain-6b.toml")),
-    ("rain-6c", include_str!("../../../../../experiments/rain-6c.toml")),
-    ("rain-7", include_str!("../../../../../experiments/rain-7.toml")),
-    ("rain-8", include_str!("../../../../../experiments/rain-8.toml")),
-    ("rain-9", include_str!("../../../../../experiments/rain-9.toml")),
-    ("rain-10", include_str!("../../../../../experiments/rain-10.toml")),
-    ("rain-11", include_str!("../../../../../experiments/rain-11.toml")),
-    ("rain-early", include_str!("../../../../../experiments/rain-early.toml")),
-    ("rain-adaptive", include_str!("../../../../../experiments/rain-adaptive.toml")),
-    ("rain-interference", include_str!("../../../../../experiments/rain-interference.toml")),
-    ("pallas-bimodal", include_str!("../../../../../experiments/pallas-bimodal.toml")),
-    ("pallas-trimodal", include_str!("../../../../../experiments/pallas-trimodal.toml")),
-];
 
 /// What stands for all of Rain's plans, and for all there are.
 const RAIN: &str = "rain";
@@ -129,7 +110,7 @@ fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
             return Err(Failure::bad_input(format!("{name} is measured here already: leave --live out")));
         };
         let out = folder(args, one.plan.name(), found.len() > 1).join("live");
-        live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json, &stop)?;
+        sluice_live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json, &stop)?;
     }
     Ok(())
 }
@@ -227,11 +208,6 @@ impl Found {
     fn called(&self) -> &str {
         if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
     }
-}
-
-/// Whether a plan that comes with this program is called so.
-pub(crate) fn is_figure(name: &str) -> bool {
-    PLANS.iter().any(|(known, _)| *known == name)
 }
 
 /// A plan by its name, or in a file.

@@ -3,14 +3,14 @@
 mod watch;
 
 use serde_json::{Value, json};
+use sluice_ground::ask::{Asker, link, phase};
+use sluice_ground::fail::Outcome;
+use sluice_ground::plan::Types;
+use sluice_ground::print;
 use sluice_net::rpc::v1::{Counter, StatusResponse};
+use sluice_report::table::{Table, time};
 
 use crate::args::Status;
-use crate::fail::Outcome;
-use crate::plan::Types;
-use crate::print;
-use crate::rack::ask::{Asker, link, phase};
-use sluice_report::table::{Table, time};
 
 /// Asks and prints the answer.
 pub(crate) fn run(args: &Status) -> Outcome<()> {

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
 use ratatui::crossterm::terminal::{Clear, ClearType, size};
+use sluice_ground::ask::{Asker, link};
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::print;
+use sluice_ground::stop::Stop;
+use sluice_ground::view::Keyboard;
 use sluice_net::rpc::v1::StatusResponse;
 
 use super::{text, to_json};
 use crate::args::Status;
-use crate::fail::{Failure, Outcome};
-use crate::print;
-use crate::rack::ask::{Asker, link};
-use crate::stop::Stop;
-use crate::view::Keyboard;
 
 /// How often a signal is looked for between two looks at the rack.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

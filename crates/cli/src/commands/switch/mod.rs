@@ -6,6 +6,15 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use serde_json::json;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::flags::Io;
+use sluice_ground::plan::{Plan, SERVERS_MAX};
+use sluice_ground::policies;
+use sluice_ground::print;
+use sluice_ground::running::Told;
+use sluice_ground::seed::random_seed;
+use sluice_ground::stop::Stop;
+use sluice_ground::units;
 use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_hub::state::StateFolder;
@@ -15,20 +24,13 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::first::FirstPacket;
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_net::udp::Waiting;
+use sluice_report::table::Table;
+use sluice_supervise::parent;
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial, Term};
 
-use super::{LOOK_EVERY, control_plan, guard, random_seed, reached_at};
-use crate::args::{Io, Switch};
-use crate::fail::{Failure, Outcome};
-use crate::plan::{Plan, SERVERS_MAX};
-use crate::policies;
-use crate::print;
-use crate::rack::parent;
-use crate::running::Told;
-use crate::stop::Stop;
-use crate::units;
-use sluice_report::table::Table;
+use super::{LOOK_EVERY, control_plan, guard, reached_at};
+use crate::args::Switch;
 
 /// Entries in all clients' replay blocks together.
 const REPLAY_CELLS: u32 = 128 * 1024;

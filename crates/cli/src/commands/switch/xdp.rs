@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::flags::Io;
+use sluice_ground::plan::Plan;
+use sluice_ground::print;
 use sluice_hub::state::StateFolder;
 use sluice_kernel::xdp::machine::BPF_FS;
 use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions};
 use sluice_wire::Epoch;
 
 use super::size;
-use crate::args::{Io, Switch};
-use crate::fail::{Failure, Outcome};
-use crate::plan::Plan;
-use crate::print;
+use crate::args::Switch;
 
 /// Puts the program on its links.
 pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {

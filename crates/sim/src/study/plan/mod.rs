@@ -7,11 +7,11 @@
 mod read;
 
 use serde::{Deserialize, Serialize};
+use sluice_outcome::study::Measure;
 
 use super::course::Course;
 use super::gauge::Gauge;
 use super::limit::{Limit, Wanted};
-use sluice_outcome::study::Measure;
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]

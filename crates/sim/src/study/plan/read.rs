@@ -1,6 +1,7 @@
 //! Reading a plan: TOML first, then what the keys mean together.
 
 use serde::Deserialize;
+use sluice_outcome::study::{Measure, Unit};
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
 use crate::study::course::RawCourse;
@@ -10,7 +11,6 @@ use crate::study::hint;
 use crate::study::limit::{Limit, Wanted, value_of};
 use crate::study::numbers;
 use crate::workload::WorkloadForm;
-use sluice_outcome::study::{Measure, Unit};
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;

@@ -1,0 +1,212 @@
+//! Asking a controller, and telling the board what it says.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sluice_net::rpc::Remote;
+use sluice_net::rpc::v1::controller_client::ControllerClient;
+use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Status};
+
+use crate::board::{Board, NoteKind, RackNow, SliceNow, WorkerNow};
+use crate::fail::{Failure, Outcome};
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one that says not now is asked again.
+const WAITS: Duration = Duration::from_secs(10);
+/// How often the board is told, and one that says not now is asked.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+
+/// Someone who asks a controller, one question at a time.
+pub struct Asker {
+    runtime: Runtime,
+    remote: Remote,
+}
+
+impl Asker {
+    /// Asks the controller at `remote`.
+    pub fn new(remote: Remote) -> Outcome<Self> {
+        Ok(Self { runtime: runtime()?, remote })
+    }
+
+    /// Asks for something that a controller may refuse, and says why it did. One that says not now is asked again for a
+    /// while.
+    pub fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
+        let began = Instant::now();
+        self.runtime.block_on(async {
+            loop {
+                let status = match timeout(PATIENCE, call(ControllerClient::new(self.remote.connect()))).await
+                {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => status,
+                    Err(_) => return Err(self.silent(&no_answer())),
+                };
+                let why = sluice_net::rpc::reason(&status);
+                if sluice_net::rpc::is_silence(&status) {
+                    return Err(self.silent(&why));
+                }
+                let says_not_now = status.code() == Code::Unavailable && status.source().is_none();
+                if !says_not_now || began.elapsed() > WAITS {
+                    let url = self.remote.url();
+                    return Err(Failure::bad_input(format!("the controller at {url}: {why}")));
+                }
+                sleep(ASK_EVERY).await;
+            }
+        })
+    }
+
+    /// How everything stands.
+    pub fn status(&self) -> Outcome<StatusResponse> {
+        self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
+    }
+
+    /// No controller was heard.
+    fn silent(&self, why: &str) -> Failure {
+        let url = self.remote.url();
+        Failure::bad_input(format!(
+            "no controller answers at {url} ({why}); start one with `sluice switch`, or name it with --controller"
+        ))
+    }
+}
+
+/// A line to a controller.
+pub type Calls = ControllerClient<tonic::transport::Channel>;
+
+fn no_answer() -> String {
+    format!("no answer within {} s", PATIENCE.as_secs())
+}
+
+fn runtime() -> Outcome<Runtime> {
+    let built = Builder::new_current_thread().enable_all().build();
+    built.map_err(|why| Failure::broken(format!("no runtime for gRPC: {why}")))
+}
+
+/// Keeps a board informed until it is dropped.
+pub struct Reporter {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reporter {
+    /// Tells `board` what the controller at `remote` says from now on.
+    pub fn start(remote: Remote, board: Board) -> Outcome<Self> {
+        let runtime = runtime()?;
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = tell_status(&remote, &board, &seen) => {}
+                    () = tell_events(&remote, &board) => {}
+                }
+            });
+        });
+        Ok(Self { over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What it told is on the board; that it panicked changes nothing.
+            thread.join().ok();
+        }
+    }
+}
+
+async fn tell_status(remote: &Remote, board: &Board, over: &AtomicBool) {
+    let mut controller = ControllerClient::new(remote.connect());
+    let mut last = RackNow::default();
+    while !over.load(Ordering::Relaxed) {
+        last = match timeout(PATIENCE, controller.status(StatusRequest {})).await {
+            Ok(Ok(answer)) => rack_now(&answer.into_inner().shown()),
+            Ok(Err(_)) | Err(_) => RackNow { up: false, ..last },
+        };
+        board.show_rack(last.clone());
+        sleep(ASK_EVERY).await;
+    }
+}
+
+async fn tell_events(remote: &Remote, board: &Board) {
+    loop {
+        let mut controller = ControllerClient::new(remote.connect_patiently());
+        if let Ok(answer) = controller.watch(WatchRequest {}).await {
+            let mut events = answer.into_inner();
+            while let Ok(Some(event)) = events.message().await {
+                let event = event.shown();
+                let news = board.decided().hear(&event);
+                for line in news {
+                    board.note(kind(&event.kind), line);
+                }
+            }
+        }
+        sleep(ASK_EVERY).await;
+    }
+}
+
+fn kind(word: &str) -> NoteKind {
+    match word {
+        "worker-died" | "server-died" | "client-died" | "slice-closed" | "switch-down" | "stalled" => {
+            NoteKind::Fault
+        }
+        "worker-joined" | "server-joined" | "slice-opened" | "switch-up" | "switch-restarted"
+        | "read-back" => NoteKind::Back,
+        _ => NoteKind::Plain,
+    }
+}
+
+/// A status as the live view shows it.
+pub fn rack_now(status: &StatusResponse) -> RackNow {
+    let switch = status.switch.clone().unwrap_or_default();
+    let slice_name = |index: u32| {
+        let slice = status.slices.iter().find(|slice| slice.slice == index);
+        slice.map_or_else(String::new, |slice| slice.name.clone())
+    };
+    let slices = status.slices.iter().map(|slice| SliceNow {
+        name: slice.name.clone(),
+        balance: slice.balance.unwrap_or(0),
+        tokens_max: slice.quotas,
+        tasks_max: slice.limit,
+    });
+    let workers = status.workers.iter().map(|worker| WorkerNow {
+        index: worker.worker as u16,
+        name: worker.name.clone(),
+        slice: slice_name(worker.slice),
+        quota: worker.quota,
+        phase: phase(worker.phase()),
+    });
+    let mut workers: Vec<WorkerNow> = workers.collect();
+    workers.sort_by(|one, other| one.name.cmp(&other.name));
+    RackNow { epoch: switch.epoch, up: switch.link() == LinkState::Up, slices: slices.collect(), workers }
+}
+
+/// A worker's phase in one word.
+pub const fn phase(phase: WorkerPhase) -> &'static str {
+    match phase {
+        WorkerPhase::Unspecified => "unknown",
+        WorkerPhase::Joining => "joining",
+        WorkerPhase::Open => "open",
+        WorkerPhase::Changing => "changing",
+        WorkerPhase::Leaving => "leaving",
+        WorkerPhase::Dying => "dying",
+    }
+}
+
+/// The switch's link in one word.
+pub const fn link(link: LinkState) -> &'static str {
+    match link {
+        LinkState::Unspecified => "unknown",
+        LinkState::Down => "down",
+        LinkState::Reading => "reading",
+        LinkState::Up => "up",
+        LinkState::TooSmall => "too_small",
+        LinkState::Superseded => "superseded",
+    }
+}

@@ -1,0 +1,201 @@
+//! What is known while a run is under way: written by the load and the rack, read by the live view.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::decisions::Decisions;
+
+/// The present state of a run, shared between threads.
+#[derive(Clone, Default)]
+pub struct Board {
+    inner: Arc<Mutex<Known>>,
+    decisions: Arc<Mutex<Decisions>>,
+}
+
+/// Everything that the board shows.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// What all times count from, once it happened, and what it was.
+    pub zero: Option<Zero>,
+    /// The load, once it runs.
+    pub load: Option<LoadNow>,
+    /// The rack, once it was asked.
+    pub rack: Option<RackNow>,
+    /// What happened, in order.
+    pub notes: Vec<Note>,
+}
+
+/// The moment that all times of a run count from: those of events and those of results.
+#[derive(Clone, Copy, Debug)]
+pub struct Zero {
+    at: Instant,
+    /// What happened then.
+    pub what: &'static str,
+}
+
+/// How the load stands.
+#[derive(Clone, Debug, Default)]
+pub struct LoadNow {
+    /// Since its start.
+    pub elapsed: Duration,
+    /// How long it is to last, warm-up included.
+    pub length: Duration,
+    /// How much of that is warm-up.
+    pub warm_up: Duration,
+    /// Tasks so far, warm-up included.
+    pub sent: u64,
+    /// Replies so far.
+    pub replied: u64,
+    /// Refusals so far.
+    pub refused: u64,
+    /// Unknown outcomes so far.
+    pub unknown: u64,
+    /// Tasks without an outcome yet.
+    pub outstanding: u64,
+    /// Tasks that the client library would not take yet.
+    pub pushed_back: usize,
+    /// The last second, type by type.
+    pub kinds: Vec<KindNow>,
+    /// Replies per second, one number for each stretch of the run.
+    pub history: Vec<u64>,
+    /// How long a stretch is.
+    pub history_every: Duration,
+    /// Tasks at each worker on average over the last second, by its index.
+    pub depths: Vec<f64>,
+}
+
+/// The last second of one type.
+#[derive(Clone, Debug, Default)]
+pub struct KindNow {
+    /// Its name.
+    pub name: String,
+    /// Tasks that were due, per second.
+    pub due_per_s: f64,
+    /// Replies per second.
+    pub replied_per_s: f64,
+    /// 50th, 99th and 99.9th percentile of the latency, ns.
+    pub latency_ns: [u64; 3],
+    /// The same of the slowdown.
+    pub slowdown: [f64; 3],
+}
+
+/// How the rack stands.
+#[derive(Clone, Debug, Default)]
+pub struct RackNow {
+    /// The switch's life; 0 while it is away.
+    pub epoch: u32,
+    /// Whether its controller answers and reaches it.
+    pub up: bool,
+    /// Its slices.
+    pub slices: Vec<SliceNow>,
+    /// Its workers.
+    pub workers: Vec<WorkerNow>,
+}
+
+/// How a slice stands.
+#[derive(Clone, Debug, Default)]
+pub struct SliceNow {
+    /// Its name.
+    pub name: String,
+    /// Tokens parked (positive) or tasks waiting (negative).
+    pub balance: i32,
+    /// Tokens that its workers may have parked.
+    pub tokens_max: u32,
+    /// Tasks that may wait.
+    pub tasks_max: u32,
+}
+
+/// How a worker stands.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerNow {
+    /// Its index.
+    pub index: u16,
+    /// Its name.
+    pub name: String,
+    /// Its slice's name.
+    pub slice: String,
+    /// How many tasks it may have granted or held.
+    pub quota: u32,
+    /// What it is doing, in one word.
+    pub phase: &'static str,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// Since the zero of all times; `None` for what was before.
+    pub at: Option<Duration>,
+    /// What.
+    pub text: String,
+    /// Whether it is a fault, or the end of one.
+    pub kind: NoteKind,
+}
+
+/// What kind of event a note tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteKind {
+    /// Nothing special.
+    Plain,
+    /// Something was killed, as the plan says.
+    Kill,
+    /// Something was found broken.
+    Fault,
+    /// Something came back.
+    Back,
+}
+
+impl Note {
+    /// When it happened, as wide as any other time: seconds, or that it was before they are counted.
+    pub fn when(&self) -> String {
+        self.at.map_or_else(|| format!("{:>10}", "before"), |at| format!("{:8.2} s", at.as_secs_f64()))
+    }
+}
+
+impl Board {
+    /// All times count from now, when `what` happened.
+    pub fn begin(&self, what: &'static str) {
+        self.lock().zero = Some(Zero { at: Instant::now(), what });
+    }
+
+    /// Notes something that happened now.
+    pub fn note(&self, kind: NoteKind, text: impl Into<String>) {
+        let mut known = self.lock();
+        let at = known.zero.map(|zero| zero.at.elapsed());
+        known.notes.push(Note { at, text: text.into(), kind });
+    }
+
+    /// The slices of agents' intervals are called so, in the order of their indices.
+    pub fn name_slices(&self, slices: Vec<String>) {
+        *self.decided() = Decisions::of(slices);
+    }
+
+    /// What agents and the slice step decided.
+    pub fn decided(&self) -> MutexGuard<'_, Decisions> {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows how the load stands.
+    pub fn show_load(&self, load: LoadNow) {
+        self.lock().load = Some(load);
+    }
+
+    /// Shows how the rack stands.
+    pub fn show_rack(&self, rack: RackNow) {
+        self.lock().rack = Some(rack);
+    }
+
+    /// A copy of everything.
+    pub fn known(&self) -> Known {
+        self.lock().clone()
+    }
+
+    /// The notes from number `first` on.
+    pub fn notes_from(&self, first: usize) -> Vec<Note> {
+        self.lock().notes.get(first..).unwrap_or_default().to_vec()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // Every write is one assignment or push: what another thread left when it panicked is whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,76 @@
+//! How a command ends when it does not end well: one line that says what, why and what next, and an exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde_json::json;
+pub use sluice_net::exit::Kind;
+
+use crate::print;
+
+/// What a command gives back.
+pub type Outcome<T> = Result<T, Failure>;
+
+/// Why a command did not end well.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    message: String,
+    result_shown: bool,
+}
+
+impl Failure {
+    /// A failure of `kind`; the message becomes one line.
+    pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        let message = message.to_string();
+        let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        Self { kind, message: lines.join("; "), result_shown: false }
+    }
+
+    /// What was asked makes no sense, or cannot be done here.
+    pub fn bad_input(message: impl fmt::Display) -> Self {
+        Self::new(Kind::BadInput, message)
+    }
+
+    /// Something failed that should not have.
+    pub fn broken(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Broken, message)
+    }
+
+    /// Whether it is of this kind.
+    pub fn is(&self, kind: Kind) -> bool {
+        self.kind == kind
+    }
+
+    /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not two.
+    #[must_use]
+    pub fn with_result_shown(self) -> Self {
+        Self { result_shown: true, ..self }
+    }
+
+    /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
+    pub fn report(&self, json: bool) -> ExitCode {
+        print::aside(format_args!("sluice: {}", self.message));
+        if json && !self.result_shown {
+            // What cannot be said here was said on stderr.
+            print::line(self.to_json()).ok();
+        }
+        self.kind.into()
+    }
+
+    /// As the JSON says it.
+    pub fn to_json(&self) -> serde_json::Value {
+        json!({
+            "schema": "sluice.error.v1",
+            "error": { "kind": self.kind.name(), "exit_code": self.kind.code(), "message": self.message },
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

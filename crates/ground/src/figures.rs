@@ -1,0 +1,25 @@
+//! The papers' figures as plans.
+
+/// The plans that come with this program.
+pub const PLANS: [(&str, &str); 15] = [
+    ("rain-1", include_str!("../../../experiments/rain-1.toml")),
+    ("rain-2", include_str!("../../../experiments/rain-2.toml")),
+    ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
+    ("rain-6b", include_str!("../../../experiments/rain-6b.toml")),
+    ("rain-6c", include_str!("../../../experiments/rain-6c.toml")),
+    ("rain-7", include_str!("../../../experiments/rain-7.toml")),
+    ("rain-8", include_str!("../../../experiments/rain-8.toml")),
+    ("rain-9", include_str!("../../../experiments/rain-9.toml")),
+    ("rain-10", include_str!("../../../experiments/rain-10.toml")),
+    ("rain-11", include_str!("../../../experiments/rain-11.toml")),
+    ("rain-early", include_str!("../../../experiments/rain-early.toml")),
+    ("rain-adaptive", include_str!("../../../experiments/rain-adaptive.toml")),
+    ("rain-interference", include_str!("../../../experiments/rain-interference.toml")),
+    ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
+    ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
+];
+
+/// Whether a plan that comes with this program is called so.
+pub fn is_figure(name: &str) -> bool {
+    PLANS.iter().any(|(known, _)| *known == name)
+}

@@ -1,0 +1,24 @@
+//! What all commands stand on: plans and loads, what is seen of a rack while it runs, and how a command speaks, fails and
+//! stops.
+#![forbid(unsafe_code)]
+
+pub mod adaptation;
+pub mod ask;
+pub mod board;
+pub mod decisions;
+mod errors;
+pub mod fail;
+pub mod figures;
+pub mod flags;
+pub mod hint;
+pub mod load;
+pub mod plan;
+pub mod policies;
+pub mod print;
+pub mod results;
+pub mod rocksdb;
+pub mod running;
+pub mod seed;
+pub mod stop;
+pub mod units;
+pub mod view;

@@ -1,0 +1,313 @@
+//! What came of the tasks: outcomes counted, times in HDR histograms, one set per type.
+//!
+//! Latency runs from the *intended* send time. Slowdown is latency over the task's own service time; `server`
+//! slowdown is what the rack's queues alone made of it: waits + service over service.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use sluice_wire::Nanos;
+
+use super::timeline::Timeline;
+
+/// Slowdowns are kept in thousandths.
+pub const SLOWDOWN_SCALE: f64 = 1_000.0;
+/// Significant digits of every histogram.
+const DIGITS: u8 = 3;
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// A worker answered.
+    Reply {
+        /// Whether its service failed.
+        failed: bool,
+        /// Time in the switch's queue.
+        switch_wait: Nanos,
+        /// Time at the worker before service.
+        worker_wait: Nanos,
+        /// Service time.
+        service: Nanos,
+    },
+    /// No attempt can have run; the reason.
+    Refused(&'static str),
+    /// It may have run; the reason.
+    Unknown(&'static str),
+}
+
+/// A task that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its place in the mix.
+    pub kind: usize,
+    /// When it was due, from the start of the load.
+    pub due: Nanos,
+    /// When it ended, from the start of the load.
+    pub at: Nanos,
+    /// How many times it was sent.
+    pub attempts: u16,
+    /// Who answered.
+    pub worker: Option<u16>,
+    /// What came of it.
+    pub ending: Ending,
+}
+
+/// Tasks by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tasks that were due.
+    pub sent: u64,
+    /// Tasks that were answered, those included whose service failed.
+    pub replied: u64,
+    /// Those of them whose service failed.
+    pub failed: u64,
+    /// Tasks that cannot have run, by reason.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Tasks that may have run, by reason.
+    pub unknown: BTreeMap<&'static str, u64>,
+    /// Times that any of them was sent.
+    pub attempts: u64,
+}
+
+impl Counts {
+    /// Refused tasks of all reasons.
+    pub fn refused(&self) -> u64 {
+        self.refused.values().sum()
+    }
+
+    /// Unknown tasks of all reasons.
+    pub fn unknown(&self) -> u64 {
+        self.unknown.values().sum()
+    }
+
+    /// Tasks of which nothing was heard: must be zero once all were waited for.
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.replied + self.refused() + self.unknown())
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        self.attempts += u64::from(ended.attempts);
+        match ended.ending {
+            Ending::Reply { failed, .. } => {
+                self.replied += 1;
+                self.failed += u64::from(failed);
+            }
+            Ending::Refused(why) => *self.refused.entry(why).or_default() += 1,
+            Ending::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
+        }
+    }
+
+    /// These and `other` together.
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.replied += other.replied;
+        self.failed += other.failed;
+        self.attempts += other.attempts;
+        for (why, count) in &other.refused {
+            *self.refused.entry(why).or_default() += count;
+        }
+        for (why, count) in &other.unknown {
+            *self.unknown.entry(why).or_default() += count;
+        }
+    }
+}
+
+/// Times of one type's replies.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// From the intended send time to the reply, ns.
+    pub latency: Histogram<u64>,
+    /// Latency over the task's own service time, thousandths.
+    pub slowdown: Histogram<u64>,
+    /// Waits + service over service, thousandths.
+    pub slowdown_server: Histogram<u64>,
+    /// In the switch's queue, ns.
+    pub switch_wait: Histogram<u64>,
+    /// At the worker before service, ns.
+    pub worker_wait: Histogram<u64>,
+    /// In service, ns.
+    pub service: Histogram<u64>,
+}
+
+impl Times {
+    pub fn new() -> Self {
+        let [latency, slowdown, slowdown_server, switch_wait, worker_wait, service] =
+            [(); 6].map(|()| histogram());
+        Self { latency, slowdown, slowdown_server, switch_wait, worker_wait, service }
+    }
+
+    fn record(&mut self, latency: Nanos, switch_wait: Nanos, worker_wait: Nanos, service: Nanos) {
+        let own = service.0.max(1) as f64;
+        let server = (switch_wait + worker_wait + service).0 as f64;
+        record(&mut self.latency, latency.0);
+        record(&mut self.slowdown, (latency.0 as f64 / own * SLOWDOWN_SCALE) as u64);
+        record(&mut self.slowdown_server, (server / own * SLOWDOWN_SCALE) as u64);
+        record(&mut self.switch_wait, switch_wait.0);
+        record(&mut self.worker_wait, worker_wait.0);
+        record(&mut self.service, service.0);
+    }
+}
+
+/// A histogram that grows as it must.
+pub(crate) fn histogram() -> Histogram<u64> {
+    let mut histogram = Histogram::new(DIGITS).expect("3 digits are legal");
+    histogram.auto(true);
+    histogram
+}
+
+/// Records a value in a histogram that grows as it must.
+pub(crate) fn record(histogram: &mut Histogram<u64>, value: u64) {
+    histogram.record(value).expect("a histogram that grows takes any value");
+}
+
+/// One type's measured tasks.
+#[derive(Clone, Debug)]
+pub struct KindTally {
+    /// The type's name.
+    pub name: String,
+    /// Tasks by outcome.
+    pub counts: Counts,
+    /// Times of its good replies.
+    pub times: Times,
+}
+
+/// Everything that a load found out.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Measured tasks, type by type.
+    pub kinds: Vec<KindTally>,
+    /// Tasks of the warm-up.
+    pub warm_up: Counts,
+    /// How late the sender was, ns.
+    pub behind: Histogram<u64>,
+    /// How long tasks had to wait until the client library took them, ns.
+    pub pushed_back: Histogram<u64>,
+    /// Replies over time, the warm-up's included.
+    pub timeline: Timeline,
+    measured_from: Nanos,
+}
+
+impl Tally {
+    /// Nothing yet: tasks due from `measured_from` on will be measured.
+    pub fn new(names: impl IntoIterator<Item = String>, rate: Option<f64>, measured_from: Nanos) -> Self {
+        let kind = |name| KindTally { name, counts: Counts::default(), times: Times::new() };
+        Self {
+            kinds: names.into_iter().map(kind).collect(),
+            warm_up: Counts::default(),
+            behind: histogram(),
+            pushed_back: histogram(),
+            timeline: Timeline::new(rate),
+            measured_from,
+        }
+    }
+
+    /// A task was due and seen `behind` later.
+    pub fn due(&mut self, kind: usize, due: Nanos, behind: Nanos) {
+        self.timeline.due(due);
+        if due < self.measured_from {
+            self.warm_up.sent += 1;
+        } else {
+            self.kinds[kind].counts.sent += 1;
+            record(&mut self.behind, behind.0);
+        }
+    }
+
+    /// A task that was due long ago was taken by the client library only now.
+    pub fn taken(&mut self, waited: Nanos) {
+        record(&mut self.pushed_back, waited.0);
+    }
+
+    /// A task ended.
+    pub fn ended(&mut self, ended: &Ended) {
+        let latency = ended.at.since(ended.due);
+        if let Ending::Reply { .. } = ended.ending {
+            self.timeline.replied(ended.at, latency.0);
+        }
+        if ended.due < self.measured_from {
+            self.warm_up.end(ended);
+            return;
+        }
+        let kind = &mut self.kinds[ended.kind];
+        kind.counts.end(ended);
+        if let Ending::Reply { failed: false, switch_wait, worker_wait, service } = ended.ending {
+            kind.times.record(latency, switch_wait, worker_wait, service);
+        }
+    }
+
+    /// All measured tasks.
+    pub fn measured(&self) -> Counts {
+        let mut all = Counts::default();
+        self.kinds.iter().for_each(|kind| all.add(&kind.counts));
+        all
+    }
+
+    /// All tasks.
+    pub fn everything(&self) -> Counts {
+        let mut all = self.measured();
+        all.add(&self.warm_up);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPLY: Ending = Ending::Reply {
+        failed: false,
+        switch_wait: Nanos(1_000),
+        worker_wait: Nanos(1_000),
+        service: Nanos(2_000),
+    };
+
+    fn tally() -> Tally {
+        Tally::new(["get".to_owned()], Some(100.0), Nanos(100))
+    }
+
+    fn end(tally: &mut Tally, due: u64, at: u64, ending: Ending) {
+        tally.due(0, Nanos(due), Nanos(0));
+        tally.ended(&Ended { kind: 0, due: Nanos(due), at: Nanos(at), attempts: 1, worker: Some(0), ending });
+    }
+
+    #[test]
+    fn every_task_has_one_outcome_and_what_has_none_is_lost() {
+        let mut tally = tally();
+        end(&mut tally, 100, 10_100, REPLY);
+        end(&mut tally, 101, 10_100, Ending::Refused("queue_full"));
+        end(&mut tally, 102, 10_100, Ending::Unknown("deadline"));
+        tally.due(0, Nanos(103), Nanos(0));
+        let counts = tally.measured();
+        assert_eq!((counts.sent, counts.replied, counts.refused(), counts.unknown()), (4, 1, 1, 1));
+        assert_eq!(counts.lost(), 1);
+    }
+
+    #[test]
+    fn the_warm_up_is_counted_apart_and_not_measured() {
+        let mut tally = tally();
+        end(&mut tally, 99, 10_099, REPLY);
+        assert_eq!(tally.warm_up.replied, 1);
+        assert_eq!(tally.measured(), Counts::default());
+        assert!(tally.kinds[0].times.latency.is_empty());
+        assert_eq!(tally.everything().replied, 1);
+    }
+
+    #[test]
+    fn slowdowns_are_over_the_tasks_own_service() {
+        let mut tally = tally();
+        end(&mut tally, 100, 10_100, REPLY);
+        let times = &tally.kinds[0].times;
+        assert_eq!(times.latency.max() / 1_000, 10);
+        assert!((times.slowdown.mean() / SLOWDOWN_SCALE - 5.0).abs() < 0.02);
+        assert!((times.slowdown_server.mean() / SLOWDOWN_SCALE - 2.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_failed_service_counts_as_a_reply_and_has_no_times() {
+        let mut tally = tally();
+        let failed =
+            Ending::Reply { failed: true, switch_wait: Nanos(0), worker_wait: Nanos(0), service: Nanos(5) };
+        end(&mut tally, 100, 10_100, failed);
+        assert_eq!((tally.measured().replied, tally.measured().failed), (1, 1));
+        assert!(tally.kinds[0].times.latency.is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! A live rack as a load's target, through the client library.
+
+use std::sync::Arc;
+
+use crossbeam_queue::SegQueue;
+use sluice_net::client::{self, Client, Outcome as TaskOutcome, RefusedWhy, SubmitError, UnknownWhy};
+use sluice_net::clock::Clock;
+use sluice_wire::{Nanos, RejectReason, TaskType};
+
+use super::{Ended, Ending, Rack, Task, UNKNOWN_TYPE};
+
+/// A registered client and the tasks that it has in flight.
+pub struct Target {
+    client: Client,
+    types: Vec<TaskType>,
+    clock: Clock,
+    start: Nanos,
+    ended: Arc<SegQueue<Ended>>,
+}
+
+impl Target {
+    /// Sends through `client`; `types` are those of the mix, in its order. The load begins now.
+    pub fn new(client: Client, types: Vec<TaskType>) -> Self {
+        let clock = Clock::start();
+        Self { client, types, start: clock.now(), clock, ended: Arc::default() }
+    }
+
+    /// When the load began, on the drivers' clock.
+    pub const fn start(&self) -> Nanos {
+        self.start
+    }
+
+    /// The client, once the load is over.
+    pub fn into_client(self) -> Client {
+        self.client
+    }
+}
+
+impl Rack for Target {
+    fn now(&self) -> Nanos {
+        self.clock.now().since(self.start)
+    }
+
+    fn offer(&mut self, task: Task, deadline: Nanos) -> Result<(), Task> {
+        let (start, kind, due) = (self.start, task.kind, task.due);
+        let sink = Arc::clone(&self.ended);
+        let deadline = std::time::Duration::from_nanos(deadline.0);
+        let taken = self.client.try_submit_with(self.types[kind], &task.bytes, deadline, move |ended| {
+            sink.push(translate(&ended, start, kind, due));
+        });
+        match taken {
+            Ok(()) => Ok(()),
+            Err(SubmitError::Busy) => Err(task),
+            Err(why @ (SubmitError::TooLong { .. } | SubmitError::Closed)) => {
+                let ending = Ending::Refused(submit_error(why));
+                self.ended.push(Ended { kind, due, at: self.now(), attempts: 0, worker: None, ending });
+                Ok(())
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        self.ended.pop()
+    }
+}
+
+fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> Ended {
+    let (worker, ending) = match &ended.outcome {
+        TaskOutcome::Reply(answer) => {
+            let ending = Ending::Reply {
+                failed: answer.failed,
+                switch_wait: answer.switch_wait,
+                worker_wait: answer.worker_wait,
+                service: answer.service,
+            };
+            (Some(answer.worker.0), ending)
+        }
+        TaskOutcome::Refused(RefusedWhy::NeverSent) => (None, Ending::Refused("never_sent")),
+        TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
+        TaskOutcome::Refused(RefusedWhy::NoSlice(_)) => (None, Ending::Refused(UNKNOWN_TYPE)),
+        TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
+        TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),
+        TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),
+        TaskOutcome::Unknown(UnknownWhy::TooOld) => (None, Ending::Unknown("too_old")),
+    };
+    Ended { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending }
+}
+
+const fn reject(reason: RejectReason) -> &'static str {
+    match reason {
+        RejectReason::QueueFull => "queue_full",
+        RejectReason::NoRoom => "no_room",
+        RejectReason::NoWorkers => "no_workers",
+        RejectReason::UnknownType => UNKNOWN_TYPE,
+        RejectReason::StaleTokens => "stale_tokens",
+    }
+}
+
+const fn submit_error(why: SubmitError) -> &'static str {
+    match why {
+        SubmitError::Busy => "busy",
+        SubmitError::TooLong { .. } => "too_long",
+        SubmitError::Closed => "client_closed",
+    }
+}

@@ -1,0 +1,178 @@
+//! Replies over time, and how long a fault was felt.
+//!
+//! A bin *feels* something when it has clearly fewer replies than the bins before the fault (more than four
+//! standard deviations of a Poisson count under their mean), or when its slowest reply took more than twice as long
+//! as the slowest of them. A fault is felt from the moment that it strikes until the end of the last such bin
+//! before one whole second of calm: a lease is a second, and what has not shown by its end does not come.
+
+use std::time::Duration;
+
+use sluice_outcome::run::{Bin, Felt};
+use sluice_wire::Nanos;
+
+/// Replies that a bin should hold on average, so that their number means something.
+const REPLIES_PER_BIN: f64 = 20.0;
+/// The shortest bin.
+const BIN_MIN: Nanos = Nanos::from_millis(100);
+/// How long before a fault the undisturbed run is looked at.
+const BEFORE: Nanos = Nanos::from_millis(2_000);
+/// How long it must be calm for the fault to be over.
+const CALM: Nanos = Nanos::from_millis(1_000);
+
+/// Everything that happened, bin by bin.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    bin: Nanos,
+    bins: Vec<Bin>,
+}
+
+impl Timeline {
+    /// An empty one for about `rate` replies a second.
+    pub fn new(rate: Option<f64>) -> Self {
+        let needed_ns = REPLIES_PER_BIN * 1e9 / rate.unwrap_or(f64::INFINITY);
+        Self { bin: BIN_MIN.max(Nanos(needed_ns as u64)), bins: Vec::new() }
+    }
+
+    /// A bin's length.
+    pub const fn bin(&self) -> Nanos {
+        self.bin
+    }
+
+    /// The bins from the start of the load on.
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// A task was due at `at`.
+    pub fn due(&mut self, at: Nanos) {
+        self.bin_at(at).due += 1;
+    }
+
+    /// A reply came at `at`.
+    pub fn replied(&mut self, at: Nanos, latency_ns: u64) {
+        let bin = self.bin_at(at);
+        bin.replied += 1;
+        bin.slowest_ns = bin.slowest_ns.max(latency_ns);
+    }
+
+    /// How long the fault at `fault` was felt by a load that ended at `end`; `None` if nothing was seen before it.
+    pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<Felt> {
+        let first = (fault.0 / self.bin.0) as usize;
+        let last = self.bins.len().min((end.0 / self.bin.0) as usize);
+        let before = self.bins.get(first.saturating_sub(self.count(BEFORE))..first)?;
+        let calm = Calm::of(before)?;
+        let mut felt_until = first;
+        for (i, bin) in self.bins.iter().enumerate().take(last).skip(first) {
+            if !calm.holds(bin) {
+                felt_until = i + 1;
+            } else if i + 1 - felt_until >= self.count(CALM) {
+                break;
+            }
+        }
+        let during = self.bins.get(first..felt_until).unwrap_or_default();
+        let felt_ns = (felt_until as u64 * self.bin.0).saturating_sub(fault.0);
+        Some(Felt {
+            lasted_s: if felt_until == first { 0.0 } else { Duration::from_nanos(felt_ns).as_secs_f64() },
+            slowest_ns: during.iter().map(|bin| bin.slowest_ns).max().unwrap_or(0),
+            until_the_end: felt_until == last && felt_until > first,
+        })
+    }
+
+    fn count(&self, span: Nanos) -> usize {
+        (span.0 / self.bin.0).max(1) as usize
+    }
+
+    fn bin_at(&mut self, at: Nanos) -> &mut Bin {
+        let i = (at.0 / self.bin.0) as usize;
+        if self.bins.len() <= i {
+            self.bins.resize(i + 1, Bin::default());
+        }
+        &mut self.bins[i]
+    }
+}
+
+/// What bins look like when nothing is wrong.
+struct Calm {
+    replied_min: f64,
+    slowest_max_ns: u64,
+}
+
+impl Calm {
+    fn of(bins: &[Bin]) -> Option<Self> {
+        let replied: u64 = bins.iter().map(|bin| bin.replied).sum();
+        let mean = replied as f64 / bins.len() as f64;
+        let slowest = bins.iter().map(|bin| bin.slowest_ns).max()?;
+        (replied > 0).then(|| Self { replied_min: mean - 4.0 * mean.sqrt(), slowest_max_ns: 2 * slowest })
+    }
+
+    fn holds(&self, bin: &Bin) -> bool {
+        bin.replied as f64 >= self.replied_min && bin.slowest_ns <= self.slowest_max_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steady(bins: u64) -> Timeline {
+        let mut timeline = Timeline::new(Some(1_000.0));
+        for bin in 0..bins {
+            for reply in 0..100 {
+                timeline.replied(Nanos(bin * 100_000_000 + reply * 1_000_000), 500_000);
+            }
+        }
+        timeline
+    }
+
+    #[test]
+    fn a_fault_that_changes_nothing_is_not_felt() {
+        let felt =
+            steady(50).felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+        assert_eq!(felt, Felt { lasted_s: 0.0, slowest_ns: 0, until_the_end: false });
+    }
+
+    #[test]
+    fn a_gap_in_the_replies_is_felt_until_its_last_bin() {
+        let mut timeline = steady(50);
+        for bin in &mut timeline.bins[25..28] {
+            bin.replied = 10;
+        }
+        let felt =
+            timeline.felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+        assert!((felt.lasted_s - 0.27).abs() < 1e-9, "{felt:?}");
+    }
+
+    #[test]
+    fn a_task_that_waited_longer_is_felt_and_named() {
+        let mut timeline = steady(50);
+        timeline.replied(Nanos::from_millis(3_010), 80_000_000);
+        let felt =
+            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
+        assert!((felt.lasted_s - 0.6).abs() < 1e-9, "{felt:?}");
+        assert_eq!(felt.slowest_ns, 80_000_000);
+    }
+
+    #[test]
+    fn what_comes_after_a_second_of_calm_is_another_matter() {
+        let mut timeline = steady(50);
+        timeline.replied(Nanos::from_millis(4_500), 80_000_000);
+        let felt =
+            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
+        assert!(felt.lasted_s < 1e-9, "{felt:?}");
+    }
+
+    #[test]
+    fn a_fault_that_is_not_over_at_the_end_says_so() {
+        let mut timeline = steady(50);
+        timeline.bins.truncate(30);
+        timeline.bins.resize(50, Bin::default());
+        let felt =
+            timeline.felt(Nanos::from_millis(3_000), Nanos::from_millis(5_000)).expect("replies before");
+        assert!(felt.until_the_end);
+    }
+
+    #[test]
+    fn without_replies_before_the_fault_nothing_can_be_said() {
+        assert!(Timeline::new(None).felt(Nanos::from_millis(500), Nanos::from_millis(900)).is_none());
+    }
+}

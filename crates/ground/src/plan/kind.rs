@@ -1,0 +1,52 @@
+//! The two kinds of plan: a rack for `sluice up`, and a study for `sluice reproduce`.
+
+/// What a plan describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Switch, slices, workers, load.
+    Rack,
+    /// Cases and the statements that are held against them.
+    Study,
+}
+
+/// Sections that only racks have, and only studies.
+const OF_RACKS: [&str; 7] = ["slice", "worker", "switch", "rdma", "rocksdb", "load", "event"];
+const OF_STUDIES: [&str; 5] = ["case", "claim", "cause", "measure", "tolerance"];
+
+impl Kind {
+    /// What `text` describes, as far as its sections tell.
+    pub fn of(text: &str) -> Option<Self> {
+        let plan: toml::Table = toml::from_str(text).ok()?;
+        let has = |sections: &[&str]| sections.iter().any(|section| plan.contains_key(*section));
+        match (has(&OF_RACKS), has(&OF_STUDIES)) {
+            (true, false) => Some(Self::Rack),
+            (false, true) => Some(Self::Study),
+            _ => None,
+        }
+    }
+
+    /// Why the plan called `name`, which is of this kind, is not one of the other, and what to do with it.
+    pub fn is_no_other(self, name: &str) -> String {
+        match self {
+            Self::Rack => format!(
+                "plan {name} is a rack for `sluice up`, not a study for `sluice reproduce`: run `sluice up {name}`"
+            ),
+            Self::Study => format!(
+                "plan {name} is a study for `sluice reproduce`, not a rack for `sluice up`: run `sluice reproduce {name}`"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_known_by_sections_that_only_its_kind_has() {
+        assert_eq!(Kind::of("name = \"a\"\n[[slice]]\nname = \"b\""), Some(Kind::Rack));
+        assert_eq!(Kind::of("name = \"a\"\n[[case]]\nid = \"b\""), Some(Kind::Study));
+        assert_eq!(Kind::of("name = \"a\"\n[case]\n[load]"), None);
+        assert_eq!(Kind::of("name = = 1"), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Where large tasks wait: `[rdma]`.
+
+use sluice_net::first::{LINK_MTU, LINK_MTU_MIN};
+use sluice_net::rdma::Mtu;
+
+use super::section::Section;
+use crate::fail::Outcome;
+
+/// The scheduler that writes tasks ahead.
+pub(super) const WRITES_AHEAD: &str = "rain";
+/// The most servers.
+pub const SERVERS_MAX: u16 = 16;
+/// The longest link MTU: what jumbo frames have.
+const LINK_MTU_MAX: u16 = 9_000;
+
+/// The servers, and what is written into their memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdmaPlan {
+    /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what waits.
+    pub servers: u16,
+    /// The MTU of all links.
+    pub link_mtu: u16,
+    /// The RDMA MTU: the most bytes of one WRITE.
+    pub mtu: Mtu,
+    /// Whether queue pairs are reliable.
+    pub reliable: bool,
+    /// Whether WRITEs carry an iCRC that must hold.
+    pub icrc: bool,
+    /// Each task is written to so many servers of its slice at most; zero: to all.
+    pub copies: u16,
+    /// Tasks of a slice that may pass while one of its workers is stopped.
+    pub stall_tasks: u32,
+    /// Slots of each ring, against the rule. For tests.
+    pub tiny_slots: Option<u32>,
+}
+
+impl Default for RdmaPlan {
+    fn default() -> Self {
+        Self {
+            servers: 1,
+            link_mtu: LINK_MTU,
+            mtu: Mtu::B2048,
+            reliable: false,
+            icrc: true,
+            copies: 0,
+            stall_tasks: 1_024,
+            tiny_slots: None,
+        }
+    }
+}
+
+/// Reads the section.
+pub(super) fn read(section: Option<Section<'_>>) -> Outcome<RdmaPlan> {
+    let mut plan = RdmaPlan::default();
+    let Some(section) = section else { return Ok(plan) };
+    let number = |key, from: u64, most: u64| section.whole(key, from..most + 1);
+    if let Some(servers) = number("servers", 0, SERVERS_MAX.into())? {
+        plan.servers = servers as u16;
+    }
+    if let Some(mtu) = number("link_mtu", LINK_MTU_MIN.into(), LINK_MTU_MAX.into())? {
+        plan.link_mtu = mtu as u16;
+    }
+    if let Some(bytes) = number("mtu", 0, 1 << 16)? {
+        let why = || section.complain_of("mtu", format!("{bytes} is none of 256, 512, 1024, 2048, 4096"));
+        plan.mtu = Mtu::of_bytes(bytes as usize).ok_or_else(why)?;
+    }
+    if let Some(reliable) = section.parsed("transport", transport)? {
+        plan.reliable = reliable;
+    }
+    plan.icrc = section.flag("icrc")?.unwrap_or(plan.icrc);
+    if let Some(copies) = number("copies", 0, SERVERS_MAX.into())? {
+        plan.copies = copies as u16;
+    }
+    if let Some(tasks) = number("stall_tasks", 0, 1 << 20)? {
+        plan.stall_tasks = tasks as u32;
+    }
+    plan.tiny_slots = super::read::ring(&section, "tiny_slots")?;
+    section.finish()?;
+    Ok(plan)
+}
+
+fn transport(text: &str) -> Result<bool, String> {
+    match text {
+        "uc" => Ok(false),
+        "rc" => Ok(true),
+        _ => Err(crate::hint::unknown("transport", text, &["uc", "rc"])),
+    }
+}

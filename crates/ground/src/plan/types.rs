@@ -1,0 +1,88 @@
+//! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number will do.
+
+use crate::hint;
+
+/// The types that have names.
+#[derive(Clone, Debug)]
+pub struct Types(Vec<(String, u16)>);
+
+impl Types {
+    /// Those that every plan knows.
+    pub fn ours() -> Self {
+        let ours = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
+        Self(ours.map(|(name, number)| (name.to_owned(), number)).to_vec())
+    }
+
+    /// Names a number.
+    pub fn name(&mut self, name: &str, number: u16) -> Result<(), String> {
+        let half = |(known, used): &&(String, u16)| (known == name) != (*used == number);
+        if let Some((other, _)) = self.0.iter().find(half) {
+            return Err(format!("{number} and the name must both be new; `{other}` has one of them already"));
+        }
+        if self.number(name).is_none() {
+            self.0.push((name.to_owned(), number));
+        }
+        Ok(())
+    }
+
+    /// The name of the type that `text` says, by name or by number; a number without a name is its own.
+    pub fn called(&mut self, text: &str) -> Result<String, String> {
+        if self.number(text).is_some() {
+            return Ok(text.to_owned());
+        }
+        let Some(number) = text.parse::<u16>().ok().filter(|number| *number > 0) else {
+            let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(format!("{}; or give its number", hint::unknown("type", text, &names)));
+        };
+        if let Some((name, _)) = self.0.iter().find(|(_, used)| *used == number) {
+            return Ok(name.clone());
+        }
+        self.0.push((number.to_string(), number));
+        Ok(number.to_string())
+    }
+
+    /// The number of the type called `name`.
+    pub fn number(&self, name: &str) -> Option<u16> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+
+    /// A type as people are shown it: its name and its number, or the number alone.
+    pub fn shown(&self, number: u32) -> String {
+        let name = self.0.iter().find(|(_, used)| u32::from(*used) == number).map(|(name, _)| name);
+        name.map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
+    }
+
+    /// The largest number.
+    pub fn largest(&self) -> u16 {
+        self.0.iter().map(|(_, number)| *number).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_found_by_its_name_and_by_its_number() {
+        let mut types = Types::ours();
+        types.name("reverse", 9).expect("both are new");
+        for (said, name, number) in
+            [("get", "get", 1), ("1", "get", 1), ("9", "reverse", 9), ("70", "70", 70)]
+        {
+            assert_eq!(types.called(said).as_deref(), Ok(name));
+            assert_eq!(types.number(name), Some(number));
+        }
+        assert_eq!([1, 9, 8].map(|number| types.shown(number)), ["get (1)", "reverse (9)", "8"]);
+        assert_eq!(types.largest(), 70);
+        for wrong in ["revers", "0", "65536", "-1"] {
+            assert!(types.called(wrong).is_err_and(|why| why.contains("or give its number")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_or_number_that_is_taken_is_refused() {
+        let mut types = Types::ours();
+        assert!(types.name("get", 7).is_err() && types.name("echo", 1).is_err());
+        assert_eq!(types.name("get", 1), Ok(()), "it says what is so");
+    }
+}

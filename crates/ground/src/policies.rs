@@ -1,0 +1,193 @@
+//! Policies as people write them: as words, or by `--policy`, given once or several times, with commas between them.
+//!
+//! A policy may have commas of its own (`racksched:2,tracked`), so a list is cut where a policy's name stands: a part
+//! that names none belongs to the policy before it.
+
+use clap::Args;
+use sluice_sim::policy::Policy;
+
+use crate::fail::{Failure, Outcome};
+use crate::hint;
+
+/// The policies of a command that runs some.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PolicyArgs {
+    /// Which schedulers to run, such as rain:2 (Rain, at most two tasks at a worker) racksched:2,tracked central; `sluice policies` lists them all.
+    #[arg(value_name = "POLICY")]
+    words: Vec<String>,
+    /// The same by a flag, which may be repeated; one value may hold several: rain:2,racksched:2,tracked,central.
+    #[arg(long = "policy", value_name = "POLICIES")]
+    flags: Vec<String>,
+}
+
+impl PolicyArgs {
+    /// All of them, in the order in which they were given; `otherwise` if there are none.
+    pub fn or(&self, otherwise: &[&str]) -> Outcome<Vec<String>> {
+        let given: Vec<&String> = self.words.iter().chain(&self.flags).collect();
+        if given.is_empty() {
+            return Ok(otherwise.iter().map(|policy| (*policy).to_owned()).collect());
+        }
+        listed(given)
+    }
+
+    /// All of them; `command` needs at least one.
+    pub fn some(&self, command: &str) -> Outcome<Vec<String>> {
+        let all = self.or(&[])?;
+        if all.is_empty() {
+            return Err(Failure::bad_input(format!(
+                "which policies? name some, such as sluice {command} rain:2 central; `sluice policies` lists them"
+            )));
+        }
+        Ok(all)
+    }
+
+    /// Exactly so many of them, which `command` takes.
+    pub fn exactly<const N: usize>(&self, command: &str) -> Outcome<[String; N]> {
+        <[String; N]>::try_from(self.or(&[])?).map_err(|given| count(command, N, &given))
+    }
+
+    /// The one policy, `otherwise` if none is given.
+    pub fn one(&self, command: &str, otherwise: &str) -> Outcome<String> {
+        <[String; 1]>::try_from(self.or(&[otherwise])?)
+            .map(|[one]| one)
+            .map_err(|given| count(command, 1, &given))
+    }
+}
+
+/// The policies of these lists, each of which is known.
+pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<String>> {
+    let mut policies = Vec::new();
+    for list in lists {
+        let parts = split(list.as_ref());
+        for (place, policy) in parts.iter().enumerate() {
+            let before = place.checked_sub(1).map(|before| parts[before].as_str());
+            Policy::parse(policy)
+                .map_err(|why| Failure::bad_input(explain(&why.to_string(), policy, before)))?;
+        }
+        policies.extend(parts);
+    }
+    Ok(policies)
+}
+
+/// The policy of a command that takes one at most.
+pub fn at_most_one<S: AsRef<str>>(
+    command: &str,
+    lists: impl IntoIterator<Item = S>,
+) -> Outcome<Option<String>> {
+    let mut policies = listed(lists)?;
+    match policies.len() {
+        0 | 1 => Ok(policies.pop()),
+        _ => Err(count(command, 1, &policies)),
+    }
+}
+
+/// A list's policies, known or not.
+pub fn split(list: &str) -> Vec<String> {
+    let mut policies: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match policies.last_mut() {
+            Some(last) if last.contains(':') && !is_name(name_of(part)) => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => policies.push(part.to_owned()),
+        }
+    }
+    policies
+}
+
+/// What stands before a colon.
+fn name_of(policy: &str) -> &str {
+    policy.split(':').next().unwrap_or(policy)
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    Policy::all().map(|known| name_of(known.name))
+}
+
+fn is_name(name: &str) -> bool {
+    names().any(|known| known == name)
+}
+
+/// Why a policy is none, and what a comma may have to do with it.
+fn explain(why: &str, policy: &str, before: Option<&str>) -> String {
+    let joined = before.map(|before| format!("{before}:{policy}"));
+    if let Some(joined) = joined.filter(|joined| Policy::parse(joined).is_ok()) {
+        return format!("{why}; a policy's arguments stand behind a colon: {joined}");
+    }
+    let mut parts = policy.split(',');
+    let name = name_of(parts.next().unwrap_or_default());
+    let wrong = parts.find(|part| Policy::parse(&format!("{name}:{part}")).is_err());
+    match wrong.and_then(|part| hint::nearest(name_of(part), names()).map(|near| (part, near))) {
+        Some((part, near)) => format!("{why}; if `{part}` was to be a policy: did you mean `{near}`?"),
+        None => why.to_owned(),
+    }
+}
+
+fn count(command: &str, takes: usize, given: &[String]) -> Failure {
+    let policies = if takes == 1 { "one policy" } else { "two policies" };
+    let were = if given.is_empty() { "none was".to_owned() } else { format!("{} were", given.len()) };
+    let example = ["rain:2", "racksched:2,tracked"][..takes.min(2)].join(" --policy ");
+    let shown = if given.is_empty() { String::new() } else { format!(": {}", given.join(" and ")) };
+    Failure::bad_input(format!(
+        "sluice {command} takes {policies}, and {were} given{shown}; give --policy {example}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(words: &[&str], flags: &[&str]) -> PolicyArgs {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        PolicyArgs { words: owned(words), flags: owned(flags) }
+    }
+
+    #[test]
+    fn what_names_no_policy_belongs_to_the_one_before() {
+        assert_eq!(
+            split("rain:2,racksched:2,tracked,pallas,rain:adaptive,replay"),
+            ["rain:2", "racksched:2,tracked", "pallas", "rain:adaptive,replay"]
+        );
+        assert_eq!(split("rian,pallas"), ["rian", "pallas"]);
+    }
+
+    #[test]
+    fn no_policys_argument_is_a_policys_name() {
+        for program in Policy::all() {
+            for other in names() {
+                let text = format!("{}:{other}", name_of(program.name));
+                assert!(Policy::parse(&text).is_err(), "`{text}`: where does the first policy end?");
+            }
+        }
+    }
+
+    #[test]
+    fn words_and_flags_are_one_list_in_their_order() {
+        let given = args(&["rain:1", "central"], &["racksched:2,tracked,jbsq:2", "pallas"]);
+        let all = ["rain:1", "central", "racksched:2,tracked", "jbsq:2", "pallas"];
+        assert_eq!(given.some("sweep").expect("all are known"), all);
+        assert_eq!(args(&[], &[]).one("sim", "rain:2").expect("the default"), "rain:2");
+        let [a, b] = args(&[], &["rain:1,rain:2"]).exactly("compare").expect("two");
+        assert_eq!((a.as_str(), b.as_str()), ("rain:1", "rain:2"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_was_meant() {
+        for (flags, parts) in [
+            ("rain:2,rackshced", vec!["`rackshced` means nothing to rain", "did you mean `racksched`?"]),
+            ("rain,2", vec!["unknown policy `2`", "behind a colon: rain:2"]),
+            ("rian:2,central", vec!["unknown policy `rian`", "did you mean `rain`?"]),
+            ("rain:2,", vec!["means nothing to rain"]),
+        ] {
+            let said = args(&[], &[flags]).some("sweep").expect_err(flags).to_string();
+            assert!(parts.iter().all(|part| said.contains(part)), "{flags}: {said}");
+        }
+        for (command, given) in [("compare", args(&["rain:1"], &[])), ("compare", args(&[], &[]))] {
+            let said = given.exactly::<2>(command).expect_err("too few").to_string();
+            assert!(said.contains("takes two policies"), "{said}");
+        }
+        let said = args(&["rain:1", "rain:2"], &[]).one("sim", "rain:2").expect_err("too many").to_string();
+        assert!(said.contains("takes one policy, and 2 were given"), "{said}");
+    }
+}

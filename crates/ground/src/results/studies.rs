@@ -1,0 +1,40 @@
+//! A study's files: written, read, and made anew from its JSON.
+
+use std::fs;
+use std::path::Path;
+
+use sluice_outcome::study::StudyOutcome;
+use sluice_report as report;
+
+use super::files;
+use crate::fail::{Failure, Outcome};
+
+const JSON: &str = "study.json";
+const CSV: &str = "study.csv";
+const PAGE: &str = "report.html";
+
+/// Writes `study.json`, `study.csv` and `report.html` into `folder`, which is made if need be.
+pub fn write(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
+    files::make(folder)?;
+    files::save(folder, JSON, &(report::json(study) + "\n"))?;
+    show_again(folder, study)
+}
+
+/// Writes what can be made from the JSON.
+pub fn show_again(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
+    files::make(folder)?;
+    files::save(folder, CSV, &report::csv(study))?;
+    files::save(folder, PAGE, &report::page(study))
+}
+
+/// Reads a study's JSON.
+pub fn read(path: &Path) -> Outcome<StudyOutcome> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|why| {
+        Failure::bad_input(format!("{shown} cannot be read: {why}; name the study.json of a run"))
+    })?;
+    serde_json::from_str(&text).map_err(|why| {
+        let place = format!("{shown}:{}:{}", why.line(), why.column());
+        Failure::bad_input(format!("{place}: not a study's JSON: {why}; name the study.json of a run"))
+    })
+}

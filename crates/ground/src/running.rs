@@ -1,0 +1,195 @@
+//! Which racks run on this machine: each leaves a file while it runs, so that `status`, `move`, `map` and `load` find the one
+//! that is meant without being told where its controller is.
+//!
+//! The files lie in `$XDG_RUNTIME_DIR/sluice`, else in `/tmp/sluice-UID`, which must be this user's alone. A file whose
+//! process is gone, or whose process number is another's by now, counts for nothing and is removed. A rack in network
+//! namespaces leaves none: nobody outside reaches its controller.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use sluice_net::program::{CONTROLLER_DEFAULT, TlsArgs};
+use sluice_net::rpc::Remote;
+
+use crate::fail::{Failure, Outcome};
+use crate::print;
+
+/// A rack that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rack {
+    /// What it is called.
+    name: String,
+    /// Where its controller is asked.
+    controller: String,
+    /// The process that runs it.
+    pid: u32,
+    /// When that process began, as the kernel counts: another process of the same number began at another time.
+    began: u64,
+}
+
+/// This process's rack, as long as it runs.
+#[derive(Debug)]
+pub struct Told(Option<PathBuf>);
+
+impl Told {
+    /// Says that this process runs a rack called `name`, whose controller is at `controller`. Where that cannot be said, only
+    /// finding it is harder.
+    pub fn running(name: &str, controller: &str) -> Self {
+        let pid = std::process::id();
+        Self(began(pid).and_then(|began| {
+            let rack = Rack { name: name.to_owned(), controller: controller.to_owned(), pid, began };
+            let failed = |why: &io::Error| {
+                print::aside(format_args!("`sluice status` must be told where this rack is: {why}"));
+            };
+            write(&rack).inspect_err(failed).ok()
+        }))
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            // One that stays counts for nothing once the process is gone.
+            fs::remove_file(file).ok();
+        }
+    }
+}
+
+/// Which rack is meant, and how it and its caller know each other.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RackArgs {
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack that runs here, else
+    /// 127.0.0.1:7400].
+    #[arg(long, value_name = "ADDRESS")]
+    controller: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
+}
+
+impl RackArgs {
+    /// The rack's controller.
+    pub fn remote(&self) -> Outcome<Remote> {
+        Ok(self.tls.remote(&controller(self.controller.as_deref())?)?)
+    }
+}
+
+/// Where the controller is asked: as was said, else of the one rack that runs here, else where a lone switch has it.
+fn controller(said: Option<&str>) -> Outcome<String> {
+    if let Some(said) = said {
+        return Ok(said.to_owned());
+    }
+    match &racks()[..] {
+        [] => Ok(CONTROLLER_DEFAULT.to_owned()),
+        [one] => Ok(one.controller.clone()),
+        several => Err(Failure::bad_input(which(several))),
+    }
+}
+
+fn which(racks: &[Rack]) -> String {
+    let mut text = format!("{} racks run here: ", racks.len());
+    for Rack { name, controller, pid, .. } in racks {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "`{}` (process {pid}) with --controller {controller}, ", name.escape_debug());
+    }
+    text + "say which"
+}
+
+/// All that run, by process number.
+fn racks() -> Vec<Rack> {
+    let folder = folder();
+    if !is_ours(&folder) {
+        return Vec::new();
+    }
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut racks: Vec<Rack> = files.filter(|file| is_told(file)).filter_map(|file| read(&file)).collect();
+    racks.sort_by_key(|rack| rack.pid);
+    racks
+}
+
+/// The rack that a file tells of; one that is over is forgotten.
+fn read(file: &Path) -> Option<Rack> {
+    let rack: Rack = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    if began(rack.pid) == Some(rack.began) {
+        return Some(rack);
+    }
+    fs::remove_file(file).ok();
+    None
+}
+
+fn write(rack: &Rack) -> io::Result<PathBuf> {
+    let folder = folder();
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    if !is_ours(&folder) {
+        let why = format!("{} is not this user's alone", folder.display());
+        return Err(io::Error::other(why));
+    }
+    let file = folder.join(format!("{}.json", rack.pid));
+    let half = file.with_extension("half");
+    fs::write(&half, serde_json::to_string(rack)?)?;
+    // Whoever reads it finds all of it or nothing.
+    fs::rename(&half, &file)?;
+    Ok(file)
+}
+
+fn is_told(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "json")
+}
+
+fn folder() -> PathBuf {
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    given.map_or_else(
+        || std::env::temp_dir().join(format!("sluice-{}", geteuid().as_raw())),
+        |folder| folder.join("sluice"),
+    )
+}
+
+/// Whether nobody else could have written there.
+fn is_ours(folder: &Path) -> bool {
+    let found = fs::symlink_metadata(folder);
+    found.is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
+}
+
+/// When a process began, in the kernel's ticks since the machine did; `None` if there is none.
+fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Its name, in brackets, may hold anything.
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rack(pid: u32, began: u64) -> Rack {
+        Rack { name: "demo".into(), controller: "127.0.0.1:7400".into(), pid, began }
+    }
+
+    #[test]
+    fn a_file_counts_only_while_its_very_process_runs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (pid, file) = (std::process::id(), folder.path().join("1.json"));
+        let now = began(pid).expect("this process runs");
+        for (began, found) in [(now, true), (now + 1, false)] {
+            fs::write(&file, serde_json::to_string(&rack(pid, began)).expect("JSON")).expect("written");
+            assert_eq!((read(&file).is_some(), file.exists()), (found, found));
+        }
+        fs::write(&file, "{").expect("written");
+        assert_eq!(read(&file), None);
+    }
+
+    #[test]
+    fn several_racks_are_named_each_with_what_would_choose_it() {
+        let said = which(&[rack(7, 1), rack(9, 1)]);
+        assert!(
+            said.starts_with("2 racks run here: `demo` (process 7) with --controller 127.0.0.1:7400, "),
+            "{said}"
+        );
+    }
+}

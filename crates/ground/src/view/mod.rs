@@ -1,0 +1,96 @@
+//! What is seen of a run while it lasts: a live view on a terminal, a line a second elsewhere, or nothing.
+
+mod draw;
+mod plain;
+mod terminal;
+
+pub use terminal::{Keyboard, columns};
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::board::Board;
+use crate::stop::Stop;
+
+/// How often the live view is drawn anew.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// What stands above everything.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// What runs.
+    pub what: String,
+    /// Where the rack is found.
+    pub place: String,
+}
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing at all.
+    Nothing,
+    /// A line a second.
+    Lines,
+    /// The whole screen.
+    Screen,
+}
+
+impl Shown {
+    /// The screen if there is one and it is not to stay quiet; stdout stays free for the result.
+    pub fn fitting(quiet: bool) -> Self {
+        let stderr = std::io::stderr();
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        match (quiet, stderr.is_terminal() && !dumb) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Screen,
+            (false, false) => Self::Lines,
+        }
+    }
+}
+
+/// A view that is shown until it is dropped.
+pub struct View {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl View {
+    /// Shows `board` from now on. Where there is a keyboard, `q` asks `stop` for the end.
+    pub fn start(shown: Shown, heading: Heading, board: Board, stop: Stop) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        let show = move || match shown {
+            Shown::Nothing => {}
+            Shown::Lines => plain::show(&heading, &board, &seen),
+            Shown::Screen => screen(&heading, &board, &seen, &stop),
+        };
+        Self { over, thread: Some(thread::spawn(show)) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A view that panicked has nothing more to show; the run's result matters.
+            thread.join().ok();
+        }
+    }
+}
+
+/// The live view; lines if the terminal will not have it.
+fn screen(heading: &Heading, board: &Board, over: &AtomicBool, stop: &Stop) {
+    let Ok(mut terminal) = terminal::Screen::open() else { return plain::show(heading, board, over) };
+    while !over.load(Ordering::Relaxed) {
+        let known = board.known();
+        if terminal.draw(|frame| draw::draw(frame, heading, &known)).is_err() {
+            return;
+        }
+        if terminal.key(DRAW_EVERY) == Some('q') {
+            stop.ask();
+        }
+    }
+}

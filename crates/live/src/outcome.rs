@@ -1,0 +1,245 @@
+//! What a sweep found, as a study: a prediction and a measurement of each policy on the same traces.
+
+use sluice_outcome::study::{
+    Cause, Class, ClassTimes, Comparison, Measure, Metric, Panel, Part, Point, Schema, Series, Settings,
+    Source, StudyOutcome,
+};
+use sluice_sim::stats::{Measured, Summary, paired, summarize};
+
+use super::ask::{Ask, WARM_UP_PART, Who};
+use super::record::Take;
+
+/// The only panel.
+const PANEL: &str = "live";
+
+/// How far apart the two may be, as a share of the prediction.
+const ALLOWED: [(Option<Metric>, f64); 3] = [
+    (None, 0.01),
+    (Some(Metric { measure: Measure::LatencyNs, part: Part::P50 }), 0.05),
+    (Some(Metric { measure: Measure::LatencyNs, part: Part::P99 }), 0.10),
+];
+
+/// What a cause may leave of a difference that it explains, as a share of it, where more is left than is allowed.
+const EXPLAINED_REST: f64 = 0.5;
+
+/// One policy at one load.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    /// The policy, by its place in what was asked for.
+    pub(crate) who: usize,
+    /// The load likewise.
+    pub(crate) load: usize,
+    /// The live replications.
+    pub(crate) takes: Vec<Take>,
+    /// The simulator's, of the same traces; none if a signal came before.
+    pub(crate) predicted: Vec<Measured>,
+    /// The simulator's again, with links as much longer as this machine was late.
+    pub(crate) late: Option<Vec<Measured>>,
+}
+
+impl Cell {
+    /// The live replications' numbers.
+    pub(crate) fn live(&self) -> Vec<Measured> {
+        self.takes.iter().map(|take| take.measured.clone()).collect()
+    }
+
+    /// Whether any number differs from its prediction by more than chance.
+    pub(crate) fn differs(&self) -> bool {
+        let live = self.live();
+        let of = |metric| paired(&self.predicted, &live, metric, None);
+        ALLOWED.iter().any(|(metric, _)| of(*metric).is_some_and(|found| found.is_real))
+    }
+}
+
+/// The study, as far as its cells are known.
+pub(crate) fn study(
+    ask: &Ask,
+    cells: &[Cell],
+    notes: Vec<String>,
+    command: String,
+    commit: &str,
+) -> StudyOutcome {
+    let complete = cells.len() == ask.policies.len() * ask.loads.len();
+    StudyOutcome {
+        schema: Schema::V1,
+        name: "live".into(),
+        title: "a live rack beside the simulator, on the same traces".into(),
+        sluice: env!("CARGO_PKG_VERSION").into(),
+        commit: commit.into(),
+        settings: settings(ask, notes),
+        commands: vec![command],
+        complete,
+        panels: vec![panel(ask, cells)],
+        heats: Vec::new(),
+        expectations: Vec::new(),
+        comparisons: cells.iter().flat_map(|cell| comparisons(ask, cell)).collect(),
+        searches: Vec::new(),
+    }
+}
+
+/// The label of a policy's measurements.
+fn live_label(who: &Who) -> String {
+    format!("{} live", who.name)
+}
+
+/// The label of its predictions.
+fn predicted_label(who: &Who) -> String {
+    format!("{} simulated", who.name)
+}
+
+fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
+    Settings {
+        plan: None,
+        testbed: ask.testbed.name.clone(),
+        testbed_toml: ask.testbed.to_toml(),
+        workers: ask.testbed.workers,
+        seed: ask.seed,
+        replications: ask.replications,
+        tasks: ask.loads.last().map_or(0, |load| ask.tasks(*load)),
+        warm_up: format!("{:?} of real time", ask.length / WARM_UP_PART),
+        dilation: Some(ask.dilation),
+        notes,
+    }
+}
+
+fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
+    let classes = ask.workload.classes.iter().map(|class| Class {
+        name: class.name.clone(),
+        share: class.share,
+        mean_service_ns: class.service.mean_ns(),
+    });
+    Panel {
+        id: PANEL.into(),
+        title: format!(
+            "{}, {} hold workers, dilated {} times",
+            ask.workload, ask.testbed.workers, ask.dilation
+        ),
+        workload: ask.workload.to_string(),
+        classes: classes.collect(),
+        capacity_per_s: ask.capacity_per_s(),
+        series: (0..ask.policies.len()).flat_map(|who| both(ask, cells, who)).collect(),
+        paper: Vec::new(),
+    }
+}
+
+/// A policy's two series.
+fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
+    let of = &ask.policies[who];
+    let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
+    let series =
+        |source, label, points| Series { policy: of.name.clone(), label, slices: None, source, points };
+    let has_prediction = |cell: &&Cell| !cell.predicted.is_empty();
+    let predicted =
+        mine().filter(has_prediction).map(|cell| point(ask, cell.load, &summarize(&cell.predicted)));
+    let live = mine().map(|cell| point(ask, cell.load, &summarize(&cell.live())));
+    [
+        series(Source::Simulator, predicted_label(of), predicted.collect()),
+        series(Source::Live, live_label(of), live.collect()),
+    ]
+}
+
+fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
+    let classes = ask.workload.classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
+    let classes = classes.map(|(class, of)| ClassTimes {
+        name: class.name.clone(),
+        tasks: of.tasks,
+        times: of.times.clone(),
+    });
+    let offered_per_s = ask.rate_per_s(ask.loads[load]);
+    Point {
+        offered_per_s,
+        load: offered_per_s / ask.capacity_per_s(),
+        throughput_per_s: summary.throughput_per_s,
+        sustained: summary.sustained.clone(),
+        caveat: summary.caveat.clone(),
+        overall: summary.overall.clone(),
+        classes: classes.collect(),
+        gauges: summary.gauges,
+        counts: summary.counts,
+        depths: Vec::new(),
+    }
+}
+
+/// The numbers that have to agree. The cause of a difference that is allowed stands at the first of them only.
+fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
+    let (who, live) = (&ask.policies[cell.who], cell.live());
+    let mut told = false;
+    let mut of = |(metric, allowed): &(Option<Metric>, f64)| {
+        let found = paired(&cell.predicted, &live, *metric, None)?;
+        let real = apart(&cell.predicted, &live, *metric, *allowed);
+        let wants_cause = real || (found.is_real && !told);
+        let cause = wants_cause.then(|| cause(ask, cell, *metric, *allowed)).flatten();
+        told |= cause.is_some();
+        Some(Comparison {
+            panel: PANEL.into(),
+            a: predicted_label(who),
+            b: live_label(who),
+            offered_per_s: ask.rate_per_s(ask.loads[cell.load]),
+            metric: *metric,
+            class: None,
+            of_a: found.of_a,
+            of_b: found.of_b,
+            difference: found.difference,
+            real,
+            allowed: Some(*allowed),
+            cause,
+        })
+    };
+    ALLOWED.iter().filter_map(&mut of).collect()
+}
+
+/// Whether the two differ by more than chance, and by more than is allowed.
+fn apart(predicted: &[Measured], live: &[Measured], metric: Option<Metric>, allowed: f64) -> bool {
+    let found = paired(predicted, live, metric, None);
+    found
+        .is_some_and(|found| found.is_real && found.difference.value.abs() > allowed * found.of_a.value.abs())
+}
+
+/// This machine's lateness, if links that are as much longer make the prediction come out.
+fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
+    let late = cell.late.as_ref()?;
+    let (live, who) = (cell.live(), &ask.policies[cell.who]);
+    let (plain, with) = (paired(&cell.predicted, &live, metric, None)?, paired(late, &live, metric, None)?);
+    let rest = with.difference.value.abs();
+    let is_allowed = rest <= allowed * with.of_a.value.abs();
+    if rest >= plain.difference.value.abs() || apart(late, &live, metric, allowed) {
+        return None;
+    }
+    // Closer by a little, with an interval that hides the rest, explains nothing.
+    if !is_allowed && rest > EXPLAINED_REST * plain.difference.value.abs() {
+        return None;
+    }
+    let off = |difference: f64, of: f64| 100.0 * difference / of;
+    Some(Cause {
+        says: format!("this machine was late: {}", lateness(cell)),
+        command: format!(
+            "sluice sim --policy {} --load {} --workload '{}' --testbed {}",
+            who.name,
+            ask.loads[cell.load],
+            ask.workload,
+            ask.out.join(late_testbed_name(who, ask.loads[cell.load])).display()
+        ),
+        shows: format!(
+            "with links longer by that the prediction is off by {:.1} % instead of {:.1} %",
+            off(with.difference.value, with.of_a.value),
+            off(plain.difference.value, plain.of_a.value)
+        ),
+    })
+}
+
+/// How late a cell's packets were, in words.
+pub(crate) fn lateness(cell: &Cell) -> String {
+    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+    format!(
+        "packets left {:.2} us late from the switch, {:.2} us from workers, {:.2} us from the client on average, \
+         in the times of the rack that is stood for",
+        mean(|take| take.switch_late_ns) / 1e3,
+        mean(|take| take.hosts_late_ns) / 1e3,
+        mean(|take| take.behind_mean_ns) / 1e3
+    )
+}
+
+/// The file with a cell's longer links.
+pub(crate) fn late_testbed_name(who: &Who, load: f64) -> String {
+    format!("late-{}-{load}.toml", who.name.replace([':', ','], "-"))
+}

@@ -1,0 +1,389 @@
+//! A live rack in this process: real sockets and packets, threads instead of processes.
+//!
+//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends a trace),
+//! each spinning on a core of its own if there are two. So the machine's lateness is microseconds, and stays small
+//! beside a dilated rack's times; how late it was is part of the result.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sluice_apps::hold::{self, Hold};
+use sluice_ground::adaptation;
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::flags::Io;
+use sluice_ground::load::nanos;
+use sluice_ground::results::files;
+use sluice_ground::stop::Stop;
+use sluice_host::agent::AgentSettings;
+use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::rpc::{LocalSwitch, RpcServer};
+use sluice_hub::switch::{Count, SwitchConfig};
+use sluice_net::ClientOptions;
+use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
+use sluice_net::crew::{Beginning, Crew, Planned, Played, Player, RunningCrew};
+use sluice_net::pin::{cores, pin_thread};
+use sluice_net::rpc::Remote;
+use sluice_net::udp::{Lateness, Waiting};
+use sluice_net::worker::WorkerOptions;
+use sluice_sim::agents;
+use sluice_sim::workload::Trace;
+use sluice_switch::Config;
+use sluice_wire::{Epoch, Nanos, Serial, TaskType};
+
+use super::ask::{Ask, Who};
+use super::place::{Place, Running};
+
+/// How long registration may take.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a task may take before its outcome is unknown.
+const DEADLINE: Nanos = Nanos::from_millis(5_000);
+/// … at least: in the rack that is stood for, this.
+const DEADLINE_STOOD_FOR: Nanos = Nanos::from_millis(50);
+/// How long a packet may be under way.
+const PACKET_LIFETIME: Nanos = Nanos::from_millis(1_000);
+/// Hosts renew rarely: registrations are not what is measured, and nobody dies here.
+const LEASE: Nanos = Nanos::from_millis(60_000);
+const RENEW_EVERY: Nanos = Nanos::from_millis(10_000);
+/// What the slice is called that all share.
+const ALL: &str = "all";
+/// How often a signal is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A running rack under one policy.
+pub(crate) struct LiveRack {
+    place: Place,
+    switch: Running,
+    server: RpcServer,
+    crew: RunningCrew,
+    player: Player,
+    types: Vec<TaskType>,
+    /// Where workers write what their agent reads, if depths are found at run time.
+    desk: Option<Desk>,
+    agent: Option<RunningAgent>,
+}
+
+/// One run of a trace.
+pub(crate) struct Performance {
+    /// What became of its tasks, in their order.
+    pub(crate) played: Vec<Played>,
+    /// What the switch counted meanwhile.
+    pub(crate) counted: Counted,
+    /// How late packets left the switch.
+    pub(crate) switch_late: Lateness,
+    /// How late packets left the workers.
+    pub(crate) hosts_late: Lateness,
+}
+
+/// Events at the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) submits: u64,
+    pub(crate) tokens: u64,
+    pub(crate) recirculated: u64,
+    /// Packets in and out.
+    pub(crate) packets: u64,
+    pub(crate) passes: u64,
+    /// Packets that the kernel or a full hold dropped.
+    pub(crate) lost: u64,
+}
+
+impl LiveRack {
+    /// Starts all parts and waits until every host is registered.
+    pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
+        let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
+        let switch = place.start_switch(&switch_config(ask, who, epoch, &layout))?;
+        let local = switch.handle.local().into();
+        let options = ControllerOptions {
+            at: place.switch_at(),
+            guard: place.guard(),
+            plan: control_plan(ask, local),
+            seed: sluice_ground::seed::random_seed()?,
+            switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
+        };
+        let server = place.at_switch(|| start_controller(options))??;
+        let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
+        let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
+        let desk = Desk::of(ask, who)?;
+        let controller = server.local().to_string();
+        for number in 0..ask.testbed.workers {
+            let mut options = worker_options(ask, who, &controller, (number, crew.beginning()))?;
+            options.listen = place.workers_at();
+            options.agent = desk.as_ref().map(Desk::file);
+            place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
+        }
+        let client = ClientOptions {
+            name: "sweep".into(),
+            listen: place.client_at(),
+            dilation: ask.dilation,
+            ..ClientOptions::new(&controller)?
+        };
+        let player = place.at_client(|| crew.player(&client))??;
+        let crew = crew.spawn()?;
+        let rack = Self { place, switch, server, crew, player, types, desk, agent: None };
+        rack.wait_until_ready(ask.testbed.workers)?;
+        Ok(rack)
+    }
+
+    /// Lets the agent begin, if depths are found at run time; its first interval begins at `begins`.
+    pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
+        let Some(desk) = &self.desk else { return Ok(()) };
+        let options = AgentOptions {
+            controller: self.controller()?,
+            server: "all".to_owned(),
+            lines: desk.lines.clone(),
+            settings: desk.settings,
+            begins,
+        };
+        self.agent = Some(self.place.at_workers(|| start_agent(options))??);
+        Ok(())
+    }
+
+    /// Where the controller is asked.
+    pub(crate) fn controller(&self) -> Outcome<Remote> {
+        Ok(Remote::new(&self.server.local().to_string(), None)?)
+    }
+
+    /// Sends a trace, dilated, and waits for all of its tasks.
+    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+        self.play_from(Nanos(0), trace, dilation, stop)
+    }
+
+    /// The same, from this time of the machine's clock on.
+    pub(crate) fn play_from(
+        &self,
+        start: Nanos,
+        trace: &Trace,
+        dilation: u32,
+        stop: &Stop,
+    ) -> Outcome<Performance> {
+        let factor = u64::from(dilation);
+        let planned = trace.tasks().iter().map(|task| Planned {
+            due: task.at.times(factor),
+            task_type: self.types[usize::from(task.class)],
+            bytes: hold::request(task.service.unwrap_or_default()),
+        });
+        let (counted, switch_late, hosts_late) =
+            (self.counted(), self.switch.handle.counters().late(), self.crew.late());
+        let playing = self.player.play_from(start, planned.collect(), deadline(dilation));
+        let played = loop {
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
+            }
+            if let Some(played) = playing.wait(LOOK_EVERY)? {
+                break played;
+            }
+        };
+        Ok(Performance {
+            played,
+            counted: self.counted().since(&counted),
+            switch_late: self.switch.handle.counters().late().since(switch_late),
+            hosts_late: self.crew.late().since(hosts_late),
+        })
+    }
+
+    /// Ends all parts.
+    pub(crate) fn end(self) -> Outcome<()> {
+        drop(self.agent);
+        self.crew.end()?;
+        drop(self.server);
+        self.switch.handle.stop();
+        let ended = self.switch.thread.join();
+        ended.map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+        self.place.clear()
+    }
+
+    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but the last of
+    /// them only a moment later.
+    fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
+        self.player.wait_until_ready(READY_PATIENCE)?;
+        let patience = std::time::Instant::now() + READY_PATIENCE;
+        while self.crew.serving() < workers as usize {
+            if self.crew.has_ended() || std::time::Instant::now() > patience {
+                let ready = self.crew.serving();
+                return Err(Failure::broken(format!("only {ready} of {workers} workers registered")));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn counted(&self) -> Counted {
+        let counters = self.switch.handle.counters();
+        let of = |count| counters.of(count);
+        Counted {
+            submits: of(Count::Submits),
+            tokens: of(Count::Tokens),
+            recirculated: of(Count::Recirculated),
+            packets: of(Count::Received) + of(Count::Sent),
+            passes: of(Count::Received) + of(Count::Recirculated),
+            lost: of(Count::KernelDropped) + of(Count::HeldOverrun) + of(Count::SendFailed),
+        }
+    }
+}
+
+/// The agent's settings, and the file that workers write.
+struct Desk {
+    settings: AgentSettings,
+    folder: Folder,
+    lines: Lines,
+}
+
+impl Desk {
+    /// `None` if depths are fixed.
+    fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
+        let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
+        let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
+        let folder = Folder::in_memory()?;
+        let lines = Lines::make(&folder.0.join(LINES_FILE), ask.testbed.workers as usize)?;
+        Ok(Some(Self { settings, folder, lines }))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.0.join(LINES_FILE)
+    }
+}
+
+/// A folder of this process's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn in_memory() -> Outcome<Self> {
+        let memory = Path::new("/dev/shm");
+        let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let folder = root.join(format!("sluice-live-{}", std::process::id()));
+        files::make(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left there is found again by its name only.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl Counted {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            submits: self.submits - before.submits,
+            tokens: self.tokens - before.tokens,
+            recirculated: self.recirculated - before.recirculated,
+            packets: self.packets - before.packets,
+            passes: self.passes - before.passes,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+/// Who waits how, and where.
+pub(super) struct Layout {
+    pub(super) waiting: Waiting,
+    pub(super) switch_core: Option<usize>,
+    pub(super) hosts_core: Option<usize>,
+}
+
+impl Layout {
+    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may run.
+    pub(super) fn of(io: Io) -> Self {
+        if cores() < 2 || io == Io::Xdp {
+            return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };
+        }
+        // Which cores a process may use need not begin at 0.
+        let usable = |core| std::thread::spawn(move || pin_thread(core).is_ok()).join().unwrap_or(false);
+        let on = |core| (usable(0) && usable(1)).then_some(core);
+        Self { waiting: Waiting::Spin, switch_core: on(0), hosts_core: on(1) }
+    }
+}
+
+/// When a task's outcome is unknown that has none.
+pub(super) fn deadline(dilation: u32) -> Nanos {
+    DEADLINE.max(DEADLINE_STOOD_FOR.times(dilation.into()))
+}
+
+/// Tasks that may be outstanding together: C + ΣN, as in the simulator.
+fn outstanding(ask: &Ask, who: &Who) -> u32 {
+    ask.testbed.queue + ask.testbed.workers * u32::from(quota(who))
+}
+
+/// Workers register with a quota of 1 at least, also where tasks are pushed and nobody uses it.
+fn quota(who: &Who) -> u8 {
+    who.choice.quota().max(1)
+}
+
+fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
+    let most = outstanding(ask, who);
+    let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
+    let size = Config {
+        workers: ask.testbed.workers as u16,
+        clients: 2,
+        slices: ask.slices.len().max(1) as u16,
+        types: types.unwrap_or(1),
+        tasks_per_slice: most.next_power_of_two(),
+        tokens_per_slice: (ask.testbed.workers * 8).next_power_of_two(),
+        // A client leaves an eighth of its cells free.
+        replay_cells: (most + most / 7 + 1).next_power_of_two(),
+        counters_start: Serial(0),
+        seed: ask.seed,
+        ..Config::full(epoch)
+    };
+    SwitchConfig {
+        program: who.choice,
+        delays: ask.delays(),
+        waiting: layout.waiting,
+        core: layout.switch_core,
+        ..SwitchConfig::new(size)
+    }
+}
+
+fn control_plan(ask: &Ask, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
+    let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
+        let classes = ask.workload.classes.iter().filter(|class| serves(&class.name));
+        let types = classes.map(|class| class.task_type).collect();
+        sluice_control::SlicePlan { name: name.into(), types, limit: Some(ask.testbed.queue) }
+    };
+    let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
+    let slices = match &ask.slices[..] {
+        [] => vec![slice(ALL, &|_| true)],
+        slices => slices.iter().map(of).collect(),
+    };
+    sluice_control::Plan {
+        lease: LEASE,
+        renew_every: RENEW_EVERY,
+        retry_for: deadline(ask.dilation),
+        packet_lifetime: PACKET_LIFETIME,
+        max_wait: nanos(Duration::from_secs(1)),
+        ..sluice_control::Plan::new(switch, slices)
+    }
+}
+
+/// The slice of a worker, by its place among all.
+fn slice_of(ask: &Ask, mut place: u32) -> String {
+    for (name, workers) in &ask.slices {
+        if place < *workers {
+            return name.clone();
+        }
+        place -= workers;
+    }
+    ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
+}
+
+fn worker_options(
+    ask: &Ask,
+    who: &Who,
+    controller: &str,
+    (number, beginning): (u32, Beginning),
+) -> Outcome<WorkerOptions> {
+    // What it states is not measured again: the controller is left alone.
+    let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
+    Ok(WorkerOptions {
+        name: format!("hold-{}", number + 1),
+        slice: slice_of(ask, number),
+        quota: quota(who),
+        capacity: capacity.max(1),
+        dilation: ask.dilation,
+        costs: Some(ask.costs(number, beginning)),
+        early: who.choice.early().is_some(),
+        ..WorkerOptions::new(controller)?
+    })
+}

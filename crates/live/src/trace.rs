@@ -1,0 +1,62 @@
+//! The traces of a sweep: drawn once, written, and read again by both sides.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::results::files;
+use sluice_ground::stop::Stop;
+use sluice_sim::workload::{Arrivals, Requests, Trace, TraceWriter, Workload};
+
+use super::ask::Ask;
+
+/// One trace for each load and replication.
+pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
+
+impl Traces {
+    /// Draws all of them into the folder of results, unless it is stopped.
+    pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
+        let folder = ask.out.join("traces");
+        files::make(&folder)?;
+        let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number, stop)).collect();
+        Ok(Self(ask.loads.iter().map(of).collect::<Outcome<_>>()?))
+    }
+
+    /// The trace of a load, by its place among the loads, and a replication.
+    pub(crate) fn get(&self, load: usize, replication: u32) -> &Arc<Trace> {
+        &self.0[load][replication as usize]
+    }
+
+    /// The workload as this trace has it.
+    pub(crate) fn workload(&self, ask: &Ask, load: usize, replication: u32) -> Workload {
+        let trace = Arc::clone(self.get(load, replication));
+        Workload { classes: ask.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
+    }
+}
+
+fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
+    let path = path(ask, load, number);
+    let failed = |why: std::io::Error| {
+        let path = path.display();
+        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another --out"))
+    };
+    let names: Vec<String> = ask.workload.classes.iter().map(|class| class.name.clone()).collect();
+    let out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let mut writer = TraceWriter::new(out, names.clone()).map_err(failed)?;
+    let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
+    let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
+    for request in requests.take(usize::try_from(tasks).unwrap_or(usize::MAX)) {
+        if stop.is_asked() {
+            return Err(Failure::new(Kind::Aborted, "stopped by a signal before anything was measured"));
+        }
+        writer.write(&request).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    Trace::read(&path, Some(&names)).map(Arc::new).map_err(Failure::broken)
+}
+
+fn path(ask: &Ask, load: f64, number: u32) -> PathBuf {
+    ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1))
+}

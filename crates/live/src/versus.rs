@@ -1,0 +1,314 @@
+//! `sluice versus`: Rain against what stands in front of services today, on one trace.
+//!
+//! The same tasks, one after the other, go through a rack under each policy, through nginx's UDP proxy, and to workers among
+//! which the kernel chooses (`SO_REUSEPORT`); all workers only hold their tasks, dilated. Beside them stands the simulator's
+//! central queue, which nothing can beat that does not know how long tasks take. Left out: IPVS, which has to be in the kernel.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use sluice_apps::hold;
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::flags::Io;
+use sluice_ground::print;
+use sluice_ground::results::files;
+use sluice_ground::stop::Stop;
+use sluice_net::crew::{Outcome as Ending, Planned, Played};
+use sluice_net::plain::{PlainOptions, PlainRack};
+use sluice_net::udp::Lateness;
+use sluice_outcome::study::{Measure, Metric, Part};
+use sluice_report::table::{Table, digits};
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::{Measured, summarize};
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::{Trace, Workload};
+use sluice_switch::registry::Choice;
+use sluice_wire::{Epoch, TaskType};
+
+use super::TRIES_MAX;
+use super::ask::{self, Ask, Who};
+use super::favour::Favour;
+use super::nginx::Nginx;
+use super::rack::{self, Counted, Layout, LiveRack, Performance};
+use super::record::Take;
+use super::trace::Traces;
+use crate::args::{Today, Versus};
+
+const SCHEMA: &str = "sluice.versus.v1";
+/// The simulator's policy that all are held to.
+const CENTRAL: &str = "central";
+/// More than that is a mistake.
+const LOAD_MAX: f64 = 10.0;
+/// How often a signal is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Found {
+    schema: &'static str,
+    workload: String,
+    load: f64,
+    workers: u32,
+    dilation: u32,
+    /// Tasks that were measured.
+    tasks: u64,
+    rows: Vec<Row>,
+    /// What was asked for and is not here.
+    missing: Vec<String>,
+}
+
+/// One of those who were compared.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    /// Whether packets went through this machine; else it was simulated.
+    live: bool,
+    slowdown_p50: f64,
+    slowdown_p99: f64,
+    slowdown_p999: f64,
+    /// Tasks without an answer, of all that were sent.
+    unanswered: u64,
+    /// How late the client was, one task in a hundred, in the times of the rack that is stood for.
+    behind_p99_ns: u64,
+    tries: u32,
+}
+
+/// Runs all, one after the other.
+/// # Errors
+/// What cannot be run, or what was not held.
+pub fn run(args: &Versus) -> Outcome<()> {
+    let ask = ask(args)?;
+    let stop = Stop::on_signals()?;
+    files::make(&ask.out)?;
+    let quiet = args.output.quiet || args.output.json;
+    let say = |text: String| {
+        if !quiet {
+            print::aside(text);
+        }
+    };
+    let runs = u32::try_from(ask.policies.len() + args.today.len()).unwrap_or(u32::MAX);
+    say(format!("{runs} runs of {:.0} s or more", (ask.takes() / ask.policies.len() as u32).as_secs_f64()));
+    let traces = Traces::draw(&ask, &stop)?;
+    let trace = traces.get(0, 0);
+    let central = central(&ask, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
+    let mut found = Found {
+        schema: SCHEMA,
+        workload: ask.workload.to_string(),
+        load: args.load,
+        workers: args.workers,
+        dilation: ask.dilation,
+        tasks: ask.tasks(args.load),
+        rows: vec![row(CENTRAL.into(), &central, None)],
+        missing: Vec::new(),
+    };
+    // The kernel's own threads get none of it, and a switch in the kernel may run in them.
+    let favour = (args.io == Io::Udp).then(Favour::ask);
+    for (place, who) in ask.policies.iter().enumerate() {
+        let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
+        let take = tried(&ask, trace, || rack.play(trace, ask.dilation, &stop));
+        rack.end()?;
+        say(format!("{} done", who.name));
+        found.rows.push(live_row(who.name.clone(), &take?));
+    }
+    for today in &args.today {
+        match through(*today, &ask, args, trace, &stop)? {
+            Ok(take) => {
+                say(format!("{} done", today.name()));
+                found.rows.push(live_row(today.name().into(), &take));
+            }
+            Err(missing) => found.missing.push(missing),
+        }
+    }
+    drop(favour);
+    finish(args, &ask.out, &found)
+}
+
+fn ask(args: &Versus) -> Outcome<Ask> {
+    if !(args.load > 0.0 && args.load <= LOAD_MAX) {
+        let why = format!("load {}: give a share of what all workers can serve, such as 0.8", args.load);
+        return Err(Failure::bad_input(why));
+    }
+    let workload = Workload::parse(&args.workload).map_err(Failure::bad_input)?;
+    let testbed = Testbed { workers: args.workers, ..Testbed::ideal() };
+    let rate = f64::from(args.workers) * 1e9 / workload.mean_service_ns() * args.load;
+    let real = Duration::from_secs_f64(args.tasks as f64 / rate * f64::from(args.dilate));
+    // A task more, lest rounding makes it one less.
+    let length = real + Duration::from_secs_f64(f64::from(args.dilate) / rate);
+    let ask = Ask {
+        policies: ask::who(&args.policy)?,
+        loads: vec![args.load],
+        workload,
+        testbed,
+        dilation: args.dilate,
+        length,
+        replications: 1,
+        seed: args.seed,
+        out: args.out.clone(),
+        each_task: false,
+        io: args.io,
+        slices: Vec::new(),
+    };
+    ask.checked()
+}
+
+fn central(ask: &Ask, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
+    let policy = Policy::parse(CENTRAL).map_err(Failure::broken)?;
+    let who = Who { name: CENTRAL.into(), choice: Choice::default(), policy };
+    Ok(ask.point(&who, traces.workload(ask, 0, 0), ask.loads[0]))
+}
+
+/// Plays the trace, again if this machine was disturbed.
+fn tried(ask: &Ask, trace: &Trace, mut play: impl FnMut() -> Outcome<Performance>) -> Outcome<Tried> {
+    let mut tries = 0;
+    loop {
+        let performance = play()?;
+        tries += 1;
+        let take = Take::of(ask, ask.loads[0], trace, &performance, tries);
+        if take.is_disturbed() && tries < TRIES_MAX {
+            continue;
+        }
+        let is_unanswered = |played: &&Played| !matches!(played.outcome, Ending::Reply(_));
+        let unanswered = performance.played.iter().filter(is_unanswered).count() as u64;
+        return Ok(Tried { take, unanswered });
+    }
+}
+
+/// What was measured.
+struct Tried {
+    take: Take,
+    unanswered: u64,
+}
+
+/// The trace through one of today's ways; or what this machine lacks for it.
+fn through(
+    today: Today,
+    ask: &Ask,
+    args: &Versus,
+    trace: &Trace,
+    stop: &Stop,
+) -> Outcome<Result<Tried, String>> {
+    if today == Today::Nginx
+        && let Some(missing) = Nginx::missing()
+    {
+        return Ok(Err(missing));
+    }
+    let layout = Layout::of(Io::Udp);
+    let rack = PlainRack::start(&PlainOptions {
+        workers: args.workers as usize,
+        shared: today == Today::Reuseport,
+        ports: args.ports as usize,
+        waiting: layout.waiting,
+        core: layout.hosts_core,
+    })?;
+    let proxy = match today {
+        Today::Nginx => Some(Nginx::start(rack.workers(), &ask.out.join("nginx"), layout.switch_core)?),
+        Today::Reuseport => None,
+    };
+    let target = proxy.as_ref().map_or(rack.workers()[0], Nginx::at);
+    let tried = tried(ask, trace, || {
+        let playing = rack.play(target, planned(trace, ask.dilation), rack::deadline(ask.dilation));
+        loop {
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
+            }
+            if let Some(played) = playing.wait(LOOK_EVERY)? {
+                return Ok(Performance {
+                    played,
+                    counted: Counted::default(),
+                    switch_late: Lateness::default(),
+                    hosts_late: Lateness::default(),
+                });
+            }
+        }
+    });
+    drop(proxy);
+    rack.end()?;
+    tried.map(Ok)
+}
+
+fn planned(trace: &Trace, dilation: u32) -> Vec<Planned> {
+    let factor = u64::from(dilation);
+    let of = |task: &sluice_sim::workload::TracedTask| Planned {
+        due: task.at.times(factor),
+        task_type: TaskType(0),
+        bytes: hold::request(task.service.unwrap_or_default().times(factor)),
+    };
+    trace.tasks().iter().map(of).collect()
+}
+
+fn live_row(name: String, tried: &Tried) -> Row {
+    row(name, &tried.take.measured, Some(tried))
+}
+
+fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
+    let summary = summarize(std::slice::from_ref(measured));
+    let slowdown = |part| summary.overall.get(Metric { measure: Measure::Slowdown, part }).value;
+    Row {
+        name,
+        live: live.is_some(),
+        slowdown_p50: slowdown(Part::P50),
+        slowdown_p99: slowdown(Part::P99),
+        slowdown_p999: slowdown(Part::P999),
+        unanswered: live.map_or(0, |tried| tried.unanswered),
+        behind_p99_ns: live.map_or(0, |tried| tried.take.behind_p99.0),
+        tries: live.map_or(0, |tried| tried.take.tries),
+    }
+}
+
+/// Writes and prints what was found, and holds it to the bounds that were given.
+fn finish(args: &Versus, out: &Path, found: &Found) -> Outcome<()> {
+    let json = serde_json::to_string_pretty(found).expect("numbers and text have a JSON form");
+    files::save(out, "versus.json", &json)?;
+    if args.output.json {
+        print::line(json)?;
+    } else {
+        print::text(found.table())?;
+        found.missing.iter().try_for_each(print::line)?;
+    }
+    found.verdict(args).map_err(Failure::with_result_shown)
+}
+
+impl Found {
+    fn table(&self) -> Table {
+        let mut table =
+            Table::new(["slowdown", "p50", "p99", "p99.9", "p99 / central", "unanswered", "client late"]);
+        let central = self.rows[0].slowdown_p99;
+        for row in &self.rows {
+            let is_live = |text: String| if row.live { text } else { String::new() };
+            table.row([
+                row.name.clone(),
+                digits(row.slowdown_p50),
+                digits(row.slowdown_p99),
+                digits(row.slowdown_p999),
+                digits(row.slowdown_p99 / central),
+                is_live(row.unanswered.to_string()),
+                is_live(format!("{:.2} us", row.behind_p99_ns as f64 / 1e3)),
+            ]);
+        }
+        table
+    }
+
+    /// Whether the first policy keeps the bounds.
+    fn verdict(&self, args: &Versus) -> Outcome<()> {
+        let [central, first] = [0, 1].map(|place| &self.rows[place]);
+        let failed = |why: String| Err(Failure::new(Kind::GateFailed, why));
+        if first.unanswered > 0 {
+            return failed(format!("{} left {} tasks without an answer", first.name, first.unanswered));
+        }
+        let over = first.slowdown_p99 / central.slowdown_p99;
+        if args.within.is_some_and(|most| over > most) {
+            return failed(format!("the p99 of {} is {over:.2} times the central queue's", first.name));
+        }
+        let todays = self.rows.iter().filter(|row| args.today.iter().any(|today| today.name() == row.name));
+        let best = todays.map(|row| row.slowdown_p99).fold(f64::INFINITY, f64::min);
+        let better = best / first.slowdown_p99;
+        if args.better.is_some_and(|least| better < least) {
+            return failed(format!(
+                "the p99 of {} is only {better:.2} times better than today's",
+                first.name
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! A whole rack on this machine, its load in this process, its faults on schedule: `sluice up`.
+//!
+//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until something
+//! ought to be ready: it asks.
+#![forbid(unsafe_code)]
+
+mod child;
+mod network;
+pub mod parent;
+mod processes;
+mod script;
+mod servers;
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sluice_apps::rocks;
+use sluice_ground::ask::Reporter;
+use sluice_ground::board::{Board, NoteKind};
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::flags::{Io, Output};
+use sluice_ground::load::{self, Source, Tally, Target as LoadTarget};
+use sluice_ground::plan::{LoadPlan, Plan, ServicePlan};
+use sluice_ground::print;
+use sluice_ground::results::{self, Label, Run, files};
+use sluice_ground::rocksdb;
+use sluice_ground::running::Told;
+use sluice_ground::stop::Stop;
+use sluice_ground::view::{Heading, Shown, View};
+use sluice_net::clock::Clock;
+use sluice_net::faults::FaultPlan;
+use sluice_net::{Client, ClientOptions};
+use sluice_outcome::run::RunResult;
+use sluice_report::run::{json, summary};
+use sluice_wire::{Nanos, TaskType};
+
+use network::Network;
+use processes::{Files, Processes};
+use script::{Script, Step};
+
+/// How often processes and schedule are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// How a plan is run.
+pub struct Up<'u> {
+    /// Where packets are switched.
+    pub io: Io,
+    /// Where captures of servers' memory go.
+    pub pcap: Option<&'u Path>,
+    /// How results are told.
+    pub output: &'u Output,
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// What was wrong with it, died, or did not hold.
+pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
+    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let logs = plan.out.join("logs");
+    files::make(&logs)?;
+    if let Some(folder) = args.pcap {
+        files::make(folder)?;
+    }
+    clear(&logs);
+    let plan_file = plan.out.join("plan.toml");
+    std::fs::write(&plan_file, &plan.text)
+        .map_err(|why| Failure::bad_input(format!("{} cannot be written: {why}", plan_file.display())))?;
+    let source =
+        plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
+    let network = Network::of(plan, args.io)?;
+    load_data(plan, shown, stop)?;
+    let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
+    let board = Board::default();
+    board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
+    let files = Files { program, plan: plan_file, logs, pcap: args.pcap.map(Path::to_owned) };
+    if shown == Shown::Screen {
+        // The screen is drawn once the rack is ready.
+        print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
+    }
+    let mut processes = Processes::start(plan, files, network)?;
+    processes.wait_until_ready(stop)?;
+    let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
+    let ready = match workers {
+        0 => "the rack is ready for workers".to_owned(),
+        workers => format!("{workers} workers are ready"),
+    };
+    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
+    let reporter = Reporter::start(processes.controller()?, board.clone())?;
+    // Nobody outside reaches a controller in a namespace.
+    let told = (args.io == Io::Udp).then(|| Told::running(&plan.name, &controller.to_string()));
+    let heading = Heading { what: title(plan, args.io), place: format!("controller at {controller}") };
+    let view = View::start(shown, heading, board.clone(), stop.clone());
+    let done = match plan.load.as_ref().zip(source) {
+        Some((load, source)) => run_load(plan, load, source, &mut processes, &board, stop).map(Some),
+        None => idle(&mut processes, &board, stop).map(|()| None),
+    };
+    drop(told);
+    drop(reporter);
+    drop(view);
+    if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
+        print::aside(done);
+    }
+    processes.end();
+    match done? {
+        Some((result, tally)) => finish(args, plan, &result, &tally),
+        None => Ok(()),
+    }
+}
+
+/// Logs of an earlier run must not be taken for this one's.
+fn clear(logs: &Path) {
+    let Ok(entries) = std::fs::read_dir(logs) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == "log") {
+            // What cannot be removed is appended to.
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Makes sure that the workers find their data: once, before any of them starts.
+fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
+    if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours(rocks::NAME.to_owned())) {
+        return Ok(());
+    }
+    rocksdb::load(&plan.rocksdb, matches!(shown, Shown::Nothing), stop)
+}
+
+fn title(plan: &Plan, io: Io) -> String {
+    let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
+    let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
+    let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
+    let io = if io == Io::Xdp { " in XDP" } else { "" };
+    format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
+}
+
+/// Without a load a rack runs until it is stopped.
+fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
+    board.begin("the rack was ready");
+    while !stop.is_asked() {
+        processes.check()?;
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Runs the load on a thread of its own, and the plan's faults on this one: children die with the thread that
+/// started them.
+fn run_load(
+    plan: &Plan,
+    load: &LoadPlan,
+    source: Source,
+    processes: &mut Processes<'_>,
+    board: &Board,
+    stop: &Stop,
+) -> Outcome<(RunResult, Tally)> {
+    let client = Client::connect(&client_options(plan, processes)?)?;
+    let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
+    let started = SystemTime::now();
+    let mut target = LoadTarget::new(client, types.collect());
+    let start = target.start();
+    board.begin("the load began");
+    let mut script = Script::new(&plan.events);
+    let (tally, aborted, end) = thread::scope(|scope| {
+        let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
+        let mut supervised = Ok(());
+        while !running.is_finished() {
+            if supervised.is_ok() {
+                supervised = supervise(processes, &mut script, start, board);
+                if supervised.is_err() {
+                    stop.ask();
+                }
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let end = since(start);
+        let aborted = stop.is_asked();
+        let tally = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"))?;
+        supervised.and(tally).map(|tally| (tally, aborted, end))
+    })?;
+    target.into_client().close()?;
+    let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
+    let decided = board.decided().clone();
+    let run = Run {
+        label: Label { io: Some(processes.network().io()), ..Label::of(plan) },
+        load,
+        measured: end.saturating_sub(load.warm_up).min(load.length),
+        aborted,
+        events: script.results(&tally.timeline, load_end),
+        started,
+        slices: plan.slices.iter().map(|slice| slice.name.clone()).collect(),
+        depths: decided.depths(unix_ns(started), 1),
+        decisions: decided.kept(unix_ns(started)),
+    };
+    Ok((run.result(&tally), tally))
+}
+
+fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
+    let faults = processes.network().socket_faults(plan).map(|text| text.parse()).transpose()?;
+    Ok(ClientOptions {
+        name: "load".to_owned(),
+        listen: processes.network().host(plan, None),
+        retry: plan.load.as_ref().is_none_or(|load| load.retry),
+        datagram_max: plan.first_packet().datagram_max,
+        dilation: plan.dilation,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "load", rates)),
+        ..ClientOptions::new(processes.controller()?.url())?
+    })
+}
+
+/// One look at processes and schedule.
+fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, board: &Board) -> Outcome<()> {
+    processes.check()?;
+    while let Some((event, step)) = script.next(since(start)) {
+        let now = since(start);
+        match &step {
+            Step::Kill(target) => {
+                processes.kill(target);
+                board.note(NoteKind::Kill, format!("killed {target} with -9"));
+            }
+            Step::Start(target) => {
+                processes.start_again(target)?;
+                board.note(NoteKind::Back, format!("started {target} again"));
+            }
+        }
+        script.did(event, &step, now);
+    }
+    Ok(())
+}
+
+fn unix_ns(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn since(start: Nanos) -> Duration {
+    Duration::from_nanos(Clock::start().now().since(start).0)
+}
+
+/// Writes and prints a result, and says whether it holds.
+fn finish(args: &Up<'_>, plan: &Plan, result: &RunResult, tally: &Tally) -> Outcome<()> {
+    files::write(&plan.out, result, tally)?;
+    if args.output.json {
+        print::line(json(result))?;
+    } else {
+        print::line(summary(result))?;
+        print::aside(format_args!("results and logs are in {}", plan.out.display()));
+    }
+    results::verdict(result).map_err(Failure::with_result_shown)
+}

@@ -1,0 +1,363 @@
+//! The processes of a rack: switch, controller if it stands apart, servers, workers.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use sluice_apps::rocks;
+use sluice_ground::ask::{Asker, rack_now};
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::plan::{Plan, ServicePlan, Target, WorkerPlan};
+use sluice_ground::stop::Stop;
+use sluice_net::rpc::Remote;
+
+use super::child::Child;
+use super::network::{Network, Who};
+use super::servers;
+
+/// How long a rack may take to be ready.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+/// How long processes may take to finish what they hold.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// All processes of a rack. Dropping it kills them.
+pub(super) struct Processes<'p> {
+    plan: &'p Plan,
+    files: Files,
+    network: Network,
+    switch: Option<Child>,
+    controller: Option<Child>,
+    servers: Vec<Option<Child>>,
+    /// Where the servers keep their memory.
+    memory: PathBuf,
+    /// How often each server was started.
+    starts: Vec<u32>,
+    workers: Vec<Option<Child>>,
+    at: Addresses,
+}
+
+/// Which files the processes use.
+pub(super) struct Files {
+    /// This executable.
+    pub(super) program: PathBuf,
+    /// The plan.
+    pub(super) plan: PathBuf,
+    /// Where their logs go.
+    pub(super) logs: PathBuf,
+    /// The folder of captures, if there are to be any.
+    pub(super) pcap: Option<PathBuf>,
+}
+
+/// Where the rack listens; the same again after a restart.
+#[derive(Clone, Copy, Debug, Default)]
+struct Addresses {
+    switch: Option<SocketAddr>,
+    /// The controller, or the tables if the controller stands apart.
+    beside_switch: Option<SocketAddr>,
+    controller: Option<SocketAddr>,
+}
+
+/// What a switch or a controller says of itself when it listens.
+#[derive(Debug, Deserialize)]
+struct Listening {
+    switch: Option<SocketAddr>,
+    control: SocketAddr,
+}
+
+impl<'p> Processes<'p> {
+    /// Starts all of them, each where it lives in the network.
+    pub(super) fn start(plan: &'p Plan, files: Files, network: Network) -> Outcome<Self> {
+        let at = Addresses {
+            switch: plan.switch.listen,
+            beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
+            controller: plan.switch.control,
+        };
+        let workers = plan.workers.iter().map(|_| None).collect();
+        let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
+        let starts = vec![0; servers.len()];
+        let memory = servers::memory_folder(plan);
+        let mut rack = Self {
+            plan,
+            files,
+            network,
+            switch: None,
+            controller: None,
+            servers,
+            memory,
+            starts,
+            workers,
+            at,
+        };
+        rack.start_again(&Target::Switch)?;
+        if plan.switch.controller_apart {
+            rack.start_again(&Target::Controller)?;
+        }
+        for server in plan.servers() {
+            rack.start_again(&Target::Server(server))?;
+        }
+        for worker in &plan.workers {
+            rack.start_again(&Target::Worker(worker.name.clone()))?;
+        }
+        Ok(rack)
+    }
+
+    /// Where they live.
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Where the controller is asked.
+    pub(super) fn controller(&self) -> Outcome<Remote> {
+        Ok(Remote::new(&self.known_controller()?.to_string(), None)?)
+    }
+
+    /// Starts one process, for the first time or again.
+    pub(super) fn start_again(&mut self, target: &Target) -> Outcome<()> {
+        match target {
+            Target::Switch => self.start_switch(),
+            Target::Controller => self.start_controller(),
+            Target::Worker(name) => self.start_worker(name),
+            Target::Server(name) => self.start_server(name),
+        }
+    }
+
+    /// Kills one process with -9.
+    pub(super) fn kill(&mut self, target: &Target) {
+        let child = match target {
+            Target::Switch => self.switch.take(),
+            Target::Controller => self.controller.take(),
+            Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
+            Target::Server(name) => self.place_of_server(name).and_then(|place| self.servers[place].take()),
+        };
+        if let Some(mut child) = child {
+            child.kill();
+        }
+    }
+
+    /// Whether all that should run do.
+    pub(super) fn check(&mut self) -> Outcome<()> {
+        self.all().try_for_each(Child::check)
+    }
+
+    /// Waits until the switch has all workers and servers and serves all slices: by asking, again and again.
+    pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
+        let asker = Asker::new(self.controller()?)?;
+        let patience = Instant::now() + READY_PATIENCE;
+        loop {
+            self.check()?;
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped before the rack was ready"));
+            }
+            let (open, written) = asker.status().map_or((0, 0), |status| {
+                let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
+                let rack = rack_now(&status);
+                let open = rack.workers.iter().filter(|worker| worker.phase == "open").count();
+                if rack.up { (open, written) } else { (0, 0) }
+            });
+            if open >= self.plan.workers.len() && written >= self.servers.len() {
+                return Ok(());
+            }
+            if Instant::now() > patience {
+                let (all, logs) = (self.plan.workers.len(), self.files.logs.display());
+                let s = READY_PATIENCE.as_secs();
+                return Err(Failure::broken(format!(
+                    "only {open} of {all} workers and {written} of {} servers joined in {s} s; see {logs}",
+                    self.servers.len()
+                )));
+            }
+            thread::sleep(ASK_EVERY);
+        }
+    }
+
+    /// Ends all of them: first the workers, which finish what they hold, then what they need for that.
+    pub(super) fn end(mut self) {
+        let patience = Instant::now() + END_PATIENCE;
+        end_all(self.workers.iter_mut().flatten(), patience);
+        end_all(self.servers.iter_mut().flatten(), patience);
+        end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Child> {
+        let hosts = self.servers.iter_mut().chain(&mut self.workers).flatten();
+        self.switch.iter_mut().chain(&mut self.controller).chain(hosts)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.plan.workers.iter().position(|worker| worker.name == name)
+    }
+
+    fn place_of_server(&self, name: &str) -> Option<usize> {
+        self.plan.servers().iter().position(|known| known == name)
+    }
+
+    fn start_switch(&mut self) -> Outcome<()> {
+        let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--state".to_owned(), path(&self.plan.state)]);
+        args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
+        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
+        args.extend(["--policy".to_owned(), self.plan.policy.clone()]);
+        if self.plan.faults.is_some() {
+            // The plan's file says them too: where the links inject them, the switch is told of none.
+            let faults = self.network.socket_faults(self.plan).cloned().unwrap_or_default();
+            args.extend(["--faults".to_owned(), faults]);
+        }
+        let (child, listening) = self.start_listener("switch", args)?;
+        self.at.switch = listening.switch;
+        self.at.beside_switch = Some(listening.control);
+        if !self.plan.switch.controller_apart {
+            self.at.controller = Some(listening.control);
+        }
+        self.switch = Some(child);
+        Ok(())
+    }
+
+    fn start_controller(&mut self) -> Outcome<()> {
+        let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--tables".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(self.at.controller).to_string()]);
+        args.extend(self.network.control_args());
+        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
+        let (child, listening) = self.start_listener("controller", args)?;
+        self.at.controller = Some(listening.control);
+        self.controller = Some(child);
+        Ok(())
+    }
+
+    /// Starts a process that says on stdout where it listens.
+    fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
+        let mut child = self.start_child(name, Who::Switch, args)?;
+        let line = child.first_line()?;
+        match serde_json::from_str(&line) {
+            Ok(listening) => Ok((child, listening)),
+            // With `--json` that is its complaint, which it has also made on stderr.
+            Err(_) => Err(child.complaint()),
+        }
+    }
+
+    fn start_server(&mut self, name: &str) -> Outcome<()> {
+        let place = self.place_of_server(name);
+        let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
+        let at = self.network.server(place);
+        let mut args = servers::args(self.plan, (name, at), &self.memory, self.known_controller()?);
+        if let Some(faults) = self.network.socket_faults(self.plan) {
+            args.extend(["--faults".to_owned(), faults.clone()]);
+        }
+        self.starts[place] += 1;
+        if let Some(folder) = &self.files.pcap {
+            let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
+            args.extend(["--pcap".to_owned(), path(&file)]);
+        }
+        self.servers[place] = Some(self.start_child(name, Who::Server(place), args)?);
+        Ok(())
+    }
+
+    /// Its address.
+    pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
+        self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))
+    }
+
+    fn start_worker(&mut self, name: &str) -> Outcome<()> {
+        let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
+        let worker = &self.plan.workers[place];
+        let args = self.worker_args(worker)?;
+        let child = self.start_child(&format!("worker {name}"), Who::Worker(worker), args)?;
+        self.workers[place] = Some(child);
+        Ok(())
+    }
+
+    fn start_child(&self, name: &str, who: Who<'_>, mut args: Vec<String>) -> Outcome<Child> {
+        // Before a `--`, behind which everything belongs to a program of the user's.
+        args.splice(1..1, ["--parent".to_owned(), std::process::id().to_string()]);
+        let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
+        self.network.within(self.plan, who, start)?
+    }
+
+    fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
+        let controller = self.known_controller()?;
+        let mut common: Vec<String> = [
+            ("--controller", controller.to_string()),
+            ("--listen", self.network.host(self.plan, Some(worker)).to_string()),
+            ("--name", worker.name.clone()),
+            ("--slice", worker.slice.clone()),
+            ("--quota", self.plan.quota(worker).to_string()),
+            ("--dilate", self.plan.dilation.to_string()),
+            ("--seed", self.plan.seed.to_string()),
+            ("--link-mtu", self.plan.rdma.link_mtu.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.to_owned(), value])
+        .collect();
+        if let Some(server) = self.plan.server_of(worker) {
+            let memory = self.memory.join(&server);
+            common.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
+        }
+        if self.plan.program().adaptive().is_some() {
+            common.push("--adaptive".to_owned());
+        }
+        if self.plan.program().early().is_some() {
+            common.push("--early".to_owned());
+        }
+        if let Some(core) = worker.pin {
+            common.extend(["--pin".to_owned(), core.to_string()]);
+        }
+        if let Some(faults) = worker.faults.as_ref().or(self.network.socket_faults(self.plan)) {
+            common.extend(["--faults".to_owned(), faults.clone()]);
+        }
+        let mut args = vec!["worker".to_owned()];
+        match &worker.service {
+            ServicePlan::Ours(service) => {
+                args.push(service.clone());
+                args.extend(self.service_args(service));
+                args.extend(common);
+            }
+            ServicePlan::Program { exec, args: own } => {
+                args.extend(["--exec".to_owned(), path(exec), "--".to_owned()]);
+                args.extend(own.iter().cloned());
+                args.extend(common);
+            }
+        }
+        Ok(args)
+    }
+
+    fn service_args(&self, service: &str) -> Vec<String> {
+        if service != rocks::NAME {
+            return Vec::new();
+        }
+        let flags = self.plan.rocksdb.flags();
+        flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Drop for Processes<'_> {
+    fn drop(&mut self) {
+        for child in self.all() {
+            child.kill();
+        }
+        if self.starts.iter().any(|starts| *starts > 0) {
+            // What cannot be removed is found again by the next run.
+            std::fs::remove_dir_all(&self.memory).ok();
+        }
+    }
+}
+
+fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant) {
+    let mut children: Vec<&mut Child> = children.collect();
+    for child in &children {
+        child.ask_to_end();
+    }
+    for child in &mut children {
+        if !child.has_ended_by(patience) {
+            child.kill();
+        }
+    }
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
