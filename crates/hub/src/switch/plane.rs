@@ -1,9 +1,10 @@
 //! Packets through the program: bytes to header fields, one pass each, and back to bytes.
 
+mod lag;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use sluice_net::hold::Hold;
 use sluice_net::udp::{BATCH, Inbox, Outbox};
 use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -11,12 +12,9 @@ use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, 
 
 use super::SwitchConfig;
 use super::counters::{Count, Tally};
-use super::delays::Delays;
 use super::slab::Slab;
 use super::writes::Writes;
-
-/// Arrivals that the testbed's delays hold at most.
-const HELD_MAX: usize = 1 << 16;
+use lag::Lag;
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
@@ -26,15 +24,8 @@ pub(super) struct Plane {
     writes: Writes,
     /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or nobody does.
     keeps_waiting: bool,
-    delays: Delays,
     again: VecDeque<Circulating>,
-    held: Hold<Held>,
-}
-
-/// What waits for a testbed's delay to pass.
-enum Held {
-    Arrival { from: Endpoint, packet: Packet },
-    Again(Circulating),
+    lag: Lag,
 }
 
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A REPLY
@@ -53,15 +44,14 @@ impl Plane {
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
             keeps_waiting: config.size.servers == 0,
-            delays: config.delays,
             again: VecDeque::with_capacity(4 * BATCH),
-            held: Hold::new(HELD_MAX),
+            lag: Lag::new(config.delays),
         }
     }
 
     /// When there is something to do even if nothing arrives.
     pub(super) fn next_due(&self) -> Option<Nanos> {
-        if self.again.is_empty() { self.held.next_due() } else { Some(Nanos(0)) }
+        if self.again.is_empty() { self.lag.next_due() } else { Some(Nanos(0)) }
     }
 
     /// Everything that arrived, then what goes round since before it arrived.
@@ -78,11 +68,15 @@ impl Plane {
                     }
                     None => self.tally.malformed(reason),
                 },
-                Ok((packet, body)) if self.delays.is_none() => {
+                Ok((packet, body)) if self.lag.is_none() => {
                     let late = now.since(datagram.received);
                     self.arrive(now, late, datagram.from, packet, body, outbox);
                 }
-                Ok((packet, body)) => self.hold(datagram.received, datagram.from, packet, body),
+                Ok((packet, body)) => {
+                    if !self.lag.hold(datagram.received, datagram.from, packet, body) {
+                        self.tally.add(Count::HeldOverrun);
+                    }
+                }
             }
         }
         self.due(now, outbox);
@@ -196,11 +190,7 @@ impl Plane {
         };
         // Longer than a datagram cannot happen: all kinds have the same header, and what came fitted.
         let write = |out: &mut [u8]| encode(packet, body, out).unwrap_or(0);
-        if self.delays.is_none() {
-            outbox.send_with(to, write);
-        } else {
-            outbox.send_at(now + self.delays.pass + self.delays.from_switch(packet), to, write);
-        }
+        self.lag.send(now, to, packet, outbox, write);
         if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
             self.slab.release(cell);
         }
@@ -213,8 +203,7 @@ impl Plane {
             for copy in 0..write.copies {
                 let Some(replica) = self.program.replica(write, copy) else { continue };
                 self.tally.add(Count::WrittenAhead);
-                let due = now + self.delays.pass + self.delays.worker;
-                let due = (!self.delays.is_none()).then_some(due);
+                let due = self.lag.write_due(now);
                 self.writes.send(&replica, [&slot_head(write.task), bytes], due, outbox);
             }
         }
@@ -223,11 +212,7 @@ impl Plane {
 
     fn again(&mut self, now: Nanos, again: Circulating) {
         self.tally.add(Count::Recirculated);
-        if self.delays.is_none() {
-            self.again.push_back(again);
-        } else if !self.held.put(now + self.delays.pass + self.delays.recirculation, Held::Again(again), &[])
-        {
-            // A packet that goes round is never dropped: without a place to wait it goes at once.
+        if !self.lag.again(now, again) {
             self.again.push_back(again);
         }
     }
@@ -243,30 +228,6 @@ impl Plane {
     fn give_back(&mut self, long: Option<Long<'_>>) {
         if let Some(Long { cell, .. }) = long.filter(|long| long.cell != Handle::NONE) {
             self.slab.release(cell);
-        }
-    }
-
-    /// Holds an arrival for its link's delay.
-    fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) {
-        let due = received + self.delays.to_switch(&packet);
-        if !self.held.put(due, Held::Arrival { from, packet }, body) {
-            self.tally.add(Count::HeldOverrun);
-        }
-    }
-
-    /// Takes what was held through the program in the order of its times, which are the times that it sees.
-    fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
-        while let Some(due) = self.held.pop_due(now) {
-            match due.item {
-                Held::Again(again) => self.round(due.at, again, outbox),
-                Held::Arrival { from, packet } => {
-                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
-                    let body = self.held.take_bytes(due.cell);
-                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
-                    self.held.put_bytes(due.cell, body);
-                }
-            }
-            self.held.release(due.cell);
         }
     }
 }

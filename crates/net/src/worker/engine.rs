@@ -1,5 +1,7 @@
 //! The worker's thread: socket, state machine, service and registration.
 
+mod paced;
+
 use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
 use sluice_wire::tables::Feed;
@@ -9,7 +11,6 @@ use sluice_wire::{
 };
 
 use super::early::Listener;
-use super::pace::Pace;
 use super::run::{Ended, Runner};
 use super::slots::Slots;
 use super::telling::Telling;
@@ -22,6 +23,7 @@ use crate::payloads::{Payloads, received};
 use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
+use paced::{Processor, Way};
 
 /// How long a worker that ends waits for the controller to let it go.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
@@ -101,7 +103,7 @@ impl<S: Service> Engine<S> {
         Self {
             machine: Worker::new(),
             effects: Effects::new(&settings, options, hello.at, packet_max),
-            runner: Runner::new(service, options.dilation, TASK_BYTES_MAX as usize, packet_max),
+            runner: Runner::new(service, TASK_BYTES_MAX as usize, packet_max),
             actions: Vec::new(),
             busy: None,
             reports: false,
@@ -200,7 +202,7 @@ impl<S: Service> Engine<S> {
             return Some(Nanos(0));
         }
         let busy = self.busy.as_ref().map(|busy| busy.until);
-        let received = self.effects.pace.as_ref().filter(|_| busy.is_none()).and_then(Pace::next_received);
+        let received = busy.is_none().then(|| self.effects.processor.next_received()).flatten();
         let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
         let early = busy.and_then(|_| self.machine.early_at(&self.settings));
         [self.machine.deadline(&self.settings), busy, early, received, leaving].into_iter().flatten().min()
@@ -225,36 +227,13 @@ impl<S: Service> Engine<S> {
             if !self.effects.keep(&mut packet, body, &mut self.dropped) {
                 continue;
             }
-            if let Some(pace) = &mut self.effects.pace {
-                pace.arrived(datagram.received, packet);
+            if self.effects.processor.keeps(datagram.received, packet) {
                 continue;
             }
             self.machine.packet(now, datagram.received, &self.settings, &packet, &mut self.actions);
             self.effects.perform(now, &mut self.actions, self.switches.first().copied(), outbox);
         }
         self.after_effects();
-    }
-
-    /// A paced worker's steps up to `now`, each at its own time.
-    fn catch_up(&mut self, now: Nanos) {
-        while self.effects.pace.is_some() {
-            if let Some(until) = self.busy.as_ref().map(|busy| busy.until) {
-                self.early(now.min(until));
-                // A token that left meanwhile took its time.
-                let until = self.busy.as_ref().map_or(until, |busy| busy.until);
-                if until > now {
-                    return;
-                }
-                self.free(until);
-            } else {
-                let Some(pace) = &mut self.effects.pace else { return };
-                let Some((received, packet)) = pace.receive(now) else { return };
-                let at = pace.free();
-                self.machine.packet(at, received, &self.settings, &packet, &mut self.actions);
-                self.perform(at);
-            }
-            self.serve();
-        }
     }
 
     fn take_refusals(&mut self) {
@@ -334,7 +313,7 @@ impl<S: Service> Engine<S> {
         self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
         self.perform(now);
         if let Some(telling) = self.telling.as_mut().filter(|_| self.effects.run.is_none()) {
-            telling.is_free(self.effects.pace.as_ref().map_or(now, Pace::free));
+            telling.is_free(self.effects.processor.free(now));
         }
     }
 
@@ -346,13 +325,13 @@ impl<S: Service> Engine<S> {
         let Some(run) = self.effects.run.take() else { return };
         self.socket.flush();
         let bytes = self.effects.tasks.bytes(&run.payload);
-        let paced = self.effects.pace.as_ref().map(Pace::free);
+        let is_real = self.effects.processor.is_real();
         if let Some(telling) = &mut self.telling {
-            let now = paced.unwrap_or_else(|| self.clock.now());
+            let now = self.effects.processor.free(self.clock.now());
             let waited = self.machine.sample(now, now).map_or(Nanos(0), |sample| sample.worker_wait);
             telling.is_taken(now - waited);
         }
-        let at_once = self.settings.early.is_some() && paced.is_none() && self.dilation == 1;
+        let at_once = self.settings.early.is_some() && is_real && self.dilation == 1;
         let words = Listener::new(
             &self.clock,
             (&mut self.machine, &self.settings),
@@ -361,37 +340,35 @@ impl<S: Service> Engine<S> {
             at_once,
         );
         let left = |left| words.left(left);
-        let ran = self.runner.run(&self.clock, paced, run.task, run.task_type, bytes, &left);
+        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, &left);
         let outlook =
             words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
+        let (started, until) = self.effects.processor.serves(&ran, self.dilation);
         if self.settings.early.is_some() {
-            self.machine.expect(ran.started, run.slot, outlook);
+            self.machine.expect(started, run.slot, outlook);
         }
         let (ended, reply) =
             match self.effects.replies.keep_first(self.runner.reply(), self.effects.packet_max) {
                 Some(reply) => (ran.ended, reply),
                 None => (Ended::Failed, Payload::EMPTY),
             };
-        let took = ran.until.since(ran.started);
-        let until = self.effects.pace.as_ref().map_or(ran.until, |pace| pace.done(ran.started, took));
-        let busy = Busy { slot: run.slot, started: ran.started, until, ended, reply };
-        self.busy = Some(busy);
+        self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
         // A worker that reports its load first looks what came meanwhile.
-        if paced.is_none() && !self.reports {
+        if is_real && !self.reports {
             self.free(self.clock.now());
         }
     }
 
-    /// Sends the early token of a worker that is taken, if it is time. It takes a paced processor its time.
+    /// Sends the early token of a worker that is taken, if it is time. It may take the processor some.
     fn early(&mut self, now: Nanos) {
         let Some(started) = self.busy.as_ref().map(|busy| busy.started) else { return };
         let due = self.machine.early_at(&self.settings).map(|at| at.max(started));
         let Some(at) = due.filter(|at| *at <= now) else { return };
-        let at = if self.effects.pace.is_some() { at } else { now };
+        let at = self.effects.processor.does(at, now);
         self.machine.early(at, &self.settings, &mut self.actions);
         self.perform(at);
-        if let (Some(pace), Some(busy)) = (&self.effects.pace, &mut self.busy) {
-            busy.until = busy.until + pace.free().since(at);
+        if let Some(busy) = &mut self.busy {
+            busy.until = busy.until + self.effects.processor.took_since(at);
         }
     }
 
@@ -496,7 +473,7 @@ struct Effects {
     replies: Payloads,
     run: Option<Run>,
     renew: bool,
-    pace: Option<Pace>,
+    processor: Processor,
     /// Where this worker is, for those who send it bytes or ask for some.
     at: Endpoint,
     slots: Slots,
@@ -517,7 +494,7 @@ impl Effects {
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
-            pace: options.costs.clone().map(Pace::new),
+            processor: Processor::new(options.costs.as_ref()),
         }
     }
 
@@ -552,10 +529,7 @@ impl Effects {
     fn send_parts(&mut self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
         for (part, body) in parts(need, payload, self.replies.get(payload.handle), self.packet_max) {
             let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
-            match &mut self.pace {
-                None => outbox.send_with(need.asker_at, write),
-                Some(pace) => outbox.send_at(pace.send() + pace.to_client(), need.asker_at, write),
-            }
+            self.processor.send(Way::ToClient(need.asker_at), outbox, write);
         }
     }
 
@@ -573,39 +547,30 @@ impl Effects {
         switch: Option<Endpoint>,
         outbox: &mut Outbox,
     ) {
-        if let Some(pace) = self.pace.as_mut().filter(|_| !actions.is_empty()) {
-            pace.worked(at);
+        if !actions.is_empty() {
+            self.processor.worked(at);
         }
         for action in actions.drain(..) {
             match action {
                 Action::ToSwitch(packet) => {
                     let Some(switch) = switch else { continue };
                     let write = |out: &mut [u8]| encode(&packet, &[], out).unwrap_or(0);
-                    match &mut self.pace {
-                        None => outbox.send_with(switch, write),
-                        Some(pace) => outbox.send_at(pace.send(), switch, write),
-                    }
+                    self.processor.send(Way::ToSwitch(switch), outbox, write);
                 }
                 Action::Reply { to, mut packet } => {
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    match &mut self.pace {
-                        None => outbox.send_with(to, write),
-                        Some(pace) => outbox.send_at(pace.send() + pace.to_client(), to, write),
-                    }
+                    self.processor.send(Way::ToClient(to), outbox, write);
                 }
                 Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
                     // What has not been received is held all the same.
-                    packet.load += self.pace.as_ref().map_or(0, |pace| pace.waiting(at));
+                    packet.load += self.processor.waiting(at);
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    match &mut self.pace {
-                        None => outbox.send_with(switch, write),
-                        Some(pace) => outbox.send_at(pace.send(), switch, write),
-                    }
+                    self.processor.send(Way::ToSwitch(switch), outbox, write);
                 }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(Run { slot, task, task_type, payload });

@@ -1,4 +1,4 @@
-//! One task's service: the call, its panics, its time, and what dilation makes of it.
+//! One task's service: the call, its panics, and its time.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,7 +12,6 @@ use crate::service::{Service, ServiceError, Task};
 /// The service and the buffer for its answers.
 pub(super) struct Runner<S> {
     service: S,
-    dilation: u32,
     reply_max: usize,
     packet_max: usize,
     reply: Vec<u8>,
@@ -22,8 +21,10 @@ pub(super) struct Runner<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) started: Nanos,
-    /// When the worker is free for the next task: later than now under dilation, or if the service holds it.
-    pub(super) until: Nanos,
+    /// What it really took.
+    pub(super) real: Nanos,
+    /// What the service holds the worker for beside that.
+    pub(super) held: Nanos,
     pub(super) ended: Ended,
 }
 
@@ -44,16 +45,14 @@ impl Ended {
 }
 
 impl<S: Service> Runner<S> {
-    pub(super) fn new(service: S, dilation: u32, reply_max: usize, packet_max: usize) -> Self {
-        Self { service, dilation: dilation.max(1), reply_max, packet_max, reply: Vec::new() }
+    pub(super) fn new(service: S, reply_max: usize, packet_max: usize) -> Self {
+        Self { service, reply_max, packet_max, reply: Vec::new() }
     }
 
-    /// Runs the service on a task's bytes. A paced worker begins when its own time says; what the service holds it for
-    /// is then all that it takes.
+    /// Runs the service on a task's bytes.
     pub(super) fn run(
         &mut self,
         clock: &Clock,
-        paced: Option<Nanos>,
         task: TaskId,
         task_type: TaskType,
         bytes: &[u8],
@@ -68,10 +67,7 @@ impl<S: Service> Runner<S> {
         let started = clock.now();
         // A service that panicked may be in any state; it is still the only one there is.
         let answer = catch_unwind(AssertUnwindSafe(|| self.service.serve(offered, &mut self.reply)));
-        let real =
-            if paced.is_some() && held.get() > Nanos(0) { Nanos(0) } else { clock.now().since(started) };
-        let took = real + held.get();
-        let started = paced.unwrap_or(started);
+        let real = clock.now().since(started);
         let ended = match answer {
             Ok(Ok(())) if self.reply.len() <= self.reply_max => Ended::Done,
             Ok(Ok(())) => {
@@ -81,7 +77,7 @@ impl<S: Service> Runner<S> {
             Ok(Err(why)) => self.fail_with(&why),
             Err(panic) => self.fail(&format!("the service panicked: {}", words(&*panic)), Ended::Panicked),
         };
-        Ran { started, until: started + took.times(self.dilation.into()), ended }
+        Ran { started, real, held: held.get(), ended }
     }
 
     /// The last answer.
@@ -136,34 +132,27 @@ mod tests {
         }
     }
 
-    fn run(dilation: u32, bytes: &[u8]) -> (Ran, String) {
-        let mut runner = Runner::new(Moody, dilation, 100, 50);
-        let ran = runner.run(&Clock::start(), None, TaskId::default(), TaskType(1), bytes, &|_| ());
+    fn run(bytes: &[u8]) -> (Ran, String) {
+        let mut runner = Runner::new(Moody, 100, 50);
+        let ran = runner.run(&Clock::start(), TaskId::default(), TaskType(1), bytes, &|_| ());
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())
     }
 
     #[test]
     fn a_service_that_panics_fails_the_task_and_no_more() {
-        let (ran, reply) = run(1, b"panic");
+        let (ran, reply) = run(b"panic");
         assert_eq!((ran.ended, reply.as_str()), (Ended::Panicked, "the service panicked: out of mood"));
     }
 
     #[test]
     fn an_error_replaces_what_was_written_of_the_answer() {
-        let (ran, reply) = run(1, b"error");
+        let (ran, reply) = run(b"error");
         assert_eq!((ran.ended, reply.as_str()), (Ended::Failed, "not today"));
     }
 
     #[test]
     fn an_answer_over_the_maximum_is_a_failure() {
-        let (ran, reply) = run(1, b"long");
+        let (ran, reply) = run(b"long");
         assert_eq!((ran.ended, reply.as_str()), (Ended::Failed, "an answer of 1000 bytes is over 100"));
-    }
-
-    #[test]
-    fn dilation_stretches_real_and_held_time() {
-        let (ran, _) = run(10, b"hold");
-        let taken = ran.until.since(ran.started);
-        assert!(taken >= Nanos::from_millis(70) && taken < Nanos::from_millis(200), "{taken:?}");
     }
 }
