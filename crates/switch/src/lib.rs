@@ -5,7 +5,8 @@
 //! leaves: it has no I/O. [`registry`] knows all programs by name; what they share stands in front of their queues
 //! (sources, replays, counters, the controller's steps).
 //!
-//! Left out: the RDMA engine; a payload that is too long for a queue entry waits in the driver's memory.
+//! Rain writes large tasks that wait into servers' memory, if there are servers ([`WriteAhead`]). Otherwise a payload that
+//! is too long for a queue entry waits in the driver's memory.
 #![no_std]
 #![forbid(unsafe_code)]
 
