@@ -1,5 +1,5 @@
-//! What the crates may depend on: each other downwards only, no I/O below `sim` and `net`, and from outside only
-//! what has a licence that we accept and comes from crates.io.
+//! What the crates may depend on: each other downwards only, no I/O below `sim` and `net`, and from outside
+//! only what has a licence that we accept and comes from crates.io.
 
 use std::collections::BTreeSet;
 use std::process::Command;

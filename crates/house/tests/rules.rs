@@ -1,20 +1,11 @@
 //! What every file of the house keeps to. A failure names the file and the line.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use sluice_house::{code_outside_tests, files, root, rust_files};
 
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
-
-/// Made by builds and runs; not ours.
-const NOT_OURS: [&str; 8] =
-    [".git", "target", "out", "node_modules", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "Cargo.lock"];
-
-struct File {
-    /// From the repository's root.
-    name: String,
-    text: String,
-}
 
 #[test]
 fn no_file_is_longer_than_its_reader_can_hold() {
@@ -125,17 +116,9 @@ fn a_functions_length_is_counted_from_its_first_line_to_its_last() {
     assert_eq!(function_lengths(text), [(2, 5), (7, 1)]);
 }
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
-
 fn assert_none(found: impl Iterator<Item = String>) {
     let found = found.collect::<Vec<_>>();
     assert!(found.is_empty(), "\n{}", found.join("\n"));
-}
-
-fn rust_files() -> impl Iterator<Item = File> {
-    files().into_iter().filter(|file| Path::new(&file.name).extension().is_some_and(|ending| ending == "rs"))
 }
 
 fn lines_where(bad: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
@@ -143,27 +126,6 @@ fn lines_where(bad: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
         let lines = file.text.lines().enumerate().filter(|(_, line)| bad(line));
         lines.map(|(at, line)| format!("{}:{}: {}", file.name, at + 1, line.trim())).collect::<Vec<_>>()
     })
-}
-
-/// All files that are text.
-fn files() -> Vec<File> {
-    let mut found = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root().join(&folder)).unwrap().map(Result::unwrap) {
-            let path = folder.join(entry.file_name());
-            let name = path.to_string_lossy().into_owned();
-            if NOT_OURS.contains(&name.as_str()) {
-                continue;
-            }
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            } else if let Ok(text) = fs::read_to_string(root().join(&path)) {
-                found.push(File { name, text });
-            }
-        }
-    }
-    found
 }
 
 /// Whether `line` holds `path` at the start of an absolute path.
@@ -174,8 +136,8 @@ fn names_path(line: &str, path: &str) -> bool {
     })
 }
 
-/// The first line and the number of lines of each function, in code as rustfmt leaves it: a function ends at the
-/// first closing brace that stands as deep as its first line.
+/// The first line and the number of lines of each function, in code as rustfmt leaves it: a function ends at
+/// the first closing brace that stands as deep as its first line.
 fn function_lengths(text: &str) -> Vec<(usize, usize)> {
     let lines = text.lines().collect::<Vec<_>>();
     let mut found = Vec::new();
@@ -202,9 +164,4 @@ fn starts_function(line: &str) -> bool {
         matches!(*word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"") || word.starts_with("pub(")
     };
     words.find(|word| !qualifier(word)) == Some("fn")
-}
-
-/// The text before the unit tests, which stand at a file's end.
-fn code_outside_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
 }

@@ -1,0 +1,12 @@
+//! What the tests of the house look at: its files, and who imports whom.
+#![forbid(unsafe_code)]
+
+mod circles;
+mod code;
+mod files;
+mod names;
+
+pub use circles::circles;
+pub use code::code_outside_tests;
+pub use files::{File, crates, files, root, rust_files};
+pub use names::visible_types;
