@@ -16,32 +16,11 @@ use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
-use crate::registration::{Waiter, Wants};
-use crate::workers::{Fate, Worker};
+use crate::registration::{Fate, Waiter, Wants};
+use crate::worker::{Step, Worker};
 
 /// How many departures are remembered for hosts that did not hear the answer.
 const DEPARTED_MAX: usize = 256;
-
-/// What a worker's change waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// No new tokens, and none on their way in.
-    Closing,
-    /// Tokens of older generations no longer match.
-    Raising,
-    /// The final `sent`, and how far the token ring had got.
-    Reading,
-    /// Counters start anew.
-    Resetting,
-    /// Stale tokens have to leave the ring before there is room for new ones.
-    Sweeping,
-    /// The new generation is let in.
-    Opening,
-    /// Another address, the same generation.
-    Readdressing,
-    /// The row goes.
-    Clearing,
-}
 
 impl Controller {
     /// Starts whatever brings a worker to where it should be; answers its calls if it is there already.

@@ -9,17 +9,17 @@ use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType, Term};
 
 use crate::adapt::Adapting;
-use crate::clients::Client;
+use crate::client::Client;
 use crate::ledger::{Expect, Ledger};
 use crate::message::{Action, Answer, CallId, Event, Refusal, Waiting};
 use crate::note::Note;
 use crate::plan::{Plan, PlanError};
-use crate::readback::ReadBack;
+use crate::reading::ReadBack;
 use crate::registration::{Holder, Roll, Wants};
-use crate::servers::Server;
-use crate::slices::{Slice, Watch};
+use crate::server::Server;
+use crate::slice::{Slice, Watch};
 use crate::turn::Turn;
-use crate::workers::Worker;
+use crate::worker::Worker;
 
 /// How long after an answer that fitted no question the tables are read again.
 const CONFUSED_FOR: Nanos = Nanos::from_millis(100);

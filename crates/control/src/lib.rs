@@ -16,7 +16,10 @@
 extern crate alloc;
 
 mod adapt;
+mod adapting;
 mod change;
+mod claim;
+mod client;
 mod clients;
 mod controller;
 mod ledger;
@@ -25,13 +28,17 @@ mod name;
 mod note;
 mod plan;
 mod readback;
+mod reading;
 mod registration;
 mod rings;
+mod server;
 mod servers;
+mod slice;
 mod slices;
 mod turn;
 mod types;
 mod view;
+mod worker;
 mod workers;
 
 pub use adapt::{SliceChange, SliceOthers, SliceTally, slice_step};

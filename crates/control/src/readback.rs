@@ -8,81 +8,21 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{
-    ClientRow, RingRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow,
-    WorkerState,
-};
-use sluice_wire::{ClientId, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
+use sluice_wire::tables::{ClientRow, Shape, SliceRow, TableAnswer, TableOp, WorkerRow, WorkerState};
+use sluice_wire::{ClientId, Generation, Nanos, SliceId, TaskType, WorkerId};
 
-use crate::clients::Client;
+use crate::client::Client;
 use crate::controller::{Controller, Link, planned_types};
 use crate::ledger::Expect;
 use crate::message::Action;
 use crate::note::Note;
-use crate::registration::Roll;
-use crate::slices::Slice;
-use crate::workers::{Fate, Worker};
+use crate::reading::ReadBack;
+use crate::registration::{Fate, Roll};
+use crate::slice::Slice;
+use crate::worker::Worker;
 
 /// How many questions are open at once.
 const WINDOW: usize = 256;
-
-/// What was read so far.
-#[derive(Debug)]
-pub(crate) struct ReadBack {
-    questions: u32,
-    asked: u32,
-    types: Vec<Option<SliceId>>,
-    slices: Vec<SliceState>,
-    workers: Vec<WorkerState>,
-    clients: Vec<Option<ClientRow>>,
-    servers: Vec<ServerState>,
-    /// A row of servers for each slice.
-    rings: Vec<Option<RingRow>>,
-}
-
-impl ReadBack {
-    fn answers(&self) -> usize {
-        let hosts = self.workers.len() + self.clients.len() + self.servers.len();
-        self.types.len() + self.slices.len() + hosts + self.rings.len()
-    }
-
-    /// The n-th question: types first, then slices, workers, clients, servers and their rings.
-    fn question(n: u32, shape: &Shape, slices: u32) -> TableOp {
-        let [types, workers, clients, servers] =
-            [shape.types, shape.workers, shape.clients, shape.servers].map(u32::from);
-        let before_servers = types + slices + workers + clients;
-        if n < types {
-            TableOp::ReadType(TaskType(n as u16))
-        } else if n < types + slices {
-            TableOp::ReadSlice(SliceId((n - types) as u16))
-        } else if n < types + slices + workers {
-            TableOp::ReadWorker(WorkerId((n - types - slices) as u16))
-        } else if n < before_servers {
-            TableOp::ReadClient(ClientId((n - types - slices - workers) as u16))
-        } else if n < before_servers + servers {
-            TableOp::ReadServer(ServerId((n - before_servers) as u16))
-        } else {
-            let ring = n - before_servers - servers;
-            TableOp::ReadRing(SliceId((ring / servers) as u16), ServerId((ring % servers) as u16))
-        }
-    }
-
-    fn take(&mut self, answer: TableAnswer) -> bool {
-        match answer {
-            TableAnswer::Type(slice) => self.types.push(slice),
-            TableAnswer::Slice(state) => self.slices.push(state),
-            TableAnswer::Worker(state) => self.workers.push(state),
-            TableAnswer::Client(row) => self.clients.push(row),
-            TableAnswer::Server(state) => self.servers.push(state),
-            TableAnswer::Ring(row) => self.rings.push(row),
-            TableAnswer::Done
-            | TableAnswer::OutOfRange
-            | TableAnswer::Superseded(_)
-            | TableAnswer::Shape(_) => return false,
-        }
-        true
-    }
-}
 
 impl Controller {
     /// A switch can be reached: forget what another life of it held, then read.

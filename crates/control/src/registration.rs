@@ -55,6 +55,14 @@ pub(crate) enum Contest {
     GiveUp,
 }
 
+/// Whether a host stays registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Stays,
+    Leaves,
+    Dies,
+}
+
 impl Registration {
     pub(crate) fn new(name: Option<String>, life: u64, now: Nanos) -> Self {
         Self { name, life, renewed: now, rival: None, waiters: Vec::new() }

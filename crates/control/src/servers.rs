@@ -9,75 +9,17 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableOp};
-use sluice_wire::{Endpoint, Nanos, Psn, SLOT_HEAD_BYTES, ServerId, SliceId};
+use sluice_wire::tables::{RingRow, ServerState, TableOp};
+use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};
 
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting};
 use crate::name::check_name;
 use crate::note::Note;
-use crate::registration::{Contest, Holder, Registration, Roll};
+use crate::registration::{Contest, Roll};
 use crate::rings::{RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
-
-/// A registered server.
-#[derive(Debug)]
-pub(crate) struct Server {
-    registration: Registration,
-    pub(crate) at: Endpoint,
-    /// The most bytes of one WRITE; 0 until it is heard after a read-back.
-    pub(crate) mtu: u32,
-    /// Its rows as it last said they should be, and the number of the first WRITE.
-    wanted: Option<(Rows, Psn)>,
-    /// Its rows in the switch.
-    pub(crate) written: Option<Rows>,
-}
-
-/// What stands in the switch of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rows {
-    pub(crate) row: ServerRow,
-    pub(crate) rings: Vec<RingOffer>,
-}
-
-impl Holder for Server {
-    fn registration(&self) -> &Registration {
-        &self.registration
-    }
-
-    fn registration_mut(&mut self) -> &mut Registration {
-        &mut self.registration
-    }
-}
-
-impl Server {
-    fn new(now: Nanos, hello: &ServerHello) -> Self {
-        let registration = Registration::new(Some(hello.name.clone()), hello.life, now);
-        Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None }
-    }
-
-    /// Rows that were read back; their server has not been heard yet.
-    fn read_back(now: Nanos, rows: Rows) -> Self {
-        let registration = Registration::new(None, 0, now);
-        Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows) }
-    }
-
-    fn hear(&mut self, now: Nanos, hello: &ServerHello) {
-        self.registration.life = hello.life;
-        self.registration.renewed = now;
-        (self.at, self.mtu) = (hello.at, hello.mtu);
-        let ServerHello { at, qpn, reliable, icrc, .. } = *hello;
-        let rows = Rows { row: ServerRow { at, qpn, reliable, icrc }, rings: hello.rings.clone() };
-        self.wanted = (!rows.rings.is_empty()).then_some((rows, hello.first));
-    }
-
-    /// Its ring for a slice, once it is in the switch.
-    fn ring(&self, slice: SliceId) -> Option<RingPlace> {
-        let rings = &self.written.as_ref()?.rings;
-        let RingRow { slots, slot_bytes, .. } = rings.iter().find(|ring| ring.slice == slice)?.row;
-        Some(RingPlace { life: self.registration.life, slots, slot_bytes })
-    }
-}
+use crate::server::{Rows, Server};
 
 impl Controller {
     pub(crate) fn server_hello(

@@ -6,20 +6,17 @@
 //! without workers is closed, and its waiting tasks are swept out as REJECTs. Tokens that a change of generation
 //! made stale are swept out of their ring; until then they take room in it, and their index is not given away.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{SliceRow, SliceState, TableOp};
-use sluice_wire::{Generation, Nanos, Serial, SliceId, Sweep, SweepOf, TaskType, WorkerId};
+use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
-use crate::plan::{QUOTA_MAX, SlicePlan};
-
-/// How often a slice is looked at while it is swept and the broom moves.
-const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
+use crate::plan::QUOTA_MAX;
+use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 
 /// How rarely, while the broom does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
@@ -30,219 +27,8 @@ const BROOM_LIVES: Nanos = Nanos::from_millis(100);
 /// How many tasks' brooms are sent at once: a pass can reject one task only.
 const TASK_SWEEPS_MAX: u32 = 256;
 
-/// How many readings without waiting tasks end the sweep of a closed slice: the second one sees what was going
-/// round when it was closed.
-const CALM_READINGS: u8 = 2;
-
-/// A slice that was seen to be empty so long ago still is, if no type was mapped to it; and it is looked at for so long after
-/// the last one who wanted it to be empty has asked.
-const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
-
-/// While someone looks, balances are read so many times a lease; they look for so many leases after they last said so.
-const WATCHES_A_LEASE: u64 = 10;
-const WATCH_LEASES: u64 = 2;
-
 /// A measured C is changed when it is off by more than one part in this many.
 const LIMIT_SLACK: u32 = 8;
-
-/// Someone looks at the balances.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
-    /// When to read them next.
-    next: Nanos,
-    /// When they will have looked away, unless they say so again.
-    until: Nanos,
-}
-
-impl Watch {
-    /// The balances are being read: when next, or not any more. However late that is, `next` does not stay behind.
-    fn read(self, now: Nanos, lease: Nanos) -> Option<Self> {
-        let next = now + Nanos(lease.0 / WATCHES_A_LEASE).max(Nanos(1));
-        (next < self.until).then_some(Self { next, ..self })
-    }
-}
-
-/// One slice.
-#[derive(Debug)]
-pub(crate) struct Slice {
-    pub(crate) name: String,
-    planned_limit: Option<u32>,
-    /// Its row as last written to the switch.
-    pub(crate) row: SliceRow,
-    /// Open workers.
-    pub(crate) serving: u32,
-    /// Their quotas together.
-    pub(crate) quotas: u32,
-    /// The last reading and when it came.
-    pub(crate) state: Option<(SliceState, Nanos)>,
-    stale: Vec<Stale>,
-    /// Readings without waiting tasks that are still needed, while it is closed.
-    calm_left: u8,
-    emptying: Option<Emptying>,
-    former: Option<Former>,
-    /// When to look at it next, and how often.
-    look: Option<Nanos>,
-    pace: Nanos,
-    /// Whether a reading is on its way.
-    asked: bool,
-    /// How far the last broom for tokens was sent, and when it had set out.
-    swept_to: Serial,
-    swept_at: Option<Nanos>,
-}
-
-/// Types that were mapped here before, while their tasks may still wait.
-#[derive(Debug)]
-struct Former {
-    types: Vec<TaskType>,
-    /// Readings that are still needed before all such tasks are known to be in the queue: as many as for a sweep.
-    unread: u8,
-    /// They are gone when so many tasks have left the queue.
-    until: Serial,
-}
-
-impl Former {
-    /// A reading came; `None` when none of them waits any more.
-    fn read(mut self, state: &SliceState) -> Option<Self> {
-        let waiting = state.balance.min(0).unsigned_abs();
-        if self.unread > 0 {
-            self.unread -= 1;
-            self.until = state.tasks_out.plus(waiting);
-        }
-        let gone = waiting == 0 || state.tasks_out.since(self.until) >= 0;
-        (self.unread > 0 || !gone).then_some(self)
-    }
-}
-
-/// A slice whose last worker is wanted elsewhere.
-#[derive(Clone, Copy, Debug)]
-struct Emptying {
-    /// Readings without waiting tasks that are still needed.
-    left: u8,
-    /// When it was asked for last, or when the last of these came.
-    since: Nanos,
-}
-
-/// Tokens in the ring that may be of a generation that is no more.
-#[derive(Debug)]
-struct Stale {
-    /// Whose; `None` for anyone's, after a read-back.
-    worker: Option<WorkerId>,
-    /// At most this many.
-    tokens: u32,
-    /// They are gone when as many tokens as this have left the ring.
-    until: Serial,
-    /// A broom was about and may have carried one of them past `until`: from this time on look once more.
-    again: Option<Nanos>,
-}
-
-impl Slice {
-    pub(crate) fn new(plan: &SlicePlan) -> Self {
-        Self {
-            name: plan.name.clone(),
-            planned_limit: plan.limit,
-            row: SliceRow::default(),
-            serving: 0,
-            quotas: 0,
-            state: None,
-            stale: Vec::new(),
-            calm_left: 0,
-            emptying: None,
-            former: None,
-            look: None,
-            pace: SWEEP_EVERY,
-            asked: false,
-            swept_to: Serial(0),
-            swept_at: None,
-        }
-    }
-
-    /// Starts anew from what was read back: any parked token may be stale, and one that a broom carries.
-    pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
-        self.row = state.row;
-        self.state = Some((state, now));
-        self.stale.clear();
-        self.emptying = None;
-        self.former = None;
-        self.asked = false;
-        self.pace = SWEEP_EVERY;
-        self.swept_to = state.tokens_out;
-        self.swept_at = None;
-        let parked = state.tokens_in.since(state.tokens_out).max(1) as u32;
-        let again = Some(now + SWEEP_EVERY);
-        self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
-        self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
-        self.look = self.is_dirty().then_some(now);
-    }
-
-    pub(crate) fn stale_tokens(&self) -> u32 {
-        self.stale.iter().map(|s| s.tokens).sum()
-    }
-
-    /// Whether a worker of these types serves all that may still wait here of the types that were mapped here before.
-    pub(crate) fn former_are_served(&self, types: &[TaskType]) -> bool {
-        self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| types.contains(t)))
-    }
-
-    /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A reading that
-    /// is under way is too early to tell.
-    pub(crate) fn types_left(&mut self, types: impl IntoIterator<Item = TaskType>) {
-        let former = self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: Serial(0) });
-        former.unread = CALM_READINGS + u8::from(self.asked);
-        former.types.extend(types);
-    }
-
-    /// Whether no task can ever have waited here in this life of the switch.
-    pub(crate) fn was_never_open(&self) -> bool {
-        self.row == SliceRow::default()
-    }
-
-    fn is_dirty(&self) -> bool {
-        !self.stale.is_empty()
-            || self.calm_left > 0
-            || self.emptying.is_some_and(|emptying| emptying.left > 0)
-            || self.former.is_some()
-    }
-
-    /// Takes in a reading; says whether it differs from the last.
-    fn take(&mut self, now: Nanos, state: SliceState) -> bool {
-        let last = self.state.replace((state, now));
-        self.stale.retain_mut(|stale| {
-            if stale.again.is_some_and(|from| from <= now) {
-                stale.again = None;
-                stale.until = state.tokens_in;
-            }
-            stale.again.is_some() || state.tokens_out.since(stale.until) < 0
-        });
-        if self.calm_left > 0 {
-            self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
-        }
-        self.emptying = self.emptying.and_then(|emptying| emptying.read(now, state.balance < 0));
-        self.former = self.former.take().and_then(|former| former.read(&state));
-        last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
-    }
-
-    /// How many entries a broom for tokens should visit now; `None` while one is still about.
-    fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
-        let entries = |s: &Stale| s.until.since(state.tokens_out).max(0) as u32;
-        let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
-        if moved && state.tokens_out.since(self.swept_to) < 0 {
-            return None;
-        }
-        let left = u16::try_from(left).unwrap_or(u16::MAX);
-        self.swept_to = state.tokens_out.plus(u32::from(left));
-        Some(left)
-    }
-}
-
-impl Emptying {
-    /// A reading came; `None` if nobody wants to know any more.
-    fn read(self, now: Nanos, waits: bool) -> Option<Self> {
-        let Self { left, since } = self;
-        let left = if waits { CALM_READINGS } else { left.saturating_sub(1) };
-        let since = if self.left > 0 && left == 0 { now } else { since };
-        (now.since(since) < EMPTY_FOR).then_some(Self { left, since })
-    }
-}
 
 impl Controller {
     /// A worker is wanted in another slice: if it is the last one of its own, nothing may wait there any more.

@@ -8,15 +8,8 @@
 //! claims it anew, for its tables are empty. Where the number was lost with the switch's state folder, who comes last has the
 //! switch, as ever.
 
-use alloc::vec::Vec;
-
-use sluice_wire::tables::{Shape, TableOp};
-use sluice_wire::{Epoch, Nanos, Term};
-
-use crate::controller::{Controller, Link};
-use crate::ledger::Expect;
-use crate::message::Action;
-use crate::note::Note;
+use sluice_wire::tables::Shape;
+use sluice_wire::{Epoch, Term};
 
 /// What this controller has claimed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +22,7 @@ pub(crate) struct Turn {
 
 /// How it stands with a switch that was just found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+pub(crate) enum Standing {
     Ours,
     Free(Term),
     Superseded,
@@ -45,7 +38,7 @@ impl Turn {
         self.held = self.asked.take().map(|(_, last)| (epoch, last)).or(self.held);
     }
 
-    fn asks(&mut self, term: Term) {
+    pub(crate) fn asks(&mut self, term: Term) {
         let first = self.asked.map_or(term, |(first, _)| first);
         self.asked = Some((first, term));
     }
@@ -55,41 +48,11 @@ impl Turn {
         self.asked.is_some_and(|(first, last)| (first..=last).contains(&term))
     }
 
-    fn standing(&self, shape: &Shape) -> Standing {
+    pub(crate) fn standing(&self, shape: &Shape) -> Standing {
         match self.held {
             Some(held) if held == (shape.epoch, shape.term) => Standing::Ours,
             Some((_, held)) if shape.term > held && !self.may_hold(shape.term) => Standing::Superseded,
             _ => shape.term.next().map_or(Standing::Superseded, Standing::Free),
         }
-    }
-}
-
-impl Controller {
-    /// A switch that fits was found: goes on if it obeys, else claims it, or stands back.
-    pub(crate) fn take_turn(&mut self, now: Nanos, shape: Shape, out: &mut Vec<Action>) {
-        match self.turn.standing(&shape) {
-            Standing::Ours => self.begin_reading(now, out),
-            Standing::Free(term) => {
-                self.turn.asks(term);
-                self.link = Link::Claiming;
-                self.ledger.ask(TableOp::Claim(term), Expect::Claim, out);
-            }
-            Standing::Superseded => self.superseded(shape.term, out),
-        }
-    }
-
-    /// Someone was there first. That may have been nobody who still lives: a controller that died, or a claim of our own
-    /// that came late.
-    pub(crate) fn claim_refused(&mut self, now: Nanos, by: Term, out: &mut Vec<Action>) {
-        if let Some(shape) = self.shape {
-            self.take_turn(now, Shape { term: by, ..shape }, out);
-        }
-    }
-
-    /// Another controller has taken the switch over.
-    pub(crate) fn superseded(&mut self, by: Term, out: &mut Vec<Action>) {
-        self.link = Link::Superseded;
-        self.send_all_away(true, out);
-        out.push(Action::Note(Note::Superseded { by, ours: self.turn.term() }));
     }
 }

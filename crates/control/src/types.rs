@@ -13,7 +13,9 @@ use sluice_wire::{Nanos, SliceId, TaskType};
 use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerHello};
-use crate::workers::{Fate, Worker, listed};
+use crate::registration::Fate;
+use crate::worker::Worker;
+use crate::workers::listed;
 
 /// How many open questions to the switch there may be when a type is to be mapped.
 const OPEN_MAX: usize = 4_096;
@@ -144,7 +146,7 @@ impl Controller {
 
     /// The slices and their types, for someone who asked for another.
     fn known_slices(&self) -> String {
-        let of = |(i, slice): (usize, &crate::slices::Slice)| {
+        let of = |(i, slice): (usize, &crate::slice::Slice)| {
             alloc::format!("{} (types {})", slice.name, listed(&self.types_of(SliceId(i as u16))))
         };
         self.slices.iter().enumerate().map(of).collect::<Vec<_>>().join(", ")

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::controller::{Controller, Link};
-use crate::registration::Holder;
+use crate::registration::{Fate, Holder};
 use crate::rings::RingOffer;
-use crate::servers::Server;
-use crate::workers::{Fate, Worker};
+use crate::server::Server;
+use crate::worker::Worker;
 
 /// Everything at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,150 +4,17 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{Feed, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Key, Nanos, Serial, SliceId, TaskType, WorkerId};
+use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
 
-use crate::change::Step;
 use crate::controller::{Controller, SOON, too_many, wait};
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
 use crate::name::check_name;
 use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};
-use crate::registration::{Contest, Holder, Registration, Waiter, Wants};
+use crate::registration::{Contest, Fate, Waiter, Wants};
+use crate::worker::{Step, Worker};
 
 /// An index that came this far is not given away again in this epoch.
 const GENERATION_MAX: Generation = Generation(u32::MAX - 16);
-
-/// A registered worker.
-#[derive(Debug)]
-pub(crate) struct Worker {
-    pub(crate) registration: Registration,
-    /// Its row as last written to the switch, or as it will be first.
-    pub(crate) row: WorkerRow,
-    /// Whether the switch has a row for it.
-    pub(crate) in_switch: bool,
-    /// Whether the counters in the switch belong to the row's generation.
-    pub(crate) counted: bool,
-    /// Where it should be.
-    pub(crate) at: Endpoint,
-    /// The slice that it should be in.
-    pub(crate) slice: SliceId,
-    /// The slice in which it is open.
-    pub(crate) serves: Option<SliceId>,
-    pub(crate) types: Vec<TaskType>,
-    pub(crate) quota: u8,
-    /// The depth with which it starts in the slice that it was lent to, until it is heard to have it.
-    pub(crate) start_quota: Option<u8>,
-    /// Tasks per second; 0 while unknown.
-    pub(crate) capacity: u32,
-    pub(crate) server: String,
-    /// As it said when its present generation began.
-    rejoins: Option<u32>,
-    /// Whether it asks for a new generation.
-    pub(crate) rejoin: bool,
-    pub(crate) fate: Fate,
-    pub(crate) step: Option<Step>,
-    /// The final `sent` of its last generation.
-    pub(crate) final_sent: Option<Serial>,
-}
-
-/// Whether a host stays registered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Stays,
-    Leaves,
-    Dies,
-}
-
-impl Holder for Worker {
-    fn registration(&self) -> &Registration {
-        &self.registration
-    }
-
-    fn registration_mut(&mut self) -> &mut Registration {
-        &mut self.registration
-    }
-}
-
-impl Worker {
-    /// A worker that was just admitted; the switch knows nothing of it yet.
-    pub(crate) fn joining(now: Nanos, hello: WorkerHello, row: WorkerRow) -> Self {
-        Self {
-            registration: Registration::new(Some(hello.name), hello.life, now),
-            at: row.at,
-            slice: row.slice,
-            row,
-            in_switch: false,
-            counted: false,
-            serves: None,
-            types: hello.types,
-            quota: hello.quota,
-            start_quota: None,
-            capacity: hello.capacity,
-            server: hello.server,
-            rejoins: Some(hello.rejoins),
-            rejoin: false,
-            fate: Fate::Stays,
-            step: None,
-            final_sent: None,
-        }
-    }
-
-    /// A row that was read back; its host has not been heard yet.
-    pub(crate) fn read_back(now: Nanos, row: WorkerRow) -> Self {
-        Self {
-            registration: Registration::new(None, row.life, now),
-            at: row.at,
-            slice: row.slice,
-            row,
-            in_switch: true,
-            counted: true,
-            serves: None,
-            types: Vec::new(),
-            quota: QUOTA_MAX,
-            start_quota: None,
-            capacity: 0,
-            server: String::new(),
-            rejoins: None,
-            rejoin: false,
-            fate: Fate::Stays,
-            step: None,
-            final_sent: None,
-        }
-    }
-
-    /// A number that was not heard before asks for a new generation. After a read-back the first one heard counts.
-    fn rejoin_if_lost(&mut self, rejoins: u32) {
-        let known = self.rejoins.replace(rejoins);
-        self.rejoin |= known.is_some_and(|known| known != rejoins);
-    }
-
-    /// Whether the switch has it as it should be.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.step.is_none()
-            && self.fate == Fate::Stays
-            && self.in_switch
-            && self.row.open
-            && self.row.at == self.at
-            && self.row.slice == self.slice
-            && !self.rejoin
-    }
-
-    /// Whether a token of it may meet a task in this slice, until the change that it is in is done.
-    pub(crate) fn may_have_tokens_in(&self, slice: SliceId) -> bool {
-        self.row.slice == slice && (self.in_switch || self.step.is_some())
-    }
-
-    /// Whether live tokens of it take room in this slice's ring: those of a change that has begun do until they count
-    /// as stale.
-    pub(crate) fn takes_room_in(&self, slice: SliceId) -> bool {
-        let not_stale_yet = matches!(self.step, Some(Step::Closing | Step::Raising | Step::Reading));
-        self.row.slice == slice && (self.row.open || not_stale_yet)
-    }
-
-    /// Whether tokens of it may be in this slice's ring, now or soon.
-    pub(crate) fn needs_room_in(&self, slice: SliceId) -> bool {
-        self.row.slice == slice || self.slice == slice
-    }
-}
 
 impl Controller {
     pub(crate) fn worker_hello(

@@ -12,7 +12,6 @@ const COLUMNS_MAX: usize = 110;
 const IN_CIRCLES: &[(&str, usize)] = &[
     ("bench", 3),
     ("cli", 33),
-    ("control", 12),
     ("host", 9),
     ("net", 36),
     ("sim", 52),
@@ -42,7 +41,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/apps", 14),
     ("crates/bench", 15),
     ("crates/cli", 197),
-    ("crates/control", 102),
+    ("crates/control", 91),
     ("crates/host", 144),
     ("crates/net", 314),
     ("crates/rendezvous", 17),

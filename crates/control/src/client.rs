@@ -1,0 +1,78 @@
+//! A registered client: its row in the switch, and where it is.
+
+use sluice_wire::tables::ClientRow;
+use sluice_wire::{Endpoint, Key, Nanos, Serial};
+
+use crate::message::ClientHello;
+use crate::registration::{Fate, Holder, Registration};
+
+/// A registered client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) registration: Registration,
+    /// Its row as last written to the switch, or as it will be first.
+    pub(crate) row: ClientRow,
+    /// Whether the switch has a row for it.
+    pub(crate) in_switch: bool,
+    /// Where it is.
+    pub(crate) at: Endpoint,
+    /// Its oldest outstanding sequence number.
+    pub(crate) floor: Serial,
+    pub(crate) fate: Fate,
+    /// What is being done to its row.
+    pub(crate) writing: Option<Writing>,
+}
+
+/// What is being done to a client's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    Setting,
+    Clearing,
+}
+
+impl Holder for Client {
+    fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    fn registration_mut(&mut self) -> &mut Registration {
+        &mut self.registration
+    }
+}
+
+impl Client {
+    pub(crate) fn joining(now: Nanos, hello: ClientHello) -> Self {
+        let row = ClientRow { key: Key(0), at: hello.at, incarnation: hello.incarnation };
+        Self {
+            registration: Registration::new(Some(hello.name), hello.incarnation.0, now),
+            row,
+            in_switch: false,
+            at: hello.at,
+            floor: hello.floor,
+            fate: Fate::Stays,
+            writing: None,
+        }
+    }
+
+    /// A row that was read back; its host has not been heard yet.
+    pub(crate) fn read_back(now: Nanos, row: ClientRow) -> Self {
+        Self {
+            registration: Registration::new(None, row.incarnation.0, now),
+            row,
+            in_switch: true,
+            at: row.at,
+            floor: Serial(0),
+            fate: Fate::Stays,
+            writing: None,
+        }
+    }
+
+    /// What the switch has of it was just read back: goes on from there.
+    pub(crate) fn restore(&mut self, row: ClientRow) {
+        (self.row, self.in_switch, self.writing) = (row, true, None);
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.in_switch && self.writing.is_none() && self.fate == Fate::Stays && self.row.at == self.at
+    }
+}

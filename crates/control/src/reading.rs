@@ -1,0 +1,66 @@
+//! What has been read back from the switch so far, and what is asked next.
+
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{
+    ClientRow, RingRow, ServerState, Shape, SliceState, TableAnswer, TableOp, WorkerState,
+};
+use sluice_wire::{ClientId, ServerId, SliceId, TaskType, WorkerId};
+
+/// What was read so far.
+#[derive(Debug)]
+pub(crate) struct ReadBack {
+    pub(crate) questions: u32,
+    pub(crate) asked: u32,
+    pub(crate) types: Vec<Option<SliceId>>,
+    pub(crate) slices: Vec<SliceState>,
+    pub(crate) workers: Vec<WorkerState>,
+    pub(crate) clients: Vec<Option<ClientRow>>,
+    pub(crate) servers: Vec<ServerState>,
+    /// A row of servers for each slice.
+    pub(crate) rings: Vec<Option<RingRow>>,
+}
+
+impl ReadBack {
+    pub(crate) fn answers(&self) -> usize {
+        let hosts = self.workers.len() + self.clients.len() + self.servers.len();
+        self.types.len() + self.slices.len() + hosts + self.rings.len()
+    }
+
+    /// The n-th question: types first, then slices, workers, clients, servers and their rings.
+    pub(crate) fn question(n: u32, shape: &Shape, slices: u32) -> TableOp {
+        let [types, workers, clients, servers] =
+            [shape.types, shape.workers, shape.clients, shape.servers].map(u32::from);
+        let before_servers = types + slices + workers + clients;
+        if n < types {
+            TableOp::ReadType(TaskType(n as u16))
+        } else if n < types + slices {
+            TableOp::ReadSlice(SliceId((n - types) as u16))
+        } else if n < types + slices + workers {
+            TableOp::ReadWorker(WorkerId((n - types - slices) as u16))
+        } else if n < before_servers {
+            TableOp::ReadClient(ClientId((n - types - slices - workers) as u16))
+        } else if n < before_servers + servers {
+            TableOp::ReadServer(ServerId((n - before_servers) as u16))
+        } else {
+            let ring = n - before_servers - servers;
+            TableOp::ReadRing(SliceId((ring / servers) as u16), ServerId((ring % servers) as u16))
+        }
+    }
+
+    pub(crate) fn take(&mut self, answer: TableAnswer) -> bool {
+        match answer {
+            TableAnswer::Type(slice) => self.types.push(slice),
+            TableAnswer::Slice(state) => self.slices.push(state),
+            TableAnswer::Worker(state) => self.workers.push(state),
+            TableAnswer::Client(row) => self.clients.push(row),
+            TableAnswer::Server(state) => self.servers.push(state),
+            TableAnswer::Ring(row) => self.rings.push(row),
+            TableAnswer::Done
+            | TableAnswer::OutOfRange
+            | TableAnswer::Superseded(_)
+            | TableAnswer::Shape(_) => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,68 @@
+//! A registered server: the rows that it wants, and those that the switch has.
+
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{RingRow, ServerRow};
+use sluice_wire::{Endpoint, Nanos, Psn, SliceId};
+
+use crate::registration::{Holder, Registration};
+use crate::rings::{RingOffer, RingPlace, ServerHello};
+
+/// A registered server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) registration: Registration,
+    pub(crate) at: Endpoint,
+    /// The most bytes of one WRITE; 0 until it is heard after a read-back.
+    pub(crate) mtu: u32,
+    /// Its rows as it last said they should be, and the number of the first WRITE.
+    pub(crate) wanted: Option<(Rows, Psn)>,
+    /// Its rows in the switch.
+    pub(crate) written: Option<Rows>,
+}
+
+/// What stands in the switch of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) row: ServerRow,
+    pub(crate) rings: Vec<RingOffer>,
+}
+
+impl Holder for Server {
+    fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    fn registration_mut(&mut self) -> &mut Registration {
+        &mut self.registration
+    }
+}
+
+impl Server {
+    pub(crate) fn new(now: Nanos, hello: &ServerHello) -> Self {
+        let registration = Registration::new(Some(hello.name.clone()), hello.life, now);
+        Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None }
+    }
+
+    /// Rows that were read back; their server has not been heard yet.
+    pub(crate) fn read_back(now: Nanos, rows: Rows) -> Self {
+        let registration = Registration::new(None, 0, now);
+        Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows) }
+    }
+
+    pub(crate) fn hear(&mut self, now: Nanos, hello: &ServerHello) {
+        self.registration.life = hello.life;
+        self.registration.renewed = now;
+        (self.at, self.mtu) = (hello.at, hello.mtu);
+        let ServerHello { at, qpn, reliable, icrc, .. } = *hello;
+        let rows = Rows { row: ServerRow { at, qpn, reliable, icrc }, rings: hello.rings.clone() };
+        self.wanted = (!rows.rings.is_empty()).then_some((rows, hello.first));
+    }
+
+    /// Its ring for a slice, once it is in the switch.
+    pub(crate) fn ring(&self, slice: SliceId) -> Option<RingPlace> {
+        let rings = &self.written.as_ref()?.rings;
+        let RingRow { slots, slot_bytes, .. } = rings.iter().find(|ring| ring.slice == slice)?.row;
+        Some(RingPlace { life: self.registration.life, slots, slot_bytes })
+    }
+}

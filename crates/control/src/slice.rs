@@ -1,0 +1,231 @@
+//! A slice as the controller knows it: its row, its last reading, and what readings have yet to show.
+//!
+//! Readings of the switch end what is open about a slice: stale tokens have left its ring, none of its tasks
+//! waits any more after it was closed or its last worker was asked for, and the tasks of types that are
+//! mapped elsewhere are gone.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sluice_wire::tables::{SliceRow, SliceState};
+use sluice_wire::{Nanos, Serial, TaskType, WorkerId};
+
+use crate::plan::SlicePlan;
+
+/// How often a slice is looked at while it is swept and the broom moves.
+pub(crate) const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
+
+/// How many readings without waiting tasks end the sweep of a closed slice: the second one sees what was
+/// going round when it was closed.
+pub(crate) const CALM_READINGS: u8 = 2;
+
+/// A slice that was seen to be empty so long ago still is, if no type was mapped to it; and it is looked at
+/// for so long after the last one who wanted it to be empty has asked.
+pub(crate) const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
+
+/// While someone looks, balances are read so many times a lease; they look for so many leases after they last
+/// said so.
+const WATCHES_A_LEASE: u64 = 10;
+pub(crate) const WATCH_LEASES: u64 = 2;
+
+/// One slice.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) name: String,
+    pub(crate) planned_limit: Option<u32>,
+    /// Its row as last written to the switch.
+    pub(crate) row: SliceRow,
+    /// Open workers.
+    pub(crate) serving: u32,
+    /// Their quotas together.
+    pub(crate) quotas: u32,
+    /// The last reading and when it came.
+    pub(crate) state: Option<(SliceState, Nanos)>,
+    pub(crate) stale: Vec<Stale>,
+    /// Readings without waiting tasks that are still needed, while it is closed.
+    pub(crate) calm_left: u8,
+    pub(crate) emptying: Option<Emptying>,
+    former: Option<Former>,
+    /// When to look at it next, and how often.
+    pub(crate) look: Option<Nanos>,
+    pub(crate) pace: Nanos,
+    /// Whether a reading is on its way.
+    pub(crate) asked: bool,
+    /// How far the last broom for tokens was sent, and when it had set out.
+    swept_to: Serial,
+    pub(crate) swept_at: Option<Nanos>,
+}
+
+/// Types that were mapped here before, while their tasks may still wait.
+#[derive(Debug)]
+struct Former {
+    types: Vec<TaskType>,
+    /// Readings that are still needed before all such tasks are known to be in the queue: as many as for a
+    /// sweep.
+    unread: u8,
+    /// They are gone when so many tasks have left the queue.
+    until: Serial,
+}
+
+impl Former {
+    /// A reading came; `None` when none of them waits any more.
+    fn read(mut self, state: &SliceState) -> Option<Self> {
+        let waiting = state.balance.min(0).unsigned_abs();
+        if self.unread > 0 {
+            self.unread -= 1;
+            self.until = state.tasks_out.plus(waiting);
+        }
+        let gone = waiting == 0 || state.tasks_out.since(self.until) >= 0;
+        (self.unread > 0 || !gone).then_some(self)
+    }
+}
+
+/// A slice whose last worker is wanted elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Emptying {
+    /// Readings without waiting tasks that are still needed.
+    pub(crate) left: u8,
+    /// When it was asked for last, or when the last of these came.
+    pub(crate) since: Nanos,
+}
+
+/// Tokens in the ring that may be of a generation that is no more.
+#[derive(Debug)]
+pub(crate) struct Stale {
+    /// Whose; `None` for anyone's, after a read-back.
+    pub(crate) worker: Option<WorkerId>,
+    /// At most this many.
+    pub(crate) tokens: u32,
+    /// They are gone when as many tokens as this have left the ring.
+    pub(crate) until: Serial,
+    /// A broom was about and may have carried one of them past `until`: from this time on look once more.
+    pub(crate) again: Option<Nanos>,
+}
+
+impl Slice {
+    pub(crate) fn new(plan: &SlicePlan) -> Self {
+        Self {
+            name: plan.name.clone(),
+            planned_limit: plan.limit,
+            row: SliceRow::default(),
+            serving: 0,
+            quotas: 0,
+            state: None,
+            stale: Vec::new(),
+            calm_left: 0,
+            emptying: None,
+            former: None,
+            look: None,
+            pace: SWEEP_EVERY,
+            asked: false,
+            swept_to: Serial(0),
+            swept_at: None,
+        }
+    }
+
+    /// Starts anew from what was read back: any parked token may be stale, and one that a broom carries.
+    pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
+        self.row = state.row;
+        self.state = Some((state, now));
+        self.stale.clear();
+        self.emptying = None;
+        self.former = None;
+        self.asked = false;
+        self.pace = SWEEP_EVERY;
+        self.swept_to = state.tokens_out;
+        self.swept_at = None;
+        let parked = state.tokens_in.since(state.tokens_out).max(1) as u32;
+        let again = Some(now + SWEEP_EVERY);
+        self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
+        self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
+        self.look = self.is_dirty().then_some(now);
+    }
+
+    pub(crate) fn stale_tokens(&self) -> u32 {
+        self.stale.iter().map(|s| s.tokens).sum()
+    }
+
+    /// Whether a worker of these types serves all that may still wait here of the types that were mapped here
+    /// before.
+    pub(crate) fn former_are_served(&self, types: &[TaskType]) -> bool {
+        self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| types.contains(t)))
+    }
+
+    /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A
+    /// reading that is under way is too early to tell.
+    pub(crate) fn types_left(&mut self, types: impl IntoIterator<Item = TaskType>) {
+        let former = self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: Serial(0) });
+        former.unread = CALM_READINGS + u8::from(self.asked);
+        former.types.extend(types);
+    }
+
+    /// Whether no task can ever have waited here in this life of the switch.
+    pub(crate) fn was_never_open(&self) -> bool {
+        self.row == SliceRow::default()
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.stale.is_empty()
+            || self.calm_left > 0
+            || self.emptying.is_some_and(|emptying| emptying.left > 0)
+            || self.former.is_some()
+    }
+
+    /// Takes in a reading; says whether it differs from the last.
+    pub(crate) fn take(&mut self, now: Nanos, state: SliceState) -> bool {
+        let last = self.state.replace((state, now));
+        self.stale.retain_mut(|stale| {
+            if stale.again.is_some_and(|from| from <= now) {
+                stale.again = None;
+                stale.until = state.tokens_in;
+            }
+            stale.again.is_some() || state.tokens_out.since(stale.until) < 0
+        });
+        if self.calm_left > 0 {
+            self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
+        }
+        self.emptying = self.emptying.and_then(|emptying| emptying.read(now, state.balance < 0));
+        self.former = self.former.take().and_then(|former| former.read(&state));
+        last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
+    }
+
+    /// How many entries a broom for tokens should visit now; `None` while one is still about.
+    pub(crate) fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
+        let entries = |s: &Stale| s.until.since(state.tokens_out).max(0) as u32;
+        let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
+        if moved && state.tokens_out.since(self.swept_to) < 0 {
+            return None;
+        }
+        let left = u16::try_from(left).unwrap_or(u16::MAX);
+        self.swept_to = state.tokens_out.plus(u32::from(left));
+        Some(left)
+    }
+}
+
+impl Emptying {
+    /// A reading came; `None` if nobody wants to know any more.
+    fn read(self, now: Nanos, waits: bool) -> Option<Self> {
+        let Self { left, since } = self;
+        let left = if waits { CALM_READINGS } else { left.saturating_sub(1) };
+        let since = if self.left > 0 && left == 0 { now } else { since };
+        (now.since(since) < EMPTY_FOR).then_some(Self { left, since })
+    }
+}
+
+/// Someone looks at the balances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    /// When to read them next.
+    pub(crate) next: Nanos,
+    /// When they will have looked away, unless they say so again.
+    pub(crate) until: Nanos,
+}
+
+impl Watch {
+    /// The balances are being read: when next, or not any more. However late that is, `next` does not stay
+    /// behind.
+    pub(crate) fn read(self, now: Nanos, lease: Nanos) -> Option<Self> {
+        let next = now + Nanos(lease.0 / WATCHES_A_LEASE).max(Nanos(1));
+        (next < self.until).then_some(Self { next, ..self })
+    }
+}
