@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::callgrind::Counted;
 use crate::error::BenchError;
 use crate::report::{Bound, Report};
-use crate::root;
+use crate::repository::root;
 
 /// How much more than the golden count is still no regression: another libc or processor copies bytes otherwise.
 const TOLERANCE: f64 = 0.05;

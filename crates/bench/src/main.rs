@@ -18,15 +18,17 @@ mod memory;
 mod print;
 mod ratios;
 mod report;
+mod repository;
 mod scale;
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use error::BenchError;
 use report::Report;
+use repository::root;
 use sluice_net::exit::Kind;
 
 fn main() -> ExitCode {
@@ -88,11 +90,6 @@ fn finish(report: &Report) -> Result<ExitCode, BenchError> {
     ))?;
     print::line("if more instructions are what you want: make bench BLESS=1, and say why in the commit")?;
     Ok(Kind::GateFailed.into())
-}
-
-/// The repository's root.
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 fn results_folder() -> Result<PathBuf, BenchError> {

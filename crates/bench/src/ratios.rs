@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::error::BenchError;
 use crate::print;
 use crate::report::{Bound, Report};
-use crate::root;
+use crate::repository::root;
 
 /// Rain's decision may take so many times a bare ring's.
 const DECISION_MAX: f64 = 3.0;

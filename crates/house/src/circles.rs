@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::code::{Use, code_outside_tests, paths, split_uses, without_comments, words};
+use crate::code::{Use, code_outside_tests, declared, paths, split_uses, without_comments, words};
 use crate::files::File;
 
 /// How often a thing may be handed on before we stop following it.
@@ -33,6 +33,10 @@ struct Module {
     path: Names,
     /// The names that `use` brings in, and where from; `None`: another crate.
     brought: BTreeMap<String, Option<Names>>,
+    /// The modules whose every name `use` brings in.
+    globs: Vec<Names>,
+    /// The names of what it declares itself.
+    declared: BTreeSet<String>,
     /// The paths to what its code names.
     named: Vec<Names>,
 }
@@ -42,13 +46,22 @@ impl Module {
         let code = without_comments(code_outside_tests(text));
         let (uses, rest) = split_uses(&code);
         let (words, inline) = (words(&rest), paths(&rest));
-        let mut module = Self { path, brought: BTreeMap::new(), named: Vec::new() };
+        let declared = declared(&rest);
+        let mut module =
+            Self { path, brought: BTreeMap::new(), globs: Vec::new(), declared, named: Vec::new() };
         module.named = inline.into_iter().filter_map(|path| module.absolute(path, known)).collect();
         for Use { is_public, name, path } in uses {
             let path = module.absolute(path, known);
             let only_handed_on = is_public && !words.contains(name.as_str());
             module.named.extend(path.clone().filter(|_| !only_handed_on));
-            module.brought.insert(name, path);
+            if name == "*" {
+                module.globs.extend(path.map(|mut path| {
+                    path.pop();
+                    path
+                }));
+            } else {
+                module.brought.insert(name, path);
+            }
         }
         module
     }
@@ -107,11 +120,17 @@ impl Modules {
     fn file_of(&self, path: &[String], hands: usize) -> Option<usize> {
         let file = |depth: usize| Some((depth, *self.by_path.get(&path[..depth])?));
         let (depth, at) = (0..=path.len()).rev().find_map(file)?;
-        let brought = path.get(depth).filter(|_| hands > 0).and_then(|name| self.all[at].brought.get(name));
-        match brought {
+        let module = &self.all[at];
+        let Some(name) = path.get(depth).filter(|name| hands > 0 && !module.declared.contains(*name)) else {
+            return Some(at);
+        };
+        match module.brought.get(name) {
             Some(Some(from)) => self.file_of(from, hands - 1),
             Some(None) => None,
-            None => Some(at),
+            None => {
+                let mut globs = module.globs.iter().filter_map(|from| self.by_path.get(from).copied());
+                Some(globs.find(|other| self.all[*other].declared.contains(name)).unwrap_or(at))
+            }
         }
     }
 
@@ -166,8 +185,10 @@ mod tests {
 
     #[test]
     fn what_is_handed_on_is_imported_from_where_it_stands() {
-        let handing = [("lib", "pub use a::A;\npub use b::B;"), ("a", "use crate::B;"), ("b", "")];
+        let handing = [("lib", "mod a;\npub use a::a;\npub use b::B;"), ("a", "use crate::B;"), ("b", "")];
         assert_eq!(found(&handing), [[""; 0]; 0]);
+        let all = [("lib", "pub use b::*;\nuse a::A;"), ("a", "use crate::B;"), ("b", "pub struct B;")];
+        assert_eq!(found(&all), [[""; 0]; 0]);
         let using = [("lib", "pub use a::A;\nfn f(a: A) {}"), ("a", "use crate::f;"), ("b", "")];
         assert_eq!(found(&using), [["a", "the root"]]);
     }

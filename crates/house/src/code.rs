@@ -93,8 +93,26 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     parts
 }
 
+/// The words of code that uses something: that a module is there does not use it.
 pub(crate) fn words(code: &str) -> BTreeSet<&str> {
-    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect()
+    let lines = code.lines().filter(|line| !visibility(line).1.starts_with("mod "));
+    lines.flat_map(|line| line.split(is_no_word)).collect()
+}
+
+/// The names of the items in code.
+pub(crate) fn declared(code: &str) -> BTreeSet<String> {
+    const KINDS: [&str; 8] = ["struct", "enum", "trait", "type", "union", "fn", "const", "static"];
+    let items = code.lines().map(|line| visibility(line).1);
+    let names = items.filter_map(|item| {
+        let mut words = item.split(is_no_word).skip_while(|word| ["const", "unsafe", "async"].contains(word));
+        let behind = words.next().filter(|kind| KINDS.contains(kind)).and_then(|_| words.next());
+        behind.or_else(|| item.strip_prefix("const ")?.split(is_no_word).next())
+    });
+    names.map(str::to_owned).collect()
+}
+
+fn is_no_word(c: char) -> bool {
+    !(c.is_alphanumeric() || c == '_')
 }
 
 /// The paths with `::` in code.

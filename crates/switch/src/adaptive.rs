@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::registry::number;
+use crate::arguments::number;
 
 /// Thousandths of one.
 const MILLI: f64 = 1_000.0;

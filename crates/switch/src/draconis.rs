@@ -23,13 +23,14 @@ use core::fmt;
 use sluice_wire::tables::{Feed, SliceRow, SliceState};
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
+use crate::arguments;
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Column, Pass, Register, Ring};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::registry;
+use crate::settings::ProgramSettings;
 
 /// A flag that is not set.
 const CLEAR: u64 = 0;
@@ -97,7 +98,7 @@ impl Fix {
 impl Draconis {
     fn new(settings: Settings, config: Config) -> Self {
         let back = BackStages { gen_out: 2, sent: 7 };
-        let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
+        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
         let layout = &mut front.layout;
         let (slices, start) = (config.slices as usize, config.counters_start.0);
         let rows = slices * config.tasks_per_slice as usize;
@@ -253,11 +254,11 @@ pub(crate) struct Settings {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.every == Nanos(0) { Ok(()) } else { write!(f, "poll={}", registry::Span(self.every)) }
+        if self.every == Nanos(0) { Ok(()) } else { write!(f, "poll={}", arguments::Span(self.every)) }
     }
 }
 
-impl registry::Settings for Settings {
+impl ProgramSettings for Settings {
     fn name(&self) -> &'static str {
         Draconis::NAME
     }
@@ -275,7 +276,7 @@ impl registry::Settings for Settings {
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
-        let span = registry::Span::read(argument.strip_prefix("poll=")?)?;
+        let span = arguments::Span::read(argument.strip_prefix("poll=")?)?;
         self.every = Some(span).filter(|span| *span <= Nanos::from_millis(4_000))?;
         Some(())
     }

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::registry::number;
+use crate::arguments::number;
 
 /// How a worker knows when its running task will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 extern crate alloc;
 
 mod adaptive;
+mod arguments;
 mod config;
 pub mod draconis;
 pub mod early;
@@ -28,6 +29,7 @@ mod random;
 mod refusal;
 pub mod registry;
 mod seats;
+mod settings;
 
 pub use config::Config;
 pub use program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};

@@ -20,13 +20,14 @@ use core::fmt;
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
 
+use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
 use crate::refusal::Refusal;
-use crate::registry;
 use crate::seats::{Seat, Seats};
+use crate::settings::ProgramSettings;
 
 /// The largest weight.
 const WEIGHT_MAX: u8 = 16;
@@ -45,7 +46,7 @@ pub struct Pallas {
 impl Pallas {
     fn new(settings: Settings, config: Config) -> Self {
         let back = BackStages { gen_out: 3, sent: 4 };
-        let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
+        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
         let seats = Seats::new(&config);
@@ -144,7 +145,7 @@ impl Weights {
     fn read(text: &str) -> Option<Self> {
         let mut weights = Self { of: [1; 8], len: 0 };
         for number in text.split('/') {
-            *weights.of.get_mut(usize::from(weights.len))? = registry::number(number, 1..=WEIGHT_MAX)?;
+            *weights.of.get_mut(usize::from(weights.len))? = arguments::number(number, 1..=WEIGHT_MAX)?;
             weights.len += 1;
         }
         Some(weights)
@@ -176,7 +177,7 @@ impl fmt::Display for Settings {
     }
 }
 
-impl registry::Settings for Settings {
+impl ProgramSettings for Settings {
     fn name(&self) -> &'static str {
         Pallas::NAME
     }

@@ -22,13 +22,14 @@ use core::fmt;
 use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
 use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
 
+use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::registry;
 use crate::seats::{Seat, Seats};
+use crate::settings::ProgramSettings;
 
 /// The stage of the first array of tokens.
 const TOKENS_STAGE: u8 = 2;
@@ -269,7 +270,7 @@ impl fmt::Display for Settings {
     }
 }
 
-impl registry::Settings for Settings {
+impl ProgramSettings for Settings {
     fn name(&self) -> &'static str {
         R2p2::NAME
     }
@@ -290,10 +291,10 @@ impl registry::Settings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         match argument.split_once('=') {
-            None => self.depth = registry::number(argument, 1..=8)?,
-            Some(("sample", number)) => self.sample = registry::number(number, 1..=8)?,
-            Some(("step", number)) => self.step = registry::number(number, 1..=255)?.into(),
-            Some(("rise", number)) => self.rise = Some(registry::number(number, 1..=255)?),
+            None => self.depth = arguments::number(argument, 1..=8)?,
+            Some(("sample", number)) => self.sample = arguments::number(number, 1..=8)?,
+            Some(("step", number)) => self.step = arguments::number(number, 1..=255)?.into(),
+            Some(("rise", number)) => self.rise = Some(arguments::number(number, 1..=255)?),
             Some(_) => return None,
         }
         Some(())

@@ -24,14 +24,15 @@ use core::fmt;
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{Endpoint, Generation, Nanos, Packet, RejectReason, Reply, SliceId, WorkerId};
 
+use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
-use crate::registry;
 use crate::seats::{Seat, Seats};
+use crate::settings::ProgramSettings;
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;
@@ -70,7 +71,7 @@ impl RackSched {
     fn new(settings: Settings, config: Config) -> Self {
         let behind = LOADS_STAGE + settings.samples;
         let back = BackStages { gen_out: behind, sent: behind };
-        let mut front = Front::new(Self::NAME, registry::Settings::feed(&settings), config, back);
+        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
         let layout = &mut front.layout;
         let seats = Seats::new(&config);
         Seats::tables(layout, behind, &config);
@@ -218,7 +219,7 @@ impl fmt::Display for Settings {
     }
 }
 
-impl registry::Settings for Settings {
+impl ProgramSettings for Settings {
     fn name(&self) -> &'static str {
         RackSched::NAME
     }
@@ -240,7 +241,7 @@ impl registry::Settings for Settings {
         match argument {
             "tracked" => self.tracked = true,
             "replies" => self.tracked = false,
-            number => self.samples = registry::number(number, 1..=8)?,
+            number => self.samples = arguments::number(number, 1..=8)?,
         }
         Some(())
     }

@@ -6,10 +6,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 pub use crate::adaptive::{Adaptive, Rule};
@@ -17,6 +15,7 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;
 use crate::rain;
+use crate::settings::ProgramSettings;
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -31,13 +30,13 @@ macro_rules! programs {
                 [$(Self::$variant(crate::$module::Settings::default()),)*].into_iter()
             }
 
-            fn settings(&self) -> &dyn Settings {
+            fn settings(&self) -> &dyn ProgramSettings {
                 match self {
                     $(Self::$variant(settings) => settings,)*
                 }
             }
 
-            fn settings_mut(&mut self) -> &mut dyn Settings {
+            fn settings_mut(&mut self) -> &mut dyn ProgramSettings {
                 match self {
                     $(Self::$variant(settings) => settings,)*
                 }
@@ -52,55 +51,6 @@ programs! {
     RackSched: racksched,
     Draconis: draconis,
     Pallas: pallas,
-}
-
-/// What the registry asks of a program's settings; their `Display` is what [`Settings::take`] takes, or nothing.
-pub(crate) trait Settings: fmt::Display {
-    /// The program's name.
-    fn name(&self) -> &'static str;
-
-    /// One line on what it does.
-    fn about(&self) -> &'static str;
-
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
-    fn arguments(&self) -> &'static str;
-
-    /// How one asks for it, such as `rain:2`.
-    fn example(&self) -> &'static str {
-        self.name()
-    }
-
-    /// Takes one argument, or `None` if it means nothing.
-    fn take(&mut self, argument: &str) -> Option<()>;
-
-    /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
-    fn quota(&self) -> u8;
-
-    /// How workers get their tasks.
-    fn feed(&self) -> Feed;
-
-    /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
-    fn fetches(&self) -> bool {
-        false
-    }
-
-    /// Whether the bytes of a large task that waits are written ahead into servers' memory.
-    fn writes_ahead(&self) -> bool {
-        false
-    }
-
-    /// How depths are found at run time; `None` if they are fixed.
-    fn adaptive(&self) -> Option<Adaptive> {
-        None
-    }
-
-    /// Whether workers send tokens before their tasks end.
-    fn early(&self) -> Option<Early> {
-        None
-    }
-
-    /// The program with these settings, empty.
-    fn build(&self, config: Config) -> Box<dyn Program>;
 }
 
 /// A program with its settings.
@@ -276,33 +226,4 @@ fn edits(from: &str, to: &str) -> usize {
         }
     }
     row.last().copied().unwrap_or(0)
-}
-
-/// A number that must lie in a range.
-pub(crate) fn number(text: &str, within: RangeInclusive<u8>) -> Option<u8> {
-    text.parse().ok().filter(|number| within.contains(number))
-}
-
-/// A span of time, as people write it: a number and `ns`, `us`, `ms` or `s`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span(pub(crate) Nanos);
-
-impl Span {
-    const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-
-    /// Reads a whole number with its unit.
-    pub(crate) fn read(text: &str) -> Option<Nanos> {
-        let unit = text.find(|c: char| !c.is_ascii_digit())?;
-        let (number, unit) = text.split_at(unit);
-        let (_, ns) = Self::UNITS.iter().find(|(name, _)| *name == unit)?;
-        number.parse::<u64>().ok()?.checked_mul(*ns).map(Nanos)
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |(_, ns): &&(&str, u64)| self.0.0.is_multiple_of(*ns);
-        let (name, ns) = Self::UNITS.iter().rev().find(fits).unwrap_or(&Self::UNITS[0]);
-        write!(f, "{}{name}", self.0.0 / ns)
-    }
 }

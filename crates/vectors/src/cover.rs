@@ -9,7 +9,8 @@ use std::ops::Range;
 use sluice_wire::{Kind, View};
 
 use crate::model::Model;
-use crate::play::{Left, Plane, take};
+use crate::play::{Plane, take};
+use crate::sent::Left;
 use crate::vector::{Step, Vector};
 
 /// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps; they are called

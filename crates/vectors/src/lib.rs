@@ -14,10 +14,14 @@
 pub mod cover;
 mod error;
 pub mod explore;
+mod hex;
 pub mod model;
 mod play;
+mod sent;
 mod vector;
 
 pub use error::VectorError;
-pub use play::{Plane, Sent, play};
-pub use vector::{After, Shape, SliceAfter, Step, TaskAfter, Vector, WorkerAfter, parse_hex, to_hex};
+pub use hex::{parse_hex, to_hex};
+pub use play::{Plane, play};
+pub use sent::Sent;
+pub use vector::{After, Shape, SliceAfter, Step, TaskAfter, Vector, WorkerAfter};

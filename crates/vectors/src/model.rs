@@ -13,7 +13,8 @@ use sluice_wire::{
     slot_head,
 };
 
-use crate::play::{Plane, Sent};
+use crate::play::Plane;
+use crate::sent::Sent;
 use crate::vector::{After, Shape, SliceAfter, TaskAfter, WorkerAfter};
 
 /// Rain in the model.

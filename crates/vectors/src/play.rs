@@ -3,12 +3,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, Sweep};
 
 use crate::VectorError;
-use crate::vector::{After, Step, Vector, bytes, hex, to_hex};
+use crate::sent::{Left, Sent};
+use crate::vector::{After, Step, Vector};
 
 /// What a data plane has to offer to be held to vectors: it is as large as the vector says, and empty.
 pub trait Plane {
@@ -31,40 +31,6 @@ pub trait Plane {
 
     /// How it stands.
     fn after(&mut self) -> Result<After, Self::Error>;
-}
-
-/// A datagram that left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sent {
-    /// Where to.
-    pub to: SocketAddr,
-    /// What it holds.
-    #[serde(serialize_with = "hex", deserialize_with = "bytes")]
-    pub bytes: Vec<u8>,
-}
-
-impl fmt::Display for Sent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {}", to_hex(&self.bytes), self.to)
-    }
-}
-
-/// All that left for a step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    pub(crate) sent: Option<Sent>,
-    pub(crate) written: Vec<Sent>,
-}
-
-impl fmt::Display for Left {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.sent {
-            Some(sent) => sent.fmt(f)?,
-            None => f.write_str("nothing")?,
-        }
-        self.written.iter().try_for_each(|sent| write!(f, ", written {sent}"))
-    }
 }
 
 /// Takes all steps of a vector through a plane and compares what leaves, and how it stands at the end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sluice_switch::Config;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
@@ -12,7 +12,8 @@ use sluice_wire::{
 };
 
 use crate::VectorError;
-use crate::play::{Left, Sent};
+use crate::hex::{bytes, hex};
+use crate::sent::{Left, Sent};
 
 /// Which vectors this crate reads.
 const SCHEMA: &str = "sluice.vector.v1";
@@ -274,27 +275,4 @@ pub struct WorkerAfter {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 const fn is_zero(number: &u16) -> bool {
     *number == 0
-}
-
-/// Bytes as two digits each.
-pub fn to_hex(bytes: &[u8]) -> String {
-    let digit = |digit: u8| char::from_digit(digit.into(), 16).expect("four bits");
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
-}
-
-/// The bytes that these digits say; `None` if they say none.
-pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
-}
-
-pub(crate) fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&to_hex(bytes))
-}
-
-pub(crate) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-    let text = String::deserialize(from)?;
-    parse_hex(&text).ok_or_else(|| serde::de::Error::custom("pairs of hexadecimal digits are wanted"))
 }

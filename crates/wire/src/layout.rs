@@ -8,13 +8,14 @@ use core::mem::{offset_of, size_of};
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::INLINE_BYTES;
-
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u8 = 1;
 
 /// Length of the header, which carries the inline payload bytes.
 pub const HEADER_BYTES: usize = size_of::<Header>();
+
+/// How many payload bytes a queue entry in the switch holds (Rain §4).
+pub const INLINE_BYTES: usize = 8;
 
 /// The longest payload: what remains of the largest UDP datagram over IPv4. Links allow less.
 pub const MAX_PAYLOAD_BYTES: usize = 65_507 - HEADER_BYTES;

@@ -3,12 +3,9 @@
 use core::fmt;
 
 use crate::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Kind, Nonce, Serial, SliceId, TaskId,
-    TaskType, WorkerId, descriptor_len,
+    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, Nonce, Serial,
+    SliceId, TaskId, TaskType, WorkerId, descriptor_len,
 };
-
-/// How many payload bytes a queue entry in the switch holds (Rain §4).
-pub const INLINE_BYTES: usize = 8;
 
 /// A task's or a reply's bytes, as the state machines see them.
 ///

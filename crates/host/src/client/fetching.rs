@@ -9,71 +9,14 @@
 
 use alloc::vec::Vec;
 
-use sluice_wire::{BytesOf, Endpoint, Handle, Nanos, Need, Part, Reply, ReplyStatus, TaskId};
+use sluice_wire::{BytesOf, Endpoint, Handle, Nanos, Need, Part, Reply, TaskId};
 
+use super::fetches::LongReply;
 use super::{Action, Client, ClientSettings, Outcome, UnknownWhy};
 use crate::parts::Parts;
 
 /// NEEDs that leave at once for one reply, however torn it is.
 const NEEDS_MAX: usize = 8;
-
-/// The replies that are not whole.
-#[derive(Debug, Default)]
-pub(super) struct Fetches {
-    list: Vec<Fetch>,
-    /// What was made room for.
-    bytes: usize,
-}
-
-#[derive(Debug)]
-struct Fetch {
-    /// The task's place.
-    id: u32,
-    /// Its first packet.
-    reply: Reply,
-    parts: Parts,
-    /// Where what was asked for last ends.
-    asked_to: u32,
-    /// Whether there is room for its bytes.
-    has_room: bool,
-}
-
-impl Fetch {
-    const fn bytes(&self) -> usize {
-        if self.has_room { self.reply.payload.total() as usize } else { 0 }
-    }
-
-    /// What the driver knows its bytes by.
-    const fn at(&self) -> Handle {
-        Handle(self.id)
-    }
-}
-
-impl Fetches {
-    fn find(&mut self, id: u32) -> Option<&mut Fetch> {
-        self.list.iter_mut().find(|fetch| fetch.id == id)
-    }
-
-    /// Whether a reply says that something else than what is fetched is gone.
-    pub(super) fn is_of_another(&mut self, id: u32, reply: &Reply) -> bool {
-        let ends = matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old);
-        ends && self.find(id).is_some_and(|fetch| fetch.reply.worker != reply.worker)
-    }
-
-    fn has_room(&self, settings: &ClientSettings, total: u32) -> bool {
-        self.bytes + total as usize <= settings.reply_bytes_max
-    }
-
-    /// Lets a reply's bytes go.
-    pub(super) fn drop(&mut self, id: u32, out: &mut Vec<Action>) {
-        let Some(index) = self.list.iter().position(|fetch| fetch.id == id) else { return };
-        let fetch = self.list.swap_remove(index);
-        self.bytes -= fetch.bytes();
-        if fetch.has_room {
-            out.push(Action::Forget(fetch.at()));
-        }
-    }
-}
 
 impl Client {
     /// Whether a reply's bytes, after [`Action::Check`], are those that its worker described.
@@ -126,7 +69,7 @@ impl Client {
         } else {
             parts.restart();
         }
-        let fetch = Fetch { id, reply: *reply, parts, asked_to: 0, has_room };
+        let fetch = LongReply { id, reply: *reply, parts, asked_to: 0, has_room };
         self.fetches.bytes += fetch.bytes();
         self.fetches.list.push(fetch);
         self.stats.long_replies += 1;

@@ -13,6 +13,7 @@
 //! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
 
 mod budget;
+mod fetches;
 mod fetching;
 mod renewal;
 mod shares;
@@ -32,7 +33,7 @@ pub use types::{
 };
 
 use budget::Budget;
-use fetching::Fetches;
+use fetches::Fetches;
 use renewal::Renewal;
 use shares::Shares;
 use slots::{Slot, Slots};

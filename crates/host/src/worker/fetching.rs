@@ -8,16 +8,9 @@ use alloc::vec::Vec;
 use sluice_wire::{BytesOf, Dispatch, Endpoint, Handle, Nanos, Need, Part, Place, TaskId};
 
 use super::types::{Action, WorkerSettings};
-use super::work::{Asker, Held, Work};
+use super::work::{Asker, Fetch, Held, Work};
 use super::{Worker, release};
 use crate::parts::{Parts, TooLong};
-
-/// What is missing of a held task.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fetch {
-    pub(super) task: TaskId,
-    pub(super) parts: Parts,
-}
 
 impl Worker {
     /// Whether a task's bytes, after [`Action::Check`], are those that its client described.

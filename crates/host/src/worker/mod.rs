@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod early;
+mod estimate;
 mod feeding;
 mod fetching;
 mod finished;

@@ -8,8 +8,7 @@ use sluice_wire::{
     TaskType, WorkerId,
 };
 
-use super::early::Early;
-use super::fetching::Fetch;
+use super::estimate::Early;
 use super::finished::{Finished, Kept};
 use super::types::{Action, WorkerSettings};
 use crate::agent::Sample;
@@ -41,6 +40,13 @@ pub(super) struct Held {
     received: Nanos,
     switch_wait_ns: u32,
     occupancy: u32,
+}
+
+/// What is missing of a held task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) task: TaskId,
+    pub(super) parts: Parts,
 }
 
 /// Who answers, and the newest life of the switch that it knows.

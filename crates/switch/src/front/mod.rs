@@ -12,6 +12,7 @@
 mod control;
 mod egress;
 mod memory;
+mod program;
 mod scheduler;
 mod sources;
 

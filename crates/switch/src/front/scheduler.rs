@@ -1,14 +1,14 @@
-//! What a scheduler adds to the front, and how the two make a [`Program`].
+//! What a scheduler adds to the front.
 
 use core::fmt::Debug;
 
-use sluice_wire::tables::{Shape, SliceState, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Packet, Psn, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::{Endpoint, Nanos, Psn, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
 
 use super::{Front, Granted};
-use crate::pipeline::{Layout, Pass};
-use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
-use crate::refusal::{Refusal, Refusals};
+use crate::pipeline::Pass;
+use crate::program::{Parked, Replica, Verdict, WriteAhead};
+use crate::refusal::Refusal;
 
 /// A task at the queue: new, or round once more.
 #[derive(Clone, Copy, Debug)]
@@ -82,80 +82,5 @@ pub(crate) trait Scheduler: Debug + Send {
     /// See [`Program::parked`].
     fn parked(&self, _slice: SliceId) -> Parked {
         Parked::default()
-    }
-}
-
-impl<S: Scheduler> Program for S {
-    #[inline]
-    fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
-        let verdict = arrive(self, now, arrival);
-        if let Verdict::Drop(refusal) = verdict {
-            self.front_mut().refusals.add(refusal);
-        }
-        verdict
-    }
-
-    fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica> {
-        Scheduler::replica(self, &mut Pass::begin(S::NAME), write, copy)
-    }
-
-    fn table(&mut self, op: TableOp) -> TableAnswer {
-        super::control::table(self, op)
-    }
-
-    fn shape(&self) -> Shape {
-        self.front().shape()
-    }
-
-    fn layout(&self) -> &Layout {
-        &self.front().layout
-    }
-
-    fn refusals(&self) -> &Refusals {
-        &self.front().refusals
-    }
-
-    fn waiting(&self) -> u32 {
-        Scheduler::waiting(self)
-    }
-
-    fn parked(&self, slice: SliceId) -> Parked {
-        Scheduler::parked(self, slice)
-    }
-}
-
-#[inline(always)]
-fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdict {
-    let pass = &mut Pass::begin(S::NAME);
-    match arrival {
-        Arrival::Wire { from, packet: Packet::Token(token), .. } => {
-            match program.front_mut().admit_token(pass, from, &token) {
-                Ok((slice, granted)) => program.token(pass, now, slice, granted),
-                Err(verdict) => verdict,
-            }
-        }
-        Arrival::Wire { from, packet: Packet::Submit(submit), room } => {
-            match program.front_mut().admit_task(pass, from, &submit, room) {
-                Ok(()) => program.task(pass, now, Entering { submit: &submit, arrived: now, memo: None }),
-                Err(verdict) => verdict,
-            }
-        }
-        Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
-        Arrival::Wire { from, packet: Packet::Probe(probe), .. } => {
-            program.front_mut().probe(pass, from, &probe)
-        }
-        Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
-            program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
-        }
-        Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, memo),
-        Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), .. }) | Arrival::Control(sweep) => {
-            let config = &program.front().config;
-            if sweep.epoch != config.epoch || sweep.slice.0 >= config.slices {
-                return Verdict::Drop(Refusal::WrongEpoch);
-            }
-            program.sweep(pass, now, sweep)
-        }
-        Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
-        Arrival::Wire { .. } => Verdict::Drop(Refusal::Unexpected),
     }
 }

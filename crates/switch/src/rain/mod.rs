@@ -24,6 +24,8 @@ use sluice_wire::{
     WorkerId,
 };
 
+use crate::adaptive::Adaptive;
+use crate::arguments;
 use crate::config::Config;
 use crate::early::Early;
 use crate::entry::{Kept, WaitingTask, cell};
@@ -31,7 +33,7 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
-use crate::registry::{self, Adaptive};
+use crate::settings::ProgramSettings;
 use engine::Engine;
 use memory::{Memory, ParkedToken};
 
@@ -281,7 +283,7 @@ impl fmt::Display for Settings {
     }
 }
 
-impl registry::Settings for Settings {
+impl ProgramSettings for Settings {
     fn name(&self) -> &'static str {
         Rain::NAME
     }
@@ -308,7 +310,7 @@ impl registry::Settings for Settings {
             self.early = Some(early);
             return Some(());
         }
-        match registry::number(argument, 1..=8) {
+        match arguments::number(argument, 1..=8) {
             Some(tokens) => self.tokens = tokens,
             None => self.adaptive = Some(Adaptive::take(self.adaptive, argument)?),
         }

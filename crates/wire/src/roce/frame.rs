@@ -3,10 +3,8 @@
 //! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must be one.
 
 use super::icrc::Prefix;
-use super::path::{
-    DONT_FRAGMENT, IPV4_ADDRESSES_AT, IPV4_BYTES, IPV6_ADDRESSES_AT, IPV6_BYTES, PORT, UDP_BYTES,
-    UDP_PROTOCOL, found,
-};
+use super::layout::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
+use super::path::{DONT_FRAGMENT, IPV4_ADDRESSES_AT, IPV6_ADDRESSES_AT, PORT, UDP_PROTOCOL, found};
 use super::{Path, View};
 use crate::{EncodeError, Endpoint, RoceError};
 

@@ -5,8 +5,7 @@
 
 use crc32fast::Hasher;
 
-use super::layout::{ICRC_BYTES, VARIANT_AT};
-use super::path::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
+use super::layout::{ICRC_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, VARIANT_AT};
 
 /// Stands for the link header that the checksum was once defined over.
 const LINK: [u8; 8] = [0xff; 8];

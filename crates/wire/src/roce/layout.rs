@@ -7,6 +7,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Transport;
 
+pub(super) const IPV4_BYTES: usize = 20;
+pub(super) const IPV6_BYTES: usize = 40;
+pub(super) const UDP_BYTES: usize = 8;
+
 /// Base transport header.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

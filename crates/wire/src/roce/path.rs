@@ -3,14 +3,12 @@
 use core::net::SocketAddr;
 
 use super::icrc::Prefix;
+use super::layout::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
 use crate::Endpoint;
 
 /// The UDP port that `RoCEv2` is received at.
 pub const PORT: u16 = 4_791;
 
-pub(super) const IPV4_BYTES: usize = 20;
-pub(super) const IPV6_BYTES: usize = 40;
-pub(super) const UDP_BYTES: usize = 8;
 /// Where the addresses stand in an IP header.
 pub(super) const IPV4_ADDRESSES_AT: usize = 12;
 pub(super) const IPV6_ADDRESSES_AT: usize = 8;

@@ -1,0 +1,228 @@
+//! When a worker's running task will end, and how long before that its next token has to leave (`early`).
+
+use alloc::vec::Vec;
+
+use sluice_wire::{Nanos, Serial, TaskType};
+
+use super::types::{EarlySettings, Outlook};
+
+/// Types whose services are learned; tasks of further ones have no estimate.
+const TYPES_MAX: usize = 64;
+/// Tasks of a type before its estimate counts.
+const COUNT_MIN: u32 = 16;
+/// Tasks that an estimate remembers, about.
+const MEMORY: u32 = 32;
+/// An estimate counts while what tasks take is off by less than this part of it on average. (An exponential time is off
+/// by 0.74 of its mean, half 10 and half 100 µs by 0.82.)
+const TRUSTED_PART: u64 = 3;
+/// Binary places of a time per unit.
+const FRACTION_BITS: u32 = 8;
+
+/// What a worker knows of its running task's end and of the way of its tokens.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    pub(super) lead: Lead,
+    /// When the running task is expected to end.
+    ends_at: Option<Nanos>,
+    /// The running task's declared size.
+    units: u32,
+    learned: Vec<(TaskType, Estimate)>,
+    /// Early tokens sent.
+    pub(super) sent: u64,
+}
+
+impl Early {
+    /// When the lead before the running task's end begins.
+    pub(super) fn begins(&self, settings: EarlySettings) -> Option<Nanos> {
+        let lead = self.lead.known()?.min(settings.lead_max);
+        Some(self.ends_at? - lead)
+    }
+
+    pub(super) fn expect(&mut self, now: Nanos, task_type: TaskType, outlook: Outlook) {
+        let left = match outlook {
+            Outlook::Left(left) => Some(left),
+            Outlook::Units(units) => {
+                self.units = units.max(1);
+                self.estimate(task_type).and_then(|estimate| estimate.of(self.units))
+            }
+        };
+        self.ends_at = left.map(|left| now + left);
+    }
+
+    /// The running task ended after so long.
+    #[inline]
+    pub(super) fn ended(&mut self, task_type: TaskType, service: Nanos) {
+        self.ends_at = None;
+        let units = core::mem::take(&mut self.units);
+        if units > 0 {
+            self.learn(task_type, service, units);
+        }
+    }
+
+    fn learn(&mut self, task_type: TaskType, service: Nanos, units: u32) {
+        let per_unit = (service.0 << FRACTION_BITS) / u64::from(units);
+        if let Some((_, estimate)) = self.learned.iter_mut().find(|(known, _)| *known == task_type) {
+            estimate.learn(per_unit);
+        } else if self.learned.len() < TYPES_MAX {
+            let mut estimate = Estimate::default();
+            estimate.learn(per_unit);
+            self.learned.push((task_type, estimate));
+        }
+    }
+
+    fn estimate(&self, task_type: TaskType) -> Option<&Estimate> {
+        self.learned.iter().find(|(known, _)| *known == task_type).map(|(_, estimate)| estimate)
+    }
+}
+
+/// How long before a task's end its token has to leave: what lies between a token and its task.
+#[derive(Debug, Default)]
+pub(super) struct Lead {
+    /// Zero until one was measured.
+    gap: Nanos,
+    /// The token whose task is waited for, and when it left.
+    timed: Option<(Serial, Nanos)>,
+}
+
+impl Lead {
+    pub(super) fn known(&self) -> Option<Nanos> {
+        (self.gap != Nanos(0)).then_some(self.gap)
+    }
+
+    /// Another generation's counters begin.
+    pub(super) const fn restart(&mut self) {
+        self.timed = None;
+    }
+
+    /// One token is timed at a time, and none that was sent twice.
+    pub(super) fn token_left(&mut self, now: Nanos, number: Serial, first: bool) {
+        self.timed = match self.timed {
+            None if first => Some((number, now)),
+            timed if first => timed,
+            _ => None,
+        };
+    }
+
+    /// A token that met a waiting task was under way all the time; one that parked was not.
+    pub(super) fn task_came(&mut self, received: Nanos, number: Serial, waited: bool) {
+        let Some((timed, left)) = self.timed else { return };
+        let ahead = number.since(timed);
+        if ahead >= 0 {
+            self.timed = None;
+        }
+        if ahead == 0 && waited {
+            self.sample(received.since(left));
+        }
+    }
+
+    /// A single sample moves the lead by an eighth at most: one packet that was held up says little.
+    fn sample(&mut self, gap: Nanos) {
+        let gap = gap.max(Nanos(1));
+        self.gap = match self.gap.0 {
+            0 => gap,
+            old => {
+                let step = (old.abs_diff(gap.0) / 4).min(old / 8).max(u64::from(old != gap.0));
+                Nanos(if gap.0 > old { old + step } else { old - step })
+            }
+        };
+    }
+}
+
+/// What a unit of a type's tasks takes, in nanoseconds with [`FRACTION_BITS`], and how much they differ.
+#[derive(Clone, Copy, Debug, Default)]
+struct Estimate {
+    mean: u64,
+    deviation: u64,
+    count: u32,
+}
+
+impl Estimate {
+    fn learn(&mut self, per_unit: u64) {
+        self.count = (self.count + 1).min(MEMORY);
+        if self.count == 1 {
+            self.mean = per_unit;
+            return;
+        }
+        let off = self.mean.abs_diff(per_unit);
+        self.mean = toward(self.mean, per_unit, self.count);
+        self.deviation = toward(self.deviation, off, self.count);
+    }
+
+    /// What a task of so many units takes, if that can be told.
+    fn of(&self, units: u32) -> Option<Nanos> {
+        let trusted = self.count >= COUNT_MIN && self.deviation.saturating_mul(TRUSTED_PART) <= self.mean;
+        trusted.then(|| Nanos(self.mean.saturating_mul(units.into()) >> FRACTION_BITS))
+    }
+}
+
+/// `from`, moved by the `parts`th part of the way.
+const fn toward(from: u64, to: u64, parts: u32) -> u64 {
+    let step = from.abs_diff(to) / parts as u64;
+    if to > from { from + step } else { from - step }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(times_ns: impl IntoIterator<Item = u64>) -> Estimate {
+        let mut estimate = Estimate::default();
+        times_ns.into_iter().for_each(|time_ns| estimate.learn(time_ns << FRACTION_BITS));
+        estimate
+    }
+
+    #[test]
+    fn a_type_whose_tasks_take_about_the_same_has_an_estimate() {
+        let near = learned((0..100).map(|i| 9_000 + i * 20));
+        let estimate = near.of(3).expect("they differ little");
+        assert!((30_000..33_000).contains(&estimate.0), "{estimate:?}");
+        assert_eq!(learned([10_000; 15]).of(1), None, "a few tasks say little");
+    }
+
+    #[test]
+    fn a_type_whose_tasks_differ_too_much_has_none() {
+        assert_eq!(learned((0..200).map(|i| if i % 2 == 0 { 10_000 } else { 100_000 })).of(1), None);
+    }
+
+    #[test]
+    fn an_estimate_follows_a_service_that_becomes_slower_and_says_nothing_meanwhile() {
+        let slower = |after| learned((0..100 + after).map(|i| if i < 100 { 10_000 } else { 30_000 }));
+        assert_eq!(slower(20).of(1), None);
+        let estimate = slower(200).of(1).expect("it has settled");
+        assert!((29_000..=30_000).contains(&estimate.0), "{estimate:?}");
+    }
+
+    #[test]
+    fn the_lead_is_the_gap_between_a_token_and_the_task_that_waited_for_it() {
+        let mut lead = Lead::default();
+        lead.token_left(Nanos(100), Serial(u32::MAX), true);
+        lead.token_left(Nanos(150), Serial(0), true);
+        lead.task_came(Nanos(140), Serial(u32::MAX - 1), true);
+        assert_eq!(lead.known(), None, "an older token's task");
+        lead.task_came(Nanos(3_600), Serial(u32::MAX), true);
+        assert_eq!(lead.known(), Some(Nanos(3_500)));
+        lead.token_left(Nanos(5_000), Serial(1), true);
+        lead.task_came(Nanos(90_000), Serial(1), false);
+        assert_eq!(lead.known(), Some(Nanos(3_500)), "the token had parked");
+    }
+
+    #[test]
+    fn a_token_that_was_sent_again_is_not_timed() {
+        let mut lead = Lead::default();
+        lead.token_left(Nanos(100), Serial(7), true);
+        lead.token_left(Nanos(900), Serial(7), false);
+        lead.task_came(Nanos(1_000), Serial(7), true);
+        assert_eq!(lead.known(), None);
+    }
+
+    #[test]
+    fn a_packet_that_was_held_up_moves_the_lead_by_an_eighth() {
+        let mut lead = Lead::default();
+        (0..50).for_each(|_| lead.sample(Nanos(4_000)));
+        assert_eq!(lead.known(), Some(Nanos(4_000)));
+        lead.sample(Nanos(2_000_000));
+        assert_eq!(lead.known(), Some(Nanos(4_500)));
+        (0..50).for_each(|_| lead.sample(Nanos(4_000)));
+        assert_eq!(lead.known(), Some(Nanos(4_000)));
+    }
+}

@@ -1,0 +1,60 @@
+//! What every program's settings can be asked.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use sluice_wire::tables::Feed;
+
+use crate::adaptive::Adaptive;
+use crate::config::Config;
+use crate::early::Early;
+use crate::program::Program;
+
+/// What the registry asks of a program's settings; their `Display` is what [`ProgramSettings::take`] takes, or nothing.
+pub(crate) trait ProgramSettings: fmt::Display {
+    /// The program's name.
+    fn name(&self) -> &'static str;
+
+    /// One line on what it does.
+    fn about(&self) -> &'static str;
+
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
+    fn arguments(&self) -> &'static str;
+
+    /// How one asks for it, such as `rain:2`.
+    fn example(&self) -> &'static str {
+        self.name()
+    }
+
+    /// Takes one argument, or `None` if it means nothing.
+    fn take(&mut self, argument: &str) -> Option<()>;
+
+    /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
+    fn quota(&self) -> u8;
+
+    /// How workers get their tasks.
+    fn feed(&self) -> Feed;
+
+    /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
+    fn fetches(&self) -> bool {
+        false
+    }
+
+    /// Whether the bytes of a large task that waits are written ahead into servers' memory.
+    fn writes_ahead(&self) -> bool {
+        false
+    }
+
+    /// How depths are found at run time; `None` if they are fixed.
+    fn adaptive(&self) -> Option<Adaptive> {
+        None
+    }
+
+    /// Whether workers send tokens before their tasks end.
+    fn early(&self) -> Option<Early> {
+        None
+    }
+
+    /// The program with these settings, empty.
+    fn build(&self, config: Config) -> Box<dyn Program>;
+}
