@@ -2,7 +2,7 @@
 //! (Rain §3.3).
 //!
 //! Agents send a [`SliceTally`] for each of their slices at each interval's end, and each hears what the slice's workers
-//! on other servers did ([`SliceOthers`]): a rule that looks at a whole slice needs to know. [`slice_step`] decides on the sums of
+//! on other servers did (`SliceOthers`): a rule that looks at a whole slice needs to know. [`slice_step`] decides on the sums of
 //! all agents: a slice with both overloaded workers and idle ones evens out its depths; one with overloaded ones only
 //! may take a worker; one whose workers are idle for more than a floor together may give one. The most overloaded is
 //! paired with the idlest until one side runs out: a taker takes one worker an interval, and a giver's idleness drops
@@ -13,48 +13,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use crate::plan::QUOTA_MAX;
 
 /// A whole worker, in the tallies' unit.
 const WORKER_MILLI: u32 = 1_000;
-
-/// What agents say of a slice's workers in one interval.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SliceTally {
-    /// The slice.
-    pub slice: SliceId,
-    /// Workers that are overloaded.
-    pub overloads: u32,
-    /// The idle shares of the others, in thousandths of a worker.
-    pub idle_milli: u32,
-    /// The workers and their depths.
-    pub depths: Vec<(WorkerId, u8)>,
-    /// Tasks that they ended.
-    pub tasks: u64,
-}
-
-/// What the workers of a slice that belong to other servers than an agent's did in its last interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SliceOthers {
-    /// The slice.
-    pub slice: SliceId,
-    /// How many of them serve it.
-    pub workers: u32,
-    /// How many of them other agents have just spoken for.
-    pub heard: u32,
-    /// The tasks that those ended.
-    pub tasks: u64,
-}
-
-impl SliceTally {
-    fn mean_depth(&self) -> u8 {
-        let sum: u32 = self.depths.iter().map(|(_, depth)| u32::from(*depth)).sum();
-        let count = self.depths.len().max(1) as u32;
-        u8::try_from((sum + count / 2) / count).unwrap_or(QUOTA_MAX).clamp(1, QUOTA_MAX)
-    }
-}
 
 /// What a slice step changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +61,7 @@ pub fn slice_step(
         let is_idle = tally.idle_milli > idle_floor_milli;
         match (tally.overloads > 0, is_idle) {
             (true, true) => {
-                changes.push(SliceChange::Even { slice: tally.slice, depth: tally.mean_depth() });
+                changes.push(SliceChange::Even { slice: tally.slice, depth: mean_depth(tally) });
             }
             (true, false) => takers.push(tally),
             (false, true) => givers.push(tally.clone()),
@@ -114,11 +79,18 @@ pub fn slice_step(
         };
         let (worker, _) = giver.depths.remove(place);
         let (from, idle_milli, to, overloads) = (giver.slice, giver.idle_milli, taker.slice, taker.overloads);
-        let depth = taker.mean_depth();
+        let depth = mean_depth(taker);
         changes.push(SliceChange::Move { worker, from, idle_milli, to, overloads, depth });
         giver.idle_milli = giver.idle_milli.saturating_sub(WORKER_MILLI);
     }
     changes
+}
+
+/// Rounded, and within what a worker may have.
+fn mean_depth(tally: &SliceTally) -> u8 {
+    let sum: u32 = tally.depths.iter().map(|(_, depth)| u32::from(*depth)).sum();
+    let count = tally.depths.len().max(1) as u32;
+    u8::try_from((sum + count / 2) / count).unwrap_or(QUOTA_MAX).clamp(1, QUOTA_MAX)
 }
 
 /// What agents said of the present interval, and when the step is taken.

@@ -5,9 +5,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
-use crate::adapt::{AgentReport, SliceChange, SliceOthers, SliceTally, slice_step, sums};
+use crate::adapt::{AgentReport, SliceChange, slice_step, sums};
 use crate::controller::Controller;
 use crate::message::{Action, Answer, Refusal};
 use crate::note::Note;

@@ -41,7 +41,7 @@ mod view;
 mod worker;
 mod workers;
 
-pub use adapt::{SliceChange, SliceOthers, SliceTally, slice_step};
+pub use adapt::{SliceChange, slice_step};
 pub use controller::Controller;
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
@@ -50,4 +50,5 @@ pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
+pub use sluice_wire::tallies::{SliceOthers, SliceTally};
 pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

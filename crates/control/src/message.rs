@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, Shape, TableAnswer, TableOp};
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
 use thiserror::Error;
 
-use crate::adapt::{SliceOthers, SliceTally};
 use crate::name::NameError;
 use crate::note::Note;
 use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};

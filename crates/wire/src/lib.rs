@@ -1,8 +1,9 @@
 //! What is on the wire.
 //!
 //! [`Packet`] can hold legal packets only; [`View`] reads them from bytes and refuses everything else with a
-//! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait. [`tables`] is
-//! what a controller writes into a switch. No allocation, no I/O, and no input makes anything here panic.
+//! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait.
+//! [`tables`] is what a controller writes into a switch, [`tallies`] what agents tell it. Packets need no
+//! allocation; there is no I/O, and no input makes anything here panic.
 //!
 //! The layout of the bytes stands in `docs/wire.md`, and in `docs/rdma.md` for RDMA.
 //!
@@ -18,6 +19,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 mod encode;
 mod error;
 mod ids;
@@ -27,6 +30,7 @@ mod packet;
 pub mod pcap;
 pub mod roce;
 pub mod tables;
+pub mod tallies;
 mod view;
 
 pub use encode::{encode, encoded_len};

@@ -26,11 +26,16 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 pub use gauge::{Numbers, Sample};
 pub use replay::Way;
 pub use settings::{AgentError, AgentSettings, Mode, Rule};
-pub use verdict::{Decision, Others, SliceTally, Verdict};
+pub use sluice_wire::tallies::SliceOthers as Others;
+pub use verdict::{Decision, Verdict};
 
 use crate::worker::QUOTA_MAX;
 use gauge::Gauge;
 use replay::{Replay, Wish};
+use verdict::{count, tally_of};
+
+/// What an agent says of a slice: what the controller hears, by the name that drivers of agents use.
+pub type SliceTally = sluice_wire::tallies::SliceTally;
 
 /// The agent of one server.
 #[derive(Debug)]
@@ -144,8 +149,8 @@ impl Agent {
             if settings.mode == Mode::On {
                 member.depth = to;
             }
-            let tally = SliceTally::of(member.slice, tallies);
-            tally.count(member.worker, member.depth, verdict, &numbers);
+            let tally = tally_of(member.slice, tallies);
+            count(tally, member.worker, member.depth, verdict, &numbers);
         }
         for tally in tallies.iter_mut().filter(|_| !settings.lends) {
             tally.idle_milli = 0;

@@ -12,7 +12,7 @@
 //! Each model run adds to what earlier ones said of the depths under the same load.
 //!
 //! A slice may span servers, and an agent sees the workers of its own. The switch's queue is everybody's, so it takes its
-//! share of what ended for the whole: `scale` times its own, by the last [`Others`] that it heard of. When it hears
+//! share of what ended for the whole: `scale` times its own, by the last [`SliceOthers`] that it heard of. When it hears
 //! what the others ended in the interval itself, it puts its estimate right. Alone, all of this comes to a factor of 1.
 //!
 //! It has no setting that depends on the load or the services. What it cannot see is an arrival process other than
@@ -21,8 +21,9 @@
 use alloc::vec::Vec;
 
 use sluice_wire::Nanos;
+use sluice_wire::tallies::SliceOthers;
 
-use super::{Others, Sample};
+use super::gauge::Sample;
 
 /// Services that are kept of a slice; the newest take the oldest ones' places.
 const SERVICES_MAX: usize = 16_384;
@@ -178,7 +179,7 @@ impl Replay {
     }
 
     /// What other servers' workers of the slice did, in the last interval if `is_of_last`, else in one before.
-    pub(super) fn told(&mut self, others: &Others, is_of_last: bool) {
+    pub(super) fn told(&mut self, others: &SliceOthers, is_of_last: bool) {
         self.others.workers = others.workers;
         if !is_of_last || (others.heard == 0 && others.workers > 0) {
             return;
@@ -504,7 +505,7 @@ mod tests {
             for one in (0..2).filter(|_| interval >= unheard) {
                 let workers = WORKERS / 2;
                 let tasks = ended[1 - one];
-                agents[one].told(&Others { slice: SliceId(0), workers, heard: workers, tasks }, true);
+                agents[one].told(&SliceOthers { slice: SliceId(0), workers, heard: workers, tasks }, true);
             }
         }
         [0, 1].map(|one| (depths[one], agents[one].rate_per_s))
@@ -532,7 +533,7 @@ mod tests {
             (0..10_000).for_each(|task| agent.finished(sample(exponential(task))));
             agent.close(INTERVAL, WORKERS / 2, 1, WAY);
         };
-        let others = |workers, heard, tasks| Others { slice: SliceId(0), workers, heard, tasks };
+        let others = |workers, heard, tasks| SliceOthers { slice: SliceId(0), workers, heard, tasks };
         half(&mut agent);
         assert!((agent.rate_per_s - 1e6).abs() < 1.0, "nothing is known of others yet");
         agent.told(&others(16, 16, 10_000), true);

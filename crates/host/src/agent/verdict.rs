@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 
+use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::gauge::Numbers;
@@ -109,52 +110,29 @@ impl fmt::Display for Decision {
     }
 }
 
-/// What one agent's workers of a slice say together in an interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SliceTally {
-    /// The slice.
-    pub slice: SliceId,
-    /// Workers that are overloaded.
-    pub overloads: u32,
-    /// The idle shares of workers whose slowdown is as it should be, in thousandths of a worker.
-    pub idle_milli: u32,
-    /// The workers and their depths.
-    pub depths: Vec<(WorkerId, u8)>,
-    /// Tasks that they ended.
-    pub tasks: u64,
+/// A slice's tally among these; a new one if it has none yet.
+pub(super) fn tally_of(slice: SliceId, tallies: &mut Vec<SliceTally>) -> &mut SliceTally {
+    let place = tallies.iter().position(|tally| tally.slice == slice).unwrap_or_else(|| {
+        tallies.push(SliceTally::new(slice));
+        tallies.len() - 1
+    });
+    &mut tallies[place]
 }
 
-/// What the workers of a slice that belong to other servers did in an interval, as the controller heard it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Others {
-    /// The slice.
-    pub slice: SliceId,
-    /// How many of them serve it.
-    pub workers: u32,
-    /// How many of these an agent spoke for.
-    pub heard: u32,
-    /// The tasks that those ended.
-    pub tasks: u64,
-}
-
-impl SliceTally {
-    /// The slice's tally; a new one if it has none yet.
-    pub(super) fn of(slice: SliceId, tallies: &mut Vec<Self>) -> &mut Self {
-        let place = tallies.iter().position(|tally| tally.slice == slice).unwrap_or_else(|| {
-            tallies.push(Self { slice, overloads: 0, idle_milli: 0, depths: Vec::new(), tasks: 0 });
-            tallies.len() - 1
-        });
-        &mut tallies[place]
-    }
-
-    pub(super) fn count(&mut self, worker: WorkerId, depth: u8, verdict: Verdict, numbers: &Numbers) {
-        self.depths.push((worker, depth));
-        self.tasks += numbers.tasks;
-        match verdict {
-            Verdict::Overloaded => self.overloads += 1,
-            Verdict::Calm => self.idle_milli += (numbers.idle_share * 1_000.0) as u32,
-            Verdict::Shallower | Verdict::Deeper => {}
-        }
+/// A worker's verdict counts in its slice's tally.
+pub(super) fn count(
+    tally: &mut SliceTally,
+    worker: WorkerId,
+    depth: u8,
+    verdict: Verdict,
+    numbers: &Numbers,
+) {
+    tally.depths.push((worker, depth));
+    tally.tasks += numbers.tasks;
+    match verdict {
+        Verdict::Overloaded => tally.overloads += 1,
+        Verdict::Calm => tally.idle_milli += (numbers.idle_share * 1_000.0) as u32,
+        Verdict::Shallower | Verdict::Deeper => {}
     }
 }
 

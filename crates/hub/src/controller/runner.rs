@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_control::{Action, Answer, CallId, Controller, Event, Note, SliceOthers, SliceTally, View};
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, View};
 use sluice_net::agent::{judgement_lines, said};
 use sluice_net::clock::Clock;
 use sluice_net::rpc::Caller;
 use sluice_net::rpc::v1::AgentInterval;
 use sluice_wire::tables::TableOp;
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Endpoint, Generation, Key, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;

@@ -1,6 +1,7 @@
 //! The agent at its desk: reads the lines, lets intervals end, and writes down which depths it wants.
 
-use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode, Others, SliceTally};
+use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode};
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::lines::{Lines, Reader, Seat};
@@ -108,7 +109,7 @@ impl Desk {
     }
 
     /// What other servers' workers did in the interval that ended then.
-    pub fn told_of_others(&mut self, ended: Nanos, others: &[Others]) {
+    pub fn told_of_others(&mut self, ended: Nanos, others: &[SliceOthers]) {
         self.agent.told(ended, others);
     }
 

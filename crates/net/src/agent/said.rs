@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use sluice_control::{SliceOthers, SliceTally};
-use sluice_host::agent::{Decision, Mode, Others, Verdict};
+use sluice_host::agent::{Decision, Mode, Verdict};
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{SliceId, WorkerId};
 
 use super::AgentOptions;
@@ -30,7 +30,7 @@ pub(super) fn message(options: &AgentOptions, interval: &Interval, ended_unix_ns
     }
 }
 
-fn slice(interval: &Interval, tally: &sluice_host::agent::SliceTally) -> v1::SliceInterval {
+fn slice(interval: &Interval, tally: &SliceTally) -> v1::SliceInterval {
     let judgements = interval.decisions.iter().filter(|decision| decision.slice == tally.slice);
     let slowdowns = interval.slowdowns.iter().find(|(slice, _)| *slice == tally.slice);
     let counts = slowdowns.iter().flat_map(|(_, slowdowns)| slowdowns.iter());
@@ -125,9 +125,9 @@ fn tally(slice: &v1::SliceInterval) -> Result<SliceTally, Malformed> {
 }
 
 /// What other servers' workers did, as it was sent.
-pub(super) fn others(of: v1::SliceOthers) -> Result<Others, Malformed> {
+pub(super) fn others(of: v1::SliceOthers) -> Result<SliceOthers, Malformed> {
     let v1::SliceOthers { slice, workers, heard, tasks } = of;
-    Ok(Others { slice: SliceId(number("others.slice", slice)?), workers, heard, tasks })
+    Ok(SliceOthers { slice: SliceId(number("others.slice", slice)?), workers, heard, tasks })
 }
 
 /// A worker's depth as it was sent.

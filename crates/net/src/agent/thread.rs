@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sluice_host::agent::Others;
+use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Nanos, WorkerId};
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
@@ -88,7 +88,7 @@ struct Told {
     /// The interval of the report ended then.
     ended: Nanos,
     depths: Vec<(WorkerId, u8)>,
-    others: Vec<Others>,
+    others: Vec<SliceOthers>,
 }
 
 /// The desk, and the line to the controller.
