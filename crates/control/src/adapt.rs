@@ -13,10 +13,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, WorkerId};
-
-use crate::plan::QUOTA_MAX;
 
 /// A whole worker, in the tallies' unit.
 const WORKER_MILLI: u32 = 1_000;

@@ -5,6 +5,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
@@ -12,7 +13,6 @@ use crate::adapt::{AgentReport, SliceChange, slice_step, sums};
 use crate::controller::Controller;
 use crate::message::{Action, Answer, Refusal};
 use crate::note::Note;
-use crate::plan::QUOTA_MAX;
 use crate::registration::Fate;
 use crate::worker::Worker;
 

@@ -48,7 +48,8 @@ pub use message::{
 };
 pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
-pub use plan::{Plan, PlanError, QUOTA_MAX, SlicePlan, WORKER_TYPES_MAX};
+pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
+pub use sluice_wire::sizes::QUOTA_MAX;
 pub use sluice_wire::tallies::{SliceOthers, SliceTally};
 pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

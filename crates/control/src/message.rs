@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, TableAnswer, TableOp};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use crate::name::NameError;
 use crate::note::Note;
-use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::plan::WORKER_TYPES_MAX;
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
 /// The driver's name for a call that it wants answered. Each is answered exactly once.

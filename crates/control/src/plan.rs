@@ -8,9 +8,6 @@ use crate::rings::RdmaPlan;
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
 use thiserror::Error;
 
-/// The largest quota of a worker: how many tasks it may have granted or held (Rain §3.2.2).
-pub const QUOTA_MAX: u8 = 8;
-
 /// The most task types that one worker may say it serves.
 pub const WORKER_TYPES_MAX: usize = 256;
 

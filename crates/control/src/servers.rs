@@ -9,6 +9,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::ring_slots;
 use sluice_wire::tables::{RingRow, ServerState, TableOp};
 use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};
 
@@ -292,7 +293,7 @@ impl Controller {
             self.shape.map_or((0, 0), |shape| (shape.tasks_per_slice, shape.tokens_per_slice));
         let planned = self.plan.slices.get(usize::from(slice.0)).and_then(|slice| slice.limit);
         let waiting = planned.unwrap_or(tasks).min(tasks);
-        (waiting + tokens + self.plan.rdma.stall_tasks).next_power_of_two()
+        ring_slots(waiting, tokens, self.plan.rdma.stall_tasks)
     }
 }
 

@@ -8,6 +8,7 @@
 
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::{QUOTA_MAX, share};
 use sluice_wire::tables::{SliceRow, SliceState, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
@@ -15,7 +16,6 @@ use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
-use crate::plan::QUOTA_MAX;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 
 /// How rarely, while the broom does not move.
@@ -149,7 +149,7 @@ impl Controller {
 
     /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out; all of them find room.
     pub(crate) fn share(&self, id: SliceId, clients: u32) -> u32 {
-        let of = |slice: &Slice| (slice.row.limit / clients.max(1)).max(1);
+        let of = |slice: &Slice| share(slice.row.limit, clients);
         self.slices.get(usize::from(id.0)).map_or(1, of)
     }
 

@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{Endpoint, Nanos, Serial, SliceId, TaskType};
 
 use crate::message::WorkerHello;
-use crate::plan::QUOTA_MAX;
 use crate::registration::{Fate, Holder, Registration};
 
 /// A registered worker.

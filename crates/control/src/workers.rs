@@ -3,13 +3,14 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, WorkerRow};
 use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
 
 use crate::controller::{Controller, SOON, too_many, wait};
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
 use crate::name::check_name;
-use crate::plan::{QUOTA_MAX, WORKER_TYPES_MAX};
+use crate::plan::WORKER_TYPES_MAX;
 use crate::registration::{Contest, Fate, Waiter, Wants};
 use crate::worker::{Step, Worker};
 

@@ -28,6 +28,7 @@ use sluice_net::worker::WorkerOptions;
 use sluice_sim::agents;
 use sluice_sim::workload::Trace;
 use sluice_switch::Config;
+use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
@@ -320,9 +321,8 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
         slices: ask.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
-        tokens_per_slice: (ask.testbed.workers * 8).next_power_of_two(),
-        // A client leaves an eighth of its cells free.
-        replay_cells: (most + most / 7 + 1).next_power_of_two(),
+        tokens_per_slice: token_cells(ask.testbed.workers, QUOTA_MAX.into()),
+        replay_cells: replay_cells(most),
         counters_start: Serial(0),
         seed: ask.seed,
         ..Config::full(epoch)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 use sluice_wire::roce::PORT;
+use sluice_wire::sizes::ring_slots;
 
 use sluice_ground::plan::Plan;
 
@@ -28,8 +29,7 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
 /// What the rings of all servers take at most.
 fn rings_bytes(plan: &Plan) -> u64 {
     let switch = &plan.switch;
-    let slots =
-        (switch.tasks_per_slice + switch.tokens_per_slice + plan.rdma.stall_tasks).next_power_of_two();
+    let slots = ring_slots(switch.tasks_per_slice, switch.tokens_per_slice, plan.rdma.stall_tasks);
     let rings = plan.servers().len() * plan.slices.len();
     rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }

@@ -2,8 +2,9 @@
 //!
 //! [`Packet`] can hold legal packets only; [`View`] reads them from bytes and refuses everything else with a
 //! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait.
-//! [`tables`] is what a controller writes into a switch, [`tallies`] what agents tell it. Packets need no
-//! allocation; there is no I/O, and no input makes anything here panic.
+//! [`tables`] is what a controller writes into a switch and [`sizes`] how large it has to be, [`tallies`]
+//! what agents tell the controller. Packets need no allocation; there is no I/O, and no input makes anything
+//! here panic.
 //!
 //! The layout of the bytes stands in `docs/wire.md`, and in `docs/rdma.md` for RDMA.
 //!
@@ -29,6 +30,7 @@ mod layout;
 mod packet;
 pub mod pcap;
 pub mod roce;
+pub mod sizes;
 pub mod tables;
 pub mod tallies;
 mod view;

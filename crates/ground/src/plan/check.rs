@@ -1,12 +1,11 @@
 //! What must hold between the parts of a plan.
 
 use sluice_control::check_name;
+use sluice_wire::sizes::QUOTA_MAX;
 
 use super::{Plan, Target};
 use crate::hint;
 
-/// Tokens that the switch counts for each worker, whatever its quota.
-const TOKENS_PER_WORKER: usize = 8;
 /// The most slices that the switch is built for.
 const SLICES_MAX: usize = 64;
 /// Entries in the task rings of all slices together, and in the token rings: what the chip is sure to hold.
@@ -82,7 +81,8 @@ fn rings(plan: &Plan) -> Result<(), String> {
     }
     for slice in &plan.slices {
         let workers = plan.workers.iter().filter(|worker| worker.slice == slice.name).count();
-        let (needed, room) = (workers * TOKENS_PER_WORKER, plan.switch.tokens_per_slice as usize);
+        // A worker's tokens are counted at the largest quota, whatever its own is.
+        let (needed, room) = (workers * usize::from(QUOTA_MAX), plan.switch.tokens_per_slice as usize);
         if needed > room {
             return Err(format!(
                 "slice `{}` has {workers} workers, {needed} tokens, and its ring holds {room}; raise \

@@ -32,7 +32,8 @@ use sluice_wire::{
     WorkerId,
 };
 
-pub use types::{Action, EarlySettings, Grant, Outlook, QUOTA_MAX, WorkerSettings, WorkerStats};
+pub use sluice_wire::sizes::QUOTA_MAX;
+pub use types::{Action, EarlySettings, Grant, Outlook, WorkerSettings, WorkerStats};
 
 use feeding::Feeding;
 use probing::Probing;

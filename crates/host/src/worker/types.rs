@@ -6,9 +6,6 @@ use sluice_wire::{
     TaskType, WorkerId,
 };
 
-/// Most tokens that a worker may have out: the switch believes no count that runs further ahead.
-pub const QUOTA_MAX: u8 = 8;
-
 /// What all workers of a driver share. All times scale with dilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {

@@ -16,6 +16,7 @@ mod program;
 mod scheduler;
 mod sources;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
     Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Reply, Serial, SliceId,
@@ -33,7 +34,7 @@ pub(crate) use memory::BackStages;
 pub(crate) use scheduler::{Entering, Scheduler};
 
 /// How far a TOKEN's count may run ahead of what the switch has granted.
-const TOKENS_AHEAD_MAX: u32 = 8;
+const TOKENS_AHEAD_MAX: u32 = QUOTA_MAX as u32;
 
 /// The part that all programs have.
 #[derive(Debug)]

@@ -1,0 +1,50 @@
+//! How large the switch's tables have to be, and how their room is shared out.
+
+/// The largest quota: how many tasks a worker may have granted or held together (N, Rain §3.2.2). The switch
+/// believes no count of tokens that runs further ahead.
+pub const QUOTA_MAX: u8 = 8;
+
+/// Cells for a slice's parked tokens. [`QUOTA_MAX`] for each worker is enough while nobody moves; where stale
+/// tokens lie beside them until they are swept, twice that.
+pub const fn token_cells(workers: u32, for_each: u32) -> u32 {
+    (workers * for_each).next_power_of_two()
+}
+
+/// Replay cells for so many outstanding tasks of a client, which leaves an eighth of its cells free.
+pub const fn replay_cells(outstanding: u32) -> u32 {
+    (outstanding + outstanding / 7 + 1).next_power_of_two()
+}
+
+/// Slots of a ring in a server's memory, so that none is written again while its task may still be copied:
+/// tasks that wait (C), those that were sent to workers (at most the tokens), and those that pass while a
+/// worker is stopped.
+pub const fn ring_slots(waiting: u32, tokens: u32, while_stopped: u32) -> u32 {
+    (waiting + tokens + while_stopped).next_power_of_two()
+}
+
+/// How many of a slice's tasks each client may have outstanding. All of them together find room, unless there
+/// are more clients than that: each may have one.
+pub fn share(outstanding: u32, clients: u32) -> u32 {
+    (outstanding / clients.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two_that_hold_what_was_asked_for() {
+        assert_eq!([1, 4, 5, 32].map(|workers| token_cells(workers, 8)), [8, 32, 64, 256]);
+        assert_eq!(ring_slots(100, 27, 1), 128);
+        assert_eq!(ring_slots(100, 28, 1), 256);
+        for outstanding in 0..10_000 {
+            let cells = replay_cells(outstanding);
+            assert!(outstanding <= cells - cells / 8, "{outstanding} in {cells}");
+        }
+    }
+
+    #[test]
+    fn shares_are_rounded_down_but_for_the_last_task() {
+        assert_eq!([0, 1, 3, 11].map(|clients| share(10, clients)), [10, 10, 3, 1]);
+    }
+}
