@@ -56,8 +56,8 @@ fn what_a_rack_in_the_kernel_cannot_do_is_refused_in_one_line() {
 #[test]
 fn a_rack_in_the_kernel_loses_nothing_when_worker_server_and_switch_are_killed() {
     let plan = SMALL.replace("length = \"1s\"", "length = \"6s\"") + KILLED;
-    let Some(result) = run(&plan, &[]) else { return };
-    assert_eq!(result["io"], "xdp");
+    let Some(result) = run(&plan, &["--policy", "rain:1"]) else { return };
+    assert_eq!((&result["io"], &result["policy"]), (&"xdp".into(), &"rain:1".into()));
     assert_eq!(result["events"].as_array().expect("a list").len(), 3);
 }
 

@@ -91,7 +91,7 @@ impl Ask {
     pub(super) fn checked(self) -> Outcome<Self> {
         check(&self.testbed, &self.workload)?;
         if self.io == Io::Xdp
-            && let Some(who) = self.policies.iter().find(|who| who.choice.name() != "rain")
+            && let Some(who) = self.policies.iter().find(|who| !who.choice.runs_in_kernel())
         {
             let why = format!("{}: a switch in the kernel schedules by rain only; take --io udp", who.name);
             return Err(Failure::bad_input(why));

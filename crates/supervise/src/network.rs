@@ -132,7 +132,7 @@ fn check(plan: &Plan) -> Outcome<()> {
     if !rustix::process::geteuid().is_root() {
         return no("takes root, for namespaces, links and the program: run it with sudo, or leave --io out");
     }
-    if plan.policy != "rain" {
+    if !plan.program().runs_in_kernel() {
         return no("schedules by rain only: leave the policy out, or leave --io out");
     }
     if plan.switch.testbed_delays {

@@ -16,6 +16,7 @@ use crate::early::Early;
 use crate::program::Program;
 use crate::rain;
 use crate::settings::ProgramSettings;
+pub use crate::settings::Published;
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -102,6 +103,11 @@ impl Choice {
         self.0.settings().writes_ahead()
     }
 
+    /// Whether the program in the kernel (XDP) does the same: depths and early tokens are the hosts' business.
+    pub fn runs_in_kernel(&self) -> bool {
+        self.0.settings().runs_in_kernel()
+    }
+
     /// How depths are found at run time, beginning with the quota; `None` if they are fixed.
     pub fn adaptive(&self) -> Option<Adaptive> {
         self.0.settings().adaptive()
@@ -110,6 +116,11 @@ impl Choice {
     /// Whether workers send tokens before their tasks end, and how they know when.
     pub fn early(&self) -> Option<Early> {
         self.0.settings().early()
+    }
+
+    /// What its paper says that it takes of a chip, if it does.
+    pub fn published(&self) -> Option<Published> {
+        self.0.settings().published()
     }
 
     /// The program with these settings, empty.

@@ -45,6 +45,11 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
+    /// Whether the program in the kernel (XDP) does the same.
+    fn runs_in_kernel(&self) -> bool {
+        false
+    }
+
     /// How depths are found at run time; `None` if they are fixed.
     fn adaptive(&self) -> Option<Adaptive> {
         None
@@ -55,6 +60,22 @@ pub(crate) trait ProgramSettings: fmt::Display {
         None
     }
 
+    /// What its paper says that it takes of a chip.
+    fn published(&self) -> Option<Published> {
+        None
+    }
+
     /// The program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
+}
+
+/// What a paper says that its program takes of a chip.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// Pipeline stages.
+    pub stages: u32,
+    /// The share of the chip's SRAM.
+    pub sram: f64,
+    /// Tasks that can wait.
+    pub entries: u32,
 }

@@ -5,7 +5,7 @@ use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::print;
 use sluice_report::table::Table;
 use sluice_switch::pipeline::{Layout, STAGES};
-use sluice_switch::registry::Choice;
+use sluice_switch::registry::{Choice, Published};
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
 
@@ -19,22 +19,12 @@ const UNITS: u32 = 48;
 /// Servers whose rings the RDMA engine's tables hold.
 const SERVERS: u16 = 64;
 
-/// What a paper says of its program.
-struct Paper {
-    stages: u32,
-    sram: f64,
-    entries: u32,
-}
-
-/// Rain §4. The other papers give no figures for this shape.
-const RAIN: Paper = Paper { stages: 11, sram: 0.241, entries: 128 * 1024 };
-
 /// Prints the accounting of one program, or a line for each.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
     let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
     let program = full(&choice);
-    let paper = (choice.name() == Choice::default().name()).then_some(RAIN);
+    let paper = choice.published();
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
     } else {
@@ -95,10 +85,10 @@ fn stages(layout: &Layout) -> Table {
     table
 }
 
-fn totals(program: &dyn Program, paper: Option<&Paper>) -> Table {
+fn totals(program: &dyn Program, paper: Option<&Published>) -> Table {
     let totals = program.layout().totals();
     let mut table = Table::new([program.layout().program(), "here", "the paper", "the chip has"]);
-    let says = |of: fn(&Paper) -> String| paper.map_or_else(|| "-".to_owned(), of);
+    let says = |of: fn(&Published) -> String| paper.map_or_else(|| "-".to_owned(), of);
     let mut row = |name: &str, here: String, paper: String, chip: String| {
         table.row([name.to_owned(), here, paper, chip]);
     };
@@ -115,7 +105,7 @@ fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn to_json(program: &dyn Program, paper: Option<&Paper>) -> serde_json::Value {
+fn to_json(program: &dyn Program, paper: Option<&Published>) -> serde_json::Value {
     let layout = program.layout();
     let stages = layout.stages().iter().map(
         |stage| json!({ "holds": stage.names, "sram_blocks": stage.blocks, "stateful_units": stage.units }),

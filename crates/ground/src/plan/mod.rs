@@ -320,7 +320,7 @@ impl Plan {
 
     /// The names of its servers: none under a scheduler that writes nothing ahead.
     pub fn servers(&self) -> Vec<String> {
-        let count = if self.program().name() == rdma::WRITES_AHEAD { self.rdma.servers } else { 0 };
+        let count = if self.program().writes_ahead() { self.rdma.servers } else { 0 };
         (1..=count).map(|number| format!("server-{number}")).collect()
     }
 

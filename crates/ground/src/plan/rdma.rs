@@ -6,8 +6,6 @@ use sluice_net::rdma::Mtu;
 use super::section::Section;
 use crate::fail::Outcome;
 
-/// The scheduler that writes tasks ahead.
-pub(super) const WRITES_AHEAD: &str = "rain";
 /// The most servers.
 pub const SERVERS_MAX: u16 = 16;
 /// The longest link MTU: what jumbo frames have.

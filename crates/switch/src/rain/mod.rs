@@ -33,7 +33,7 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
-use crate::settings::ProgramSettings;
+use crate::settings::{ProgramSettings, Published};
 use engine::Engine;
 use memory::{Memory, ParkedToken};
 
@@ -333,8 +333,17 @@ impl ProgramSettings for Settings {
         true
     }
 
+    fn runs_in_kernel(&self) -> bool {
+        true
+    }
+
     fn early(&self) -> Option<Early> {
         self.early
+    }
+
+    /// Rain §4. The other papers give no figures for this shape.
+    fn published(&self) -> Option<Published> {
+        Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

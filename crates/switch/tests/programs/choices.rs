@@ -46,6 +46,16 @@ fn a_choice_is_written_as_it_is_read() {
 }
 
 #[test]
+fn every_rain_runs_in_the_kernel_whatever_its_depth_and_no_other_program_does() {
+    for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early"] {
+        assert!(choice(text).runs_in_kernel(), "{text}");
+    }
+    for text in ["r2p2:2", "racksched", "draconis", "pallas"] {
+        assert!(!choice(text).runs_in_kernel(), "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_program_names_the_nearest_and_all() {
     let why = |text| Choice::parse(text).unwrap_err().to_string();
     let known: Vec<&str> = Choice::all().map(|program| program.name).collect();

@@ -76,7 +76,7 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
     if args.interfaces.is_empty() {
         return no("needs the interfaces that carry the program", "give each with --interface");
     }
-    if plan.policy != "rain" {
+    if !plan.program().runs_in_kernel() {
         return no("schedules by rain only", "leave the policy out, or take --io udp");
     }
     let faults = args.faults.as_ref().or(plan.faults.as_ref());
