@@ -1,11 +1,13 @@
 //! Changing a worker's generation: the sequence that makes sure that no token of an old generation ever meets a
 //! task as if it were of the new one.
 //!
-//! close → drain → raise → drain → read the final `sent` and where stale tokens may lie → reset the counters → open;
-//! or, for a worker that goes, clear the row instead of the last two. Each step waits for the answer to the one
-//! before. A ring that has no room for the new tokens beside the stale ones is swept before the worker is opened. Any number
-//! of workers may be in a change at once; a worker is in one at a time, and what is asked of it meanwhile is looked at when
-//! it ends.
+//! The steps: close the worker's row; wait until no packet is inside the switch that saw it open (drain); raise the
+//! generation; drain again; read how many tasks were sent and how far the token ring had got; reset the counters; open.
+//! For a worker that leaves, the row is cleared instead of the last two. Each step waits for the answer to the one
+//! before. If the ring has no room for the new tokens beside the stale ones, it is swept before the worker is opened.
+//!
+//! Any number of workers may be in a change at once. A worker is in one at a time, and what is asked of it meanwhile is
+//! looked at when it ends.
 
 use alloc::vec::Vec;
 

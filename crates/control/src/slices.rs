@@ -1,10 +1,10 @@
-//! Slices: how much may wait in each, who may have how much outstanding, and the broom.
+//! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
 //!
-//! A slice that takes no types any more keeps its last worker until nothing waits in it.
-//!
-//! C is what the plan says, or the longest wait times the service rate that the slice's workers report. A slice
-//! without workers is closed, and its waiting tasks are swept out as REJECTs. Tokens that a change of generation
-//! made stale are swept out of their ring; until then they take room in it, and their index is not given away.
+//! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate at which the
+//! slice's workers serve. A slice without workers is closed, and what waits in it is swept out: SWEEP
+//! packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation are swept out of
+//! their ring in the same way; until then they take room, and their worker's index is not given away. A slice that takes no
+//! types any more keeps its last worker until nothing waits in it.
 
 use alloc::vec::Vec;
 

@@ -1,11 +1,13 @@
 //! Draconis: one circular queue per slice, asked by idle workers (Rain §2.3.1, §5; first come, first served).
 //!
-//! Both pointers are advanced before it is known whether they should be, since one pass cannot look first. What went
-//! too far is put right by a fix packet that goes round, and a flag keeps a second one from being sent. A retrieve
-//! from an empty queue leaves its pointer ahead; the next add finds that and sends the fix, and retrieves fail until
-//! it lands. An add to a full queue sends one for its own pointer, and adds fail meanwhile. Idle workers poll: each
-//! TOKEN is answered at once, with a task or with EMPTY. A worker fetches a task's bytes beyond the entry from its
-//! client. These are the design's published costs, and they are kept.
+//! A pass can change a pointer but not look at the queue first. So the pointers for adding and for taking move on
+//! before it is known whether the queue is full or empty, and one that went too far is put right afterwards by a *fix
+//! packet*, which goes round; a flag keeps a second one from being sent. Who takes from an empty queue leaves that
+//! pointer ahead: the next add notices and sends the fix, and takes fail until it lands. An add to a full queue sends a
+//! fix for the other pointer, and adds fail meanwhile.
+//!
+//! Idle workers poll: each TOKEN is answered at once, with a task or with EMPTY. A worker fetches a task's bytes beyond
+//! the entry from its client. These are the design's published costs, and they are kept.
 //!
 //! Ours: an entry holds the number of its ticket, so that a retrieve knows a task from a place that a failed add left,
 //! and a flag holds where its pointer belongs, so that adds cannot overrun the ring while a fix is on its way; a full

@@ -117,12 +117,12 @@ pub struct Dispatch {
     pub priority: u8,
     /// As submitted.
     pub constraints: u8,
-    /// INT: time in the switch's queue, ns, saturating.
+    /// How long it waited in the switch's queue, in nanoseconds; longer than 4.29 s counts as that.
     pub wait_ns: u32,
-    /// INT: tasks that were left waiting when this one was dispatched.
+    /// How many tasks were left waiting when this one was dispatched.
     pub occupancy: u32,
-    /// The task's age when it was submitted and its time in the switch together: so long ago, and what its packets
-    /// were on their way, may it have run elsewhere first.
+    /// How old the task is: its age when its client sent it, and its time in the switch. An earlier try of it may
+    /// have run elsewhere that long ago, and earlier by the time that packets were on their way.
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,

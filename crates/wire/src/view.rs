@@ -1,8 +1,8 @@
 //! Bytes, read as a packet.
 //!
-//! Each kind has one reader, a function of its own (a DISPATCH one for each place of its bytes), and what makes a packet is inlined into it. Written in pieces and
-//! then copied whole, a packet would wait for its own stores; and read by one function for all kinds, each would write
-//! through the fields of all. Either takes twice as long.
+//! Each kind of packet has a function of its own that reads it (a DISPATCH has one for each place where its bytes may
+//! be), with everything that it calls inlined. It looks like repetition, and is for speed: with one function for all
+//! kinds, or with a packet that is built in pieces and then copied, reading takes twice as long.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;

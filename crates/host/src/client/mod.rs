@@ -1,12 +1,13 @@
 //! The client: keeps each task until its one outcome (Rain §3.2.2; the protocol's "The client").
 //!
-//! A task is Reply, Refused (no attempt can have run) or Unknown (it may have run), exactly once. Attempts are
-//! repeated after a timeout that doubles, after a REJECT's hint, and once per task for a new registration.
-//! Timeouts and REJECTs are paid from a budget of [`ClientSettings::retry_budget_percent`] of the tasks sent;
-//! when that is spent, a rejected task is refused (one whose type no slice takes at once), and a silent one is still tried
-//! again after each timeout that was backed off, which its doubling bounds. No attempt leaves later than workers remember the
-//! task ([`ClientGrant::retry_for`]), however far its deadline lies ahead. Until a registration known to be dead is renewed,
-//! nothing is sent.
+//! Each task ends exactly once: as Reply, Refused (no attempt can have run) or Unknown (one may have run).
+//!
+//! A task is tried again after a timeout, which doubles each time, after the time that a REJECT names, and once when
+//! the client is registered anew. Retries have a budget, [`ClientSettings::retry_budget_percent`] of the tasks sent.
+//! Once it is spent, a task that is rejected is refused; one that hears nothing is still tried after each doubled
+//! timeout, which are few. A task whose type no slice takes is refused at its first REJECT. No attempt leaves when
+//! workers may have forgotten the task ([`ClientGrant::retry_for`]), however far off its deadline is. A client that
+//! knows that its registration is dead sends nothing until it has a new one.
 //!
 //! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has no outcome.
 //!

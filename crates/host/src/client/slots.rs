@@ -1,8 +1,11 @@
-//! Outstanding tasks, found by their residue: the sequence number modulo the client's replay cells in the switch.
+//! The outstanding tasks, found by their sequence numbers.
 //!
-//! The switch keeps one replay cell per residue, so a residue is taken again only after the outcome of the task that
-//! held it. An eighth of them is left free, so that skipping what is taken moves the sequence on by eight a task at
-//! most, and one slow task among many fast ones stays within the serial numbers. The tasks themselves lie packed in a slab, so that few of them touch little memory.
+//! The switch remembers a client's tries in replay cells: a task's cell is its sequence number modulo their number. So
+//! two outstanding tasks must not share a cell, and a number whose cell is taken is skipped. An eighth of the cells is
+//! left free, so that at most eight numbers are used up for each task, and a slow task's number stays comparable with
+//! those of the many fast ones behind it.
+//!
+//! The tasks themselves lie packed in a slab, so that a few of them touch little memory.
 
 use alloc::vec;
 use alloc::vec::Vec;

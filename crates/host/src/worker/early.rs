@@ -1,14 +1,14 @@
-//! Early tokens (ours, beyond the paper): a worker that can tell when its task will end sends the next token so long
-//! before that the next task arrives as this one ends. So one token has the throughput of two, and no task sits behind a
-//! long one for longer than a token's round trip.
+//! Early tokens (ours, beyond the paper): a worker that can tell when its task will end sends its next token before
+//! that, just so early that the next task arrives as this one ends. So one token does what two would do for throughput,
+//! and no task sits behind a long one for longer than a token's round trip.
 //!
-//! How much is left comes from the service ([`Outlook::Left`]), or from what tasks of the same type took before, by
-//! unit of declared size ([`Outlook::Units`]); a type whose tasks differ too much has no estimate, and its workers
-//! work as without early tokens. How long before the end is found by itself: the time from a token to its task, measured
-//! where the task waited for the token and not the token for a task.
+//! Two things have to be known. *When the task ends*: the service says so ([`Outlook::Left`]), or it follows from what
+//! tasks of the same type took before for each unit of their declared size ([`Outlook::Units`]). Where they differ too
+//! much there is no estimate, and no early token. *How long before that the token has to leave* is measured: the time
+//! from a token to its task, where a task was waiting already.
 //!
-//! The rule is one comparison: while the lead before the running task's end has begun, the quota is N + 1. A task that
-//! ends later than expected keeps its successor waiting; one that ends sooner leaves the worker idle as it was.
+//! From then on until the task ends, the worker may have N + 1 tokens instead of N. If the task ends later than expected,
+//! the next one waits here meanwhile; if it ends sooner, the worker is idle as it would have been without.
 
 use alloc::vec::Vec;
 

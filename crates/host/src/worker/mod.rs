@@ -49,14 +49,15 @@ pub struct Worker {
     window: Window,
     probing: Probing,
     work: Option<Box<Work>>,
-    /// While it is registered: not before then is the controller asked again. Afterwards: when that ended.
+    /// While it is registered: when the controller may be asked again. After it has left: since when it is gone.
     turn_at: Nanos,
     /// Tokens issued in this generation.
     issued: Serial,
     /// The most that the switch said it had granted.
     seen: Serial,
     at: Registration,
-    /// The first registration of this life. Older DISPATCHes were meant for another life, which may have run them.
+    /// The first registration of this process. DISPATCHes from before were meant for an earlier process of the same
+    /// name, which may have run them.
     joined: (Epoch, Generation),
     /// The newest life of the switch that was heard of.
     newest: Epoch,

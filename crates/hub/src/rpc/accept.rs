@@ -1,7 +1,8 @@
 //! Callers that come: each gets a seat, and over TLS shakes hands on its own, so that none waits for another.
 //!
-//! One that is refused is counted, told of in the log (at most once a second: anybody can knock), and sent off so that it hears
-//! why: a connection that is closed with bytes unread takes what was said last with it.
+//! One that is refused is counted and told of in the log, at most once a second, since anybody can knock. It
+//! hears why before its connection is closed: what it still sends is read first, or the kernel would reset
+//! the connection and throw our last words away.
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,7 +34,8 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 
 type Ready = mpsc::Sender<io::Result<Line>>;
 
-/// Connections that have their seats and whose handshakes are over, for as long as somebody takes them. Needs a tokio runtime.
+/// Connections that have their seats and whose handshakes are over, for as long as somebody takes them. Needs
+/// a tokio runtime.
 pub(super) fn incoming(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,

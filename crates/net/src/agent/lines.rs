@@ -1,10 +1,14 @@
-//! What workers and their server's agent tell each other: a file that they share, with cache lines of its own for each
-//! worker (Rain §3.3).
+//! What workers and their server's agent tell each other: a file that they share, with cache lines of its own
+//! for each worker (Rain §3.3).
 //!
-//! A worker's line says where it serves, how long it was idle, and how many tasks it ended; behind it lie what the last
-//! [`RING`] of them waited for. One writer each: the worker writes those, the agent the line with the depth that it wants.
-//! A word is read and written at once, and a count is raised after what it counts, so that nobody waits for anybody. An
-//! agent that did not look for [`RING`] tasks misses the oldest and can tell how many.
+//! A worker's line says where it serves, how long it was idle, and how many tasks it ended; behind it lie
+//! samples of the last [`RING`] of them. The worker writes these, the agent one line with the depth that it
+//! wants: each word has one writer, and all are atomic.
+//!
+//! The samples are under a seqlock, so that nobody waits for anybody: the worker marks its count, writes the
+//! sample and then raises the count. The agent copies samples, looks at the count again, and drops what may
+//! have been written over meanwhile. An agent that was away for more than [`RING`] tasks misses the oldest
+//! and can tell how many.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -111,8 +115,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The file at `path`, with lines for so many workers: the one that is there, if it is such a file, so that workers
-    /// that outlived their server keep their lines, or a new one.
+    /// The file at `path`, with lines for so many workers: the one that is there, if it is such a file, so
+    /// that workers that outlived their server keep their lines, or a new one.
     ///
     /// # Errors
     /// [`NetError::Memory`] if it cannot be made.
@@ -158,7 +162,8 @@ impl Lines {
         &self.memory.words()[start..start + BLOCK]
     }
 
-    /// The line of this name: the one that it had, a free one, or one whose owner's registration ended long ago.
+    /// The line of this name: the one that it had, a free one, or one whose owner's registration ended long
+    /// ago.
     fn claim(&self, name: &str, now: Nanos) -> Option<usize> {
         let name = hash(name);
         let owner = |line: &usize| &self.block(*line)[own::OWNER];
@@ -227,7 +232,7 @@ impl Line {
         let start = 2 * LINE + (self.ended as usize % RING) * SAMPLE;
         let waits =
             u64::from(sample.switch_wait.saturated()) << 32 | u64::from(sample.worker_wait.saturated());
-        // A reader that finds one of these new must also find out that the count has left the old one behind.
+        // The seqlock: who reads one of the new words also sees the mark, and drops the old sample.
         self.set(own::ENDED, self.ended | WRITING);
         fence(Ordering::Release);
         let block = self.lines.block(self.place);
@@ -286,7 +291,7 @@ impl Drop for Line {
     }
 }
 
-/// Says in a line's count that the next sample is being written.
+/// The seqlock's mark in a line's count: the next sample is being written.
 const WRITING: u64 = 1 << 63;
 
 /// One of the lines, as the agent reads it.

@@ -1,8 +1,9 @@
 //! Memory that a server's process and its workers' share: a file that each of them maps.
 //!
-//! One process writes, the others read meanwhile. All go by whole words that are read and written at once, so that a
-//! reader finds each word old or new; whether all of them belong together is told by ids and checksums in what was
-//! written. Maps of the kernel's programs are reached in the same way ([`SharedMemory::of_map`]). The file keeps its length for as long as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state
+//! One process writes while others read. All access is by atomic words, so that a reader finds each word old
+//! or new, never half of each; whether words belong together is told by ids and checksums in what was
+//! written. Maps of the kernel's programs are reached in the same way ([`SharedMemory::of_map`]). The file
+//! keeps its length for as long as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state
 //! folder on tmpfs), or the kernel writes it to disk now and then.
 
 use std::fs::{File, OpenOptions};
@@ -29,8 +30,8 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// Makes the file, of zeros and of whole words, and maps it. One that was there is replaced: who has it mapped keeps
-    /// the old one.
+    /// Makes the file, of zeros and of whole words, and maps it. One that was there is replaced: who has it
+    /// mapped keeps the old one.
     ///
     /// # Errors
     /// [`NetError::Memory`] if the file cannot be made, or there is no memory to map.
@@ -133,8 +134,8 @@ impl SharedMemory {
     fn words_of(&self, offset: usize, bytes: usize) -> &[AtomicU64] {
         let end = offset.checked_add(bytes).filter(|end| *end <= self.bytes);
         let end = end.unwrap_or_else(|| panic!("{bytes} bytes at {offset} of {}", self.bytes));
-        // SAFETY: `start` is mapped for `bytes` bytes, which are whole words, until the drop, and aligned to a page;
-        // every value is a valid word. Others change them through atomic words only.
+        // SAFETY: `start` is mapped for `bytes` bytes, which are whole words, until the drop, and aligned to
+        // a page; every value is a valid word. Others change them through atomic words only.
         let words = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / WORD) };
         if bytes == 0 { &[] } else { &words[offset / WORD..end.div_ceil(WORD)] }
     }
@@ -147,7 +148,8 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Makes the file so long, with room for all of it: to write to a mapped page for which there is none ends the process.
+/// Makes the file so long, with room for all of it: to write to a mapped page for which there is none ends
+/// the process.
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // SAFETY: a call without pointers; `file` is open.

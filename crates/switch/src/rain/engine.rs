@@ -1,15 +1,18 @@
 //! The RDMA engine: a large task that has to wait is written ahead into the memory of its slice's servers (Rain §3.2.2).
 //!
-//! The switch keeps no payload. One WRITE leaves for a task, multicast to the servers that keep a ring for the slice (or
-//! to as many of them as the slice allows: a worker elsewhere asks the client). All copies go to the same slot, the
-//! task's ticket modulo the ring's length, so that the queue entry needs no place of its own. At egress each copy gets
-//! what its server wants to see: queue pair, key, address, packet number.
+//! The switch keeps no payload. For each such task one WRITE leaves, multicast to the servers that keep a ring for the
+//! slice, or to as many of them as the slice allows; a worker on another server asks the client for the bytes. All
+//! copies go to the same slot, the task's ticket modulo the ring's length, so that the queue entry needs no room for a
+//! place. On its way out each copy gets what its server wants to see: queue pair, key, address, packet number.
 //!
-//! A reliable queue pair answers, and a NAK takes its packet number back to what the server expects, but only within
-//! (last NAK, next]: an older one would make the switch repeat numbers. Nothing is sent again; the task whose WRITE was
-//! lost costs its worker a round trip. What is sent under the missing number may be lost as well, and then the server asks
-//! for the same number again: that counts once so many were sent that it is no copy of the last NAK (which would cost the
-//! tasks whose numbers are repeated a round trip each, and nothing else). The last NAK moves along 2^23 numbers behind the next, so that it stays comparable.
+//! A server with a reliable queue pair says by a NAK which packet number it misses. The switch then goes on from that
+//! number with the next WRITE. It sends nothing again: the task whose WRITE was lost costs its worker a round trip to
+//! the client.
+//!
+//! Which NAKs count? One for a number that was sent and comes after the last NAK's; an older one would make the switch
+//! use numbers twice. The same number may be missed twice, since what is sent under it next may be lost too. So
+//! a repeated NAK counts as well, but only after more packets than a late copy of the first NAK could have seen
+//! ([`AGAIN_AFTER`]). The last NAK is kept within 2^23 of the next number, so that the two can be compared.
 //!
 //! Left out: acknowledgements (the switch waits for none), congestion control, WRITEs of more than one packet.
 

@@ -1,9 +1,12 @@
 //! Rain: one queue per slice that holds either waiting tasks or parked tokens (Rain §3.2.1, §3.2.3).
 //!
-//! `balance` decides each arrival in one access: positive, that many tokens are parked; negative, that many tasks
-//! wait. Neither side ever has to be rolled back. What the paper leaves open stands in the shared front: each token
-//! is granted once and each try of a task enters once, whatever the network repeats, reorders or loses. A token of a
-//! worker that died or moved is never used; a task that cannot wait is refused aloud.
+//! One number, `balance`, says what the queue holds: above zero, so many tokens; below, so many tasks. A token that
+//! arrives adds one and a task takes one away, and the value before says what to do: meet what waits on the other side,
+//! or wait. So each arrival is decided by one access, and nothing ever has to be taken back.
+//!
+//! What the paper leaves open stands in the shared front: each token is granted once and each try of a task enters
+//! once, whatever the network repeats, reorders or loses. A token of a worker that died or moved is never used; a task
+//! that cannot wait is refused aloud.
 //!
 //! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made without servers: then
 //! they stay with the driver, under their handle.
