@@ -1,7 +1,9 @@
-//! Names and registrations as they come over gRPC: bytes become messages, messages what a host says, and the controller hears it
-//! beside a switch. No panic, each call is answered at most once, and nothing that is shown commands a terminal.
+//! Names and registrations as they come over gRPC: bytes become messages, messages what a host says, and the
+//! controller hears it beside a switch. No panic, each call is answered at most once, and nothing that is
+//! shown commands a terminal.
 //!
-//! An input is a sequence of calls: a byte for its kind, one for its length in bytes, and so much of a message.
+//! An input is a sequence of calls: a byte for its kind, one for its length in bytes, and so much of a
+//! message.
 #![no_main]
 
 extern crate self as tonic;

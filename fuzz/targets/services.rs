@@ -1,5 +1,5 @@
-//! The encodings of the services that come with Sluice: no panic on any request or reply, and what was read is
-//! within its bounds.
+//! The encodings of the services that come with Sluice: no panic on any request or reply, and what was read
+//! is within its bounds.
 #![no_main]
 
 extern crate self as sluice_net;

@@ -1,7 +1,8 @@
-//! The model of `crates/sim/benches/central.rs` on nexosim: one queue, 64 workers, Exp(10 µs), load 0.8, single-threaded.
+//! The model of `crates/sim/benches/central.rs` on nexosim: one queue, 64 workers, Exp(10 µs), load 0.8,
+//! single-threaded.
 //!
-//! It draws the same tasks and fills the same histogram. A task costs two events, one that it comes and one that it ends.
-//! Prints requests per second of processor time and the 99th percentile, as one line of JSON.
+//! It draws the same tasks and fills the same histogram. A task costs two events, one that it comes and one
+//! that it ends. Prints requests per second of processor time and the 99th percentile, as one line of JSON.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! Takes the worker for as long as the task says without using the processor.
 //!
-//! For dilated runs on small machines: many workers can be busy at once on few cores, and each still takes packets.
-//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply repeats them. A request may have 4 bytes more: the length
-//! to which the reply is filled up.
+//! For dilated runs on small machines: many workers can be busy at once on few cores, and each still takes
+//! packets. Request and reply: nanoseconds, 8 bytes, big-endian; the reply repeats them. A request may have 4
+//! bytes more: the length to which the reply is filled up.
 
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_wire::{Nanos, TaskType};
@@ -36,7 +36,8 @@ pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
-/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than 64 KiB.
+/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than
+/// 64 KiB.
 pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
     span::encode_with_reply(time, reply_bytes)
 }

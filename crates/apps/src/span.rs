@@ -34,7 +34,8 @@ impl Request {
     }
 }
 
-/// Reads a request; anything but 8 bytes that name at most [`SPAN_MAX`], and perhaps 4 for the reply's length, is refused.
+/// Reads a request; anything but 8 bytes that name at most [`SPAN_MAX`], and perhaps 4 for the reply's
+/// length, is refused.
 pub(crate) fn decode(bytes: &[u8], reply_max: usize) -> Result<Request, ServiceError> {
     let refused = || ServiceError::new(format!("a span takes 8 or 12 bytes, not {}", bytes.len()));
     let (span, rest) = bytes.split_first_chunk::<8>().ok_or_else(refused)?;

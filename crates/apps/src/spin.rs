@@ -1,7 +1,7 @@
 //! Keeps the processor busy for as long as the task says.
 //!
-//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply holds the time that was really spent. A request may have
-//! 4 bytes more: the length to which the reply is filled up.
+//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply holds the time that was really spent. A
+//! request may have 4 bytes more: the length to which the reply is filled up.
 
 use std::hint;
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
-/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than 64 KiB.
+/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than
+/// 64 KiB.
 pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
     span::encode_with_reply(time, reply_bytes)
 }

@@ -9,7 +9,8 @@ use crate::error::BenchError;
 use crate::report::{Bound, Report};
 use crate::repository::root;
 
-/// How much more than the golden count is still no regression: another libc or processor copies bytes otherwise.
+/// How much more than the golden count is still no regression: another libc or processor copies bytes
+/// otherwise.
 const TOLERANCE: f64 = 0.05;
 /// As much is allowed in any case, where a twentieth is less.
 const TOLERANCE_INSTRUCTIONS: f64 = 3.0;

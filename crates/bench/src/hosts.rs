@@ -84,8 +84,8 @@ fn task(turn: u32) -> TaskId {
     TaskId { incarnation: Incarnation(7), sequence: Serial(turn) }
 }
 
-/// What a controller would write: slices that take type 1, 2 and so on, the workers shared out among them in turn,
-/// and all client indices at one address.
+/// What a controller would write: slices that take type 1, 2 and so on, the workers shared out among them in
+/// turn, and all client indices at one address.
 pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> Vec<TableOp> {
     let config = Config::full(EPOCH);
     let mut ops = Vec::new();

@@ -1,12 +1,12 @@
 //! `make bench`: runs every measurement, prints one table, and fails if a bound is missed.
 //!
-//! Three kinds. **Ratios** come from the crates' own benches, which weigh a thing against a baseline in one run.
-//! **Memory** is what the kernel says of a child process that holds a full switch. **Instructions** are counted by
-//! callgrind, layer by layer, and compared with the golden table `instructions.json`: they hardly depend on how busy
-//! the machine is, so that a regression is seen where no clock would show it.
+//! Three kinds. **Ratios** come from the crates' own benches, which weigh a thing against a baseline in one
+//! run. **Memory** is what the kernel says of a child process that holds a full switch. **Instructions** are
+//! counted by callgrind, layer by layer, and compared with the golden table `instructions.json`: they hardly
+//! depend on how busy the machine is, so that a regression is seen where no clock would show it.
 //!
-//! `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are what the
-//! program calls itself with.
+//! `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are what
+//! the program calls itself with.
 #![forbid(unsafe_code)]
 
 mod callgrind;

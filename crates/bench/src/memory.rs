@@ -102,7 +102,8 @@ fn registered_workers() -> Vec<Worker> {
     (0..WORKERS).map(register).collect()
 }
 
-/// What of this process lies in memory; the file that adds it up exactly, where `statm` may lag by some pages.
+/// What of this process lies in memory; the file that adds it up exactly, where `statm` may lag by some
+/// pages.
 fn resident_bytes() -> Result<u64, BenchError> {
     let file = Path::new("/proc/self/smaps_rollup");
     let text = fs::read_to_string(file).map_err(|why| BenchError::file(file, why))?;

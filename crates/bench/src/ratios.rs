@@ -21,9 +21,11 @@ const AGENT_SAMPLE_US: u32 = 40;
 /// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
 
-/// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is aimed at.
+/// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is
+/// aimed at.
 const CENTRAL_MIN: f64 = 1.0;
-/// A whole simulated rack must run at least a fifth as many tasks as a bare loop in the same time; a third is aimed at.
+/// A whole simulated rack must run at least a fifth as many tasks as a bare loop in the same time; a third is
+/// aimed at.
 const RACK_MIN: f64 = 0.2;
 
 /// `crates/switch/benches/decision.rs`.
@@ -322,7 +324,8 @@ pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The same model on other simulators, beside ours; only if `BENCH_OTHERS` asks for it, because they are installed first.
+/// The same model on other simulators, beside ours; only if `BENCH_OTHERS` asks for it, because they are
+/// installed first.
 pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
     if env::var_os("BENCH_OTHERS").is_none() {
         return Ok(());
@@ -342,7 +345,8 @@ pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report to say.
+/// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report
+/// to say.
 fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
     print::aside(format_args!("bench: {name}"));
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

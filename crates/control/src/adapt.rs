@@ -1,12 +1,13 @@
 //! The slice step of adaptive scheduling: which slice evens out its depths, and which lends a worker to which
 //! (Rain §3.3).
 //!
-//! Agents send a [`SliceTally`] for each of their slices at each interval's end, and each hears what the slice's workers
-//! on other servers did (`SliceOthers`): a rule that looks at a whole slice needs to know. [`slice_step`] decides on the sums of
-//! all agents: a slice with both overloaded workers and idle ones evens out its depths; one with overloaded ones only
-//! may take a worker; one whose workers are idle for more than a floor together may give one. The most overloaded is
-//! paired with the idlest until one side runs out: a taker takes one worker an interval, and a giver's idleness drops
-//! by one worker with each that it gives. The worker with the smallest depth goes, and starts at the taker's mean depth.
+//! Agents send a [`SliceTally`] for each of their slices at each interval's end, and each hears what the
+//! slice's workers on other servers did (`SliceOthers`): a rule that looks at a whole slice needs to know.
+//! [`slice_step`] decides on the sums of all agents: a slice with both overloaded workers and idle ones evens
+//! out its depths; one with overloaded ones only may take a worker; one whose workers are idle for more than
+//! a floor together may give one. The most overloaded is paired with the idlest until one side runs out: a
+//! taker takes one worker an interval, and a giver's idleness drops by one worker with each that it gives.
+//! The worker with the smallest depth goes, and starts at the taker's mean depth.
 //!
 //! No slice gives its last worker. How the step is carried out stands in `adapting`.
 
@@ -47,8 +48,8 @@ pub enum SliceChange {
     },
 }
 
-/// Decides on one tally a slice; a slice gives only what it is idle beyond `idle_floor_milli`. `may_move` says whether a
-/// worker can serve a slice; the next smallest is asked for if not.
+/// Decides on one tally a slice; a slice gives only what it is idle beyond `idle_floor_milli`. `may_move`
+/// says whether a worker can serve a slice; the next smallest is asked for if not.
 pub fn slice_step(
     tallies: &[SliceTally],
     idle_floor_milli: u32,

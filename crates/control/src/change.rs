@@ -1,13 +1,14 @@
-//! Changing a worker's generation: the sequence that makes sure that no token of an old generation ever meets a
-//! task as if it were of the new one.
+//! Changing a worker's generation: the sequence that makes sure that no token of an old generation ever meets
+//! a task as if it were of the new one.
 //!
-//! The steps: close the worker's row; wait until no packet is inside the switch that saw it open (drain); raise the
-//! generation; drain again; read how many tasks were sent and how far the token ring had got; reset the counters; open.
-//! For a worker that leaves, the row is cleared instead of the last two. Each step waits for the answer to the one
-//! before. If the ring has no room for the new tokens beside the stale ones, it is swept before the worker is opened.
+//! The steps: close the worker's row; wait until no packet is inside the switch that saw it open (drain);
+//! raise the generation; drain again; read how many tasks were sent and how far the token ring had got; reset
+//! the counters; open. For a worker that leaves, the row is cleared instead of the last two. Each step waits
+//! for the answer to the one before. If the ring has no room for the new tokens beside the stale ones, it is
+//! swept before the worker is opened.
 //!
-//! Any number of workers may be in a change at once. A worker is in one at a time, and what is asked of it meanwhile is
-//! looked at when it ends.
+//! Any number of workers may be in a change at once. A worker is in one at a time, and what is asked of it
+//! meanwhile is looked at when it ends.
 
 use alloc::vec::Vec;
 
@@ -77,7 +78,8 @@ impl Controller {
         }
     }
 
-    /// The counters between two generations: `sent` is final, since nothing of the old one can be sent any more.
+    /// The counters between two generations: `sent` is final, since nothing of the old one can be sent any
+    /// more.
     pub(crate) fn counters_read(
         &mut self,
         now: Nanos,
@@ -147,7 +149,8 @@ impl Controller {
         }
     }
 
-    /// Opens a worker whose counters start anew, once there is room for its tokens; or lets it go if it does not stay.
+    /// Opens a worker whose counters start anew, once there is room for its tokens; or lets it go if it does
+    /// not stay.
     fn open_or_sweep(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get(id.0) else { return };
         let slice = worker.slice;

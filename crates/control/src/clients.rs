@@ -1,7 +1,7 @@
 //! Clients: how they join, renew, leave and die, and what they may have outstanding.
 //!
-//! A client's row is written when it joins and when its address changes, each time under a new key: writing it
-//! starts the replay cells anew, and packets of the old key must not pass them a second time.
+//! A client's row is written when it joins and when its address changes, each time under a new key: writing
+//! it starts the replay cells anew, and packets of the old key must not pass them a second time.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

@@ -153,8 +153,8 @@ impl Controller {
         self.due = self.deadline();
     }
 
-    /// When [`Controller::tick`] wants to be called next; `None`: not before the next event. Right after a tick it is never
-    /// past, or a driver would call without end.
+    /// When [`Controller::tick`] wants to be called next; `None`: not before the next event. Right after a
+    /// tick it is never past, or a driver would call without end.
     pub fn deadline(&self) -> Option<Nanos> {
         match self.link {
             Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),
@@ -163,7 +163,8 @@ impl Controller {
         }
     }
 
-    /// In whose name the steps are taken that were asked for since the switch was found; 0 before it was claimed.
+    /// In whose name the steps are taken that were asked for since the switch was found; 0 before it was
+    /// claimed.
     pub fn term(&self) -> Term {
         self.turn.term()
     }
@@ -288,7 +289,8 @@ impl Controller {
         self.lease_check = [workers, clients, servers].into_iter().flatten().min();
     }
 
-    /// A controller that was not run could not hear renewals, so the leases prove nothing: all get time to renew.
+    /// A controller that was not run could not hear renewals, so the leases prove nothing: all get time to
+    /// renew.
     fn forgive_stall(&mut self, now: Nanos, out: &mut Vec<Action>) {
         let Some(due) = self.due else { return };
         let late = now.since(due);

@@ -58,8 +58,8 @@ impl Ledger {
         self.open.len()
     }
 
-    /// Lets go of all meanings, since they are void; gives the calls that waited for one. The answers still come
-    /// unless the switch is `gone`.
+    /// Lets go of all meanings, since they are void; gives the calls that waited for one. The answers still
+    /// come unless the switch is `gone`.
     pub(crate) fn void(&mut self, gone: bool) -> Vec<CallId> {
         let call = |expect: &Expect| if let Expect::Type(call) = expect { Some(*call) } else { None };
         let calls = self.open.iter().filter_map(call).collect();

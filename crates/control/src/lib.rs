@@ -1,9 +1,10 @@
-//! The controller of a rack as a state machine without I/O: who is registered, which slice each worker serves,
-//! how much may wait, and what to do when hosts, switch or controller come and go (Rain §3.2.3).
+//! The controller of a rack as a state machine without I/O: who is registered, which slice each worker
+//! serves, how much may wait, and what to do when hosts, switch or controller come and go (Rain §3.2.3).
 //!
-//! [`Controller`] takes the time, [`Event`]s and a seed, and gives [`Action`]s and the next deadline. It speaks to
-//! the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here is kept on disk:
-//! registrations are soft state that hosts renew, and a controller that starts reads the rest back from the switch.
+//! [`Controller`] takes the time, [`Event`]s and a seed, and gives [`Action`]s and the next deadline. It
+//! speaks to the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here
+//! is kept on disk: registrations are soft state that hosts renew, and a controller that starts reads the
+//! rest back from the switch.
 //!
 //! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
 //!

@@ -41,8 +41,8 @@ pub struct WorkerHello {
     pub capacity: u32,
     /// The server whose registered memory it shares; empty for none.
     pub server: String,
-    /// How often it lost what its registration stood on, such as its server's queue pair: with a new number it is let in
-    /// anew, in a new generation.
+    /// How often it lost what its registration stood on, such as its server's queue pair: with a new number
+    /// it is let in anew, in a new generation.
     pub rejoins: u32,
     /// The registration that it holds, if any.
     pub held: Option<(WorkerId, Key, Generation)>,
@@ -138,8 +138,8 @@ pub enum Event {
         /// The slice's name.
         slice: Option<String>,
     },
-    /// An agent's interval has ended; once the other agents had time to be heard, [`Action::TellAgent`] and the slice
-    /// step follow.
+    /// An agent's interval has ended; once the other agents had time to be heard, [`Action::TellAgent`] and
+    /// the slice step follow.
     Tallies {
         /// The agent's server.
         server: String,
@@ -193,8 +193,8 @@ pub enum Answer {
     Server(ServerGrant),
     /// The host has no registration any more.
     Left {
-        /// The last `sent` number of a worker's last generation, if it is known: it may go when all up to this
-        /// came.
+        /// The last `sent` number of a worker's last generation, if it is known: it may go when all up to
+        /// this came.
         final_sent: Option<Serial>,
     },
     /// Not now: ask again.

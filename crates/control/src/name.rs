@@ -1,7 +1,7 @@
 //! Names of slices and hosts: what one may hold, wherever it comes from.
 //!
-//! A name stands in logs, on terminals and in JSON as it is, and it may come from anybody who reaches the controller. So
-//! it holds nothing that could end a line, command a terminal, or look like something else.
+//! A name stands in logs, on terminals and in JSON as it is, and it may come from anybody who reaches the
+//! controller. So it holds nothing that could end a line, command a terminal, or look like something else.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;

@@ -156,7 +156,8 @@ pub enum Note {
         /// The number of this one.
         ours: Term,
     },
-    /// The controller itself was not called for so long that leases are no proof of anything; all were extended.
+    /// The controller itself was not called for so long that leases are no proof of anything; all were
+    /// extended.
     Stalled {
         /// How late it was called, in milliseconds.
         late_ms: u64,

@@ -1,4 +1,5 @@
-//! What a controller is told at its start: slices, limits and times. Checked once; nothing later depends on luck.
+//! What a controller is told at its start: slices, limits and times. Checked once; nothing later depends on
+//! luck.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -40,7 +41,8 @@ pub struct Plan {
     pub gather_for: Nanos,
     /// The hint that a REJECT carries.
     pub retry_after: Nanos,
-    /// How long clients may send a task again: beyond it workers need not know the task any more. The usual deadline.
+    /// How long clients may send a task again: beyond it workers need not know the task any more. The usual
+    /// deadline.
     pub retry_for: Nanos,
     /// The longest that the network holds a packet.
     pub packet_lifetime: Nanos,
@@ -57,8 +59,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, tasks that are
-    /// tried for 5 s and packets that live 1 s.
+    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, tasks that
+    /// are tried for 5 s and packets that live 1 s.
     pub fn new(switch: Endpoint, slices: Vec<SlicePlan>) -> Self {
         Self {
             slices,
@@ -78,8 +80,8 @@ impl Plan {
         }
     }
 
-    /// How long workers keep the ids of finished tasks: until no try of them comes any more, unless it waits in the
-    /// switch for longer than it should. Such a one workers do not run.
+    /// How long workers keep the ids of finished tasks: until no try of them comes any more, unless it waits
+    /// in the switch for longer than it should. Such a one workers do not run.
     pub fn retry_horizon(&self) -> Nanos {
         self.retry_for + self.max_wait + self.transit()
     }

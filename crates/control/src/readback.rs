@@ -1,9 +1,9 @@
-//! Reading the tables back: a controller that starts, or finds its switch again, asks the switch for everything
-//! before it answers anyone.
+//! Reading the tables back: a controller that starts, or finds its switch again, asks the switch for
+//! everything before it answers anyone.
 //!
-//! Rows keep their index, key, generation and life; what the switch does not know (names, quotas) is learnt from
-//! the first renewal. A change of generation that was cut short is not resumed: its worker is taken down as if it
-//! had died, and its host registers anew.
+//! Rows keep their index, key, generation and life; what the switch does not know (names, quotas) is learnt
+//! from the first renewal. A change of generation that was cut short is not resumed: its worker is taken down
+//! as if it had died, and its host registers anew.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -144,9 +144,9 @@ impl Controller {
         self.lease_started(now);
     }
 
-    /// A controller that starts takes over what it finds mapped, and what it finds mapped to nothing, since people may have
-    /// mapped it so at run time, and workers may have come that serve nothing else; only a switch that is new gets the
-    /// plan's map. A controller that knew the map before writes its own again.
+    /// A controller that starts takes over what it finds mapped, and what it finds mapped to nothing, since
+    /// people may have mapped it so at run time, and workers may have come that serve nothing else; only a
+    /// switch that is new gets the plan's map. A controller that knew the map before writes its own again.
     fn restore_types(&mut self, fresh: bool, reading: &ReadBack, out: &mut Vec<Action>) {
         let is_new = reading.slices.iter().all(|state| state.row == SliceRow::default());
         let found = reading.types.iter().enumerate().map(|(index, slice)| (TaskType(index as u16), *slice));
@@ -170,8 +170,8 @@ impl Controller {
         self.types = wanted;
     }
 
-    /// Which types were mapped to which slice before cannot be read back: of every type that is known, tasks may wait in
-    /// every slice. (Not known is one that is neither planned nor mapped now.)
+    /// Which types were mapped to which slice before cannot be read back: of every type that is known, tasks
+    /// may wait in every slice. (Not known is one that is neither planned nor mapped now.)
     fn doubt_types(&mut self, now: Nanos) {
         let known: BTreeSet<TaskType> =
             self.types.keys().copied().chain(planned_types(&self.plan).into_keys()).collect();

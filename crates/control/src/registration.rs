@@ -77,8 +77,8 @@ impl Registration {
         self.name.clone().unwrap_or_default()
     }
 
-    /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder renewed
-    /// while it asked for long.
+    /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder
+    /// renewed while it asked for long.
     pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> Contest {
         let asks_on = |r: &Rival| r.life == life && now.since(r.asked) <= lease;
         if !self.rival.as_ref().is_some_and(asks_on) {

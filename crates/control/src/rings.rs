@@ -84,13 +84,15 @@ pub struct RingPlace {
 /// What a plan says of tasks that are written ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RdmaPlan {
-    /// The most bytes of a task's first packet: what fits the link's MTU as SUBMIT, DISPATCH and WRITE, and the RDMA MTU.
+    /// The most bytes of a task's first packet: what fits the link's MTU as SUBMIT, DISPATCH and WRITE, and
+    /// the RDMA MTU.
     pub first_bytes: u32,
     /// How many tasks of a slice may pass while one of its workers is stopped.
     pub stall_tasks: u32,
     /// Each task is written to so many servers of its slice at most; zero: to all.
     pub copies: u16,
-    /// Takes rings that are smaller than the slices need. For tests: tasks then lose their bytes all the time.
+    /// Takes rings that are smaller than the slices need. For tests: tasks then lose their bytes all the
+    /// time.
     pub tiny_rings: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Servers: the machines whose registered memory tasks are written into ahead (Rain §3.2.2).
 //!
-//! A server registers by saying where it is. The answer tells which rings the slices need; it registers the memory, says
-//! where the rings are, and its rows go into the switch. They are withdrawn when it leaves or its lease ends, and
-//! written again after the switch restarted. A server that came back has another life at the same address, which only one
-//! process can hold: it takes its name over at once. Nothing is drained for any of this: a task whose WRITE went to a
-//! ring that is gone costs its worker a round trip.
+//! A server registers by saying where it is. The answer tells which rings the slices need; it registers the
+//! memory, says where the rings are, and its rows go into the switch. They are withdrawn when it leaves or
+//! its lease ends, and written again after the switch restarted. A server that came back has another life at
+//! the same address, which only one process can hold: it takes its name over at once. Nothing is drained for
+//! any of this: a task whose WRITE went to a ring that is gone costs its worker a round trip.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -66,7 +66,8 @@ impl Controller {
         self.servers.iter().map(|(_, server)| server.registration.ends(lease)).min()
     }
 
-    /// The tables were read back: known servers get what they lack there; rows of unknown ones wait for theirs to speak.
+    /// The tables were read back: known servers get what they lack there; rows of unknown ones wait for
+    /// theirs to speak.
     pub(crate) fn restore_servers(
         &mut self,
         now: Nanos,
@@ -117,8 +118,8 @@ impl Controller {
         self.servers.by_name(server).and_then(|index| self.servers.get(index)?.ring(slice))
     }
 
-    /// Whether a worker's server keeps a ring for the slice. A server that is not registered may yet come: until then its
-    /// workers ask the clients for what they miss.
+    /// Whether a worker's server keeps a ring for the slice. A server that is not registered may yet come:
+    /// until then its workers ask the clients for what they miss.
     pub(crate) fn check_ring(&self, worker: &str, server: &str, slice: SliceId) -> Result<(), Refusal> {
         let known = self.servers.by_name(server).and_then(|index| self.servers.get(index));
         let Some(rows) = known.and_then(|server| server.written.as_ref()) else { return Ok(()) };
@@ -246,7 +247,8 @@ impl Controller {
         }
     }
 
-    /// Takes a server's rows out of the switch: first the rings, so that no WRITE shows one connection's key to another.
+    /// Takes a server's rows out of the switch: first the rings, so that no WRITE shows one connection's key
+    /// to another.
     fn withdraw_server(&mut self, index: u16, out: &mut Vec<Action>) {
         let Some(rows) = self.servers.get_mut(index).and_then(|server| server.written.take()) else { return };
         if self.unreachable().is_some() {
@@ -286,8 +288,9 @@ impl Controller {
         (self.plan.rdma.first_bytes + SLOT_HEAD_BYTES as u32).next_multiple_of(SLOT_ALIGNMENT)
     }
 
-    /// R: no slot is written again while its task may still be copied. Tasks that wait (C), those that workers were sent
-    /// (ΣN, at most what the token ring holds), and those that may pass while a worker is stopped.
+    /// R: no slot is written again while its task may still be copied. Tasks that wait (C), those that
+    /// workers were sent (ΣN, at most what the token ring holds), and those that may pass while a worker is
+    /// stopped.
     fn slots_needed(&self, slice: SliceId) -> u32 {
         let (tasks, tokens) =
             self.shape.map_or((0, 0), |shape| (shape.tasks_per_slice, shape.tokens_per_slice));

@@ -1,10 +1,10 @@
 //! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
 //!
-//! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate at which the
-//! slice's workers serve. A slice without workers is closed, and what waits in it is swept out: SWEEP
-//! packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation are swept out of
-//! their ring in the same way; until then they take room, and their worker's index is not given away. A slice that takes no
-//! types any more keeps its last worker until nothing waits in it.
+//! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
+//! at which the slice's workers serve. A slice without workers is closed, and what waits in it is swept out:
+//! SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation
+//! are swept out of their ring in the same way; until then they take room, and their worker's index is not
+//! given away. A slice that takes no types any more keeps its last worker until nothing waits in it.
 
 use alloc::vec::Vec;
 
@@ -31,7 +31,8 @@ const TASK_SWEEPS_MAX: u32 = 256;
 const LIMIT_SLACK: u32 = 8;
 
 impl Controller {
-    /// A worker is wanted in another slice: if it is the last one of its own, nothing may wait there any more.
+    /// A worker is wanted in another slice: if it is the last one of its own, nothing may wait there any
+    /// more.
     pub(crate) fn let_slice_empty(&mut self, now: Nanos, index: u16, to: SliceId) -> Result<(), Answer> {
         let leaves = self.workers.get(index).map(|worker| worker.slice).filter(|from| *from != to);
         let Some(from) = leaves.filter(|_| self.is_missed(index)) else { return Ok(()) };
@@ -76,8 +77,8 @@ impl Controller {
         }
         let measured = rate.map(|rate| u128::from(rate) * wait_ns / 1_000_000_000);
         let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets the
-        // worker's next token, and what it then submits must not be rejected for being early.
+        // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets
+        // the worker's next token, and what it then submits must not be rejected for being early.
         let waiting = slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1);
         let limit = waiting.saturating_add(quotas).min(ring.max(1));
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
@@ -136,8 +137,8 @@ impl Controller {
         Ok(())
     }
 
-    /// Whether a slice's ring can hold this worker's tokens beside those that are in it and those that may yet come: the
-    /// stale ones of its own last generation are swept first, if need be.
+    /// Whether a slice's ring can hold this worker's tokens beside those that are in it and those that may
+    /// yet come: the stale ones of its own last generation are swept first, if need be.
     pub(crate) fn has_room_to_open(&self, worker: WorkerId, id: SliceId) -> bool {
         let (Some(slice), Some(shape)) = (self.slices.get(usize::from(id.0)), self.shape) else {
             return false;
@@ -220,8 +221,8 @@ impl Controller {
         self.ledger.ask(TableOp::ReadSlice(id), Expect::Slice(id), out);
     }
 
-    /// Open workers of a slice, their quotas, and their service rate per second, where they reported any: the rest
-    /// are taken to be like those.
+    /// Open workers of a slice, their quotas, and their service rate per second, where they reported any: the
+    /// rest are taken to be like those.
     fn served(&self, id: SliceId) -> (u32, u32, Option<u64>) {
         let (mut serving, mut quotas, mut known, mut rate) = (0, 0, 0, 0);
         for (_, worker) in self.workers.iter().filter(|(_, w)| w.serves == Some(id)) {

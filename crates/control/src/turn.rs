@@ -1,13 +1,14 @@
 //! Whose turn it is: a switch obeys one controller, by a number that only grows.
 //!
-//! - **Claiming.** A controller that starts claims its switch with the next number, and so takes it over from whoever
-//!   had it; usually that was its own earlier process. It claims until it is granted.
-//! - **Losing it.** Steps in the name of a lesser number are answered "superseded" and change nothing. A controller that
-//!   hears that, or finds a greater number that it did not claim itself, has had its turn: it writes nothing any more,
-//!   tells hosts and people so, and never claims again. Two that did would take the switch from each other for ever.
-//! - **Restarts of the switch.** The switch keeps the number on its disk. Its tables are empty then, and the controller
-//!   with that number claims it anew and fills them. If the number was lost with the disk, whoever comes last has the
-//!   switch.
+//! - **Claiming.** A controller that starts claims its switch with the next number, and so takes it over from
+//!   whoever had it; usually that was its own earlier process. It claims until it is granted.
+//! - **Losing it.** Steps in the name of a lesser number are answered "superseded" and change nothing. A
+//!   controller that hears that, or finds a greater number that it did not claim itself, has had its turn: it
+//!   writes nothing any more, tells hosts and people so, and never claims again. Two that did would take the
+//!   switch from each other for ever.
+//! - **Restarts of the switch.** The switch keeps the number on its disk. Its tables are empty then, and the
+//!   controller with that number claims it anew and fills them. If the number was lost with the disk, whoever
+//!   comes last has the switch.
 
 use sluice_wire::tables::Shape;
 use sluice_wire::{Epoch, Term};

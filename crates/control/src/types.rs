@@ -1,8 +1,8 @@
 //! Which slice serves which task types, and whether a worker can serve them too.
 //!
-//! A worker's token may meet any task that waits in its slice. So a type is mapped to a slice only while every worker whose
-//! tokens may be there serves it, one on its way out included; and a worker comes to a slice only if it also serves the
-//! types that were mapped there before and whose tasks may still wait.
+//! A worker's token may meet any task that waits in its slice. So a type is mapped to a slice only while
+//! every worker whose tokens may be there serves it, one on its way out included; and a worker comes to a
+//! slice only if it also serves the types that were mapped there before and whose tasks may still wait.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

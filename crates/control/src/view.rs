@@ -130,7 +130,8 @@ pub struct ServerView {
     pub at: Endpoint,
     /// The most bytes of one; 0 while unknown.
     pub mtu: u32,
-    /// Whether its queue pair is reliable, and whether the iCRC is computed for it; `None` before it has rings.
+    /// Whether its queue pair is reliable, and whether the iCRC is computed for it; `None` before it has
+    /// rings.
     pub pair: Option<(bool, bool)>,
     /// Its rings, as the switch has them.
     pub rings: Vec<RingOffer>,

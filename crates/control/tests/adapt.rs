@@ -1,4 +1,5 @@
-//! The slice step as the controller takes it: on all agents' tallies, with generations, and never the last worker.
+//! The slice step as the controller takes it: on all agents' tallies, with generations, and never the last
+//! worker.
 
 mod rack;
 

@@ -1,4 +1,5 @@
-//! What a change, a sweep or a renewal must not leave behind: calls, tokens, tasks, half-changed rows, old numbers.
+//! What a change, a sweep or a renewal must not leave behind: calls, tokens, tasks, half-changed rows, old
+//! numbers.
 
 mod rack;
 

@@ -1,5 +1,5 @@
-//! Anything in any order, with a switch that answers late: nothing breaks a rule of the model (it panics), every
-//! call is answered once, and when the faults stop all hosts work again.
+//! Anything in any order, with a switch that answers late: nothing breaks a rule of the model (it panics),
+//! every call is answered once, and when the faults stop all hosts work again.
 
 mod rack;
 
@@ -70,7 +70,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One slice is overloaded, the other idle; every worker is told of in both, at the depth that its host keeps.
+/// One slice is overloaded, the other idle; every worker is told of in both, at the depth that its host
+/// keeps.
 fn lending(scan_gives: bool) -> Vec<SliceTally> {
     let depths = || (0..NAMES as u16).map(|index| (WorkerId(index), 2)).collect();
     let tally = |slice, gives: bool| SliceTally {

@@ -1,5 +1,5 @@
-//! Types and room: a task never comes to a worker that does not serve its type, however types and workers move, and no
-//! token ring overflows when workers come in anew.
+//! Types and room: a task never comes to a worker that does not serve its type, however types and workers
+//! move, and no token ring overflows when workers come in anew.
 
 mod rack;
 

@@ -1,9 +1,9 @@
-//! What an RDMA write costs to build and to receive, against the least that either must do: headers written, bytes
-//! copied, and a checksum over as many bytes as the iCRC covers, all in one piece.
+//! What an RDMA write costs to build and to receive, against the least that either must do: headers written,
+//! bytes copied, and a checksum over as many bytes as the iCRC covers, all in one piece.
 //!
-//! Building is `encode_write` of packets whose number and address change; receiving is `Endpoint::receive` and the copy
-//! into the region. All take turns, batch by batch, in one run, and the median of the turns' ratios counts. Prints one
-//! line of JSON.
+//! Building is `encode_write` of packets whose number and address change; receiving is `Endpoint::receive`
+//! and the copy into the region. All take turns, batch by batch, in one run, and the median of the turns'
+//! ratios counts. Prints one line of JSON.
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};

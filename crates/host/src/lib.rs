@@ -1,8 +1,9 @@
-//! The end hosts, as state machines: packets, completions and the time come in; actions and the next deadline go out.
+//! The end hosts, as state machines: packets, completions and the time come in; actions and the next deadline
+//! go out.
 //!
-//! No clock, no socket, no thread and no randomness here, so that the simulator, the fault runs and the UDP driver
-//! run the same code, and one seed replays one run. Payload bytes stay with the driver, which names them by a
-//! [`Handle`](sluice_wire::Handle).
+//! No clock, no socket, no thread and no randomness here, so that the simulator, the fault runs and the UDP
+//! driver run the same code, and one seed replays one run. Payload bytes stay with the driver, which names
+//! them by a [`Handle`](sluice_wire::Handle).
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Which parts of a task or reply are there, when it is longer than what one packet brought.
 //!
-//! Bytes go in parts of [`PART_BYTES`] at fixed offsets, the last one shorter, so that 64 KiB are 64 bits. Parts may come
-//! in any order and any number of times; each counts once.
+//! Bytes go in parts of [`PART_BYTES`] at fixed offsets, the last one shorter, so that 64 KiB are 64 bits.
+//! Parts may come in any order and any number of times; each counts once.
 
 use sluice_wire::{Nanos, TASK_BYTES_MAX};
 

@@ -1,5 +1,5 @@
-//! How long a round trip takes, as RFC 6298 estimates it (§2), without its floor of one second: these networks
-//! answer in microseconds.
+//! How long a round trip takes, as RFC 6298 estimates it (§2), without its floor of one second: these
+//! networks answer in microseconds.
 
 use sluice_wire::Nanos;
 

@@ -1,7 +1,7 @@
 //! A time in which a core takes longer for everything: another program beside it (interference).
 //!
-//! One rule for the simulator's cores and for the processors that a live rack stands for. Left out: what makes it slow,
-//! and that caches and memory would suffer for longer than the time itself.
+//! One rule for the simulator's cores and for the processors that a live rack stands for. Left out: what
+//! makes it slow, and that caches and memory would suffer for longer than the time itself.
 
 use sluice_wire::Nanos;
 

@@ -1,4 +1,5 @@
-//! The client against a network, a switch and a clock that do what they like: whatever comes, each task ends once.
+//! The client against a network, a switch and a clock that do what they like: whatever comes, each task ends
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

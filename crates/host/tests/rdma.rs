@@ -1,4 +1,5 @@
-//! The RDMA endpoint: what it takes, what it refuses for which reason, and that nothing lands outside a region.
+//! The RDMA endpoint: what it takes, what it refuses for which reason, and that nothing lands outside a
+//! region.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -293,7 +294,8 @@ fn memory_that_cannot_be_registered_is_refused() {
 const LAID: [(u32, usize, usize); 2] = [(0x11, 64, 512), (0x22, 640, 300)];
 const STRETCH: usize = 1_024;
 
-/// Anything that a network could hold: mostly a write that is nearly right, so that it gets past the first checks.
+/// Anything that a network could hold: mostly a write that is nearly right, so that it gets past the first
+/// checks.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let address = prop_oneof![
         6 => 0..STRETCH as u64 + 64,

@@ -1,11 +1,12 @@
-//! The rendezvous of the XDP program (`targets/ebpf/ring.h`, `match.h`, and what `sweep.h` takes), in Rust beside it.
+//! The rendezvous of the XDP program (`targets/ebpf/ring.h`, `match.h`, and what `sweep.h` takes), in Rust
+//! beside it.
 //!
-//! It is there for checkers: [`Passes`] is written over a [`Memory`] in which each call is one access to what CPUs share, so
-//! that a checker can put any other access between two of them, and loom can reorder them. The C is the original;
-//! names and order of accesses are its own, and whoever changes one changes the other.
+//! It is there for checkers: [`Passes`] is written over a [`Memory`] in which each call is one access to what
+//! CPUs share, so that a checker can put any other access between two of them, and loom can reorder them. The
+//! C is the original; names and order of accesses are its own, and whoever changes one changes the other.
 //!
-//! Left out: what a pass decides from its packet alone; limits (a plain comparison of the two counters: who is turned away
-//! has changed nothing); a task's fields but two, which stand for all; waits and occupancy.
+//! Left out: what a pass decides from its packet alone; limits (a plain comparison of the two counters: who
+//! is turned away has changed nothing); a task's fields but two, which stand for all; waits and occupancy.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -99,7 +100,8 @@ pub struct Task(pub [u32; 2]);
 /// What has become of a token or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
-    /// Nothing that the pass has read so far matters for what comes: it has looked at the ring, or begins again.
+    /// Nothing that the pass has read so far matters for what comes: it has looked at the ring, or begins
+    /// again.
     Anew,
     /// It waits for the task of its number.
     TokenParks(u32, Token),

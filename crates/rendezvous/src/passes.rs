@@ -202,7 +202,8 @@ impl<M: Memory> Passes<'_, M> {
         Ok(Entered::Met((number, Ring::token(found))))
     }
 
-    /// The next number of one kind, if the other has gone ahead. No look at the ring is needed: the other had one.
+    /// The next number of one kind, if the other has gone ahead. No look at the ring is needed: the other had
+    /// one.
     fn takes(&self, own: Counter, other: Counter) -> Result<Takes, M::Stop> {
         let number = self.memory.read(own)?;
         if self.memory.read(other)?.wrapping_sub(number) as i32 <= 0 {

@@ -4,8 +4,9 @@ use crate::Token;
 
 /// A ring's measures. The program's has four parts; checkers take as few cells as keep the rules.
 ///
-/// The rules: with P passes at once, `ahead` is more than P and a part has more cells than P. Then any P + 1 numbers of one
-/// kind in a row have a look among them that fell into the part before its first number was given out.
+/// The rules: with P passes at once, `ahead` is more than P and a part has more cells than P. Then any P + 1
+/// numbers of one kind in a row have a look among them that fell into the part before its first number was
+/// given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ring {
     /// Two to this power: cells.

@@ -1,9 +1,10 @@
 //! RocksDB behind Sluice: GET of k keys, SCAN of n keys, and how long they take ([`measure`]).
 //!
-//! The data is made up, the same on every machine ([`codec::value`]), and only read: every worker of a machine
-//! opens the same files. [`load::ensure`] makes them at the first start.
+//! The data is made up, the same on every machine ([`codec::value`]), and only read: every worker of a
+//! machine opens the same files. [`load::ensure`] makes them at the first start.
 //!
-//! Nothing else of Sluice needs librocksdb: `sluice` starts the program `sluice-rocksdb` where it needs a database.
+//! Nothing else of Sluice needs librocksdb: `sluice` starts the program `sluice-rocksdb` where it needs a
+//! database.
 #![forbid(unsafe_code)]
 
 mod error;

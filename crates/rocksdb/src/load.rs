@@ -1,8 +1,8 @@
 //! Puts the data where the service reads it: once, by whoever comes first.
 //!
-//! Workers of one machine share one database. Whoever holds the lock file beside it looks whether it is there, and
-//! loads it if not: into a folder of another name, which becomes the database by one rename. A loader that dies
-//! leaves nothing that could be taken for a database.
+//! Workers of one machine share one database. Whoever holds the lock file beside it looks whether it is
+//! there, and loads it if not: into a folder of another name, which becomes the database by one rename. A
+//! loader that dies leaves nothing that could be taken for a database.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

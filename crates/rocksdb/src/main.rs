@@ -1,8 +1,8 @@
-//! RocksDB as a program: what `sluice worker rocksdb` becomes, and what `sluice` starts where data must be loaded or
-//! measured.
+//! RocksDB as a program: what `sluice worker rocksdb` becomes, and what `sluice` starts where data must be
+//! loaded or measured.
 //!
-//! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr has
-//! nothing but progress.
+//! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr
+//! has nothing but progress.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

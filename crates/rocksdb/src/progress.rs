@@ -1,4 +1,5 @@
-//! How loading and measuring a database is shown: a bar on a terminal, a line at the start and the end elsewhere.
+//! How loading and measuring a database is shown: a bar on a terminal, a line at the start and the end
+//! elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 

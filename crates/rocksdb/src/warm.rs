@@ -1,15 +1,15 @@
 //! Reads a database into the block cache before the first task, so that no task pays for a cold start.
 //!
-//! A block that is read for the first time costs a system call, a copy and fresh memory: tens of microseconds, which
-//! on some machines is ten times what a GET of the same keys costs later.
+//! A block that is read for the first time costs a system call, a copy and fresh memory: tens of
+//! microseconds, which on some machines is ten times what a GET of the same keys costs later.
 
 use rocksdb::{Cache, DB, ReadOptions};
 
 /// How often the cache's fill is looked at, in rows.
 const ROWS_PER_LOOK: u64 = 1_000;
 
-/// Reads rows in order of their keys until there are no more, or until nine tenths of the cache are full: what lies
-/// beyond would push out what was just read.
+/// Reads rows in order of their keys until there are no more, or until nine tenths of the cache are full:
+/// what lies beyond would push out what was just read.
 ///
 /// Returns how many rows were read.
 pub(crate) fn warm(db: &DB, cache: &Cache, cache_bytes: usize) -> Result<u64, rocksdb::Error> {

@@ -1,9 +1,10 @@
 //! What Rain's decision costs: one token and one task, matched, against a bare ring that does the same match.
 //!
-//! The ring stands behind Rain's own interface: it takes the same two packets, holds the same entries and gives the
-//! same packet out. It knows no sources, epochs, generations, counters, replays, slices or limits, so that the ratio
-//! is the price of the rules. Packets are made before the clock runs, for both; some entries always wait, so that
-//! neither pops what it has just written. The two sides take turns, batch by batch, in one run.
+//! The ring stands behind Rain's own interface: it takes the same two packets, holds the same entries and
+//! gives the same packet out. It knows no sources, epochs, generations, counters, replays, slices or limits,
+//! so that the ratio is the price of the rules. Packets are made before the clock runs, for both; some
+//! entries always wait, so that neither pops what it has just written. The two sides take turns, batch by
+//! batch, in one run.
 //!
 //! Prints one line of JSON, with the bare copy of an entry in and out beside it, and fails if Rain allocates.
 
@@ -348,7 +349,8 @@ impl<T: Copy + Default> Ring<T> {
     }
 }
 
-/// Nanoseconds to copy one task entry into a ring and one out, packets and decisions apart: the floor of any queue.
+/// Nanoseconds to copy one task entry into a ring and one out, packets and decisions apart: the floor of any
+/// queue.
 fn copy_entries() -> f64 {
     let mut ring = Ring::new(Config::full(Epoch(1)).tasks_per_slice);
     for _ in 0..STANDING {

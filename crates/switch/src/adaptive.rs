@@ -1,5 +1,5 @@
-//! What is asked of the adaptive agents beside a program: `rain:adaptive,theta=0.1`. The program itself knows nothing of
-//! it; the drivers of hosts read it from the choice.
+//! What is asked of the adaptive agents beside a program: `rain:adaptive,theta=0.1`. The program itself knows
+//! nothing of it; the drivers of hosts read it from the choice.
 
 use core::fmt;
 

@@ -23,8 +23,9 @@ pub struct Config {
     pub tokens_per_slice: u32,
     /// Tasks that each client may have outstanding.
     pub replay_cells: u32,
-    /// Servers whose memory tasks can be written into ahead. With none, whoever drives the switch keeps the bytes of
-    /// the tasks that wait; with some, nobody does, and tasks that were not written ahead are asked for.
+    /// Servers whose memory tasks can be written into ahead. With none, whoever drives the switch keeps the
+    /// bytes of the tasks that wait; with some, nobody does, and tasks that were not written ahead are asked
+    /// for.
     pub servers: u16,
     /// Where all counters start.
     pub counters_start: Serial,

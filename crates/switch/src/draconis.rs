@@ -1,23 +1,23 @@
 //! Draconis: one circular queue per slice, asked by idle workers (Rain §2.3.1, §5; first come, first served).
 //!
-//! A pass can change a pointer but not look at the queue first. So the pointers for adding and for taking move on
-//! before it is known whether the queue is full or empty, and one that went too far is put right afterwards by a *fix
-//! packet*, which goes round; a flag keeps a second one from being sent. Who takes from an empty queue leaves that
-//! pointer ahead: the next add notices and sends the fix, and takes fail until it lands. An add to a full queue sends a
-//! fix for the other pointer, and adds fail meanwhile.
+//! A pass can change a pointer but not look at the queue first. So the pointers for adding and for taking
+//! move on before it is known whether the queue is full or empty, and one that went too far is put right
+//! afterwards by a *fix packet*, which goes round; a flag keeps a second one from being sent. Who takes from
+//! an empty queue leaves that pointer ahead: the next add notices and sends the fix, and takes fail until it
+//! lands. An add to a full queue sends a fix for the other pointer, and adds fail meanwhile.
 //!
-//! Idle workers poll: each TOKEN is answered at once, with a task or with EMPTY. A worker fetches a task's bytes beyond
-//! the entry from its client. These are the design's published costs, and they are kept.
+//! Idle workers poll: each TOKEN is answered at once, with a task or with EMPTY. A worker fetches a task's
+//! bytes beyond the entry from its client. These are the design's published costs, and they are kept.
 //!
-//! Ours: an entry holds the number of its ticket, so that a retrieve knows a task from a place that a failed add left,
-//! and a flag holds where its pointer belongs, so that adds cannot overrun the ring while a fix is on its way; a full
-//! queue rejects aloud; and what the shared front does about loss and registration.
+//! Ours: an entry holds the number of its ticket, so that a retrieve knows a task from a place that a failed
+//! add left, and a flag holds where its pointer belongs, so that adds cannot overrun the ring while a fix is
+//! on its way; a full queue rejects aloud; and what the shared front does about loss and registration.
 //!
-//! The stages, behind the front's 0 and 1: retrieve pointer (2), add pointer (3), flag of the add pointer (4), flag of
-//! the retrieve pointer (5), entries (6 to 11), `sent` and `seen_out` (7).
+//! The stages, behind the front's 0 and 1: retrieve pointer (2), add pointer (3), flag of the add pointer
+//! (4), flag of the retrieve pointer (5), entries (6 to 11), `sent` and `seen_out` (7).
 //!
-//! Left out: priority classes (replicated queues), resource and locality constraints (task swapping), the variants
-//! that run in a server.
+//! Left out: priority classes (replicated queues), resource and locality constraints (task swapping), the
+//! variants that run in a server.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -79,8 +79,8 @@ struct Entry {
     task: WaitingTask,
 }
 
-/// What a fix packet carries: a slice, and where its pointer belongs. Which pointer follows from its cargo: a rejected
-/// task takes the add pointer back, a note the retrieve pointer.
+/// What a fix packet carries: a slice, and where its pointer belongs. Which pointer follows from its cargo: a
+/// rejected task takes the add pointer back, a note the retrieve pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fix {
     slice: SliceId,
@@ -160,7 +160,8 @@ impl Draconis {
         Verdict::Parked
     }
 
-    /// How many tasks wait in a slice. Places that failed adds left are among them until a retrieve has passed.
+    /// How many tasks wait in a slice. Places that failed adds left are among them until a retrieve has
+    /// passed.
     fn waiting_in(&self, slice: usize) -> u32 {
         ahead(self.add.peek(slice), self.next_out(slice)).max(0) as u32
     }

@@ -1,5 +1,5 @@
-//! What is asked of early tokens beside a program: `rain:1,early`. The program itself knows nothing of them; the drivers
-//! of hosts read it from the choice.
+//! What is asked of early tokens beside a program: `rain:1,early`. The program itself knows nothing of them;
+//! the drivers of hosts read it from the choice.
 
 use core::fmt;
 
@@ -8,8 +8,8 @@ use crate::arguments::number;
 /// How a worker knows when its running task will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// Its service says so, and is off by so many hundredths of the time (standard deviation). Zero is perfect knowledge,
-    /// which simulated services alone can have.
+    /// Its service says so, and is off by so many hundredths of the time (standard deviation). Zero is
+    /// perfect knowledge, which simulated services alone can have.
     Told {
         /// How far off.
         error_percent: u8,

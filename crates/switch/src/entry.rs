@@ -99,18 +99,20 @@ impl WaitingTask {
     }
 }
 
-/// When a task arrived and how old it was then, in one word: 40 bits of 16 ns, which wrap after 4.9 h, and 24 bits of
-/// an [`Age`], which saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
+/// When a task arrived and how old it was then, in one word: 40 bits of 16 ns, which wrap after 4.9 h, and 24
+/// bits of an [`Age`], which saturate after 4.6 min. Workers refuse what may be older than they remember,
+/// which is less.
 ///
-/// Where several passes run at once, the one that takes a task may have looked at the clock before the one that put it there:
-/// the task has waited for no time then.
+/// Where several passes run at once, the one that takes a task may have looked at the clock before the one
+/// that put it there: the task has waited for no time then.
 #[derive(Clone, Copy, Debug)]
 struct Times(u64);
 
 impl Times {
     const TICK_SHIFT: u32 = 4;
     const TICKS: u64 = 1 << 40;
-    /// No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of one that began before the task's.
+    /// No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of one that began before
+    /// the task's.
     const BEHIND_TICKS: u64 = 1 << 28;
     const AGE_BITS: u32 = 24;
     const AGE_MAX: u32 = (1 << Self::AGE_BITS) - 1;

@@ -1,17 +1,19 @@
 //! Pallas: each type of task has workers of its own, which get its tasks in weighted turns (Rain §5).
 //!
-//! The controller maps types to slices; the slice's workers take turns, and a task is pushed to the one whose turn it
-//! is, however much that one holds. Nothing waits in the switch, no load is known, no reply passes it. That a long
-//! task blocks those behind it is the design's published weakness, and it is kept.
+//! The controller maps types to slices; the slice's workers take turns, and a task is pushed to the one whose
+//! turn it is, however much that one holds. Nothing waits in the switch, no load is known, no reply passes
+//! it. That a long task blocks those behind it is the design's published weakness, and it is kept.
 //!
-//! Ours: how turns interleave. A slice's schedule lists each worker as often as its weight says, spread evenly; the
-//! switch's control software writes it anew when a worker comes or goes. And what the shared front does about loss
-//! and registration, as far as it reaches: a DISPATCH that is lost is tried again by its client only.
+//! Ours: how turns interleave. A slice's schedule lists each worker as often as its weight says, spread
+//! evenly; the switch's control software writes it anew when a worker comes or goes. And what the shared
+//! front does about loss and registration, as far as it reaches: a DISPATCH that is lost is tried again by
+//! its client only.
 //!
 //! The stages, behind the front's 0 and 1: whose turn it is (2), the schedule (3, a match table), `sent` and
 //! `seen_out` (4).
 //!
-//! Left out: how Pallas finds the types and the split of workers (the plan says so here), and weights that follow load.
+//! Left out: how Pallas finds the types and the split of workers (the plan says so here), and weights that
+//! follow load.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -17,8 +17,8 @@ pub trait Program: Debug + Send {
     /// One packet's pass.
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
 
-    /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are counted
-    /// from zero, and each passes once. A program that writes nothing ahead has none.
+    /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are
+    /// counted from zero, and each passes once. A program that writes nothing ahead has none.
     fn replica(&mut self, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
         None
     }
@@ -36,11 +36,12 @@ pub trait Program: Debug + Send {
     /// What was refused so far, by reason; some of it was answered, none of it changed anything.
     fn refusals(&self) -> &Refusals;
 
-    /// How many tasks wait in the switch's memory; those that go round do not. For statistics, not per packet.
+    /// How many tasks wait in the switch's memory; those that go round do not. For statistics, not per
+    /// packet.
     fn waiting(&self) -> u32;
 
-    /// What stands in the queue of a slice that exists. For those that compare data planes; empty where the program has
-    /// no such queue.
+    /// What stands in the queue of a slice that exists. For those that compare data planes; empty where the
+    /// program has no such queue.
     fn parked(&self, _slice: SliceId) -> Parked {
         Parked::default()
     }
@@ -174,7 +175,8 @@ pub enum Verdict {
     Again(Circulating),
     /// A large task waits, and its bytes leave for the servers of its slice.
     Ahead(WriteAhead),
-    /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its DISPATCH.
+    /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its
+    /// DISPATCH.
     Parked,
     /// Nothing, and nothing was kept.
     Drop(Refusal),

@@ -1,17 +1,19 @@
 //! R2P2: join the bounded shortest queue by going round (Rain §2.3.1, §5; JBSQ(n) of R2P2).
 //!
-//! A task looks at a few workers a pass, for one whose depth is below its target; the target is one at first. It goes
-//! round until one is found, and after a full round over all workers its target rises by one, up to n. Nothing is
-//! queued in memory: tasks that wait circulate, cost recirculation bandwidth, and are overtaken by tasks that come
-//! to the right worker earlier. Those are the design's published weaknesses, and they are kept.
+//! A task looks at a few workers a pass, for one whose depth is below its target; the target is one at first.
+//! It goes round until one is found, and after a full round over all workers its target rises by one, up to
+//! n. Nothing is queued in memory: tasks that wait circulate, cost recirculation bandwidth, and are overtaken
+//! by tasks that come to the right worker earlier. Those are the design's published weaknesses, and they are
+//! kept.
 //!
-//! Ours: how depths are known. A worker's TOKEN is its report that a task ended, so a depth is n minus the worker's
-//! tokens that are in the switch, and reports are counted, repeated and never taken twice (the shared front). The
-//! number of tasks that go round is bounded by the slice's limit; beyond it a task is rejected.
+//! Ours: how depths are known. A worker's TOKEN is its report that a task ended, so a depth is n minus the
+//! worker's tokens that are in the switch, and reports are counted, repeated and never taken twice (the
+//! shared front). The number of tasks that go round is bounded by the slice's limit; beyond it a task is
+//! rejected.
 //!
-//! The stages, behind the front's 0 and 1: where the next task starts (1), one array of tokens for each worker that a
-//! pass looks at (from 2), the count of what goes round, `sent` and `seen_out`. The arrays are striped by seat, so
-//! that neighbours are in different arrays; a pass ends where the list of workers ends.
+//! The stages, behind the front's 0 and 1: where the next task starts (1), one array of tokens for each
+//! worker that a pass looks at (from 2), the count of what goes round, `sent` and `seen_out`. The arrays are
+//! striped by seat, so that neighbours are in different arrays; a pass ends where the list of workers ends.
 //!
 //! Left out: R2P2's own transport, and its variant that runs in a server.
 
@@ -91,8 +93,8 @@ impl R2p2 {
         (position % sample, seat.slice as usize * rows + position / sample)
     }
 
-    /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker that is
-    /// below the target.
+    /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker
+    /// that is below the target.
     fn look(&mut self, pass: &mut Pass, trip: Trip, until: u16, target: u32) -> Option<Seat> {
         let spare = u32::from(self.settings.depth) - target;
         let is_below = |tokens: u8| u32::from(tokens) > spare;
@@ -202,8 +204,8 @@ impl Scheduler for R2p2 {
         self.front.push(pass, submit, self.seats.worker(seat), queued)
     }
 
-    /// Nothing lies in memory: what goes round rejects itself once the slice is closed, and a worker's tokens go
-    /// with its seat.
+    /// Nothing lies in memory: what goes round rejects itself once the slice is closed, and a worker's tokens
+    /// go with its seat.
     fn slice_state(&self, slice: usize) -> SliceState {
         let circulating = self.circulating.peek(slice);
         let seats =

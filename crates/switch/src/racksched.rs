@@ -1,21 +1,21 @@
 //! RackSched: the power of k choices among workers whose loads the switch knows, more or less (Rain §5).
 //!
-//! A task looks at k random workers of its slice and is pushed to the one with the shortest known queue, however long
-//! that is. Loads are known in one of two ways. By replies: each REPLY passes the switch and says how much its worker
-//! still holds; what was sent since is not seen. Tracked: the switch counts up when it sends a task and down when
-//! the REPLY passes. The counts stand in as many arrays as there are samples, each with all workers, and the pass that
-//! compares them is past them when it knows the winner; so counting up costs each task one recirculation. Both
-//! ways' weaknesses are kept: stale loads attract herds, and a lost DISPATCH or REPLY leaves a tracked load one too
-//! high for as long as the worker is registered.
+//! A task looks at k random workers of its slice and is pushed to the one with the shortest known queue,
+//! however long that is. Loads are known in one of two ways. By replies: each REPLY passes the switch and
+//! says how much its worker still holds; what was sent since is not seen. Tracked: the switch counts up when
+//! it sends a task and down when the REPLY passes. The counts stand in as many arrays as there are samples,
+//! each with all workers, and the pass that compares them is past them when it knows the winner; so counting
+//! up costs each task one recirculation. Both ways' weaknesses are kept: stale loads attract herds, and a
+//! lost DISPATCH or REPLY leaves a tracked load one too high for as long as the worker is registered.
 //!
-//! Ours: what the shared front does about loss and registration, as far as it reaches. There are no tokens, so a
-//! DISPATCH that is lost is tried again by its client only.
+//! Ours: what the shared front does about loss and registration, as far as it reaches. There are no tokens,
+//! so a DISPATCH that is lost is tried again by its client only.
 //!
-//! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and `seen_out` behind
-//! them.
+//! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and `seen_out`
+//! behind them.
 //!
-//! Left out: the second level, RackSched's preemptive scheduling inside a server; its priorities and locality; loads
-//! that come as minima or by other reports than the last reply's.
+//! Left out: the second level, RackSched's preemptive scheduling inside a server; its priorities and
+//! locality; loads that come as minima or by other reports than the last reply's.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -98,12 +98,14 @@ impl Choice {
         self.0.settings().fetches()
     }
 
-    /// Whether the bytes of a large task that waits are written ahead into servers' memory, if there are servers.
+    /// Whether the bytes of a large task that waits are written ahead into servers' memory, if there are
+    /// servers.
     pub fn writes_ahead(&self) -> bool {
         self.0.settings().writes_ahead()
     }
 
-    /// Whether the program in the kernel (XDP) does the same: depths and early tokens are the hosts' business.
+    /// Whether the program in the kernel (XDP) does the same: depths and early tokens are the hosts'
+    /// business.
     pub fn runs_in_kernel(&self) -> bool {
         self.0.settings().runs_in_kernel()
     }
@@ -158,8 +160,8 @@ impl FromStr for Choice {
 }
 
 impl fmt::Display for Choice {
-    /// What [`Choice::parse`] reads as the same choice; arguments are left out where all have their defaults and
-    /// none is a number that people compare by.
+    /// What [`Choice::parse`] reads as the same choice; arguments are left out where all have their defaults
+    /// and none is a number that people compare by.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = self.0.settings();
         let arguments = format!("{settings}");
@@ -175,7 +177,8 @@ pub struct About {
     pub name: &'static str,
     /// One line on what it does.
     pub about: &'static str,
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
+    /// them.
     pub arguments: &'static str,
     /// How one asks for it, such as `rain:2`.
     pub example: &'static str,

@@ -1,7 +1,7 @@
 //! Which workers a slice has: a dense list, so that a program can name the third worker of a slice.
 //!
-//! A worker has a seat while its row is open. The switch's own control software keeps the list, from the rows that
-//! the controller writes; when a worker leaves, the last one takes its seat.
+//! A worker has a seat while its row is open. The switch's own control software keeps the list, from the rows
+//! that the controller writes; when a worker leaves, the last one takes its seat.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -49,8 +49,8 @@ impl Seats {
         }
     }
 
-    /// The match tables of a program that names workers by their seats in `stage`, and seats by their workers in the
-    /// first.
+    /// The match tables of a program that names workers by their seats in `stage`, and seats by their workers
+    /// in the first.
     pub(crate) fn tables(layout: &mut Layout, stage: u8, config: &Config) {
         let (workers, slices) = (config.workers as usize, config.slices as usize);
         layout.table("seats of workers", 0, 16, workers);

@@ -10,7 +10,8 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;
 
-/// What the registry asks of a program's settings; their `Display` is what [`ProgramSettings::take`] takes, or nothing.
+/// What the registry asks of a program's settings; their `Display` is what [`ProgramSettings::take`] takes,
+/// or nothing.
 pub(crate) trait ProgramSettings: fmt::Display {
     /// The program's name.
     fn name(&self) -> &'static str;
@@ -18,7 +19,8 @@ pub(crate) trait ProgramSettings: fmt::Display {
     /// One line on what it does.
     fn about(&self) -> &'static str;
 
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
+    /// them.
     fn arguments(&self) -> &'static str;
 
     /// How one asks for it, such as `rain:2`.

@@ -1,4 +1,5 @@
-//! Makes the vectors in `targets/vectors` anew, of random walks that cover the most: `cargo run -p sluice-vectors --example walks`.
+//! Makes the vectors in `targets/vectors` anew, of random walks that cover the most:
+//! `cargo run -p sluice-vectors --example walks`.
 
 use std::fs;
 use std::io::Result;

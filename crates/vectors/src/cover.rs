@@ -1,7 +1,7 @@
 //! A few short vectors that show everything that many long walks have shown.
 //!
-//! What a step shows is what came, what left, what was counted and on which side the queues were. Of each walk that shows
-//! something new, as many steps are taken out as can be while the new is still shown.
+//! What a step shows is what came, what left, what was counted and on which side the queues were. Of each
+//! walk that shows something new, as many steps are taken out as can be while the new is still shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,8 +13,8 @@ use crate::play::{Plane, take};
 use crate::sent::Left;
 use crate::vector::{Step, Vector};
 
-/// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps; they are called
-/// by this name and their seed.
+/// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps;
+/// they are called by this name and their seed.
 pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, steps: usize) -> Vec<Vector> {
     let mut shown = BTreeSet::new();
     let mut vectors = Vec::new();

@@ -1,7 +1,8 @@
-//! Vectors at random: a small rack does what racks do, and what they should not, and the model says what comes of it.
+//! Vectors at random: a small rack does what racks do, and what they should not, and the model says what
+//! comes of it.
 //!
-//! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, generations change under parked
-//! tokens; and about one packet in six is wrong in some field, or in its bytes.
+//! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, generations change
+//! under parked tokens; and about one packet in six is wrong in some field, or in its bytes.
 
 mod servers;
 
@@ -370,7 +371,8 @@ impl Rack {
         self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
 
-    /// When a pass looked at the clock. One on another CPU may have looked before the last began, and come to the queue behind it.
+    /// When a pass looked at the clock. One on another CPU may have looked before the last began, and come to
+    /// the queue behind it.
     fn looked_ns(&mut self) -> u64 {
         let before = match self.clocks.next_u32() % 64 {
             0 => u64::from(self.clocks.next_u32()) / 2,

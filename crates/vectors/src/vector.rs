@@ -99,8 +99,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// As the model's size. Without servers it has room for one that never comes, so that no plane keeps the bytes of
-    /// large tasks that wait.
+    /// As the model's size. Without servers it has room for one that never comes, so that no plane keeps the
+    /// bytes of large tasks that wait.
     pub const fn config(&self) -> Config {
         Config {
             workers: self.workers,

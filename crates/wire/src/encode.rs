@@ -18,8 +18,8 @@ pub const fn encoded_len(packet: &Packet) -> usize {
 
 /// Writes a packet to the front of `out` and says how many bytes that took.
 ///
-/// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle is
-/// not looked at. Nothing is written on an error.
+/// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle
+/// is not looked at. Nothing is written on an error.
 pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
     let stated = packet.body_len();
     if body.len() != stated {

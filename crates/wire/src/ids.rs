@@ -113,7 +113,8 @@ impl Psn {
         self.0
     }
 
-    /// How far this is past `older` if they are near each other, −2^23 … 2^23 − 1; negative when it is behind.
+    /// How far this is past `older` if they are near each other, −2^23 … 2^23 − 1; negative when it is
+    /// behind.
     pub const fn since(self, older: Self) -> i32 {
         (self.0.wrapping_sub(older.0) << 8) as i32 >> 8
     }
@@ -169,8 +170,8 @@ impl Nanos {
     }
 }
 
-/// A long span as the wire carries it, in units of 16,384 ns: rounded up, and saturating after 19 h, when it says no
-/// more than "older than anything".
+/// A long span as the wire carries it, in units of 16,384 ns: rounded up, and saturating after 19 h, when it
+/// says no more than "older than anything".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Age(pub u32);
 

@@ -1,8 +1,8 @@
-//! A large task's descriptor: its length and a checksum of its bytes, which fit the eight bytes that the switch
-//! keeps of a task (Rain §4).
+//! A large task's descriptor: its length and a checksum of its bytes, which fit the eight bytes that the
+//! switch keeps of a task (Rain §4).
 //!
-//! The client computes it and the switch only copies it. By it a worker tells whether what it finds in a slot are this
-//! task's bytes, or those of another task that was in the slot before or after.
+//! The client computes it and the switch only copies it. By it a worker tells whether what it finds in a slot
+//! are this task's bytes, or those of another task that was in the slot before or after.
 
 use crate::{INLINE_BYTES, Incarnation, Serial, TaskId};
 

@@ -1,7 +1,8 @@
 //! Where each field stands in the header, and which kind uses which.
 //!
-//! One layout for every kind: a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one header.
-//! What a kind does not use is zero, and is checked to be. `docs/wire.md` is written from these tables.
+//! One layout for every kind: a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one
+//! header. What a kind does not use is zero, and is checked to be. `docs/wire.md` is written from these
+//! tables.
 
 use core::mem::{offset_of, size_of};
 

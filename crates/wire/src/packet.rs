@@ -9,9 +9,9 @@ use crate::{
 
 /// A task's or a reply's bytes, as the state machines see them.
 ///
-/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then holds
-/// what the submitter put there: the length and checksum of all bytes of the task or reply, of which this packet
-/// may carry only the first `len`.
+/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then
+/// holds what the submitter put there: the length and checksum of all bytes of the task or reply, of which
+/// this packet may carry only the first `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// How many bytes this packet brings.
@@ -79,7 +79,8 @@ pub enum Place {
     /// Behind the header, or in it.
     #[default]
     Here,
-    /// In a ring in the memory of the worker's server, if the WRITE came and nothing was written over it since.
+    /// In a ring in the memory of the worker's server, if the WRITE came and nothing was written over it
+    /// since.
     Ahead {
         /// The slice whose tasks the ring holds.
         slice: SliceId,
@@ -121,8 +122,8 @@ pub struct Dispatch {
     pub wait_ns: u32,
     /// How many tasks were left waiting when this one was dispatched.
     pub occupancy: u32,
-    /// How old the task is: its age when its client sent it, and its time in the switch. An earlier try of it may
-    /// have run elsewhere that long ago, and earlier by the time that packets were on their way.
+    /// How old the task is: its age when its client sent it, and its time in the switch. An earlier try of it
+    /// may have run elsewhere that long ago, and earlier by the time that packets were on their way.
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
@@ -175,8 +176,8 @@ pub struct Reply {
     pub payload: Payload,
 }
 
-/// The switch's answer to a TOKEN that it does not keep: nothing waits. It spends the token and its number, as a
-/// DISPATCH would.
+/// The switch's answer to a TOKEN that it does not keep: nothing waits. It spends the token and its number,
+/// as a DISPATCH would.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Empty {
     /// The switch's life.

@@ -1,7 +1,7 @@
 //! What a controller writes into a switch, and reads back from it.
 //!
-//! Each [`TableOp`] is answered by one [`TableAnswer`], in order. The operations are the small steps that a real
-//! switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
+//! Each [`TableOp`] is answered by one [`TableAnswer`], in order. The operations are the small steps that a
+//! real switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
 
 use crate::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
@@ -33,7 +33,8 @@ pub struct Shape {
     pub replay_cells: u32,
     /// How its workers get their tasks.
     pub feed: Feed,
-    /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's bytes.
+    /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's
+    /// bytes.
     pub plain_writes: bool,
 }
 
@@ -189,7 +190,8 @@ pub enum TableOp {
     SetServer(ServerId, Option<(ServerRow, Psn)>),
     /// Ask for a server's state.
     ReadServer(ServerId),
-    /// Set or clear the ring that a server keeps for a slice: while it is set, the slice's tasks are written there.
+    /// Set or clear the ring that a server keeps for a slice: while it is set, the slice's tasks are written
+    /// there.
     SetRing(SliceId, ServerId, Option<RingRow>),
     /// Ask for the ring that a server keeps for a slice.
     ReadRing(SliceId, ServerId),
@@ -243,9 +245,9 @@ impl TableOp {
 }
 
 impl Term {
-    /// Whether a switch that obeys this term does what the controller of term `by` asks for. Anyone may ask for the shape,
-    /// which tells the term, and claim the next one; who is no controller (term 0) may read. A controller that was superseded
-    /// may not even read: so it hears of it at once.
+    /// Whether a switch that obeys this term does what the controller of term `by` asks for. Anyone may ask
+    /// for the shape, which tells the term, and claim the next one; who is no controller (term 0) may read. A
+    /// controller that was superseded may not even read: so it hears of it at once.
     pub const fn obeys(self, by: Self, op: &TableOp) -> bool {
         by.0 == self.0
             || matches!(op, TableOp::ReadShape | TableOp::Claim(_))

@@ -1,8 +1,9 @@
 //! Bytes, read as a packet.
 //!
-//! Each kind of packet has a function of its own that reads it (a DISPATCH has one for each place where its bytes may
-//! be), with everything that it calls inlined. It looks like repetition, and is for speed: with one function for all
-//! kinds, or with a packet that is built in pieces and then copied, reading takes twice as long.
+//! Each kind of packet has a function of its own that reads it (a DISPATCH has one for each place where its
+//! bytes may be), with everything that it calls inlined. It looks like repetition, and is for speed: with one
+//! function for all kinds, or with a packet that is built in pieces and then copied, reading takes twice as
+//! long.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
@@ -23,8 +24,9 @@ pub fn parse(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
     View::parse(bytes)?.whole()
 }
 
-/// Bytes that have a packet's form: a whole header of a known kind with nothing in the fields that the kind does
-/// not use, and as many bytes behind it as it states. What its values mean is checked by [`View::packet`].
+/// Bytes that have a packet's form: a whole header of a known kind with nothing in the fields that the kind
+/// does not use, and as many bytes behind it as it states. What its values mean is checked by
+/// [`View::packet`].
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a Header,

@@ -1,5 +1,5 @@
-//! A capture of every kind of packet over both families, and a table of what is in it, for `scripts/rdma-check`: other
-//! programs read the capture and must find what the table says.
+//! A capture of every kind of packet over both families, and a table of what is in it, for
+//! `scripts/rdma-check`: other programs read the capture and must find what the table says.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -262,8 +262,8 @@ pub fn decode_scan_reply(reply: &[u8]) -> Option<ScanReply> {
 
 /// A fingerprint of byte strings in order, cheap enough not to count beside reading them.
 ///
-/// For each string: its length, then its bytes in words of 8, big-endian, the last one zero-padded, each folded in by
-/// `d = (rotl(d, 29) xor word) * 0x9e37_79b9_7f4a_7c15`.
+/// For each string: its length, then its bytes in words of 8, big-endian, the last one zero-padded, each
+/// folded in by `d = (rotl(d, 29) xor word) * 0x9e37_79b9_7f4a_7c15`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(u64);
 

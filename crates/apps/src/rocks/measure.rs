@@ -1,4 +1,5 @@
-//! What is to be measured of the RocksDB service, as whoever wants to know hands it to the program that measures.
+//! What is to be measured of the RocksDB service, as whoever wants to know hands it to the program that
+//! measures.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,5 @@
-//! What the RocksDB service is asked and answers ([`codec`]), and what its program is told: which data it serves, and
-//! what [`measure`] times. The service stands in `crates/rocksdb`.
+//! What the RocksDB service is asked and answers ([`codec`]), and what its program is told: which data it
+//! serves, and what [`measure`] times. The service stands in `crates/rocksdb`.
 
 pub mod codec;
 pub mod measure;

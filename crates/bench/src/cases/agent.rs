@@ -1,5 +1,5 @@
-//! The adaptive agent's state machine: a task that a worker ended, and an interval's end. Reading them from the lines that
-//! workers write is apart.
+//! The adaptive agent's state machine: a task that a worker ended, and an interval's end. Reading them from
+//! the lines that workers write is apart.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The UDP switch, whole: sockets, parsing, the program, encoding. Two packets in and one out a task, in full batches.
-//! What the kernel does inside a system call is not counted.
+//! The UDP switch, whole: sockets, parsing, the program, encoding. Two packets in and one out a task, in full
+//! batches. What the kernel does inside a system call is not counted.
 
 use crate::error::BenchError;
 use crate::hosts::{Rig, WORKERS};

@@ -9,7 +9,8 @@ mod wire;
 
 use crate::error::BenchError;
 
-/// How often a case does its work: enough to spread what happens now and then, few enough for callgrind's pace.
+/// How often a case does its work: enough to spread what happens now and then, few enough for callgrind's
+/// pace.
 const REPEATS: u32 = 2_000;
 
 /// One thing that is counted.

@@ -1,5 +1,5 @@
-//! The other programs' passes for one task, when nothing goes wrong and a worker is free: its SUBMIT, the TOKEN that
-//! brings it or reports it done, and what goes round for it.
+//! The other programs' passes for one task, when nothing goes wrong and a worker is free: its SUBMIT, the
+//! TOKEN that brings it or reports it done, and what goes round for it.
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
-//! A controller, a model of a switch that answers late but in order, and hosts that call: all in virtual time.
+//! A controller, a model of a switch that answers late but in order, and hosts that call: all in virtual
+//! time.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 

@@ -1,7 +1,7 @@
-//! A switch that does what the table operations say, and panics where the protocol is broken: a generation raised
-//! before the worker was closed and drained, opened before its counters were reset, used twice, a ring that
-//! overflows, an index given away while tokens of its last holder are parked, a task that comes to a worker which does not
-//! serve its type.
+//! A switch that does what the table operations say, and panics where the protocol is broken: a generation
+//! raised before the worker was closed and drained, opened before its counters were reset, used twice, a ring
+//! that overflows, an index given away while tokens of its last holder are parked, a task that comes to a
+//! worker which does not serve its type.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -48,8 +48,8 @@ pub struct Numbers {
     pub idle_share: f64,
 }
 
-/// The samples of one worker. Nothing is allocated after its start, and most samples cost a comparison or two: only
-/// those of the tail are kept.
+/// The samples of one worker. Nothing is allocated after its start, and most samples cost a comparison or
+/// two: only those of the tail are kept.
 #[derive(Debug)]
 pub(super) struct Gauge {
     last: Option<Sample>,

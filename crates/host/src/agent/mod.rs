@@ -1,18 +1,20 @@
 //! The adaptive agent of a server: finds each worker's depth from what its tasks waited for (Rain §3.3).
 //!
-//! [`Agent`] is told of each task that ended and of the time that a worker was blocked. It takes them as a sampler
-//! would that looks at every worker's last finished task each [`AgentSettings::sample_every`] (10 µs), without having to
-//! look. At the end of an interval (10 ms) it judges each worker by the p99 slowdown of its samples, the share of the
-//! wait that was spent at the worker, and the p99 of the switch's queue, and adds up per slice what the controller needs
-//! for its step. Every judgement comes with its numbers.
+//! [`Agent`] is told of each task that ended and of the time that a worker was blocked. It takes them as a
+//! sampler would that looks at every worker's last finished task each [`AgentSettings::sample_every`] (10
+//! µs), without having to look. At the end of an interval (10 ms) it judges each worker by the p99 slowdown
+//! of its samples, the share of the wait that was spent at the worker, and the p99 of the switch's queue, and
+//! adds up per slice what the controller needs for its step. Every judgement comes with its numbers.
 //!
-//! Two readings of ours: a sample without any wait counts in the slowdown only (its share would be 0/0), and an
-//! interval in which a worker ended no task says nothing of its depth, only that it was idle.
+//! Two readings of ours: a sample without any wait counts in the slowdown only (its share would be 0/0), and
+//! an interval in which a worker ended no task says nothing of its depth, only that it was idle.
 //!
-//! A slice may have workers on other servers. Judging a worker by its own samples needs to know nothing of them; the
-//! [`Rule::Replay`] does, and is told what they did ([`Agent::told`]) by the controller, which hears every agent.
+//! A slice may have workers on other servers. Judging a worker by its own samples needs to know nothing of
+//! them; the [`Rule::Replay`] does, and is told what they did ([`Agent::told`]) by the controller, which
+//! hears every agent.
 //!
-//! Left out: moving workers and evening out depths, which only the controller does with the tallies of all agents.
+//! Left out: moving workers and evening out depths, which only the controller does with the tallies of all
+//! agents.
 
 mod gauge;
 mod replay;
@@ -67,7 +69,8 @@ impl Agent {
         Ok(Self { settings, members: Vec::new(), slices: Vec::new(), interval_ends, last_ended: now })
     }
 
-    /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is forgotten.
+    /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is
+    /// forgotten.
     pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
         let depth = depth.clamp(1, QUOTA_MAX);
         let AgentSettings { sample_every, interval, .. } = self.settings;
@@ -106,8 +109,8 @@ impl Agent {
         }
     }
 
-    /// What other servers' workers did in the interval that ended at `ended`. Until this is heard they are taken to do as
-    /// before; before it is heard at all, there are none.
+    /// What other servers' workers did in the interval that ended at `ended`. Until this is heard they are
+    /// taken to do as before; before it is heard at all, there are none.
     pub fn told(&mut self, ended: Nanos, others: &[Others]) {
         if !matches!(self.settings.rule, Rule::Replay(_)) {
             return;
@@ -123,8 +126,8 @@ impl Agent {
         self.interval_ends
     }
 
-    /// The interval has ended: judges every worker. Unless the agent only advises, the depths in the decisions hold from
-    /// now on, and its driver has to hand them to the workers.
+    /// The interval has ended: judges every worker. Unless the agent only advises, the depths in the
+    /// decisions hold from now on, and its driver has to hand them to the workers.
     pub fn tick(&mut self, now: Nanos, decisions: &mut Vec<Decision>, tallies: &mut Vec<SliceTally>) {
         if now < self.interval_ends {
             return;

@@ -1,22 +1,24 @@
 //! Our rule: the depth under which what was measured would have gone best.
 //!
-//! The paper's rule waits until slowdowns are bad and then moves by one. This one asks what each depth would have done to
-//! the tasks that it saw: it draws their services again, lets them arrive at the measured rate, and runs a small model of
-//! the slice ([`Model`]): one queue, workers with N places each, and the gap between a worker's token and its next task.
-//! The depth with the lowest p99 wins, response and slowdown weighed alike; the present one stays unless another is
-//! clearly better.
+//! The paper's rule waits until slowdowns are bad and then moves by one. This one asks what each depth would
+//! have done to the tasks that it saw: it draws their services again, lets them arrive at the measured rate,
+//! and runs a small model of the slice ([`Model`]): one queue, workers with N places each, and the gap
+//! between a worker's token and its next task. The depth with the lowest p99 wins, response and slowdown
+//! weighed alike; the present one stays unless another is clearly better.
 //!
-//! Agents see tasks that end, not tasks that arrive. What arrived in an interval is what ended and what the switch's queue
-//! grew by, which each DISPATCH tells. Rate and services are means over many intervals, until one is so far off that
-//! chance does not do it: then what was known before is forgotten, so that a step is answered at once and noise hardly.
-//! Each model run adds to what earlier ones said of the depths under the same load.
+//! Agents see tasks that end, not tasks that arrive. What arrived in an interval is what ended and what the
+//! switch's queue grew by, which each DISPATCH tells. Rate and services are means over many intervals, until
+//! one is so far off that chance does not do it: then what was known before is forgotten, so that a step is
+//! answered at once and noise hardly. Each model run adds to what earlier ones said of the depths under the
+//! same load.
 //!
-//! A slice may span servers, and an agent sees the workers of its own. The switch's queue is everybody's, so it takes its
-//! share of what ended for the whole: `scale` times its own, by the last [`SliceOthers`] that it heard of. When it hears
-//! what the others ended in the interval itself, it puts its estimate right. Alone, all of this comes to a factor of 1.
+//! A slice may span servers, and an agent sees the workers of its own. The switch's queue is everybody's, so
+//! it takes its share of what ended for the whole: `scale` times its own, by the last [`SliceOthers`] that it
+//! heard of. When it hears what the others ended in the interval itself, it puts its estimate right. Alone,
+//! all of this comes to a factor of 1.
 //!
-//! It has no setting that depends on the load or the services. What it cannot see is an arrival process other than
-//! Poisson's, and workers that differ.
+//! It has no setting that depends on the load or the services. What it cannot see is an arrival process other
+//! than Poisson's, and workers that differ.
 
 use alloc::vec::Vec;
 
@@ -152,8 +154,8 @@ impl Replay {
         }
     }
 
-    /// The interval has ended, in which the agent saw so many workers: the depth that the slice should have, if that is
-    /// known.
+    /// The interval has ended, in which the agent saw so many workers: the depth that the slice should have,
+    /// if that is known.
     pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<Wish> {
         let ended = core::mem::take(&mut self.interval);
         self.last = None;
@@ -178,7 +180,8 @@ impl Replay {
         (self.runs >= RUNS_MIN).then(|| self.best(depth))
     }
 
-    /// What other servers' workers of the slice did, in the last interval if `is_of_last`, else in one before.
+    /// What other servers' workers of the slice did, in the last interval if `is_of_last`, else in one
+    /// before.
     pub(super) fn told(&mut self, others: &SliceOthers, is_of_last: bool) {
         self.others.workers = others.workers;
         if !is_of_last || (others.heard == 0 && others.workers > 0) {
@@ -329,7 +332,8 @@ fn p99(values: &mut [u64]) -> f64 {
     *p99 as f64
 }
 
-/// A slice of workers with tokens: each token is free from a time on, in the order of the times, and takes the next task.
+/// A slice of workers with tokens: each token is free from a time on, in the order of the times, and takes
+/// the next task.
 #[derive(Debug)]
 struct Model {
     /// When each token is at the switch, and whose it is.
@@ -485,8 +489,9 @@ mod tests {
         assert!(Slice::new().runs(6, 2_300_000, 400_000, exponential) > 1);
     }
 
-    /// What the agents of two servers say in the end, with 16 workers each: every other task ends at the one that works
-    /// twice as fast if `skewed`, and each hears of the other after every interval but the first `unheard`.
+    /// What the agents of two servers say in the end, with 16 workers each: every other task ends at the one
+    /// that works twice as fast if `skewed`, and each hears of the other after every interval but the first
+    /// `unheard`.
     fn two_agents(rate_per_s: u64, skewed: bool, unheard: u32) -> [(u8, f64); 2] {
         let mut agents = [Replay::new(), Replay::new()];
         let mut depths = [2; 2];

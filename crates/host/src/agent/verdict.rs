@@ -40,9 +40,9 @@ impl Verdict {
         }
     }
 
-    /// Our rule: `wish` is what all workers of the slice should have, as far as that is known. Where slowdowns would stay too
-    /// high under it, or are although the depth is as it should be, what is wrong is the load: the slice says so, and goes
-    /// to that depth all the same.
+    /// Our rule: `wish` is what all workers of the slice should have, as far as that is known. Where
+    /// slowdowns would stay too high under it, or are although the depth is as it should be, what is wrong is
+    /// the load: the slice says so, and goes to that depth all the same.
     pub(super) fn of_wish(
         settings: &AgentSettings,
         depth: u8,

@@ -1,11 +1,11 @@
-//! Replies over one packet: the first packet ends nothing, the rest is asked for at its worker (NEED) and comes part by
-//! part (PART).
+//! Replies over one packet: the first packet ends nothing, the rest is asked for at its worker (NEED) and
+//! comes part by part (PART).
 //!
-//! The task stays outstanding meanwhile and is not tried again: it has run, and its reply lies ready. What is missing is
-//! asked for again after a pause that doubles, at once when the last of what was asked for has come; questions that bring
-//! nothing are bounded. Then, as after a timeout, the task may be tried again, which a worker that lives answers with the
-//! same reply; one that may not be tried again ends as Unknown. Bytes that lie here unfinished are bounded too: a reply
-//! beyond that waits until there is room.
+//! The task stays outstanding meanwhile and is not tried again: it has run, and its reply lies ready. What is
+//! missing is asked for again after a pause that doubles, at once when the last of what was asked for has
+//! come; questions that bring nothing are bounded. Then, as after a timeout, the task may be tried again,
+//! which a worker that lives answers with the same reply; one that may not be tried again ends as Unknown.
+//! Bytes that lie here unfinished are bounded too: a reply beyond that waits until there is room.
 
 use alloc::vec::Vec;
 
@@ -40,7 +40,8 @@ impl Client {
         }
     }
 
-    /// The first packet of a reply that is longer. Of two workers' replies the earlier is fetched, unless its worker is silent.
+    /// The first packet of a reply that is longer. Of two workers' replies the earlier is fetched, unless its
+    /// worker is silent.
     pub(super) fn begin_fetch(
         &mut self,
         now: Nanos,

@@ -2,14 +2,16 @@
 //!
 //! Each task ends exactly once: as Reply, Refused (no attempt can have run) or Unknown (one may have run).
 //!
-//! A task is tried again after a timeout, which doubles each time, after the time that a REJECT names, and once when
-//! the client is registered anew. Retries have a budget, [`ClientSettings::retry_budget_percent`] of the tasks sent.
-//! Once it is spent, a task that is rejected is refused; one that hears nothing is still tried after each doubled
-//! timeout, which are few. A task whose type no slice takes is refused at its first REJECT. No attempt leaves when
-//! workers may have forgotten the task ([`ClientGrant::retry_for`]), however far off its deadline is. A client that
-//! knows that its registration is dead sends nothing until it has a new one.
+//! A task is tried again after a timeout, which doubles each time, after the time that a REJECT names, and
+//! once when the client is registered anew. Retries have a budget, [`ClientSettings::retry_budget_percent`]
+//! of the tasks sent. Once it is spent, a task that is rejected is refused; one that hears nothing is still
+//! tried after each doubled timeout, which are few. A task whose type no slice takes is refused at its first
+//! REJECT. No attempt leaves when workers may have forgotten the task ([`ClientGrant::retry_for`]), however
+//! far off its deadline is. A client that knows that its registration is dead sends nothing until it has a
+//! new one.
 //!
-//! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has no outcome.
+//! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has
+//! no outcome.
 //!
 //! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
 
@@ -87,8 +89,8 @@ impl Client {
         }
     }
 
-    /// Takes each answer of the controller, also unchanged ones. A newer epoch, or another key or index, sends each
-    /// outstanding task once more at once, free of budget and at most once per epoch.
+    /// Takes each answer of the controller, also unchanged ones. A newer epoch, or another key or index,
+    /// sends each outstanding task once more at once, free of budget and at most once per epoch.
     pub fn grant(
         &mut self,
         now: Nanos,
@@ -180,7 +182,8 @@ impl Client {
         [timer, self.renewal.due()].into_iter().flatten().min()
     }
 
-    /// The oldest outstanding sequence number, or the next one: where a new registration's replay cells begin.
+    /// The oldest outstanding sequence number, or the next one: where a new registration's replay cells
+    /// begin.
     pub fn floor(&self) -> Serial {
         self.slots.oldest(self.next)
     }
@@ -290,7 +293,8 @@ impl Client {
         }
     }
 
-    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent in.
+    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent
+    /// in.
     fn on_reject(&mut self, now: Nanos, settings: &ClientSettings, reject: &Reject, out: &mut Vec<Action>) {
         let Some(id) = self.hear(now, settings, reject.task, reject.epoch, out) else { return };
         let living = self.living().is_some();
@@ -360,7 +364,8 @@ impl Client {
         }
     }
 
-    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have forgotten the task.
+    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have
+    /// forgotten the task.
     fn try_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         let slot = self.slots.get(id);
         if slot.may_retry(now) {
@@ -432,8 +437,8 @@ impl Client {
         }
     }
 
-    /// Lines each outstanding task up for its free retry of this epoch, oldest first: they go as far as the shares do,
-    /// for a switch that comes back is not to reject what its predecessor had room for.
+    /// Lines each outstanding task up for its free retry of this epoch, oldest first: they go as far as the
+    /// shares do, for a switch that comes back is not to reject what its predecessor had room for.
     fn keep_all_back(&mut self, now: Nanos) {
         let epoch = self.newest;
         for id in self.ids_by_age() {

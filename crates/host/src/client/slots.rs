@@ -1,9 +1,9 @@
 //! The outstanding tasks, found by their sequence numbers.
 //!
-//! The switch remembers a client's tries in replay cells: a task's cell is its sequence number modulo their number. So
-//! two outstanding tasks must not share a cell, and a number whose cell is taken is skipped. An eighth of the cells is
-//! left free, so that at most eight numbers are used up for each task, and a slow task's number stays comparable with
-//! those of the many fast ones behind it.
+//! The switch remembers a client's tries in replay cells: a task's cell is its sequence number modulo their
+//! number. So two outstanding tasks must not share a cell, and a number whose cell is taken is skipped. An
+//! eighth of the cells is left free, so that at most eight numbers are used up for each task, and a slow
+//! task's number stays comparable with those of the many fast ones behind it.
 //!
 //! The tasks themselves lie packed in a slab, so that a few of them touch little memory.
 
@@ -87,7 +87,8 @@ impl Slots {
         self.slab.len() - self.vacant.len()
     }
 
-    /// Takes the number of replay cells from a grant. Tasks distinct modulo a factor of it are distinct modulo it.
+    /// Takes the number of replay cells from a grant. Tasks distinct modulo a factor of it are distinct
+    /// modulo it.
     pub(super) fn allow(&mut self, replay_cells: u32, outstanding_max: u32) {
         let most = outstanding_max.min(CELLS_MAX);
         let factor = replay_cells & replay_cells.wrapping_neg();
@@ -159,7 +160,8 @@ impl Slots {
         sequence.0 as usize & (self.cells.len() - 1)
     }
 
-    /// Gives the table the size that the grant allows, unless two outstanding tasks would meet in one residue.
+    /// Gives the table the size that the grant allows, unless two outstanding tasks would meet in one
+    /// residue.
     fn fit(&mut self) -> bool {
         let cells = self.wanted as usize;
         if self.cells.len() == cells {

@@ -1,5 +1,5 @@
-//! One timer per task: a four-way heap that knows where each timer stands, so that setting and clearing one are
-//! O(log n) and no dead entry is ever kept.
+//! One timer per task: a four-way heap that knows where each timer stands, so that setting and clearing one
+//! are O(log n) and no dead entry is ever kept.
 
 use alloc::vec::Vec;
 

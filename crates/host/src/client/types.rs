@@ -11,8 +11,8 @@ use sluice_wire::{
 /// What all clients of a driver share; handed to each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// How long the first attempt may stay unanswered; with a deadline at the end of time it may be for ever, which
-    /// costs no timer. Scales with dilation.
+    /// How long the first attempt may stay unanswered; with a deadline at the end of time it may be for ever,
+    /// which costs no timer. Scales with dilation.
     pub first_timeout: Nanos,
     /// Where the doubling of timeouts ends. Scales with dilation.
     pub timeout_max: Nanos,
@@ -35,8 +35,8 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// The defaults, with all times of the network times `factor`. The deadline has room for five doublings of the
-    /// first timeout: with fewer tries, one packet lost in a hundred would leave tasks unknown.
+    /// The defaults, with all times of the network times `factor`. The deadline has room for five doublings
+    /// of the first timeout: with fewer tries, one packet lost in a hundred would leave tasks unknown.
     pub fn dilated(factor: u64) -> Self {
         let first_timeout = Nanos::from_millis(50).times(factor);
         Self {
@@ -154,7 +154,8 @@ pub enum Outcome {
 /// Why a task certainly did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedWhy {
-    /// The switch rejected every attempt, the last one for this reason, which is not that of [`RefusedWhy::NoSlice`].
+    /// The switch rejected every attempt, the last one for this reason, which is not that of
+    /// [`RefusedWhy::NoSlice`].
     Rejected(RejectReason),
     /// No slice takes this type. Not tried again: a moment later none does either.
     NoSlice(TaskType),
@@ -267,8 +268,8 @@ pub enum Action {
     },
     /// A fetched reply's bytes are no longer needed; follows the `Done` that carries their handle.
     Forget(Handle),
-    /// Tell the submitter; the only time for this task. A reply that has more bytes than its packet brought was fetched: they
-    /// lie under its payload's handle.
+    /// Tell the submitter; the only time for this task. A reply that has more bytes than its packet brought
+    /// was fetched: they lie under its payload's handle.
     Done {
         /// The submitter's name for it.
         tag: u64,

@@ -1,16 +1,17 @@
-//! The receiving end of `RoCEv2`: checks each packet as an adapter does and says where its bytes go (Rain §3.2.2).
+//! The receiving end of `RoCEv2`: checks each packet as an adapter does and says where its bytes go (Rain
+//! §3.2.2).
 //!
-//! An [`Endpoint`] knows regions of memory and queue pairs. [`Endpoint::receive`] takes the transport part of a packet
-//! and gives a [`Placed`], bytes and a place inside one region, or a [`RoceRefusal`], counted by its reason; for
-//! reliable connections also the ACK or NAK to send back, *after* the bytes were put there. The memory itself is its
-//! driver's: nothing here could write outside a region.
+//! An [`Endpoint`] knows regions of memory and queue pairs. [`Endpoint::receive`] takes the transport part of
+//! a packet and gives a [`Placed`], bytes and a place inside one region, or a [`RoceRefusal`], counted by its
+//! reason; for reliable connections also the ACK or NAK to send back, *after* the bytes were put there. The
+//! memory itself is its driver's: nothing here could write outside a region.
 //!
-//! A refusal by key, bounds, opcode or length puts a reliable pair into its error state, in which it takes nothing until
-//! it is connected anew. An unreliable pair drops the packet and goes on; at a gap, or when it is overtaken, it goes on
-//! from the packet that came.
+//! A refusal by key, bounds, opcode or length puts a reliable pair into its error state, in which it takes
+//! nothing until it is connected anew. An unreliable pair drops the packet and goes on; at a gap, or when it
+//! is overtaken, it goes on from the packet that came.
 //!
-//! Left out: the sending end (the switch numbers its writes itself), messages of more than one packet, access rights
-//! and protection domains (all regions may be written by all pairs that show the key), and credits.
+//! Left out: the sending end (the switch numbers its writes itself), messages of more than one packet, access
+//! rights and protection domains (all regions may be written by all pairs that show the key), and credits.
 
 mod pair;
 mod refusal;

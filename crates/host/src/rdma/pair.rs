@@ -7,8 +7,8 @@ use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Syndrome, 
 
 use super::RoceRefusal;
 
-/// A missing packet is asked for when the first one behind it comes, and again after so many more: the NAK may be lost, or what
-/// the writer sends under the missing number.
+/// A missing packet is asked for when the first one behind it comes, and again after so many more: the NAK
+/// may be lost, or what the writer sends under the missing number.
 pub const NAK_EVERY: u32 = 32;
 
 /// The most bytes of one packet.
@@ -113,7 +113,8 @@ impl Pair {
         self.state = PairState::Error;
     }
 
-    /// Whether the packet is whole and for this pair, whatever it asks for. One that is not changes nothing here.
+    /// Whether the packet is whole and for this pair, whatever it asks for. One that is not changes nothing
+    /// here.
     #[inline]
     pub(super) fn admits(&self, view: &View<'_>, path: &Path) -> Result<(), RoceRefusal> {
         if self.spec.icrc && !view.icrc_holds(path) {

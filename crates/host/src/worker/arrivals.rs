@@ -180,8 +180,8 @@ impl Worker {
         self.renew(now, settings, out);
     }
 
-    /// Learns how many tokens were granted and tasks sent. Repeats the TOKENs that are known to be lost: of all
-    /// that were issued if none can be on its way any more, else of the first `issued_before`.
+    /// Learns how many tokens were granted and tasks sent. Repeats the TOKENs that are known to be lost: of
+    /// all that were issued if none can be on its way any more, else of the first `issued_before`.
     fn hear(
         &mut self,
         now: Nanos,

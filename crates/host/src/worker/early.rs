@@ -1,14 +1,15 @@
-//! Early tokens (ours, beyond the paper): a worker that can tell when its task will end sends its next token before
-//! that, just so early that the next task arrives as this one ends. So one token does what two would do for throughput,
-//! and no task sits behind a long one for longer than a token's round trip.
+//! Early tokens (ours, beyond the paper): a worker that can tell when its task will end sends its next token
+//! before that, just so early that the next task arrives as this one ends. So one token does what two would
+//! do for throughput, and no task sits behind a long one for longer than a token's round trip.
 //!
-//! Two things have to be known. *When the task ends*: the service says so ([`Outlook::Left`]), or it follows from what
-//! tasks of the same type took before for each unit of their declared size ([`Outlook::Units`]). Where they differ too
-//! much there is no estimate, and no early token. *How long before that the token has to leave* is measured: the time
-//! from a token to its task, where a task was waiting already.
+//! Two things have to be known. *When the task ends*: the service says so ([`Outlook::Left`]), or it follows
+//! from what tasks of the same type took before for each unit of their declared size ([`Outlook::Units`]).
+//! Where they differ too much there is no estimate, and no early token. *How long before that the token has
+//! to leave* is measured: the time from a token to its task, where a task was waiting already.
 //!
-//! From then on until the task ends, the worker may have N + 1 tokens instead of N. If the task ends later than expected,
-//! the next one waits here meanwhile; if it ends sooner, the worker is idle as it would have been without.
+//! From then on until the task ends, the worker may have N + 1 tokens instead of N. If the task ends later
+//! than expected, the next one waits here meanwhile; if it ends sooner, the worker is idle as it would have
+//! been without.
 
 use alloc::vec::Vec;
 
@@ -18,7 +19,8 @@ use super::types::{Action, Outlook, WorkerSettings};
 use super::{Phase, Worker};
 
 impl Worker {
-    /// Learns what is known of how long the run `slot` will take from now on. A later word replaces an earlier one.
+    /// Learns what is known of how long the run `slot` will take from now on. A later word replaces an
+    /// earlier one.
     pub fn expect(&mut self, now: Nanos, slot: u64, outlook: Outlook) {
         let Some(work) = &mut self.work else { return };
         if let Some(task_type) = work.running_type(slot) {
@@ -33,8 +35,8 @@ impl Worker {
         (allows && self.has_room_for_token(settings, u32::from(self.quota) + 1)).then_some(from)
     }
 
-    /// Sends the running task's early token, if it is time. Unlike [`Worker::tick`] it may be called before the packets
-    /// that were received meanwhile are looked at.
+    /// Sends the running task's early token, if it is time. Unlike [`Worker::tick`] it may be called before
+    /// the packets that were received meanwhile are looked at.
     pub fn early(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if self.early_at(settings).is_none_or(|from| now < from) {
             return;

@@ -12,8 +12,8 @@ const TYPES_MAX: usize = 64;
 const COUNT_MIN: u32 = 16;
 /// Tasks that an estimate remembers, about.
 const MEMORY: u32 = 32;
-/// An estimate counts while what tasks take is off by less than this part of it on average. (An exponential time is off
-/// by 0.74 of its mean, half 10 and half 100 µs by 0.82.)
+/// An estimate counts while what tasks take is off by less than this part of it on average. (An exponential
+/// time is off by 0.74 of its mean, half 10 and half 100 µs by 0.82.)
 const TRUSTED_PART: u64 = 3;
 /// Binary places of a time per unit.
 const FRACTION_BITS: u32 = 8;

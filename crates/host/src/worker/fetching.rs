@@ -1,7 +1,7 @@
 //! Bytes that a DISPATCH did not bring: asked for at the client, part by part (the protocol's NEED and PART).
 //!
-//! The task keeps its place meanwhile, for a bounded time; others that are whole run before it. What came in parts runs
-//! only after its bytes were checked against the descriptor that the client made.
+//! The task keeps its place meanwhile, for a bounded time; others that are whole run before it. What came in
+//! parts runs only after its bytes were checked against the descriptor that the client made.
 
 use alloc::vec::Vec;
 
@@ -131,7 +131,8 @@ impl Work {
     }
 }
 
-/// What is missing of a task's bytes, if anything is. A driver that keeps no bytes of large tasks fetches none.
+/// What is missing of a task's bytes, if anything is. A driver that keeps no bytes of large tasks fetches
+/// none.
 #[inline]
 pub(super) fn missing(dispatch: &Dispatch) -> Result<Option<Parts>, TooLong> {
     let payload = &dispatch.payload;

@@ -1,7 +1,8 @@
-//! The finished tasks: their ids for the retry horizon, so that none runs twice, and as many of their replies as fit.
+//! The finished tasks: their ids for the retry horizon, so that none runs twice, and as many of their replies
+//! as fit.
 //!
-//! Tasks and replies lie in the order in which they ended; a hash table of ticket numbers finds a task. That takes
-//! about 32 bytes a task, beside the replies.
+//! Tasks and replies lie in the order in which they ended; a hash table of ticket numbers finds a task. That
+//! takes about 32 bytes a task, beside the replies.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -1,17 +1,20 @@
-//! The worker: sends tokens up to its quota, runs the tasks that they bring, one at a time, and answers the clients
-//! (Rain §3.2.1).
+//! The worker: sends tokens up to its quota, runs the tasks that they bring, one at a time, and answers the
+//! clients (Rain §3.2.1).
 //!
-//! What the paper leaves open is settled by counting. The worker counts the tokens it issued; the switch counts the
-//! tokens it granted (`seen`) and the tasks it sent, and says so in each DISPATCH and ANSWER. So a lost TOKEN is
-//! sent again, a lost DISPATCH is written off and its token issued anew, and whatever comes twice counts once. A
-//! task that was held or finished in this life is never run again: its repeat is answered with the first reply.
+//! What the paper leaves open is settled by counting. The worker counts the tokens it issued; the switch
+//! counts the tokens it granted (`seen`) and the tasks it sent, and says so in each DISPATCH and ANSWER. So a
+//! lost TOKEN is sent again, a lost DISPATCH is written off and its token issued anew, and whatever comes
+//! twice counts once. A task that was held or finished in this life is never run again: its repeat is
+//! answered with the first reply.
 //!
-//! A registration says how tasks come. Other schedulers than Rain want idle workers that poll (one TOKEN out, an
-//! EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or comes
-//! twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's load.
+//! A registration says how tasks come. Other schedulers than Rain want idle workers that poll (one TOKEN out,
+//! an EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or
+//! comes twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's
+//! load.
 //!
-//! A reply may be longer than a packet: its REPLY brings the first bytes, and the client asks for the rest while the reply is
-//! kept. Where no task comes twice (see [`WorkerSettings::repeats`]) nothing is kept, so that replies must fit a packet.
+//! A reply may be longer than a packet: its REPLY brings the first bytes, and the client asks for the rest
+//! while the reply is kept. Where no task comes twice (see [`WorkerSettings::repeats`]) nothing is kept, so
+//! that replies must fit a packet.
 
 mod arrivals;
 mod early;
@@ -49,15 +52,16 @@ pub struct Worker {
     window: Window,
     probing: Probing,
     work: Option<Box<Work>>,
-    /// While it is registered: when the controller may be asked again. After it has left: since when it is gone.
+    /// While it is registered: when the controller may be asked again. After it has left: since when it is
+    /// gone.
     turn_at: Nanos,
     /// Tokens issued in this generation.
     issued: Serial,
     /// The most that the switch said it had granted.
     seen: Serial,
     at: Registration,
-    /// The first registration of this process. DISPATCHes from before were meant for an earlier process of the same
-    /// name, which may have run them.
+    /// The first registration of this process. DISPATCHes from before were meant for an earlier process of
+    /// the same name, which may have run them.
     joined: (Epoch, Generation),
     /// The newest life of the switch that was heard of.
     newest: Epoch,
@@ -75,7 +79,8 @@ enum Phase {
     New,
     /// Registered, as far as is known.
     Serving,
-    /// The switch said that the registration is changing or has changed: no tokens until the controller speaks.
+    /// The switch said that the registration is changing or has changed: no tokens until the controller
+    /// speaks.
     Closed,
     /// Sends no tokens any more.
     Leaving,
@@ -129,8 +134,8 @@ impl Worker {
         }
     }
 
-    /// Takes the controller's grant, also an unchanged one. Counters start anew once per strictly newer (epoch,
-    /// generation); an older grant is ignored.
+    /// Takes the controller's grant, also an unchanged one. Counters start anew once per strictly newer
+    /// (epoch, generation); an older grant is ignored.
     pub fn grant(&mut self, now: Nanos, settings: &WorkerSettings, grant: Grant, out: &mut Vec<Action>) {
         let is_new = self.phase == Phase::New;
         let life = (grant.epoch, grant.generation);
@@ -149,9 +154,9 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly once. In a
-    /// DISPATCH whose bytes were written ahead, the driver says what it copied: `Here` if the slot held the task (and, for
-    /// a task of one packet, the bytes that it describes), else `AtClient`.
+    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly
+    /// once. In a DISPATCH whose bytes were written ahead, the driver says what it copied: `Here` if the slot
+    /// held the task (and, for a task of one packet, the bytes that it describes), else `AtClient`.
     pub fn packet(
         &mut self,
         now: Nanos,
@@ -170,8 +175,8 @@ impl Worker {
         }
     }
 
-    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task starts. Forgets
-    /// nothing: a repeat of an older task may have been received while this one ran.
+    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task
+    /// starts. Forgets nothing: a repeat of an older task may have been received while this one ran.
     #[expect(
         clippy::too_many_arguments,
         reason = "the driver's one call per task; a struct would only rename them"
@@ -200,7 +205,8 @@ impl Worker {
         self.run_next(out);
     }
 
-    /// Does what has fallen due (see [`Worker::deadline`]). First give it the packets that were received meanwhile.
+    /// Does what has fallen due (see [`Worker::deadline`]). First give it the packets that were received
+    /// meanwhile.
     pub fn tick(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let patience = self.reorder_time(settings);
         self.written_off += self.window.write_off(now, patience);
@@ -225,7 +231,8 @@ impl Worker {
         [probe, poll, self.window.gap_due(), evict, fetch, end].into_iter().flatten().min()
     }
 
-    /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new registration.
+    /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new
+    /// registration.
     pub fn refused(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if !self.is_leaving() {
             self.renew(now, settings, out);
@@ -246,7 +253,8 @@ impl Worker {
         }
     }
 
-    /// The controller has closed the registration, after the switch had sent `final_sent` tasks (if it knows).
+    /// The controller has closed the registration, after the switch had sent `final_sent` tasks (if it
+    /// knows).
     pub fn left(&mut self, now: Nanos, final_sent: Option<Serial>) {
         if matches!(self.phase, Phase::Left { .. } | Phase::Gone) {
             return;
@@ -267,8 +275,8 @@ impl Worker {
         self.held() == 0 && (self.phase == Phase::Gone || is_over)
     }
 
-    /// How many tasks may be granted or held from now on. Fewer bind as tokens are spent; more are sent with the next
-    /// [`Worker::tick`] or end of a task.
+    /// How many tasks may be granted or held from now on. Fewer bind as tokens are spent; more are sent with
+    /// the next [`Worker::tick`] or end of a task.
     pub fn set_quota(&mut self, quota: u8) {
         self.quota = self.feeding.quota(quota.clamp(1, QUOTA_MAX));
     }
@@ -384,7 +392,8 @@ impl Worker {
         }
     }
 
-    /// Asks the controller, but what keeps coming from outside makes it ask no more often than a busy worker probes.
+    /// Asks the controller, but what keeps coming from outside makes it ask no more often than a busy worker
+    /// probes.
     fn renew(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if now >= self.turn_at {
             self.turn_at = now + settings.probe_max_busy;

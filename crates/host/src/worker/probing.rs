@@ -1,8 +1,8 @@
 //! When to ask the switch how the counters stand.
 //!
-//! A PROBE follows a few round trips of silence, then ever longer silences. It also follows a long time in which
-//! much was heard but nothing said that all tokens arrived: a lost TOKEN must not hide behind traffic. Once an
-//! answer says that all tokens are parked, the longest interval begins.
+//! A PROBE follows a few round trips of silence, then ever longer silences. It also follows a long time in
+//! which much was heard but nothing said that all tokens arrived: a lost TOKEN must not hide behind traffic.
+//! Once an answer says that all tokens are parked, the longest interval begins.
 
 use sluice_wire::{Nanos, Nonce, Serial};
 
@@ -70,8 +70,8 @@ impl Probing {
         self.rtt.smoothed()
     }
 
-    /// The round trip, as far as it is known. Its variation is left out: the settings' multiples allow for it, and
-    /// what a lost packet costs must not grow with it.
+    /// The round trip, as far as it is known. Its variation is left out: the settings' multiples allow for
+    /// it, and what a lost packet costs must not grow with it.
     pub(super) fn round_trip(&self, settings: &WorkerSettings) -> Nanos {
         self.rtt.smoothed().unwrap_or(settings.first_rtt)
     }

@@ -19,12 +19,13 @@ pub struct WorkerSettings {
     pub probe_max_busy: Nanos,
     /// The time between PROBEs afterwards.
     pub probe_longest: Nanos,
-    /// Whether a task may come twice. Only where nothing is lost, duplicated or tried again it may not: then nothing is
-    /// kept of finished tasks.
+    /// Whether a task may come twice. Only where nothing is lost, duplicated or tried again it may not: then
+    /// nothing is kept of finished tasks.
     pub repeats: bool,
     /// How long a finished task's id is kept: long enough that a task is hardly ever older when it comes.
     pub retry_horizon: Nanos,
-    /// The longest that the packets which brought a task (SUBMIT and DISPATCH together) may have been on their way.
+    /// The longest that the packets which brought a task (SUBMIT and DISPATCH together) may have been on
+    /// their way.
     pub transit: Nanos,
     /// How many finished tasks are kept; no tokens are sent while that would be exceeded.
     pub finished_max: usize,
@@ -32,8 +33,8 @@ pub struct WorkerSettings {
     pub need_tries: u8,
     /// How many tasks may be held; a late DISPATCH beyond it is dropped, and one that was pushed.
     pub held_max: usize,
-    /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as Unknown, so
-    /// they have to last for several timeouts, not for the retry horizon.
+    /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as
+    /// Unknown, so they have to last for several timeouts, not for the retry horizon.
     pub replies_max: usize,
     /// How many bytes of replies are kept, those of up to eight bytes apart; the oldest are forgotten first.
     pub reply_bytes_max: usize,
@@ -68,8 +69,8 @@ impl Default for WorkerSettings {
 /// How a worker sends early tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlySettings {
-    /// No token leaves earlier than this before the expected end of the running task, whatever the measured gap between a
-    /// token and its task.
+    /// No token leaves earlier than this before the expected end of the running task, whatever the measured
+    /// gap between a token and its task.
     pub lead_max: Nanos,
 }
 
@@ -84,7 +85,8 @@ impl Default for EarlySettings {
 pub enum Outlook {
     /// The service says that this is left.
     Left(Nanos),
-    /// The task's size in units of its type's, 1 where tasks of a type are all alike. What a unit takes is learned.
+    /// The task's size in units of its type's, 1 where tasks of a type are all alike. What a unit takes is
+    /// learned.
     Units(u32),
 }
 
@@ -102,8 +104,8 @@ pub struct Grant {
     pub generation: Generation,
     /// Where its tokens go.
     pub slice: SliceId,
-    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`]. One is out at most when the worker polls,
-    /// none when tasks are pushed.
+    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`]. One is out at most when the worker
+    /// polls, none when tasks are pushed.
     pub quota: u8,
     /// How the worker gets its tasks.
     pub feed: Feed,
@@ -118,8 +120,8 @@ pub struct Grant {
 pub enum Action {
     /// Send this TOKEN or PROBE to the switch.
     ToSwitch(Packet),
-    /// Send this answer to a client. Its handle was given to `finished` and not forgotten since. Of one that has more bytes
-    /// than a packet brings, the driver fills in where the rest is to be asked for.
+    /// Send this answer to a client. Its handle was given to `finished` and not forgotten since. Of one that
+    /// has more bytes than a packet brings, the driver fills in where the rest is to be asked for.
     Reply {
         /// Where to.
         to: Endpoint,
@@ -218,8 +220,8 @@ pub struct WorkerStats {
     pub repeated_tokens: u32,
     /// TOKENs sent before the running task ended, beyond the quota.
     pub early_tokens: u64,
-    /// The measured gap between a TOKEN and its task, which is how early the next may leave; zero until one was measured,
-    /// and without early tokens.
+    /// The measured gap between a TOKEN and its task, which is how early the next may leave; zero until one
+    /// was measured, and without early tokens.
     pub lead: Nanos,
     /// The smoothed round trip; zero until one was measured.
     pub rtt: Nanos,

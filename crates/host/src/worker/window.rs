@@ -1,7 +1,7 @@
 //! Which of the switch's DISPATCHes came, by their `sent` numbers.
 //!
-//! The last 64 numbers are told apart. A missing one is accounted only when it is written off: at the latest when it
-//! falls out of the window, else when its time is up.
+//! The last 64 numbers are told apart. A missing one is accounted only when it is written off: at the latest
+//! when it falls out of the window, else when its time is up.
 
 use sluice_wire::{Nanos, Serial};
 
@@ -205,7 +205,8 @@ mod tests {
     }
 
     proptest! {
-        /// Arrived once + fallen + written off + missing = all that were sent, whatever comes in whatever order.
+        /// Arrived once + fallen + written off + missing = all that were sent, whatever comes in whatever
+        /// order.
         #[test]
         fn every_number_is_accounted_exactly_once(
             steps in prop::collection::vec((1_u32..200, any::<bool>()), 1..200)

@@ -127,7 +127,8 @@ impl Work {
         self.finished.evict(now, settings, out);
     }
 
-    /// Answers a task that ended, or notes the newest attempt of one that is held; says whether it was either.
+    /// Answers a task that ended, or notes the newest attempt of one that is held; says whether it was
+    /// either.
     pub(super) fn repeat(&mut self, dispatch: &Dispatch, sender: Sender, out: &mut Vec<Action>) -> bool {
         let asker = Asker::of(dispatch);
         if let Some(held) = self.held.iter_mut().find(|held| held.task == dispatch.task) {
@@ -221,8 +222,8 @@ impl Work {
         }
     }
 
-    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run is
-    /// not the present one.
+    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run
+    /// is not the present one.
     pub(super) fn end(
         &mut self,
         now: Nanos,

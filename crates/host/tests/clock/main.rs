@@ -1,7 +1,7 @@
-//! The rule of the clock: after `tick(now)`, a machine's next deadline is none or later than `now`, whatever came before
-//! and however late the tick is. A machine that breaks it makes its driver call without end, and what it waits for besides
-//! may never come due. (The controller is held to it in its own tests; the end that takes RDMA writes and the switch's
-//! programs have no deadlines.)
+//! The rule of the clock: after `tick(now)`, a machine's next deadline is none or later than `now`, whatever
+//! came before and however late the tick is. A machine that breaks it makes its driver call without end, and
+//! what it waits for besides may never come due. (The controller is held to it in its own tests; the end that
+//! takes RDMA writes and the switch's programs have no deadlines.)
 
 mod agent;
 mod client;

@@ -1,5 +1,5 @@
-//! A worker, a model of the switch with one worker's counters, a controller and a network with faults, in virtual
-//! time. Everything follows from the seed.
+//! A worker, a model of the switch with one worker's counters, a controller and a network with faults, in
+//! virtual time. Everything follows from the seed.
 
 mod checks;
 mod switch;

@@ -1,8 +1,9 @@
 //! Every interleaving, state by state.
 //!
-//! A step is one access of one CPU. A pass is run anew for each step: what its accesses so far gave stands in a log, the
-//! next access is the step, and the one behind it ends the run. So a CPU's state is its log since its last look at the
-//! ring, and no pass has to be written as a machine. States that were seen are known by 128 bits of hash over all of it.
+//! A step is one access of one CPU. A pass is run anew for each step: what its accesses so far gave stands in
+//! a log, the next access is the step, and the one behind it ends the run. So a CPU's state is its log since
+//! its last look at the ring, and no pass has to be written as a machine. States that were seen are known by
+//! 128 bits of hash over all of it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -55,7 +56,8 @@ struct State {
     ledger: Ledger,
 }
 
-/// Which op of its program a CPU is at, what its accesses gave, what it told, and its broom as it was before them.
+/// Which op of its program a CPU is at, what its accesses gave, what it told, and its broom as it was before
+/// them.
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     at: usize,
@@ -136,7 +138,8 @@ impl Explorer {
         Ok(Some(next))
     }
 
-    /// What waits at the end is what lies in the cells between the two counts, and all other cells were given back.
+    /// What waits at the end is what lies in the cells between the two counts, and all other cells were given
+    /// back.
     fn ends(&self, state: &State) -> Result<(), String> {
         let shared = &state.shared;
         let balance = shared.tokens.wrapping_sub(shared.tasks) as i32;

@@ -1,5 +1,5 @@
-//! Every interleaving of a few tokens, tasks and SWEEPs by a checker that remembers states, and the same code under
-//! loom, which also reorders what no order is asked for; and that each finds what is planted for it.
+//! Every interleaving of a few tokens, tasks and SWEEPs by a checker that remembers states, and the same code
+//! under loom, which also reorders what no order is asked for; and that each finds what is planted for it.
 
 mod explorer;
 mod interleavings;

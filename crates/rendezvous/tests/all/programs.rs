@@ -71,8 +71,9 @@ impl Scene {
     }
 }
 
-/// A ring of 2, of which every cell is used once. No lap can come round on it: 4 passes at once would need a ring of 16. The
-/// look falls on the pass's own cell. The numbers, and the laps in the words, wrap between the two.
+/// A ring of 2, of which every cell is used once. No lap can come round on it: 4 passes at once would need a
+/// ring of 16. The look falls on the pass's own cell. The numbers, and the laps in the words, wrap between
+/// the two.
 pub(crate) fn two_and_two() -> Scene {
     Scene {
         ring: Ring { cell_bits: 1, part_bits: 0, ahead: 0 },
@@ -111,8 +112,8 @@ pub(crate) fn with_two_brooms() -> Scene {
     scene
 }
 
-/// Two CPUs on the smallest ring for two: one goes on for more than a lap while the other reads a task's cell, over the wrap
-/// of the numbers.
+/// Two CPUs on the smallest ring for two: one goes on for more than a lap while the other reads a task's
+/// cell, over the wrap of the numbers.
 pub(crate) fn two_over_a_lap() -> Scene {
     Scene {
         ring: Ring { cell_bits: 3, part_bits: 2, ahead: 3 },

@@ -1,5 +1,5 @@
-//! The same code under loom: every interleaving within a bound on preemptions, and besides every reordering that the asked
-//! orders allow. A cell's task is checked for races: written by one while another reads it.
+//! The same code under loom: every interleaving within a bound on preemptions, and besides every reordering
+//! that the asked orders allow. A cell's task is checked for races: written by one while another reads it.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -200,8 +200,8 @@ fn every_order_that_is_asked_for_is_needed() {
     }
 }
 
-/// Who goes round again and again while others go round the ring takes more preemptions than loom gets through: the other
-/// checker finds that.
+/// Who goes round again and again while others go round the ring takes more preemptions than loom gets
+/// through: the other checker finds that.
 #[test]
 fn what_is_planted_is_found_under_loom_too() {
     let scenes = [two_and_two(), two_over_a_lap(), small(with_a_broom()), two_brooms()];

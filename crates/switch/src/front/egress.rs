@@ -64,7 +64,8 @@ impl Front {
         Verdict::Send { to, packet }
     }
 
-    /// The task goes to a worker of the slice that was not asked for a token, or whose token was counted only.
+    /// The task goes to a worker of the slice that was not asked for a token, or whose token was counted
+    /// only.
     #[inline]
     pub(crate) fn push(
         &mut self,

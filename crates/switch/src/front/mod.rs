@@ -1,12 +1,12 @@
-//! What stands in front of every program: who may send what, what comes twice, and what each worker was granted and
-//! sent.
+//! What stands in front of every program: who may send what, what comes twice, and what each worker was
+//! granted and sent.
 //!
-//! Published schedulers leave this open; here they all share it, so that they differ in scheduling only. Sources are
-//! known by key and address, a packet of another life or generation is answered with how things stand, each try of
-//! a task enters once, each token is granted once, and DISPATCHes are numbered.
+//! Published schedulers leave this open; here they all share it, so that they differ in scheduling only.
+//! Sources are known by key and address, a packet of another life or generation is answered with how things
+//! stand, each try of a task enters once, each token is granted once, and DISPATCHes are numbered.
 //!
-//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, `gen_out`, then `sent` and
-//! `seen_out`, where the program has room for them behind its queue.
+//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, `gen_out`, then `sent`
+//! and `seen_out`, where the program has room for them behind its queue.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod control;
@@ -48,7 +48,8 @@ pub(crate) struct Front {
     term: Term,
 }
 
-/// A token that the switch has granted; `seen` is the worker's new count, unless it was granted in an earlier pass.
+/// A token that the switch has granted; `seen` is the worker's new count, unless it was granted in an earlier
+/// pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     pub(crate) worker: WorkerId,

@@ -79,8 +79,8 @@ impl<T: Copy> Register<T> {
     }
 }
 
-/// A queue's entries, striped over stages: each [`Column`] is an array of its own on the chip. All have the same
-/// index, known before the first, so a packet reads or writes one row a pass.
+/// A queue's entries, striped over stages: each [`Column`] is an array of its own on the chip. All have the
+/// same index, known before the first, so a packet reads or writes one row a pass.
 #[derive(Debug)]
 pub struct Ring<T> {
     rows: Box<[T]>,

@@ -1,20 +1,24 @@
-//! The RDMA engine: a large task that has to wait is written ahead into the memory of its slice's servers (Rain §3.2.2).
+//! The RDMA engine: a large task that has to wait is written ahead into the memory of its slice's servers
+//! (Rain §3.2.2).
 //!
-//! The switch keeps no payload. For each such task one WRITE leaves, multicast to the servers that keep a ring for the
-//! slice, or to as many of them as the slice allows; a worker on another server asks the client for the bytes. All
-//! copies go to the same slot, the task's ticket modulo the ring's length, so that the queue entry needs no room for a
-//! place. On its way out each copy gets what its server wants to see: queue pair, key, address, packet number.
+//! The switch keeps no payload. For each such task one WRITE leaves, multicast to the servers that keep a
+//! ring for the slice, or to as many of them as the slice allows; a worker on another server asks the client
+//! for the bytes. All copies go to the same slot, the task's ticket modulo the ring's length, so that the
+//! queue entry needs no room for a place. On its way out each copy gets what its server wants to see: queue
+//! pair, key, address, packet number.
 //!
-//! A server with a reliable queue pair says by a NAK which packet number it misses. The switch then goes on from that
-//! number with the next WRITE. It sends nothing again: the task whose WRITE was lost costs its worker a round trip to
-//! the client.
+//! A server with a reliable queue pair says by a NAK which packet number it misses. The switch then goes on
+//! from that number with the next WRITE. It sends nothing again: the task whose WRITE was lost costs its
+//! worker a round trip to the client.
 //!
-//! Which NAKs count? One for a number that was sent and comes after the last NAK's; an older one would make the switch
-//! use numbers twice. The same number may be missed twice, since what is sent under it next may be lost too. So
-//! a repeated NAK counts as well, but only after more packets than a late copy of the first NAK could have seen
-//! ([`AGAIN_AFTER`]). The last NAK is kept within 2^23 of the next number, so that the two can be compared.
+//! Which NAKs count? One for a number that was sent and comes after the last NAK's; an older one would make
+//! the switch use numbers twice. The same number may be missed twice, since what is sent under it next may be
+//! lost too. So a repeated NAK counts as well, but only after more packets than a late copy of the first NAK
+//! could have seen ([`AGAIN_AFTER`]). The last NAK is kept within 2^23 of the next number, so that the two
+//! can be compared.
 //!
-//! Left out: acknowledgements (the switch waits for none), congestion control, WRITEs of more than one packet.
+//! Left out: acknowledgements (the switch waits for none), congestion control, WRITEs of more than one
+//! packet.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -28,7 +32,8 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Replica, WriteAhead};
 use crate::refusal::Refusal;
 
-/// A NAK of the same number as the last is a new one once so many numbers were sent: a server asks again after 32.
+/// A NAK of the same number as the last is a new one once so many numbers were sent: a server asks again
+/// after 32.
 const AGAIN_AFTER: u32 = 16;
 /// How far the last NAK may lie behind the next number.
 const BEHIND_MAX: u32 = 1 << 23;
@@ -85,7 +90,8 @@ impl Numbers {
 impl Engine {
     pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
-        // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and slot.
+        // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and
+        // slot.
         layout.table("rdma: slices", 0, 16 + 16, slices);
         layout.table("rdma: servers", 7, 144 + 48 + 24 + 1 + 1, servers);
         layout.table("rdma: rings", 7, 32 + 64 + 5 + 16, slices * servers);

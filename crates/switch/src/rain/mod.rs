@@ -1,18 +1,19 @@
 //! Rain: one queue per slice that holds either waiting tasks or parked tokens (Rain §3.2.1, §3.2.3).
 //!
-//! One number, `balance`, says what the queue holds: above zero, so many tokens; below, so many tasks. A token that
-//! arrives adds one and a task takes one away, and the value before says what to do: meet what waits on the other side,
-//! or wait. So each arrival is decided by one access, and nothing ever has to be taken back.
+//! One number, `balance`, says what the queue holds: above zero, so many tokens; below, so many tasks. A
+//! token that arrives adds one and a task takes one away, and the value before says what to do: meet what
+//! waits on the other side, or wait. So each arrival is decided by one access, and nothing ever has to be
+//! taken back.
 //!
-//! What the paper leaves open stands in the shared front: each token is granted once and each try of a task enters
-//! once, whatever the network repeats, reorders or loses. A token of a worker that died or moved is never used; a task
-//! that cannot wait is refused aloud.
+//! What the paper leaves open stands in the shared front: each token is granted once and each try of a task
+//! enters once, whatever the network repeats, reorders or loses. A token of a worker that died or moved is
+//! never used; a task that cannot wait is refused aloud.
 //!
-//! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made without servers: then
-//! they stay with the driver, under their handle.
+//! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made
+//! without servers: then they stay with the driver, under their handle.
 //!
-//! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out` (5), `sent`
-//! and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8).
+//! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
+//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod engine;
@@ -104,8 +105,8 @@ impl Scheduler for Rain {
         self.front.dispatch_from(pass, &task.submit(), task.place(slice, ticket), granted, queued)
     }
 
-    /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round as a
-    /// new arrival, past its replay cell.
+    /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round
+    /// as a new arrival, past its replay cell.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;

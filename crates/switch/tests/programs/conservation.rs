@@ -1,4 +1,5 @@
-//! Whatever comes, in whatever order, and however long what goes round takes: each task leaves the switch once.
+//! Whatever comes, in whatever order, and however long what goes round takes: each task leaves the switch
+//! once.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,5 @@
-//! A rack whose large tasks are written ahead: servers come and go, and rings are laid out anew while tasks wait.
+//! A rack whose large tasks are written ahead: servers come and go, and rings are laid out anew while tasks
+//! wait.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -41,10 +41,11 @@ pub fn encode(
     }
 }
 
-/// Writes a WRITE-Only to the front of `out` and says how many bytes that took: [`write_len`] of the payload's.
+/// Writes a WRITE-Only to the front of `out` and says how many bytes that took: [`write_len`] of the
+/// payload's.
 ///
-/// The path is what the iCRC is computed for; without one it is zero, for receivers that do not look at it. Nothing is
-/// written on an error.
+/// The path is what the iCRC is computed for; without one it is zero, for receivers that do not look at it.
+/// Nothing is written on an error.
 #[inline]
 pub fn encode_write(
     write: &Write,

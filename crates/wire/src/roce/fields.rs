@@ -13,7 +13,8 @@ pub enum Transport {
 /// What an acknowledgement says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
-    /// All up to this PSN came. The credits, 0 … 31, count receive buffers; 31 says that they are not counted.
+    /// All up to this PSN came. The credits, 0 … 31, count receive buffers; 31 says that they are not
+    /// counted.
     Ack {
         /// The code of the credits.
         credits: u8,

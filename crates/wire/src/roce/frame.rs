@@ -1,6 +1,7 @@
 //! The whole Ethernet frame: what a capture shows, and what a data plane writes that has no kernel below it.
 //!
-//! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must be one.
+//! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must
+//! be one.
 
 use super::icrc::Prefix;
 use super::layout::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
@@ -32,8 +33,8 @@ pub const fn frame_len(path: &Path, transport: usize) -> usize {
     ETHERNET_BYTES + path.header_bytes() + transport
 }
 
-/// Writes a frame around a transport part to the front of `out` and says how many bytes that took: [`frame_len`]. The
-/// headers are those that a [`Path`]'s iCRC assumes.
+/// Writes a frame around a transport part to the front of `out` and says how many bytes that took:
+/// [`frame_len`]. The headers are those that a [`Path`]'s iCRC assumes.
 pub fn encode_frame(
     link: &Link,
     path: &Path,

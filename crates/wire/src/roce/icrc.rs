@@ -1,7 +1,9 @@
-//! The invariant checksum: CRC-32 over everything that does not change on the way, with what does set to ones.
+//! The invariant checksum: CRC-32 over everything that does not change on the way, with what does set to
+//! ones.
 //!
-//! It begins with eight bytes for the link and the IP and UDP headers. On one path these differ in two lengths only, so
-//! that their part of the checksum is computed once per path, and the lengths are put in from tables: a CRC is linear.
+//! It begins with eight bytes for the link and the IP and UDP headers. On one path these differ in two
+//! lengths only, so that their part of the checksum is computed once per path, and the lengths are put in
+//! from tables: a CRC is linear.
 
 use crc32fast::Hasher;
 
@@ -36,8 +38,8 @@ impl Prefix {
 
     /// The checksum as it stands on the wire, of a transport part without it.
     ///
-    /// The byte that may change counts as ones, and is not touched: what it would have to differ by is put into what stands
-    /// before it, so that all is one piece.
+    /// The byte that may change counts as ones, and is not touched: what it would have to differ by is put
+    /// into what stands before it, so that all is one piece.
     #[inline]
     pub(super) fn icrc(self, transport: &[u8]) -> [u8; ICRC_BYTES] {
         let missing = transport.get(VARIANT_AT).map_or(0, |byte| !byte);
@@ -47,7 +49,8 @@ impl Prefix {
     }
 }
 
-/// What each value of each of four bytes adds to the checksum: the length in the IP header, then that in the UDP header.
+/// What each value of each of four bytes adds to the checksum: the length in the IP header, then that in the
+/// UDP header.
 type Lengths = [[u32; 256]; 4];
 
 static V4: Lengths = lengths(IPV4_BYTES, 2);
@@ -82,8 +85,8 @@ const fn added_by(behind: usize) -> [u32; 256] {
     table
 }
 
-/// What the checksum in front of the transport part must differ by, so that its byte that may change counts as if it
-/// differed by this: the steps of a CRC, taken backwards.
+/// What the checksum in front of the transport part must differ by, so that its byte that may change counts
+/// as if it differed by this: the steps of a CRC, taken backwards.
 static AHEAD: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

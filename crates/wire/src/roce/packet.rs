@@ -33,8 +33,8 @@ pub struct Write {
 pub struct Acknowledge {
     /// The writer's queue pair.
     pub to: Qpn,
-    /// The last PSN that came in order; for [`NakCode::Sequence`](super::NakCode::Sequence) the one that is missing, for
-    /// other refusals the one that is refused.
+    /// The last PSN that came in order; for [`NakCode::Sequence`](super::NakCode::Sequence) the one that is
+    /// missing, for other refusals the one that is refused.
     pub psn: Psn,
     /// What became of it.
     pub syndrome: Syndrome,

@@ -18,7 +18,8 @@ pub(super) const DONT_FRAGMENT: [u8; 2] = [0x40, 0];
 
 const V4_MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
-/// The two ends of a datagram, of one address family, and what the iCRC begins with between them: make one per peer.
+/// The two ends of a datagram, of one address family, and what the iCRC begins with between them: make one
+/// per peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     from: Endpoint,
@@ -31,7 +32,8 @@ pub struct Path {
 impl Path {
     /// From one address to another; `None` when they are of two families.
     ///
-    /// The addresses must be those that the headers show: a socket bound to the unspecified address has not got one yet.
+    /// The addresses must be those that the headers show: a socket bound to the unspecified address has not
+    /// got one yet.
     pub fn new(from: SocketAddr, to: SocketAddr) -> Option<Self> {
         Self::between(from.into(), to.into())
     }
@@ -104,8 +106,8 @@ fn assumed(from: Endpoint, to: Endpoint, is_v4: bool) -> Prefix {
     found(&bytes[..ip_bytes + UDP_BYTES], is_v4)
 }
 
-/// Headers as they came: IPv4 without options or IPv6 without extensions, then UDP. Shorter ones count as filled up with
-/// zeros, longer ones are cut off.
+/// Headers as they came: IPv4 without options or IPv6 without extensions, then UDP. Shorter ones count as
+/// filled up with zeros, longer ones are cut off.
 pub(super) fn found(headers: &[u8], is_v4: bool) -> Prefix {
     let mut bytes = [0; IPV6_BYTES + UDP_BYTES];
     let given = headers.len().min(bytes.len());

@@ -1,7 +1,8 @@
 //! Bytes, read as a transport part.
 //!
-//! A receiver looks at the parts in the order in which an adapter does: form, iCRC, queue pair, sequence, opcode,
-//! length. So the form is checked by [`View::parse`], and what the opcode asks for by [`View::packet`].
+//! A receiver looks at the parts in the order in which an adapter does: form, iCRC, queue pair, sequence,
+//! opcode, length. So the form is checked by [`View::parse`], and what the opcode asks for by
+//! [`View::packet`].
 
 use zerocopy::FromBytes;
 
@@ -12,8 +13,8 @@ use super::layout::{
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write};
 use crate::RoceError;
 
-/// Bytes that have the form of a transport part: a base header of the version and partition that we speak, of RC or
-/// UC, in whole words, with as much padding as it states.
+/// Bytes that have the form of a transport part: a base header of the version and partition that we speak, of
+/// RC or UC, in whole words, with as much padding as it states.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     bth: &'a Bth,
