@@ -104,8 +104,8 @@ pub struct Grant {
     pub generation: Generation,
     /// Where its tokens go.
     pub slice: SliceId,
-    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`]. One is out at most when the worker
-    /// polls, none when tasks are pushed.
+    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`](sluice_wire::sizes::QUOTA_MAX). One
+    /// is out at most when the worker polls, none when tasks are pushed.
     pub quota: u8,
     /// How the worker gets its tasks.
     pub feed: Feed,
