@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Packet, Payload};
 
 use super::books::Place;
 use super::setup::Plan;
-use super::stage::{Cue, Stage};
+use super::stage::{Cue, Stage, What};
 use crate::stats::{self, Observer};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId, Mail};
@@ -34,7 +34,7 @@ pub(super) struct Clients {
     /// Where tasks go.
     front: Address,
     /// Strikes when the next request is due.
-    clock: ClockId,
+    pub(super) clock: ClockId,
     requests: Requests,
     next: Option<Request>,
     asked: Asked,
@@ -110,12 +110,9 @@ impl Clients {
         stage.world.engine.set(self.clock, self.next.map_or(Nanos(u64::MAX), |request| request.at));
     }
 
-    /// If this is their clock: the request that is due is offered, and the next one drawn.
+    /// The request that is due is offered, and the next one drawn.
     #[inline]
-    pub(super) fn strikes<O: Observer>(&mut self, stage: &mut Stage<O>, clock: ClockId) {
-        if clock != self.clock {
-            return;
-        }
+    pub(super) fn request<O: Observer>(&mut self, stage: &mut Stage<O>) {
         let due = self.next;
         self.draw(stage);
         if let Some(request) = due {
@@ -255,7 +252,7 @@ impl Clients {
         let node = &mut self.nodes[client];
         if let Some(due) = node.machine.deadline().filter(|due| *due < node.armed) {
             node.armed = due.max(stage.now());
-            stage.cue(node.armed, Cue::Tick(self.at.at(client as u32)));
+            stage.cue(node.armed, Cue::Host(self.at.at(client as u32), What::Tick));
         }
     }
 }

@@ -9,7 +9,7 @@ use sluice_host::worker::{Action, Outlook};
 use sluice_switch::early::Early;
 use sluice_wire::Nanos;
 
-use super::stage::{Cue, Stage};
+use super::stage::{Cue, Stage, What};
 use super::workers::{Run, Workers};
 use crate::dice::Dice;
 use crate::stats::Observer;
@@ -54,7 +54,7 @@ impl Workers {
         machine.expect(run.started, run.slot, outlook);
         let due = machine.early_at(settings).map(|at| at.max(run.started));
         if let Some(at) = due.filter(|at| *at < ends) {
-            stage.cue(at, Cue::Early(self.at.at(worker)));
+            stage.cue(at, Cue::Host(self.at.at(worker), What::Early));
         }
     }
 

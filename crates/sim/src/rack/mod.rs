@@ -33,7 +33,7 @@ use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
 use crate::testbed::Testbed;
-use crate::world::{Fates, World};
+use crate::world::{Address, AlarmId, ClockId, Fates, Inhabited, Mail, World};
 use adaptation::Adaptation;
 use books::Books;
 use meter::Meter;
@@ -126,16 +126,43 @@ impl<'p, O: Observer> Rack<'p, O> {
             if self.stage.meter.observer.is_complete() {
                 return true;
             }
-            let Some(happening) = self.stage.world.next() else { return true };
-            match self.nodes.happen(&mut self.stage, happening) {
-                Some(Cue::Adapts) => self.adapt(),
-                Some(Cue::Opens(worker)) => self.opens(worker),
-                _ => {}
+            if !self.step() {
+                return true;
             }
             if cfg!(debug_assertions) {
                 self.nodes.check(&self.stage.books);
             }
         }
         false
+    }
+}
+
+impl<O: Observer> Inhabited<Cue> for Rack<'_, O> {
+    #[inline]
+    fn world(&mut self) -> &mut World<Cue> {
+        &mut self.stage.world
+    }
+
+    #[inline]
+    fn mail(&mut self, to: Address, mail: Mail) {
+        self.nodes.mail(&mut self.stage, to, mail);
+    }
+
+    #[inline]
+    fn alarm(&mut self, alarm: AlarmId) {
+        self.nodes.workers.ends(&mut self.stage, alarm);
+    }
+
+    #[inline]
+    fn clock(&mut self, _: ClockId) {
+        self.nodes.clients.request(&mut self.stage);
+    }
+
+    fn cue(&mut self, cue: Cue) {
+        match cue {
+            Cue::Host(at, what) => self.nodes.cue(&mut self.stage, at, what),
+            Cue::Adapts => self.adapt(),
+            Cue::Opens(worker) => self.opens(worker),
+        }
     }
 }

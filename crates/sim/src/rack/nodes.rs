@@ -7,14 +7,14 @@ use sluice_wire::Nanos;
 use super::books::Books;
 use super::clients::Clients;
 use super::setup::{Plan, client_settings};
-use super::stage::{Cue, Places, Stage};
+use super::stage::{Cue, Places, Stage, What};
 use super::switch::SwitchNode;
 use super::workers::Workers;
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, Happening, Link, Mail, Queue, World};
+use crate::world::{Address, Link, Mail, Queue, World};
 
 /// A rack's nodes, registered with each other.
 #[derive(Debug)]
@@ -54,30 +54,14 @@ impl Nodes {
         let longest = if self.plan.is_polled() { testbed.refill() } else { Nanos(0) };
         for worker in 0..testbed.workers {
             let at = Nanos(phases.below(longest.0 + 1));
-            stage.cue(at, Cue::Starts(self.plan.places.workers.at(worker)));
+            stage.cue(at, Cue::Host(self.plan.places.workers.at(worker), What::Start));
         }
         self.clients.draw(stage);
     }
 
-    /// Something happens to one of them. Gives back what does not concern them.
-    #[inline]
-    pub(super) fn happen<O: Observer>(
-        &mut self,
-        stage: &mut Stage<O>,
-        happening: Happening<Cue>,
-    ) -> Option<Cue> {
-        match happening {
-            Happening::Mail(to, mail) => self.mail(stage, to, mail),
-            Happening::Clock(clock) => self.clients.strikes(stage, clock),
-            Happening::Alarm(alarm) => self.workers.ends(stage, alarm),
-            Happening::Cue(cue) => return self.cue(stage, cue),
-        }
-        None
-    }
-
     /// Something comes to one of the nodes.
     #[inline]
-    fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
+    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
         let Self { workers, clients, switch, plan } = self;
         let (places, node) = (plan.places, to.at(0));
         if node == places.workers {
@@ -93,16 +77,15 @@ impl Nodes {
         }
     }
 
-    fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, cue: Cue) -> Option<Cue> {
+    /// One of the hosts is reminded of something.
+    pub(super) fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: What) {
         let Self { workers, clients, plan, .. } = self;
-        match cue {
-            Cue::Starts(at) => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
-            Cue::Early(at) => workers.early_token(stage, at.place()),
-            Cue::Tick(at) if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
-            Cue::Tick(at) => clients.tick(stage, at.place()),
-            Cue::Adapts | Cue::Opens(_) => return Some(cue),
+        match what {
+            What::Start => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
+            What::Early => workers.early_token(stage, at.place()),
+            What::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
+            What::Tick => clients.tick(stage, at.place()),
         }
-        None
     }
 
     /// Holds the books to what the nodes say.

@@ -32,19 +32,26 @@ impl Places {
     }
 }
 
-/// What nodes want to be reminded of.
+/// What is to be done at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cue {
-    /// The worker gets its registration.
-    Starts(Address),
-    /// The host's machine has something to do.
-    Tick(Address),
-    /// The worker's running task may be near its end.
-    Early(Address),
+    /// A host wants to be reminded.
+    Host(Address, What),
     /// The agents' interval ends.
     Adapts,
     /// A worker that moves is let in again.
     Opens(u32),
+}
+
+/// What a host wants to be reminded of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A worker gets its registration.
+    Start,
+    /// The machine has something to do.
+    Tick,
+    /// A worker's running task may be near its end.
+    Early,
 }
 
 /// Everything that is not a node.

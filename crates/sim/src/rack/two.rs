@@ -6,7 +6,6 @@ use super::*;
 use crate::policy::Policy;
 use crate::stats::{Mark, Outcome, Warmup};
 use crate::workload::Workload;
-use crate::world::{Address, Happening, Mail};
 
 /// When each task was due and when it was done.
 #[derive(Debug, Default)]
@@ -59,49 +58,72 @@ fn alone((point, choice): &(Point, Choice)) -> Vec<(u64, u64)> {
     rack.stage.meter.observer.0
 }
 
+/// Two racks' nodes, three addresses each, and a splitter at the seventh.
+struct Two {
+    stage: Stage<Seen>,
+    racks: [Nodes; 2],
+}
+
+const SPLITTER: Address = Address::node(6);
+
+impl Two {
+    fn new(points: &[(Point, Choice); 2]) -> Self {
+        let mut world = World::new(16);
+        let racks = [0, 1].map(|rack| {
+            let (point, choice) = &points[usize::from(rack)];
+            let places = Places { front: SPLITTER, ..Places::from(3 * rack, 8 * u32::from(rack)) };
+            // What the splitter passes on is still from its client.
+            world.join(places.clients, places.switch, Nanos(0), Nanos(0));
+            Nodes::new(&mut world, places, point, choice, 0, |config| choice.build(config))
+        });
+        let (meter, books) = (Meter::new(Seen::default(), 16), Books::new(true));
+        let mut two = Self { stage: Stage { world, meter, books, adaptation: None }, racks };
+        for (rack, (point, _)) in two.racks.iter_mut().zip(points) {
+            let phases = &mut Dice::named(point.seed, "phases", 0);
+            rack.begin(&mut two.stage, &point.testbed, phases);
+        }
+        two
+    }
+}
+
+impl Inhabited<Cue> for Two {
+    fn world(&mut self) -> &mut World<Cue> {
+        &mut self.stage.world
+    }
+
+    fn mail(&mut self, to: Address, mail: Mail) {
+        if let Mail::Packet { from, packet } = mail
+            && to == SPLITTER
+        {
+            let (task, now) = (*self.stage.world.engine.packets.get(packet), self.stage.now());
+            let switch = self.racks[usize::from(from.of_node() / 3)].plan.places.switch;
+            return self.stage.send(from, switch, now, &task);
+        }
+        self.racks[usize::from(to.of_node() / 3)].mail(&mut self.stage, to, mail);
+    }
+
+    fn alarm(&mut self, alarm: AlarmId) {
+        self.racks[alarm.0 as usize / 8].workers.ends(&mut self.stage, alarm);
+    }
+
+    fn clock(&mut self, clock: ClockId) {
+        let rack = self.racks.iter_mut().find(|rack| rack.clients.clock == clock);
+        rack.expect("a clock is somebody's").clients.request(&mut self.stage);
+    }
+
+    fn cue(&mut self, cue: Cue) {
+        let Cue::Host(at, what) = cue else { panic!("nobody adapts") };
+        self.racks[usize::from(at.of_node() / 3)].cue(&mut self.stage, at, what);
+    }
+}
+
 #[test]
 fn two_switches_behind_a_node_that_splits_tasks_do_what_each_does_in_its_own_rack() {
     let points = [point("rain:2", 1), point("r2p2:3", 2)];
-    let splitter = Address::node(6);
-    let mut world = World::new(16);
-    let places =
-        [0, 1].map(|rack: u8| Places { front: splitter, ..Places::from(3 * rack, 8 * u32::from(rack)) });
-    let mut racks = [0, 1].map(|rack| {
-        let (point, choice) = &points[rack];
-        // What the splitter passes on is still from its client.
-        world.join(places[rack].clients, places[rack].switch, Nanos(0), Nanos(0));
-        Nodes::new(&mut world, places[rack], point, choice, 0, |config| choice.build(config))
-    });
-    let mut stage =
-        Stage { world, meter: Meter::new(Seen::default(), 16), books: Books::new(true), adaptation: None };
-    for (rack, (point, _)) in racks.iter_mut().zip(&points) {
-        rack.begin(&mut stage, &point.testbed, &mut Dice::named(point.seed, "phases", 0));
-    }
-    while stage.world.engine.next().0 < END {
-        match stage.world.next().unwrap() {
-            Happening::Mail(to, Mail::Packet { from, packet }) if to == splitter => {
-                let (task, now) = (*stage.world.engine.packets.get(packet), stage.now());
-                let switch = places[usize::from(from.of_node() / 3)].switch;
-                stage.send(from, switch, now, &task);
-            }
-            happening => {
-                let rack = match happening {
-                    Happening::Mail(to, _) | Happening::Cue(Cue::Starts(to) | Cue::Tick(to)) => {
-                        to.of_node() / 3
-                    }
-                    Happening::Alarm(alarm) => (alarm.0 / 8) as u8,
-                    Happening::Clock(_) => 2,
-                    Happening::Cue(_) => panic!("nobody adapts, and no token is early"),
-                };
-                let whose = |(number, _): &(usize, &mut Nodes)| rack == 2 || *number == usize::from(rack);
-                for (_, nodes) in racks.iter_mut().enumerate().filter(whose) {
-                    nodes.happen(&mut stage, happening);
-                }
-            }
-        }
-    }
-    let mut expected = [alone(&points[0]), alone(&points[1])].concat();
-    let mut seen = stage.meter.observer.0;
+    let mut two = Two::new(&points);
+    while two.world().engine.next().0 < END && two.step() {}
+    let mut expected = points.each_ref().map(alone).concat();
+    let mut seen = two.stage.meter.observer.0;
     seen.sort_unstable();
     expected.sort_unstable();
     assert_eq!((seen.len(), seen.iter().zip(&expected).find(|(a, b)| a != b)), (expected.len(), None));

@@ -15,7 +15,7 @@ use super::books::Place;
 use super::early::Estimates;
 use super::servers::Servers;
 use super::setup::{Plan, worker_settings};
-use super::stage::{Cue, Stage};
+use super::stage::{Cue, Stage, What};
 use super::stalls::Cores;
 use crate::point::Point;
 use crate::stats::Observer;
@@ -414,7 +414,7 @@ impl Workers {
         let armed = &mut self.armed[worker as usize];
         if let Some(due) = due.filter(|due| due < armed) {
             *armed = due.max(stage.now());
-            stage.cue(*armed, Cue::Tick(self.at.at(worker)));
+            stage.cue(*armed, Cue::Host(self.at.at(worker), What::Tick));
         }
     }
 }

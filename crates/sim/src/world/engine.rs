@@ -29,19 +29,6 @@ pub(crate) enum Mail {
     Round(Id<Circulating>),
 }
 
-/// What happens.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Happening<C> {
-    /// Something comes to a place.
-    Mail(Address, Mail),
-    /// A place's alarm goes off. It stays until it is set again, or to never.
-    Alarm(AlarmId),
-    /// A clock strikes, and stands still until it is set again.
-    Clock(ClockId),
-    /// A cue that somebody asked for.
-    Cue(C),
-}
-
 /// Where something comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceId(usize);
@@ -60,7 +47,7 @@ pub(crate) struct ClockId(u32);
 
 /// An entry of the agenda.
 #[derive(Clone, Copy, Debug)]
-enum Due<C> {
+pub(crate) enum Due<C> {
     Mail(Address, Mail),
     Cue(C),
 }
@@ -78,15 +65,17 @@ pub(crate) struct Engine<C> {
     entered: u64,
 }
 
-/// Where things come from.
-#[derive(Debug)]
-enum Source {
+/// Kinds of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
     Agenda,
     Alarms,
     Clock,
-    /// What takes so long.
-    Lane(Nanos, Lane<(Address, Mail)>),
+    Lane,
 }
+
+/// Where things come from, and if it is a lane, how long they take and what is under way.
+type Source = (Kind, Nanos, Lane<(Address, Mail)>);
 
 /// Below a moment's order stands the alarm.
 const ALARM_BITS: u32 = 24;
@@ -98,7 +87,7 @@ impl<C: Copy> Engine<C> {
     pub(crate) fn new(alarms: u32) -> Self {
         Self {
             heads: Heads::new(2),
-            sources: vec![Source::Agenda, Source::Alarms],
+            sources: [Kind::Agenda, Kind::Alarms].map(|kind| (kind, Nanos(0), Lane::default())).into(),
             alarms: Tournament::new(alarms as usize, Moment::NEVER.key()),
             agenda: Agenda::new(),
             packets: Pool::default(),
@@ -109,19 +98,19 @@ impl<C: Copy> Engine<C> {
 
     /// The lane for what takes so long. Lanes and clocks are asked for before anything is sent.
     pub(crate) fn lane(&mut self, delay: Nanos) -> LaneId {
-        let fits = |source: &Source| matches!(source, Source::Lane(of, _) if *of == delay);
+        let fits = |(kind, of, _): &Source| *kind == Kind::Lane && *of == delay;
         let known = self.sources.iter().position(fits);
-        LaneId(known.unwrap_or_else(|| self.source(Source::Lane(delay, Lane::default()))) as u32)
+        LaneId(known.unwrap_or_else(|| self.source(Kind::Lane, delay)) as u32)
     }
 
     /// A clock of the caller's own.
     pub(crate) fn clock(&mut self) -> ClockId {
-        ClockId(self.source(Source::Clock) as u32)
+        ClockId(self.source(Kind::Clock, Nanos(0)) as u32)
     }
 
-    fn source(&mut self, source: Source) -> usize {
+    fn source(&mut self, kind: Kind, delay: Nanos) -> usize {
         debug_assert!(self.entered == 0, "a source is asked for too late");
-        self.sources.push(source);
+        self.sources.push((kind, delay, Lane::default()));
         self.heads = Heads::new(self.sources.len());
         self.sources.len() - 1
     }
@@ -133,34 +122,40 @@ impl<C: Copy> Engine<C> {
         (at, SourceId(source))
     }
 
-    /// Takes out what comes next from a source.
+    /// What kind of source it is.
     #[inline]
-    pub(crate) fn take(&mut self, SourceId(source): SourceId) -> Option<Happening<C>> {
-        match self.sources.get_mut(source)? {
-            Source::Lane(_, lane) => {
-                let mail = lane.pop();
-                let first = lane.first();
-                self.heads.set(source, first);
-                mail.map(|(to, mail)| Happening::Mail(to, mail))
-            }
-            Source::Alarms => {
-                Some(Happening::Alarm(AlarmId(self.alarms.first() as u32 & ((1 << ALARM_BITS) - 1))))
-            }
-            Source::Clock => {
-                self.heads.set(source, Moment::NEVER);
-                Some(Happening::Clock(ClockId(source as u32)))
-            }
-            Source::Agenda => self.take_due(),
-        }
+    pub(crate) fn kind(&self, SourceId(source): SourceId) -> Kind {
+        self.sources[source].0
     }
 
-    fn take_due(&mut self) -> Option<Happening<C>> {
+    /// Takes what comes next out of a lane.
+    #[inline]
+    pub(crate) fn pop(&mut self, SourceId(source): SourceId) -> Option<(Address, Mail)> {
+        let (_, _, lane) = &mut self.sources[source];
+        let mail = lane.pop();
+        let first = lane.first();
+        self.heads.set(source, first);
+        mail
+    }
+
+    /// The alarm that goes off next. It stays until it is set again, or to never.
+    #[inline]
+    pub(crate) fn ringing(&self) -> AlarmId {
+        AlarmId(self.alarms.first() as u32 & ((1 << ALARM_BITS) - 1))
+    }
+
+    /// The clock that strikes next; it stands still until it is set again.
+    #[inline]
+    pub(crate) fn strike(&mut self, SourceId(source): SourceId) -> ClockId {
+        self.heads.set(source, Moment::NEVER);
+        ClockId(source as u32)
+    }
+
+    /// Takes what is due next out of the agenda.
+    pub(crate) fn take_due(&mut self) -> Option<Due<C>> {
         let due = self.agenda.take();
         self.heads.set(AGENDA, self.agenda.first());
-        due.map(|(_, due)| match due {
-            Due::Mail(to, mail) => Happening::Mail(to, mail),
-            Due::Cue(cue) => Happening::Cue(cue),
-        })
+        due.map(|(_, due)| due)
     }
 
     /// Sends something that arrives then; over this lane, if it comes after all that the lane has.
@@ -168,13 +163,11 @@ impl<C: Copy> Engine<C> {
     pub(crate) fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: Mail) {
         let moment = self.moment(at);
         let source = lane.0 as usize;
-        match &mut self.sources[source] {
-            Source::Lane(_, lane) if lane.takes(at) => {
-                if lane.push(moment, (to, mail)) {
-                    self.heads.set(source, moment);
-                }
-            }
-            _ => self.enter(moment, Due::Mail(to, mail)),
+        let (_, _, lane) = &mut self.sources[source];
+        if !lane.takes(at) {
+            self.enter(moment, Due::Mail(to, mail));
+        } else if lane.push(moment, (to, mail)) {
+            self.heads.set(source, moment);
         }
     }
 

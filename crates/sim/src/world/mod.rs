@@ -2,8 +2,8 @@
 //!
 //! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes what comes to
 //! one of its places, and sends packets to other addresses through [`World::send`]; the [`Network`] says over which link,
-//! and so when and whether they arrive. Nodes also set alarms and ask for cues. Whoever runs a world hands each
-//! [`Happening`] to the node that it is for: [`crate::rack`] does so for one rack.
+//! and so when and whether they arrive. Nodes also set alarms and ask for cues. Whoever is [`Inhabited`] hands what
+//! happens to the node that it is for: `rack` does so for one rack.
 
 mod address;
 mod agenda;
@@ -20,10 +20,12 @@ use sluice_wire::{Nanos, Packet};
 
 pub(crate) use address::Address;
 pub(crate) use agenda::Agenda;
-pub(crate) use engine::{AlarmId, ClockId, Engine, Happening, LaneId, Mail, PacketId};
+pub(crate) use engine::{AlarmId, ClockId, Engine, LaneId, Mail, PacketId};
 pub(crate) use fates::Fates;
 pub(crate) use network::{Link, Network, Port, Queue};
 pub(crate) use tournament::Tournament;
+
+use engine::{Due, Kind};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
 #[derive(Debug)]
@@ -37,18 +39,6 @@ impl<C: Copy> World<C> {
     /// A world with so many alarms, and nobody in it.
     pub(crate) fn new(alarms: u32) -> Self {
         Self { now: Nanos(0), engine: Engine::new(alarms), network: Network::default() }
-    }
-
-    /// Time goes on to what happens next. `None` when nothing does any more.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<Happening<C>> {
-        let (at, source) = self.engine.next();
-        if at == Nanos(u64::MAX) {
-            return None;
-        }
-        debug_assert!(at >= self.now, "time goes back");
-        self.now = at;
-        self.engine.take(source)
     }
 
     /// All places of one node reach all of another in so long. Packets usually leave `after` that long from what made their
@@ -81,5 +71,56 @@ impl<C: Copy> World<C> {
     pub(crate) fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
         let round = self.engine.rounds.keep(round);
         self.engine.send(lane, at, to, Mail::Round(round));
+    }
+}
+
+/// A world with its nodes: says to which of them something happens.
+pub(crate) trait Inhabited<C: Copy> {
+    /// The world.
+    fn world(&mut self) -> &mut World<C>;
+
+    /// Something comes to a place.
+    fn mail(&mut self, to: Address, mail: Mail);
+
+    /// An alarm goes off. It stays until it is set again, or to never.
+    fn alarm(&mut self, alarm: AlarmId);
+
+    /// A clock strikes, and stands still until it is set again.
+    fn clock(&mut self, clock: ClockId);
+
+    /// It is time for what somebody asked to be reminded of.
+    fn cue(&mut self, cue: C);
+
+    /// Time goes on to what happens next, and it happens. Says whether there was anything.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let world = self.world();
+        let (at, source) = world.engine.next();
+        if at == Nanos(u64::MAX) {
+            return false;
+        }
+        debug_assert!(at >= world.now, "time goes back");
+        world.now = at;
+        match world.engine.kind(source) {
+            Kind::Lane => {
+                if let Some((to, mail)) = world.engine.pop(source) {
+                    self.mail(to, mail);
+                }
+            }
+            Kind::Alarms => {
+                let alarm = world.engine.ringing();
+                self.alarm(alarm);
+            }
+            Kind::Clock => {
+                let clock = world.engine.strike(source);
+                self.clock(clock);
+            }
+            Kind::Agenda => match world.engine.take_due() {
+                Some(Due::Mail(to, mail)) => self.mail(to, mail),
+                Some(Due::Cue(cue)) => self.cue(cue),
+                None => {}
+            },
+        }
+        true
     }
 }
