@@ -16,14 +16,14 @@ pub(crate) struct Server {
     /// The most bytes of one WRITE; 0 until it is heard after a read-back.
     pub(crate) mtu: u32,
     /// Its rows as it last said they should be, and the number of the first WRITE.
-    pub(crate) wanted: Option<(Rows, Psn)>,
+    pub(crate) wanted: Option<(ServerRows, Psn)>,
     /// Its rows in the switch.
-    pub(crate) written: Option<Rows>,
+    pub(crate) written: Option<ServerRows>,
 }
 
 /// What stands in the switch of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct ServerRows {
     pub(crate) row: ServerRow,
     pub(crate) rings: Vec<RingOffer>,
 }
@@ -45,7 +45,7 @@ impl Server {
     }
 
     /// Rows that were read back; their server has not been heard yet.
-    pub(crate) fn read_back(now: Nanos, rows: Rows) -> Self {
+    pub(crate) fn read_back(now: Nanos, rows: ServerRows) -> Self {
         let registration = Registration::new(None, 0, now);
         Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows) }
     }
@@ -55,7 +55,7 @@ impl Server {
         self.registration.renewed = now;
         (self.at, self.mtu) = (hello.at, hello.mtu);
         let ServerHello { at, qpn, reliable, icrc, .. } = *hello;
-        let rows = Rows { row: ServerRow { at, qpn, reliable, icrc }, rings: hello.rings.clone() };
+        let rows = ServerRows { row: ServerRow { at, qpn, reliable, icrc }, rings: hello.rings.clone() };
         self.wanted = (!rows.rings.is_empty()).then_some((rows, hello.first));
     }
 

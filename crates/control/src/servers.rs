@@ -20,7 +20,7 @@ use crate::name::check_name;
 use crate::note::Note;
 use crate::registration::{Contest, Roll};
 use crate::rings::{RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
-use crate::server::{Rows, Server};
+use crate::server::{Server, ServerRows};
 
 impl Controller {
     pub(crate) fn server_hello(
@@ -80,7 +80,7 @@ impl Controller {
             let of_server = rings.iter().skip(index).step_by(states.len()).enumerate();
             let offers = of_server
                 .filter_map(|(slice, row)| row.map(|row| RingOffer { slice: SliceId(slice as u16), row }));
-            let rows = state.row.map(|row| Rows { row, rings: offers.collect() });
+            let rows = state.row.map(|row| ServerRows { row, rings: offers.collect() });
             let index = index as u16;
             match (self.servers.get_mut(index), rows) {
                 (Some(server), rows) => server.written = rows,

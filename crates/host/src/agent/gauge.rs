@@ -51,7 +51,7 @@ pub struct Numbers {
 /// The samples of one worker. Nothing is allocated after its start, and most samples cost a comparison or
 /// two: only those of the tail are kept.
 #[derive(Debug)]
-pub(super) struct Gauge {
+pub(super) struct WorkerGauge {
     last: Option<Sample>,
     /// When the next sample is due.
     due: Nanos,
@@ -64,7 +64,7 @@ pub(super) struct Gauge {
     blocked: Nanos,
 }
 
-impl Gauge {
+impl WorkerGauge {
     /// Begins now; about so many samples will be taken in an interval.
     pub(super) fn new(now: Nanos, every: Nanos, interval: Nanos) -> Self {
         let expected = interval.0 / every.0;
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_task_is_seen_until_the_next_one_ends() {
-        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos::from_micros(100), EVERY, sample(0, 10, 10));
         gauge.finished(Nanos::from_micros(400), EVERY, sample(30, 10, 10));
         let numbers = gauge.close(Nanos::from_micros(1_000), EVERY, Nanos::from_millis(1));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_task_that_no_sample_saw_does_not_count() {
-        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(11_000), EVERY, sample(0, 0, 1));
         gauge.finished(Nanos(12_000), EVERY, sample(900, 0, 1));
         gauge.finished(Nanos(13_000), EVERY, sample(0, 0, 1));
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn samples_without_a_wait_say_nothing_of_where_it_was() {
-        let mut gauge = Gauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(1), EVERY, sample(0, 0, 10));
         gauge.finished(Nanos::from_micros(500), EVERY, sample(0, 5, 10));
         let numbers = gauge.close(Nanos::from_millis(1), EVERY, Nanos::from_millis(1));

@@ -32,7 +32,7 @@ pub use sluice_wire::tallies::SliceOthers as Others;
 pub use verdict::{Decision, Verdict};
 
 use crate::worker::QUOTA_MAX;
-use gauge::Gauge;
+use gauge::WorkerGauge;
 use replay::{Replay, Wish};
 use verdict::{count, tally_of};
 
@@ -55,7 +55,7 @@ struct Member {
     worker: WorkerId,
     slice: SliceId,
     depth: u8,
-    gauge: Gauge,
+    gauge: WorkerGauge,
 }
 
 impl Agent {
@@ -74,7 +74,7 @@ impl Agent {
     pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
         let depth = depth.clamp(1, QUOTA_MAX);
         let AgentSettings { sample_every, interval, .. } = self.settings;
-        let gauge = || Gauge::new(now, sample_every, interval);
+        let gauge = || WorkerGauge::new(now, sample_every, interval);
         match self.members.iter_mut().find(|member| member.worker == worker) {
             Some(member) if member.slice == slice => member.depth = depth,
             Some(member) => *member = Member { worker, slice, depth, gauge: gauge() },

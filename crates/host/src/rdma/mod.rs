@@ -24,7 +24,7 @@ use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Transport,
 
 use pair::Pair;
 pub use pair::{Mtu, NAK_EVERY, PairSpec, PairState};
-pub use refusal::{Counts, RdmaError, RoceRefusal};
+pub use refusal::{RdmaCounts, RdmaError, RoceRefusal};
 use region::Region;
 pub use region::{RegionId, RegionSpec};
 
@@ -58,7 +58,7 @@ pub struct Endpoint {
     /// Sorted by key.
     regions: Vec<Region>,
     regions_made: u32,
-    counts: Counts,
+    counts: RdmaCounts,
 }
 
 impl Endpoint {
@@ -116,7 +116,7 @@ impl Endpoint {
     }
 
     /// What has come so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &RdmaCounts {
         &self.counts
     }
 

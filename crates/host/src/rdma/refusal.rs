@@ -107,7 +107,7 @@ impl fmt::Display for RoceRefusal {
 
 /// What has come to an endpoint so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RdmaCounts {
     /// Packets with a place for their bytes.
     pub placed: u64,
     /// Their bytes.
@@ -117,7 +117,7 @@ pub struct Counts {
     refused: [u64; RoceRefusal::ALL.len()],
 }
 
-impl Counts {
+impl RdmaCounts {
     /// Packets refused for this reason.
     pub const fn refused(&self, why: RoceRefusal) -> u64 {
         self.refused[why as usize]

@@ -20,7 +20,7 @@ const FRACTION_BITS: u32 = 8;
 
 /// What a worker knows of its running task's end and of the way of its tokens.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct EndEstimate {
     pub(super) lead: Lead,
     /// When the running task is expected to end.
     ends_at: Option<Nanos>,
@@ -31,7 +31,7 @@ pub(super) struct Early {
     pub(super) sent: u64,
 }
 
-impl Early {
+impl EndEstimate {
     /// When the lead before the running task's end begins.
     pub(super) fn begins(&self, settings: EarlySettings) -> Option<Nanos> {
         let lead = self.lead.known()?.min(settings.lead_max);

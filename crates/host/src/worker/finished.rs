@@ -14,7 +14,7 @@ use super::types::{Action, WorkerSettings};
 
 /// What a service gave, and how long it took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptReply {
     pub(super) status: ReplyStatus,
     pub(super) switch_wait_ns: u32,
     pub(super) worker_wait_ns: u32,
@@ -22,7 +22,7 @@ pub(super) struct Kept {
     pub(super) payload: Payload,
 }
 
-impl Kept {
+impl KeptReply {
     /// What is left to say when the reply is no longer kept.
     pub(super) const GONE: Self = Self {
         status: ReplyStatus::Gone,
@@ -37,7 +37,7 @@ impl Kept {
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     tasks: VecDeque<Ended>,
-    replies: VecDeque<Kept>,
+    replies: VecDeque<KeptReply>,
     /// Of all replies that are not inline.
     bytes: usize,
     tickets: HashTable<u32>,
@@ -71,11 +71,11 @@ impl Finished {
 
     /// What to answer to a repeat of this task, if it has ended.
     #[inline]
-    pub(super) fn find(&self, task: TaskId) -> Option<Kept> {
+    pub(super) fn find(&self, task: TaskId) -> Option<KeptReply> {
         let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
         let age = self.first.wrapping_add(self.tasks.len() as u32).wrapping_sub(ticket) as usize;
         let reply = self.replies.len().checked_sub(age).and_then(|index| self.replies.get(index));
-        Some(reply.copied().unwrap_or(Kept::GONE))
+        Some(reply.copied().unwrap_or(KeptReply::GONE))
     }
 
     /// Keeps a task that has ended now, and its reply while there is room for replies.
@@ -85,7 +85,7 @@ impl Finished {
         now: Nanos,
         settings: &WorkerSettings,
         task: TaskId,
-        reply: Kept,
+        reply: KeptReply,
         out: &mut Vec<Action>,
     ) {
         let ticket = self.first.wrapping_add(self.tasks.len() as u32);
@@ -146,7 +146,7 @@ impl Finished {
 }
 
 /// Bytes that the driver keeps for a reply.
-fn long_bytes(reply: &Kept) -> usize {
+fn long_bytes(reply: &KeptReply) -> usize {
     let Payload { len, handle, .. } = reply.payload;
     if handle == Handle::NONE { 0 } else { reply.payload.total().max(len.into()) as usize }
 }
@@ -172,9 +172,9 @@ mod tests {
         TaskId { incarnation: Incarnation(7), sequence: Serial(number) }
     }
 
-    fn reply(handle: u32) -> Kept {
+    fn reply(handle: u32) -> KeptReply {
         let payload = Payload { len: 100, handle: Handle(handle), ..Payload::EMPTY };
-        Kept { status: ReplyStatus::Done, payload, ..Kept::GONE }
+        KeptReply { status: ReplyStatus::Done, payload, ..KeptReply::GONE }
     }
 
     fn filled(count: u32) -> (Finished, Vec<Action>) {
@@ -220,7 +220,7 @@ mod tests {
     fn long_replies_are_kept_up_to_so_many_bytes_and_short_ones_cost_none() {
         let (mut table, mut out) = (Finished::default(), Vec::new());
         let settings = WorkerSettings { replies_max: 10, reply_bytes_max: 250, ..settings() };
-        let short = Kept { status: ReplyStatus::Done, ..Kept::GONE };
+        let short = KeptReply { status: ReplyStatus::Done, ..KeptReply::GONE };
         for (number, reply) in [reply(0), reply(1), short, short].into_iter().enumerate() {
             table.add(Nanos(1), &settings, task(number as u32), reply, &mut out);
         }
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn a_fast_worker_still_has_the_reply_when_the_fifth_attempt_asks_for_it() {
         let settings = WorkerSettings::default();
-        let long = Kept { payload: Payload { len: 1_000, ..reply(0).payload }, ..reply(0) };
-        let short = Kept { payload: Payload::EMPTY, ..reply(0) };
+        let long = KeptReply { payload: Payload { len: 1_000, ..reply(0).payload }, ..reply(0) };
+        let short = KeptReply { payload: Payload::EMPTY, ..reply(0) };
         for (per_second, reply) in [(100_000_u64, short), (40_000, long)] {
             let (mut table, mut out) = (Finished::default(), Vec::new());
             for number in 0..per_second * 3 / 2 {

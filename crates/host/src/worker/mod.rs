@@ -40,8 +40,8 @@ pub use types::{Action, EarlySettings, Grant, Outlook, WorkerSettings, WorkerSta
 
 use feeding::Feeding;
 use probing::Probing;
-use window::Window;
-use work::{End, Sender, Work};
+use window::SentWindow;
+use work::{RunEnd, Sender, Work};
 
 use crate::agent::Sample;
 
@@ -49,7 +49,7 @@ use crate::agent::Sample;
 #[derive(Debug)]
 pub struct Worker {
     phase: Phase,
-    window: Window,
+    window: SentWindow,
     probing: Probing,
     work: Option<Box<Work>>,
     /// While it is registered: when the controller may be asked again. After it has left: since when it is
@@ -116,7 +116,7 @@ impl Worker {
     pub fn new() -> Self {
         Self {
             phase: Phase::New,
-            window: Window::new(Serial(0)),
+            window: SentWindow::new(Serial(0)),
             probing: Probing::default(),
             work: None,
             turn_at: Nanos(0),
@@ -192,7 +192,7 @@ impl Worker {
         out: &mut Vec<Action>,
     ) {
         let sender = self.sender();
-        let end = End { started, status, payload: reply };
+        let end = RunEnd { started, status, payload: reply };
         let ended = self.work.as_mut().and_then(|work| work.end(now, settings, slot, sender, end, out));
         let Some(payload) = ended else {
             if reply.handle != Handle::NONE {
@@ -328,7 +328,7 @@ impl Worker {
         self.newest = self.newest.max(epoch);
         self.issued = grant.start;
         self.seen = grant.start;
-        self.window = Window::new(grant.start);
+        self.window = SentWindow::new(grant.start);
         self.probing.reset();
         if let Some(work) = &mut self.work {
             work.early.lead.restart();

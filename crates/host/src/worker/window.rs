@@ -21,7 +21,7 @@ pub(super) enum Arrival {
 
 /// The window; bit `i` stands for `high − i`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct SentWindow {
     came: u64,
     missing: u64,
     /// When the missing numbers up to `gap_end` are written off; zero when none is timed.
@@ -30,7 +30,7 @@ pub(super) struct Window {
     gap_end: Serial,
 }
 
-impl Window {
+impl SentWindow {
     /// Nothing sent since `start`; what lies before never was.
     pub(super) const fn new(start: Serial) -> Self {
         Self { came: u64::MAX, missing: 0, gap_due: Nanos(0), high: start, gap_end: start }
@@ -135,14 +135,14 @@ mod tests {
     const START: Serial = Serial(u32::MAX - 7);
     const PATIENCE: Nanos = Nanos(100);
 
-    fn arrive(window: &mut Window, steps: u32) -> Arrival {
+    fn arrive(window: &mut SentWindow, steps: u32) -> Arrival {
         window.hear(START.plus(steps));
         window.take(START.plus(steps))
     }
 
     #[test]
     fn a_number_counts_once_also_across_the_wrap() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         for steps in 1..=20 {
             assert_eq!(arrive(&mut window, steps), Arrival::Fresh);
             assert_eq!(arrive(&mut window, steps), Arrival::Duplicate);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn numbers_before_the_start_are_duplicates() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         assert_eq!(window.take(START), Arrival::Duplicate);
         assert_eq!(window.take(Serial(START.0 - 3)), Arrival::Duplicate);
         assert_eq!(window.take(START.plus(1)), Arrival::Duplicate, "it was not heard of");
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_overtaken_number_is_fresh_within_its_patience_and_late_afterwards() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         arrive(&mut window, 3);
         assert_eq!(window.missing(), 2);
         window.time_gap(Nanos(10), PATIENCE);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_younger_gap_gets_its_own_patience() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         arrive(&mut window, 2);
         window.time_gap(Nanos(10), PATIENCE);
         arrive(&mut window, 4);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_oldest_number_in_the_window_still_counts_and_the_one_before_it_no_more() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         assert_eq!(window.hear(START.plus(65)), 1, "the first is out of it");
         assert_eq!(window.take(START.plus(1)), Arrival::Duplicate);
         assert_eq!(window.take(START.plus(2)), Arrival::Fresh);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_falls_out_of_the_window_is_given_up_at_once() {
-        let mut window = Window::new(START);
+        let mut window = SentWindow::new(START);
         arrive(&mut window, 2);
         assert_eq!(window.hear(START.plus(64)), 0);
         assert_eq!(window.hear(START.plus(65)), 1);
@@ -211,7 +211,7 @@ mod tests {
         fn every_number_is_accounted_exactly_once(
             steps in prop::collection::vec((1_u32..200, any::<bool>()), 1..200)
         ) {
-            let mut window = Window::new(START);
+            let mut window = SentWindow::new(START);
             let (mut accounted, mut came) = (0, BTreeSet::new());
             for (time, (step, tick)) in steps.into_iter().enumerate() {
                 accounted += window.hear(START.plus(step));

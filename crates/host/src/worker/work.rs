@@ -8,8 +8,8 @@ use sluice_wire::{
     TaskType, WorkerId,
 };
 
-use super::estimate::Early;
-use super::finished::{Finished, Kept};
+use super::estimate::EndEstimate;
+use super::finished::{Finished, KeptReply};
 use super::types::{Action, WorkerSettings};
 use crate::agent::Sample;
 use crate::parts::Parts;
@@ -60,7 +60,7 @@ pub(super) struct Sender {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct RunEnd {
     pub(super) started: Nanos,
     pub(super) status: ReplyStatus,
     pub(super) payload: Payload,
@@ -68,7 +68,7 @@ pub(super) struct End {
 
 /// Counts since the worker started.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct WorkCounts {
     pub(super) finished: u64,
     pub(super) duplicates: u64,
     pub(super) repeated_tasks: u64,
@@ -90,8 +90,8 @@ pub(super) struct Work {
     /// The run that the driver was told to start last.
     slot: u64,
     running: bool,
-    pub(super) counts: Counts,
-    pub(super) early: Early,
+    pub(super) counts: WorkCounts,
+    pub(super) early: EndEstimate,
 }
 
 impl Work {
@@ -173,7 +173,7 @@ impl Work {
             return false;
         }
         self.counts.too_old += 1;
-        let old = Kept { status: ReplyStatus::Old, ..Kept::GONE };
+        let old = KeptReply { status: ReplyStatus::Old, ..KeptReply::GONE };
         let asker = Asker::of(dispatch);
         reply(sender, self.held.len(), dispatch.task, dispatch.task_type, asker, &old, out);
         true
@@ -230,7 +230,7 @@ impl Work {
         settings: &WorkerSettings,
         slot: u64,
         sender: Sender,
-        end: End,
+        end: RunEnd,
         out: &mut Vec<Action>,
     ) -> Option<Handle> {
         if !self.running || slot != self.slot {
@@ -240,7 +240,7 @@ impl Work {
         self.running = false;
         self.counts.finished += 1;
         self.early.ended(held.task_type, now.since(end.started));
-        let kept = Kept {
+        let kept = KeptReply {
             status: end.status,
             switch_wait_ns: held.switch_wait_ns,
             worker_wait_ns: end.started.since(held.received).saturated(),
@@ -264,7 +264,7 @@ fn reply(
     task: TaskId,
     task_type: TaskType,
     asker: Asker,
-    kept: &Kept,
+    kept: &KeptReply,
     out: &mut Vec<Action>,
 ) {
     let packet = || Reply {

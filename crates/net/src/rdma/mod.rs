@@ -13,7 +13,7 @@ mod on_link;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sluice_host::rdma::{Counts, Endpoint, PairSpec, Placed, RegionId, RegionSpec};
+use sluice_host::rdma::{Endpoint, PairSpec, Placed, RdmaCounts, RegionId, RegionSpec};
 use sluice_wire::Nanos;
 use sluice_wire::roce::{Acknowledge, MAX_WRITE_BYTES, Path, Qpn, Rkey, encode_acknowledge, write_len};
 
@@ -110,7 +110,7 @@ impl Receiver {
     }
 
     /// What has come so far, and what was refused.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &RdmaCounts {
         self.endpoint.counts()
     }
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 use sluice_control::{ServerGrant, ServerHello};
-use sluice_host::rdma::{Counts, Mtu, PairSpec, RoceRefusal};
+use sluice_host::rdma::{Mtu, PairSpec, RdmaCounts, RoceRefusal};
 use sluice_wire::roce::{self, Transport};
 use sluice_wire::{Epoch, Nanos, Psn, Qpn, ServerId};
 
@@ -320,7 +320,7 @@ impl Server {
         let counts = self.receiver.counts();
         let refused = RoceRefusal::ALL.into_iter().map(|why| (why.name(), counts.refused(why)));
         let ran = self.clock.now().since(self.began);
-        let Counts { placed, bytes, resynchronised, .. } = *counts;
+        let RdmaCounts { placed, bytes, resynchronised, .. } = *counts;
         ServerReport {
             schema: "sluice.server.v1",
             name: self.hello.name.clone(),

@@ -14,7 +14,7 @@ pub(crate) struct BackStages {
 
 /// Each worker's counters and generation, and each client's replay cells.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct FrontMemory {
     /// Tokens granted to each worker.
     pub(super) seen: Register<u32>,
     /// The newest try of a task that each of a client's residues has let in.
@@ -27,7 +27,7 @@ pub(super) struct Memory {
     pub(super) seen_out: Register<u32>,
 }
 
-impl Memory {
+impl FrontMemory {
     pub(super) fn new(layout: &mut Layout, config: &Config, back: BackStages) -> Self {
         let workers = config.workers as usize;
         let start = config.counters_start.0;

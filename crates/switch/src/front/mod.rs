@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::pipeline::{Layout, Pass};
 use crate::program::Verdict;
 use crate::refusal::{Refusal, Refusals};
-use memory::{Memory, replay_word};
+use memory::{FrontMemory, replay_word};
 use sources::Tables;
 
 pub(crate) use memory::BackStages;
@@ -43,7 +43,7 @@ pub(crate) struct Front {
     pub(crate) layout: Layout,
     pub(crate) refusals: Refusals,
     pub(crate) tables: Tables,
-    memory: Memory,
+    memory: FrontMemory,
     feed: Feed,
     term: Term,
 }
@@ -73,7 +73,7 @@ impl Front {
         assert!(config.is_sound(), "{program}: ring and cell counts must be powers of two");
         let mut layout = Layout::new(program);
         let tables = Tables::new(&mut layout, &config);
-        let memory = Memory::new(&mut layout, &config, back);
+        let memory = FrontMemory::new(&mut layout, &config, back);
         Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: config.term }
     }
 

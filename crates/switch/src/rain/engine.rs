@@ -40,7 +40,7 @@ const BEHIND_MAX: u32 = 1 << 23;
 
 /// The servers, their rings, and the numbers of what is sent to them.
 #[derive(Debug)]
-pub(super) struct Engine {
+pub(super) struct RdmaEngine {
     servers: Box<[Option<ServerRow>]>,
     /// A row of servers for each slice.
     rings: Box<[Option<RingRow>]>,
@@ -87,7 +87,7 @@ impl Numbers {
     }
 }
 
-impl Engine {
+impl RdmaEngine {
     pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
         // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and

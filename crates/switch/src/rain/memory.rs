@@ -8,7 +8,7 @@ use crate::pipeline::{Column, Layout, Register, Ring};
 
 /// Register arrays.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct RainMemory {
     /// Tokens parked (positive) or tasks waiting (negative) of each slice.
     pub(super) balance: Register<i32>,
     pub(super) task_head: Register<u32>,
@@ -39,7 +39,7 @@ const TASK_COLUMNS: [Column; 14] = [
     Column { name: "payload 7", stage: 11, bits: 8 },
 ];
 
-impl Memory {
+impl RainMemory {
     pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
         let slices = config.slices as usize;
         let start = config.counters_start.0;

@@ -38,8 +38,8 @@ use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use crate::settings::{ProgramSettings, Published};
-use engine::Engine;
-use memory::{Memory, ParkedToken};
+use engine::RdmaEngine;
+use memory::{ParkedToken, RainMemory};
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
 pub const ROUNDS_MAX: u64 = 16;
@@ -51,9 +51,9 @@ const DEPTH: u8 = 2;
 #[derive(Debug)]
 pub struct Rain {
     front: Front,
-    memory: Memory,
+    memory: RainMemory,
     /// There if there is room for servers.
-    engine: Option<Engine>,
+    engine: Option<RdmaEngine>,
 }
 
 impl Rain {
@@ -63,8 +63,8 @@ impl Rain {
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn new(config: Config) -> Self {
         let mut front = Front::new(Self::NAME, Feed::Tokens, config, BackStages { gen_out: 5, sent: 6 });
-        let memory = Memory::new(&mut front.layout, &config);
-        let engine = (config.servers > 0).then(|| Engine::new(&mut front.layout, &config));
+        let memory = RainMemory::new(&mut front.layout, &config);
+        let engine = (config.servers > 0).then(|| RdmaEngine::new(&mut front.layout, &config));
         Self { front, memory, engine }
     }
 }
