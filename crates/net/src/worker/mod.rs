@@ -1,10 +1,9 @@
 //! The worker driver: one thread that takes packets, runs the service and answers (Rain §3.2.1).
 //!
-//! The state machine decides; here are the socket, the service and the registration around it. While a service runs,
-//! packets wait in the socket's buffer, and the kernel's stamps count that wait. Under dilation the service's real
-//! time passes first; then the worker stays taken for (factor − 1) times as long, but takes packets.
-//!
-//! Left out: replies of more than one packet.
+//! The state machine decides; here are the socket, the service and the registration around it. While a
+//! service runs, packets wait in the socket's buffer, and the kernel's stamps count that wait. Under dilation
+//! the service's real time passes first; then the worker stays taken for (factor − 1) times as long, but
+//! takes packets. A reply that is longer than a packet is kept, and its client asks for the rest.
 
 mod early;
 mod engine;
@@ -71,7 +70,8 @@ pub struct WorkerOptions {
 }
 
 impl WorkerOptions {
-    /// A worker on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a URL).
+    /// A worker on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a
+    /// URL).
     ///
     /// # Errors
     /// [`NetError::Address`] if that is no address.
@@ -148,8 +148,8 @@ impl<S: Service> Worker<S> {
     /// Works on this thread until it is stopped and has finished what it holds.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have this worker, [`NetError::Pin`] when the core is not
-    /// to be had, and what ends the socket.
+    /// [`NetError::Refused`] when the controller will not have this worker, [`NetError::Pin`] when the core
+    /// is not to be had, and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         if let Some(core) = self.pin {
             pin_thread(core)?;
