@@ -15,6 +15,7 @@ mod jobs;
 pub mod point;
 pub mod policy;
 mod rack;
+mod replicate;
 pub mod stats;
 pub mod study;
 pub mod testbed;

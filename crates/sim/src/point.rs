@@ -1,12 +1,8 @@
 //! One policy on one rack under one load: what a curve consists of.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::error::SimError;
-use crate::ideal::Ideal;
 use crate::policy::Policy;
-use crate::rack;
-use crate::stats::{Counts, Gauges, Measured, Observer, PARTS, Recorder, Recording, Warmup};
+use crate::stats::{PARTS, Recording, Warmup};
 use crate::testbed::Testbed;
 use crate::workload::{Arrivals, Class, Requests, Workload};
 
@@ -73,49 +69,9 @@ impl Point {
         })
     }
 
-    /// One replication: the same number gives the same bytes. Setting `stop` ends it early, without a result.
-    pub fn replicate(&self, replication: u32, stop: &AtomicBool) -> Result<Measured, SimError> {
-        self.check()?;
-        let recorder = Recorder::new(self.recording());
-        match &self.policy {
-            Policy::Program(choice) => {
-                let ran = rack::replicate(self, choice, replication, recorder, stop)?;
-                let measured = ran.observer.finish(ran.counts, ran.gauges);
-                Ok(measured.with_depths(ran.depths))
-            }
-            Policy::Reference(reference) => {
-                let (workers, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
-                let ideal = Ideal { reference: *reference, workers, distance };
-                let measured =
-                    ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
-                measured.ok_or(SimError::Stopped)
-            }
-        }
-    }
-
     /// The tasks of a replication, the same for every policy.
     pub fn requests(&self, replication: u32) -> Requests {
         Requests::new(&self.workload, self.rate_per_s, self.seed, replication)
-    }
-
-    /// One replication of a switch's program that is watched task by task, until the observer has seen enough or no
-    /// request is left.
-    pub fn observe<O: Observer>(
-        &self,
-        replication: u32,
-        observer: O,
-        stop: &AtomicBool,
-    ) -> Result<(O, Counts, Gauges), SimError> {
-        self.check()?;
-        match &self.policy {
-            Policy::Program(choice) => {
-                let ran = rack::replicate(self, choice, replication, observer, stop)?;
-                Ok((ran.observer, ran.counts, ran.gauges))
-            }
-            Policy::Reference(reference) => {
-                Err(SimError::Point(format!("{reference} is no program of a switch: replicate it instead")))
-            }
-        }
     }
 
     /// What is to be recorded.

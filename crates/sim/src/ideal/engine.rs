@@ -51,8 +51,8 @@ impl<D: Discipline> Rack<D> {
         }
     }
 
-    /// Serves `requests` until there are no more, or the observer has seen enough, or it is told to stop. Gives the
-    /// averages over the measured span.
+    /// Serves `requests` until there are no more, or the observer has seen enough, or it is told to stop.
+    /// Gives the averages over the measured span.
     ///
     /// A worker that finishes in the instant of an arrival is free for it.
     pub fn run(

@@ -1,9 +1,9 @@
 //! The references: policies without a switch's limits, on a network without delay.
 //!
-//! A [`Discipline`] sees every queue as it is and acts at once, so that a [`Reference`] is what a published policy would
-//! be if its switch could. A fixed distance may be added to each latency. A rack streams: it holds what waits and runs
-//! and no task more, and allocates only when more wait than ever did. Left out are losses, the hosts' costs and slices:
-//! types share all workers.
+//! A [`Discipline`] sees every queue as it is and acts at once, so that a [`Reference`] is what a published
+//! policy would be if its switch could. A fixed distance may be added to each latency. A rack streams: it
+//! holds what waits and runs and no task more, and allocates only when more wait than ever did. Left out are
+//! losses, the hosts' costs and slices: types share all workers.
 
 mod disciplines;
 mod engine;

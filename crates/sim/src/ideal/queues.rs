@@ -52,8 +52,8 @@ impl Default for Queue {
     }
 }
 
-/// A queue for each worker, in one piece of memory: it grows with the most tasks that ever waited at once, not with the
-/// most at each worker.
+/// A queue for each worker, in one piece of memory: it grows with the most tasks that ever waited at once,
+/// not with the most at each worker.
 #[derive(Clone, Debug)]
 pub struct Lines {
     workers: Vec<Line>,

@@ -9,8 +9,8 @@ use core::str::FromStr;
 pub enum Reference {
     /// One queue, first come first served: no worker idles while a task waits.
     Central,
-    /// Join the bounded shortest queue: at most so many tasks at a worker, in service or waiting; the others wait in one
-    /// queue (first come first served). None for no bound.
+    /// Join the bounded shortest queue: at most so many tasks at a worker, in service or waiting; the others
+    /// wait in one queue (first come first served). None for no bound.
     Jbsq(Option<NonZeroU32>),
     /// Join the shortest queue at once.
     Jsq,

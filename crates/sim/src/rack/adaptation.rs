@@ -1,28 +1,21 @@
-//! Adaptive depths and slices in the rack: the agent as it runs beside workers, and the controller's slice step.
+//! Adaptive depths and slices in the rack: the agents as they run beside workers, and what is known of who
+//! serves where.
 //!
-//! One agent looks after all workers, or several after a block of them each if the testbed says so (`servers.agents`).
-//! They hear of each other what a controller would tell them, at once. Samples come from what each DISPATCH carried and
-//! what its worker knew. A move follows the generation rules: the worker is closed, its generation raised, and after
-//! [`OPENS_AFTER`] it is let in again elsewhere, with new counters; its old tokens are swept. What is left out is the
-//! controller's own time for the step.
+//! One agent looks after all workers, or several after a block of them each if the testbed says so
+//! (`servers.agents`). They hear of each other what a controller would tell them, at once. Samples come from
+//! what each DISPATCH carried and what its worker knew. A move follows the generation rules: the worker is
+//! closed, its generation raised, and after 100 µs it is let in again elsewhere, with new counters; its old
+//! tokens are swept. What is left out is the controller's own time for the step.
 
-use sluice_control::{SliceChange, SliceTally, slice_step};
-use sluice_host::agent::{self, Agent, Decision, Others, Sample, Verdict};
+use sluice_host::agent::{Agent, Decision, Sample, Verdict};
 use sluice_switch::registry::Adaptive;
-use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
+use sluice_wire::tallies::{SliceOthers, SliceTally};
+use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
 
-use super::Rack;
-use super::setup::{EPOCH, GENERATION, Plan};
-use super::stage::Cue;
+use super::setup::{GENERATION, Plan};
 use crate::agents;
-use crate::stats::{Depths, Ended, Observer};
+use crate::stats::{Depths, Ended};
 use crate::testbed::Testbed;
-
-/// What closing a worker, raising its generation and opening it again takes: four steps of a controller over a link.
-const OPENS_AFTER: Nanos = Nanos::from_micros(100);
-/// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
-const IDLE_FLOOR_MILLI: u32 = 1_000;
 
 /// The agents and the controller of a rack.
 #[derive(Debug)]
@@ -30,25 +23,25 @@ pub(super) struct Adaptation {
     agents: Vec<Agent>,
     /// How many workers each looks after.
     workers_each: u32,
-    carries_out: bool,
-    interval_began: Nanos,
-    seats: Vec<Seat>,
-    decisions: Vec<Decision>,
+    pub(super) carries_out: bool,
+    pub(super) interval_began: Nanos,
+    pub(super) seats: Vec<Serving>,
+    pub(super) decisions: Vec<Decision>,
     /// Of all agents together.
-    tallies: Vec<agent::SliceTally>,
+    pub(super) tallies: Vec<SliceTally>,
     /// The interval's tasks by slice.
     ended: Vec<Ended>,
     log: Vec<Depths>,
-    moves: u32,
+    pub(super) moves: u32,
 }
 
 /// Where a worker serves.
 #[derive(Clone, Copy, Debug)]
-struct Seat {
-    slice: SliceId,
-    depth: u8,
-    generation: Generation,
-    is_open: bool,
+pub(super) struct Serving {
+    pub(super) slice: SliceId,
+    pub(super) depth: u8,
+    pub(super) generation: Generation,
+    pub(super) is_open: bool,
 }
 
 impl Adaptation {
@@ -63,7 +56,7 @@ impl Adaptation {
             let grant = plan.worker_grant(worker);
             let agent = &mut agents[(worker / workers_each) as usize];
             agent.serves(Nanos(0), grant.worker, grant.slice, grant.quota);
-            Seat { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
+            Serving { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
         };
         let seats = (0..workers).map(seat).collect();
         Self {
@@ -103,12 +96,12 @@ impl Adaptation {
     }
 
     #[inline]
-    fn agent_of(&mut self, worker: u32) -> &mut Agent {
+    pub(super) fn agent_of(&mut self, worker: u32) -> &mut Agent {
         &mut self.agents[(worker / self.workers_each) as usize]
     }
 
     /// The interval ends for all agents, and each hears what the others' workers did in it.
-    fn tick(&mut self, now: Nanos) {
+    pub(super) fn tick(&mut self, now: Nanos) {
         self.decisions.clear();
         let tick = |agent: &mut Agent| {
             let mut tallies = Vec::new();
@@ -128,7 +121,7 @@ impl Adaptation {
         self.log
     }
 
-    fn note(&mut self, now: Nanos) {
+    pub(super) fn note(&mut self, now: Nanos) {
         for tally in &self.tallies {
             let seats = self.seats.iter().filter(|seat| seat.slice == tally.slice && seat.is_open);
             let depths: Vec<u8> = seats.map(|seat| seat.depth).collect();
@@ -158,113 +151,9 @@ impl Adaptation {
     }
 }
 
-impl<O: Observer> Rack<'_, O> {
-    /// An interval ends: depths change at once, workers that move in a moment.
-    pub(super) fn adapt(&mut self) {
-        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
-        for worker in 0..self.testbed.workers {
-            if let Some(free_at) = self.nodes.workers.blocked_since(worker, self.stage.now()) {
-                adaptation.wakes(self.stage.now(), worker, free_at);
-            }
-        }
-        adaptation.interval_began = self.stage.now();
-        adaptation.tick(self.stage.now());
-        if adaptation.carries_out {
-            for index in 0..adaptation.decisions.len() {
-                let Decision { worker, to, .. } = adaptation.decisions[index];
-                self.set_depth(&mut adaptation, worker, to);
-            }
-            self.slice_step(&mut adaptation);
-        }
-        adaptation.note(self.stage.now());
-        if self.nodes.clients.has_more() {
-            self.stage.cue(adaptation.deadline(), Cue::Adapts);
-        }
-        self.stage.adaptation = Some(adaptation);
-    }
-
-    /// A worker that moves is let in again.
-    pub(super) fn opens(&mut self, worker: u32) {
-        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
-        let seat = &mut adaptation.seats[worker as usize];
-        seat.is_open = true;
-        let Seat { slice, depth, generation, .. } = *seat;
-        for op in self.nodes.plan.worker_ops(WorkerId(worker as u16), slice, generation) {
-            self.nodes.switch.table(op);
-        }
-        self.nodes.workers.servers.serves(self.nodes.switch.program(), worker, slice);
-        adaptation.agent_of(worker).serves(self.stage.now(), WorkerId(worker as u16), slice, depth);
-        let grant = sluice_host::worker::Grant {
-            generation,
-            slice,
-            quota: depth,
-            ..self.nodes.plan.worker_grant(worker)
-        };
-        self.stage.adaptation = Some(adaptation);
-        self.nodes.workers.grant(&mut self.stage, worker, grant);
-    }
-
-    fn slice_step(&mut self, adaptation: &mut Adaptation) {
-        let seats = &adaptation.seats;
-        let tallies: Vec<SliceTally> =
-            adaptation.tallies.iter().map(|tally| of_agent(tally, seats)).collect();
-        let changes = slice_step(&tallies, IDLE_FLOOR_MILLI, |_, _| true);
-        for change in changes {
-            match change {
-                SliceChange::Even { slice, depth } => {
-                    for worker in 0..self.testbed.workers {
-                        if adaptation.seats[worker as usize].slice == slice {
-                            self.set_depth(adaptation, WorkerId(worker as u16), depth);
-                        }
-                    }
-                }
-                SliceChange::Move { worker, from, to, depth, .. } => {
-                    self.close(adaptation, worker, from, to, depth);
-                }
-            }
-        }
-    }
-
-    fn set_depth(&mut self, adaptation: &mut Adaptation, worker: WorkerId, depth: u8) {
-        let seat = &mut adaptation.seats[usize::from(worker.0)];
-        if seat.depth == depth || !seat.is_open {
-            return;
-        }
-        seat.depth = depth;
-        let slice = seat.slice;
-        adaptation.agent_of(worker.0.into()).serves(self.stage.now(), worker, slice, depth);
-        self.nodes.workers.set_quota(&mut self.stage, worker.0.into(), depth);
-    }
-
-    /// No new tokens of the worker, and none of its old ones are used any more.
-    fn close(
-        &mut self,
-        adaptation: &mut Adaptation,
-        worker: WorkerId,
-        from: SliceId,
-        to: SliceId,
-        depth: u8,
-    ) {
-        let seat = &mut adaptation.seats[usize::from(worker.0)];
-        let generation = Generation(seat.generation.0 + 1);
-        *seat = Seat { slice: to, depth, generation, is_open: false };
-        adaptation.moves += 1;
-        adaptation.agent_of(worker.0.into()).gone(worker);
-        let closed = self.nodes.plan.worker_row(worker, from, Generation(generation.0 - 1), false);
-        self.nodes.switch.table(TableOp::SetWorker(worker, Some(closed)));
-        self.nodes.switch.table(TableOp::RaiseGeneration(worker, generation));
-        if let TableAnswer::Slice(state) = self.nodes.switch.table(TableOp::ReadSlice(from)) {
-            let left = state.tokens_in.since(state.tokens_out).clamp(0, u16::MAX.into()) as u16;
-            let sweep = Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None };
-            self.nodes.switch.sweep(&mut self.stage, sweep);
-        }
-        self.stage.cue(self.stage.now() + OPENS_AFTER, Cue::Opens(worker.0.into()));
-    }
-}
-
 /// The tallies of all agents, one for each slice.
-fn together<'t>(all: impl Iterator<Item = &'t agent::SliceTally>) -> Vec<agent::SliceTally> {
-    let mut sums: Vec<agent::SliceTally> = Vec::new();
+fn together<'t>(all: impl Iterator<Item = &'t SliceTally>) -> Vec<SliceTally> {
+    let mut sums: Vec<SliceTally> = Vec::new();
     for tally in all {
         match sums.iter_mut().find(|sum| sum.slice == tally.slice) {
             Some(sum) => {
@@ -280,19 +169,8 @@ fn together<'t>(all: impl Iterator<Item = &'t agent::SliceTally>) -> Vec<agent::
 }
 
 /// What the workers of a slice that are not this agent's did.
-fn beside(own: &agent::SliceTally, sums: &[agent::SliceTally]) -> Others {
+fn beside(own: &SliceTally, sums: &[SliceTally]) -> SliceOthers {
     let all = sums.iter().find(|sum| sum.slice == own.slice).unwrap_or(own);
     let workers = (all.depths.len() - own.depths.len()) as u32;
-    Others { slice: own.slice, workers, heard: workers, tasks: all.tasks - own.tasks }
-}
-
-fn of_agent(tally: &agent::SliceTally, seats: &[Seat]) -> SliceTally {
-    let depth = |(worker, _): &(WorkerId, u8)| (*worker, seats[usize::from(worker.0)].depth);
-    SliceTally {
-        slice: tally.slice,
-        overloads: tally.overloads,
-        idle_milli: tally.idle_milli,
-        depths: tally.depths.iter().map(depth).collect(),
-        tasks: tally.tasks,
-    }
+    SliceOthers { slice: own.slice, workers, heard: workers, tasks: all.tasks - own.tasks }
 }

@@ -1,7 +1,7 @@
 //! Where every task is: kept in test builds only, and checked at every event.
 //!
-//! Without faults, each task is in exactly one place. With faults a task may be under way in several copies or none:
-//! then only what the clients know is held together.
+//! Without faults, each task is in exactly one place. With faults a task may be under way in several copies
+//! or none: then only what the clients know is held together.
 
 /// Where a task may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl Books {
         }
     }
 
-    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what the clients
-    /// say, `held_back` the length of their backlogs, `waiting` what the program says.
+    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what
+    /// the clients say, `held_back` the length of their backlogs, `waiting` what the program says.
     pub(super) fn check(&self, outstanding: u64, held_back: u64, waiting: u32) {
         if !cfg!(debug_assertions) || self.has_copies {
             return;

@@ -1,7 +1,7 @@
 //! The clients: the real state machine, and an application that offers each request when it is due.
 //!
-//! What a client's share does not admit waits in its backlog, in order and by slice; times count from when a request
-//! was due. A client's own work takes no time.
+//! What a client's share does not admit waits in its backlog, in order and by slice; times count from when a
+//! request was due. A client's own work takes no time.
 
 use std::collections::VecDeque;
 
@@ -9,23 +9,14 @@ use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
 use sluice_wire::{Nanos, Packet, Payload};
 
 use super::books::Place;
-use super::setup::Plan;
-use super::stage::{Cue, Stage, What};
+use super::setup::{ClassNeeds, Plan};
+use super::stage::{Cue, Reminder, Stage};
 use crate::stats::{self, Observer};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId, Mail};
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
-
-/// What tasks of each class are asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    /// Which slice they go to.
-    pub(super) slice: Vec<usize>,
-    /// How many bytes a large one carries.
-    pub(super) bytes: Vec<u16>,
-}
 
 /// All clients, a place each, and the requests that go to them in turn.
 #[derive(Debug)]
@@ -37,7 +28,7 @@ pub(super) struct Clients {
     pub(super) clock: ClockId,
     requests: Requests,
     next: Option<Request>,
-    asked: Asked,
+    asked: ClassNeeds,
     nodes: Vec<ClientNode>,
     pub(super) settings: ClientSettings,
     /// Whether a task may be tried again.
@@ -252,7 +243,7 @@ impl Clients {
         let node = &mut self.nodes[client];
         if let Some(due) = node.machine.deadline().filter(|due| *due < node.armed) {
             node.armed = due.max(stage.now());
-            stage.cue(node.armed, Cue::Host(self.at.at(client as u32), What::Tick));
+            stage.cue(node.armed, Cue::Host(self.at.at(client as u32), Reminder::Tick));
         }
     }
 }

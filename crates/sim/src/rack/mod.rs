@@ -1,12 +1,13 @@
-//! One rack, packet by packet: a [`World`] whose nodes are the switch's program and the workers' and the clients' state
-//! machines as they run on the wire.
+//! One rack, packet by packet: a [`World`] whose nodes are the switch's program and the workers' and the
+//! clients' state machines as they run on the wire.
 //!
-//! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at a worker's
-//! core. Packets are header fields and never become bytes. What is left out: the controller (everyone is registered
-//! when the run begins; the fault runs are about it), congestion on links but those to servers, the time that a client
-//! takes.
+//! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at
+//! a worker's core. Packets are header fields and never become bytes. What is left out: the controller
+//! (everyone is registered when the run begins; the fault runs are about it), congestion on links but those
+//! to servers, the time that a client takes.
 
 mod adaptation;
+mod adapting;
 mod books;
 mod clients;
 mod early;
@@ -43,8 +44,8 @@ use stage::{Cue, Places, Stage};
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
-/// Runs one replication of a point under a switch's program, until `observer` has seen enough or no request is
-/// left.
+/// Runs one replication of a point under a switch's program, until `observer` has seen enough or no request
+/// is left.
 pub(crate) fn replicate<O: Observer>(
     point: &Point,
     choice: &Choice,

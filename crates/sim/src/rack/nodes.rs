@@ -7,14 +7,14 @@ use sluice_wire::Nanos;
 use super::books::Books;
 use super::clients::Clients;
 use super::setup::{Plan, client_settings};
-use super::stage::{Cue, Places, Stage, What};
+use super::stage::{Cue, Places, Reminder, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, Link, Mail, Queue, World};
+use crate::world::{Address, LinkQueue, Mail, OneWay, World};
 
 /// A rack's nodes, registered with each other.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Nodes {
         let longest = if self.plan.is_polled() { testbed.refill() } else { Nanos(0) };
         for worker in 0..testbed.workers {
             let at = Nanos(phases.below(longest.0 + 1));
-            stage.cue(at, Cue::Host(self.plan.places.workers.at(worker), What::Start));
+            stage.cue(at, Cue::Host(self.plan.places.workers.at(worker), Reminder::Start));
         }
         self.clients.draw(stage);
     }
@@ -78,13 +78,13 @@ impl Nodes {
     }
 
     /// One of the hosts is reminded of something.
-    pub(super) fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: What) {
+    pub(super) fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: Reminder) {
         let Self { workers, clients, plan, .. } = self;
         match what {
-            What::Start => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
-            What::Early => workers.early_token(stage, at.place()),
-            What::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
-            What::Tick => clients.tick(stage, at.place()),
+            Reminder::Start => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
+            Reminder::Early => workers.early_token(stage, at.place()),
+            Reminder::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
+            Reminder::Tick => clients.tick(stage, at.place()),
         }
     }
 
@@ -108,10 +108,10 @@ fn join(world: &mut World<Cue>, places: Places, testbed: &Testbed) {
         return world.join(switch, workers, links.worker, pass);
     }
     let lane = world.engine.lane(pass + links.worker);
-    let link = |_| Link {
+    let link = |_| OneWay {
         delay: links.worker,
         lane,
-        queue: Some(Queue::new(servers.gbps, testbed.switch.packet_bytes)),
+        queue: Some(LinkQueue::new(servers.gbps, testbed.switch.packet_bytes)),
     };
     let each = testbed.workers / u32::from(servers.count);
     world.network.join_each(switch, workers, each, (0..servers.count).map(link));

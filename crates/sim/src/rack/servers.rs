@@ -1,9 +1,11 @@
-//! Servers that workers share: their links, and the memory that large tasks are written ahead into (Rain §3.2.2).
+//! Servers that workers share: their links, and the memory that large tasks are written ahead into (Rain
+//! §3.2.2).
 //!
-//! Workers belong to servers in equal blocks. What the switch sends to a server takes its link's bandwidth, one packet
-//! after the other, WRITEs too. A server keeps a ring for each slice that one of its workers serves, and from then on; a
-//! task that was written before, its worker fetches from the client. A worker copies a written task before it does
-//! anything else. Left out: the bytes themselves (the fault runs are about them) and what a NIC takes to place a WRITE.
+//! Workers belong to servers in equal blocks. What the switch sends to a server takes its link's bandwidth,
+//! one packet after the other, WRITEs too. A server keeps a ring for each slice that one of its workers
+//! serves, and from then on; a task that was written before, its worker fetches from the client. A worker
+//! copies a written task before it does anything else. Left out: the bytes themselves (the fault runs are
+//! about them) and what a NIC takes to place a WRITE.
 
 use sluice_switch::{Program, WriteAhead};
 use sluice_wire::roce::write_len;
@@ -12,7 +14,7 @@ use sluice_wire::{Dispatch, Endpoint, Nanos, Place, Psn, Qpn, Rkey, SLOT_HEAD_BY
 
 use super::stage::Places;
 use crate::testbed::Testbed;
-use crate::world::Network;
+use crate::world::Links;
 
 /// Ethernet, IPv4 and UDP in front of a WRITE, and what a frame takes beside its bytes: preamble, check, gap.
 const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
@@ -85,7 +87,7 @@ impl Servers {
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,
-        network: &mut Network,
+        network: &mut Links,
         leaves: Nanos,
         write: &WriteAhead,
     ) -> u32 {
@@ -103,8 +105,8 @@ impl Servers {
         copies
     }
 
-    /// What a worker does about a task's bytes when it comes: nothing, or it copies them for so long, or it has to fetch
-    /// them (`None`).
+    /// What a worker does about a task's bytes when it comes: nothing, or it copies them for so long, or it
+    /// has to fetch them (`None`).
     #[inline]
     pub(super) fn takes(&self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };

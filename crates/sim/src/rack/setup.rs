@@ -9,7 +9,6 @@ use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
 };
 
-use super::clients::Asked;
 use super::servers::Servers;
 use super::stage::Places;
 use crate::dice::Dice;
@@ -24,7 +23,8 @@ const START: Serial = Serial(0);
 const NEVER: Nanos = Nanos(u64::MAX);
 /// What a REJECT advises.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
-/// How much longer than a task may be tried again workers remember it: two of its packets may be under way so long.
+/// How much longer than a task may be tried again workers remember it: two of its packets may be under way so
+/// long.
 const TRANSIT: Nanos = Nanos::from_millis(2);
 
 /// How the rack is laid out.
@@ -33,7 +33,7 @@ pub(super) struct Plan {
     pub(super) places: Places,
     slices: Vec<SlicePlan>,
     types: Vec<(TaskType, SliceId)>,
-    pub(super) asked: Asked,
+    pub(super) asked: ClassNeeds,
     servers: u16,
     writes_ahead: bool,
     queue: u32,
@@ -44,6 +44,15 @@ pub(super) struct Plan {
     retry_for: Nanos,
     seed: u64,
     replication: u32,
+}
+
+/// What tasks of each class are asked for.
+#[derive(Clone, Debug)]
+pub(super) struct ClassNeeds {
+    /// Which slice they go to.
+    pub(super) slice: Vec<usize>,
+    /// How many bytes a large one carries.
+    pub(super) bytes: Vec<u16>,
 }
 
 #[derive(Debug)]
@@ -80,7 +89,7 @@ impl Plan {
             places,
             slices,
             types,
-            asked: Asked { slice: of_class, bytes },
+            asked: ClassNeeds { slice: of_class, bytes },
             servers: point.testbed.servers.count,
             writes_ahead: choice.writes_ahead(),
             queue,

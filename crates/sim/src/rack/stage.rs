@@ -36,7 +36,7 @@ impl Places {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cue {
     /// A host wants to be reminded.
-    Host(Address, What),
+    Host(Address, Reminder),
     /// The agents' interval ends.
     Adapts,
     /// A worker that moves is let in again.
@@ -45,7 +45,7 @@ pub(super) enum Cue {
 
 /// What a host wants to be reminded of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Reminder {
     /// A worker gets its registration.
     Start,
     /// The machine has something to do.

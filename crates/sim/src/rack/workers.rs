@@ -1,8 +1,8 @@
 //! The workers: the real state machine, and a core that does one thing at a time.
 //!
-//! A core receives a packet, serves a task, or sends a packet. While it is at something, packets wait in the NIC. Since
-//! nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it begins; only the
-//! end of a service is an event of its own.
+//! A core receives a packet, serves a task, or sends a packet. While it is at something, packets wait in the
+//! NIC. Since nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it
+//! begins; only the end of a service is an event of its own.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,15 @@ use super::books::Place;
 use super::early::Estimates;
 use super::servers::Servers;
 use super::setup::{Plan, worker_settings};
-use super::stage::{Cue, Stage, What};
+use super::stage::{Cue, Reminder, Stage};
 use super::stalls::Cores;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::WorkerTimes;
 use crate::world::{Address, AlarmId, Mail, PacketId};
 
-/// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under 200 bytes.
+/// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
+/// 200 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
     pub(super) at: Address,
@@ -137,8 +138,8 @@ impl Workers {
         desk.is_idle(now).then_some(desk.free_at)
     }
 
-    /// Desks of workers that are idle again go to others before there are more of them: a full round over all desks
-    /// frees half of them, or they double.
+    /// Desks of workers that are idle again go to others before there are more of them: a full round over all
+    /// desks frees half of them, or they double.
     #[cold]
     fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
         let room = self.taken.capacity();
@@ -203,7 +204,8 @@ impl Workers {
         self.arm(stage, worker);
     }
 
-    /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there is a task.
+    /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
+    /// is a task.
     #[inline]
     pub(super) fn ends<O: Observer>(&mut self, stage: &mut Stage<O>, alarm: AlarmId) {
         let (worker, now) = (alarm.0 - self.alarms, stage.now());
@@ -299,8 +301,8 @@ impl Workers {
         }
     }
 
-    /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says whether one
-    /// does.
+    /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says
+    /// whether one does.
     #[inline]
     fn act<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, now: Nanos) -> bool {
         let mut actions = std::mem::take(&mut self.actions);
@@ -371,13 +373,52 @@ impl Workers {
         self.expect(stage, worker, run, service, ends);
     }
 
+    /// A service that starts says what it will take; the worker may want its early token sent before it ends.
+    #[inline]
+    pub(super) fn expect<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        run: Run,
+        service: Nanos,
+        ends: Nanos,
+    ) {
+        let Some(estimates) = &mut self.estimates else { return };
+        let outlook = estimates.outlook(service);
+        let (machine, settings) = self.machine(worker);
+        machine.expect(run.started, run.slot, outlook);
+        let due = machine.early_at(settings).map(|at| at.max(run.started));
+        if let Some(at) = due.filter(|at| *at < ends) {
+            stage.cue(at, Cue::Host(self.at.at(worker), Reminder::Early));
+        }
+    }
+
+    /// The early token leaves; the service goes on afterwards.
+    pub(super) fn early_token<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        let mut actions = std::mem::take(&mut self.actions);
+        let now = stage.now();
+        let (machine, settings) = self.machine(worker);
+        machine.early(now, settings, &mut actions);
+        for action in actions.drain(..) {
+            if let Action::ToSwitch(packet) = action {
+                let send = self.costs.send;
+                let leaves = self.cores.spend(worker, now, send);
+                stage.send(self.at.at(worker), self.switch, leaves, &packet);
+                let ends = self.goes_on_for(worker, now, send);
+                stage.world.engine.alarm(self.alarm(worker), ends);
+            }
+        }
+        self.actions = actions;
+    }
+
     /// The alarm at the end of this worker's service.
     #[inline]
     pub(super) const fn alarm(&self, worker: u32) -> AlarmId {
         AlarmId(self.alarms + worker)
     }
 
-    /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise past it.
+    /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise
+    /// past it.
     #[inline]
     fn send_reply<O: Observer>(
         &self,
@@ -414,7 +455,7 @@ impl Workers {
         let armed = &mut self.armed[worker as usize];
         if let Some(due) = due.filter(|due| due < armed) {
             *armed = due.max(stage.now());
-            stage.cue(*armed, Cue::Host(self.at.at(worker), What::Tick));
+            stage.cue(*armed, Cue::Host(self.at.at(worker), Reminder::Tick));
         }
     }
 }

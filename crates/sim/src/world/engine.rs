@@ -1,11 +1,12 @@
 //! What is under way, and what happens next.
 //!
-//! What takes the same time whenever it is sent comes in the order in which it left: a [`Lane`] keeps it, and all links of one
-//! delay share a lane, so that an event costs the same however many links there are. A place's alarm (the end of a
-//! service) is one of a fixed number of times, of which a [`Tournament`] knows the first; a clock (the next request) is an
-//! alarm for the few that go off all the time. What is left (timers, packets that are late) an [`Agenda`] sorts. The
-//! earliest of all is next: time first, then order of entry. A packet lies in one place from its departure to the end of
-//! its reception; what is passed on is its number.
+//! What takes the same time whenever it is sent comes in the order in which it left: a [`Lane`] keeps it, and
+//! all links of one delay share a lane, so that an event costs the same however many links there are. A
+//! place's alarm (the end of a service) is one of a fixed number of times, of which a [`Tournament`] knows
+//! the first; a clock (the next request) is an alarm for the few that go off all the time. What is left
+//! (timers, packets that are late) an [`Agenda`] sorts. The earliest of all is next: time first, then order
+//! of entry. A packet lies in one place from its departure to the end of its reception; what is passed on is
+//! its number.
 
 use sluice_switch::Circulating;
 use sluice_wire::{Nanos, Packet};
@@ -14,7 +15,7 @@ use super::address::Address;
 use super::agenda::{Agenda, Moment};
 use super::heads::Heads;
 use super::lane::Lane;
-use super::pool::{Id, Pool};
+use super::pool::{Id, Reused};
 use super::tournament::Tournament;
 
 /// Names a packet that is under way or waits to be received.
@@ -54,20 +55,21 @@ pub(crate) enum Due<C> {
 
 /// Virtual time: `C` is what callers want to be reminded of.
 #[derive(Debug)]
-pub(crate) struct Engine<C> {
-    /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they were asked for.
+pub(crate) struct EventEngine<C> {
+    /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they
+    /// were asked for.
     heads: Heads,
     sources: Vec<Source>,
     alarms: Tournament<u128>,
     agenda: Agenda<Due<C>>,
-    pub(crate) packets: Pool<Packet>,
-    pub(crate) rounds: Pool<Circulating>,
+    pub(crate) packets: Reused<Packet>,
+    pub(crate) rounds: Reused<Circulating>,
     entered: u64,
 }
 
 /// Kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SourceKind {
     Agenda,
     Alarms,
     Clock,
@@ -75,40 +77,42 @@ pub(crate) enum Kind {
 }
 
 /// Where things come from, and if it is a lane, how long they take and what is under way.
-type Source = (Kind, Nanos, Lane<(Address, Mail)>);
+type Source = (SourceKind, Nanos, Lane<(Address, Mail)>);
 
 /// Below a moment's order stands the alarm.
 const ALARM_BITS: u32 = 24;
 const AGENDA: usize = 0;
 const ALARMS: usize = 1;
 
-impl<C: Copy> Engine<C> {
+impl<C: Copy> EventEngine<C> {
     /// So many alarms, and nothing under way.
     pub(crate) fn new(alarms: u32) -> Self {
         Self {
             heads: Heads::new(2),
-            sources: [Kind::Agenda, Kind::Alarms].map(|kind| (kind, Nanos(0), Lane::default())).into(),
+            sources: [SourceKind::Agenda, SourceKind::Alarms]
+                .map(|kind| (kind, Nanos(0), Lane::default()))
+                .into(),
             alarms: Tournament::new(alarms as usize, Moment::NEVER.key()),
             agenda: Agenda::new(),
-            packets: Pool::default(),
-            rounds: Pool::default(),
+            packets: Reused::default(),
+            rounds: Reused::default(),
             entered: 0,
         }
     }
 
     /// The lane for what takes so long. Lanes and clocks are asked for before anything is sent.
     pub(crate) fn lane(&mut self, delay: Nanos) -> LaneId {
-        let fits = |(kind, of, _): &Source| *kind == Kind::Lane && *of == delay;
+        let fits = |(kind, of, _): &Source| *kind == SourceKind::Lane && *of == delay;
         let known = self.sources.iter().position(fits);
-        LaneId(known.unwrap_or_else(|| self.source(Kind::Lane, delay)) as u32)
+        LaneId(known.unwrap_or_else(|| self.source(SourceKind::Lane, delay)) as u32)
     }
 
     /// A clock of the caller's own.
     pub(crate) fn clock(&mut self) -> ClockId {
-        ClockId(self.source(Kind::Clock, Nanos(0)) as u32)
+        ClockId(self.source(SourceKind::Clock, Nanos(0)) as u32)
     }
 
-    fn source(&mut self, kind: Kind, delay: Nanos) -> usize {
+    fn source(&mut self, kind: SourceKind, delay: Nanos) -> usize {
         debug_assert!(self.entered == 0, "a source is asked for too late");
         self.sources.push((kind, delay, Lane::default()));
         self.heads = Heads::new(self.sources.len());
@@ -124,7 +128,7 @@ impl<C: Copy> Engine<C> {
 
     /// What kind of source it is.
     #[inline]
-    pub(crate) fn kind(&self, SourceId(source): SourceId) -> Kind {
+    pub(crate) fn kind(&self, SourceId(source): SourceId) -> SourceKind {
         self.sources[source].0
     }
 

@@ -4,7 +4,8 @@ use sluice_wire::Nanos;
 
 use super::agenda::Moment;
 
-/// What is under way on one link, in the order in which it arrives: a ring that grows to what was under way at most.
+/// What is under way on one link, in the order in which it arrives: a ring that grows to what was under way
+/// at most.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
     /// Empty, or a power of two.

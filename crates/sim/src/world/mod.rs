@@ -1,9 +1,10 @@
-//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go between.
+//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go
+//! between.
 //!
-//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes what comes to
-//! one of its places, and sends packets to other addresses through [`World::send`]; the [`Network`] says over which link,
-//! and so when and whether they arrive. Nodes also set alarms and ask for cues. Whoever is [`Inhabited`] hands what
-//! happens to the node that it is for: `rack` does so for one rack.
+//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
+//! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
+//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and ask for
+//! cues. Whoever is [`Inhabited`] hands what happens to the node that it is for: `rack` does so for one rack.
 
 mod address;
 mod agenda;
@@ -20,32 +21,32 @@ use sluice_wire::{Nanos, Packet};
 
 pub(crate) use address::Address;
 pub(crate) use agenda::Agenda;
-pub(crate) use engine::{AlarmId, ClockId, Engine, LaneId, Mail, PacketId};
+pub(crate) use engine::{AlarmId, ClockId, EventEngine, LaneId, Mail, PacketId};
 pub(crate) use fates::Fates;
-pub(crate) use network::{Link, Network, Port, Queue};
+pub(crate) use network::{LinkQueue, Links, OneWay, Port};
 pub(crate) use tournament::Tournament;
 
-use engine::{Due, Kind};
+use engine::{Due, SourceKind};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
 #[derive(Debug)]
 pub(crate) struct World<C> {
     pub(crate) now: Nanos,
-    pub(crate) engine: Engine<C>,
-    pub(crate) network: Network,
+    pub(crate) engine: EventEngine<C>,
+    pub(crate) network: Links,
 }
 
 impl<C: Copy> World<C> {
     /// A world with so many alarms, and nobody in it.
     pub(crate) fn new(alarms: u32) -> Self {
-        Self { now: Nanos(0), engine: Engine::new(alarms), network: Network::default() }
+        Self { now: Nanos(0), engine: EventEngine::new(alarms), network: Links::default() }
     }
 
-    /// All places of one node reach all of another in so long. Packets usually leave `after` that long from what made their
-    /// sender send.
+    /// All places of one node reach all of another in so long. Packets usually leave `after` that long from
+    /// what made their sender send.
     pub(crate) fn join(&mut self, from: Address, to: Address, delay: Nanos, after: Nanos) {
         let lane = self.engine.lane(after + delay);
-        self.network.join(from, to, Link { delay, lane, queue: None });
+        self.network.join(from, to, OneWay { delay, lane, queue: None });
     }
 
     /// Sends a packet that leaves then, unless a fault befalls it. Says how many copies will arrive.
@@ -102,20 +103,20 @@ pub(crate) trait Inhabited<C: Copy> {
         debug_assert!(at >= world.now, "time goes back");
         world.now = at;
         match world.engine.kind(source) {
-            Kind::Lane => {
+            SourceKind::Lane => {
                 if let Some((to, mail)) = world.engine.pop(source) {
                     self.mail(to, mail);
                 }
             }
-            Kind::Alarms => {
+            SourceKind::Alarms => {
                 let alarm = world.engine.ringing();
                 self.alarm(alarm);
             }
-            Kind::Clock => {
+            SourceKind::Clock => {
                 let clock = world.engine.strike(source);
                 self.clock(clock);
             }
-            Kind::Agenda => match world.engine.take_due() {
+            SourceKind::Agenda => match world.engine.take_due() {
                 Some(Due::Mail(to, mail)) => self.mail(to, mail),
                 Some(Due::Cue(cue)) => self.cue(cue),
                 None => {}

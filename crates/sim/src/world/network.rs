@@ -8,24 +8,24 @@ use super::fates::Fates;
 
 /// One way between two places.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct OneWay {
     /// How long a packet is on its way.
     pub(crate) delay: Nanos,
     /// Where the engine keeps what is on its way.
     pub(crate) lane: LaneId,
     /// The queue in front of it; without one, any number of packets leave at once.
-    pub(crate) queue: Option<Queue>,
+    pub(crate) queue: Option<LinkQueue>,
 }
 
 /// What a link takes in turn.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct LinkQueue {
     port: Port,
     /// What a packet without a large task takes of the rate.
     packet_bytes: u32,
 }
 
-impl Queue {
+impl LinkQueue {
     /// Without a rate packets take it no time.
     pub(crate) fn new(gbps: Option<f64>, packet_bytes: u32) -> Self {
         Self { port: Port::new(gbps), packet_bytes }
@@ -53,17 +53,17 @@ struct Way {
 
 /// All links.
 #[derive(Debug, Default)]
-pub(crate) struct Network {
-    links: Vec<Link>,
+pub(crate) struct Links {
+    each: Vec<OneWay>,
     /// By the node that sends and the one that receives, of `nodes` each.
     ways: Vec<Option<Way>>,
     nodes: usize,
     pub(crate) fates: Option<Box<Fates>>,
 }
 
-impl Network {
+impl Links {
     /// All places of one node send to all of another over this link.
-    pub(crate) fn join(&mut self, from: Address, to: Address, link: Link) {
+    pub(crate) fn join(&mut self, from: Address, to: Address, link: OneWay) {
         self.join_each(from, to, u32::MAX, [link]);
     }
 
@@ -73,15 +73,16 @@ impl Network {
         from: Address,
         to: Address,
         places_each: u32,
-        links: impl IntoIterator<Item = Link>,
+        links: impl IntoIterator<Item = OneWay>,
     ) {
         let (from, to) = (usize::from(from.of_node()), usize::from(to.of_node()));
         self.make_room(from.max(to) + 1);
-        self.ways[from * self.nodes + to] = Some(Way { first: self.links.len() as u32, places_each });
-        self.links.extend(links);
+        self.ways[from * self.nodes + to] = Some(Way { first: self.each.len() as u32, places_each });
+        self.each.extend(links);
     }
 
-    /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None` where no link is.
+    /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None`
+    /// where no link is.
     #[inline]
     pub(crate) fn leaves(
         &mut self,
@@ -113,11 +114,11 @@ impl Network {
     }
 
     #[inline]
-    fn link(&mut self, from: Address, to: Address) -> Option<&mut Link> {
+    fn link(&mut self, from: Address, to: Address) -> Option<&mut OneWay> {
         let pair = usize::from(from.of_node()) * self.nodes + usize::from(to.of_node());
         let Way { first, places_each } = (*self.ways.get(pair)?)?;
         let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
-        self.links.get_mut((first + place) as usize)
+        self.each.get_mut((first + place) as usize)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// Names a thing in a [`Pool`].
+/// Names a thing in a [`Reused`].
 #[derive(Debug)]
 pub(crate) struct Id<T>(u32, PhantomData<T>);
 
@@ -16,18 +16,18 @@ impl<T> Copy for Id<T> {}
 
 /// Room that is used again, so that it grows to what was there at most.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub(crate) struct Reused<T> {
     things: Vec<T>,
     vacant: Vec<u32>,
 }
 
-impl<T> Default for Pool<T> {
+impl<T> Default for Reused<T> {
     fn default() -> Self {
         Self { things: Vec::new(), vacant: Vec::new() }
     }
 }
 
-impl<T: Copy> Pool<T> {
+impl<T: Copy> Reused<T> {
     #[inline]
     pub(crate) fn keep(&mut self, thing: &T) -> Id<T> {
         if let Some(place) = self.vacant.pop() {

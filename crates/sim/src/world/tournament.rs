@@ -1,9 +1,10 @@
 //! The smallest of a fixed number of keys, of which one changes at a time.
 
-/// A winner tree. With few entries this is quicker than a heap: a change costs one comparison a level, which the
-/// processor can do without guessing a branch.
+/// A winner tree. With few entries this is quicker than a heap: a change costs one comparison a level, which
+/// the processor can do without guessing a branch.
 ///
-/// Keys say whose they are: the caller puts the entry's number into their lowest bits, so that no two are alike.
+/// Keys say whose they are: the caller puts the entry's number into their lowest bits, so that no two are
+/// alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament<K> {
     /// Leaves stand in the upper half; the node `n` holds the smaller of `2n` and `2n + 1`.
