@@ -1,4 +1,5 @@
-//! Builds the gRPC services around `net`'s messages, without protoc, and keeps their description for reflection.
+//! Builds the gRPC services around `net`'s messages, without protoc, and keeps their description for
+//! reflection.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -43,7 +43,8 @@ pub(crate) enum Command {
     /// Run a worker of one of our services, or of a program of yours.
     #[command(after_help = words::WORKER)]
     Worker(Worker),
-    /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside it.
+    /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside
+    /// it.
     #[command(after_help = words::SERVER)]
     Server(Server),
     /// Send a load to a rack and measure what comes of it.
@@ -112,15 +113,16 @@ pub(crate) struct Up {
     /// How long to measure, instead of the plan's.
     #[arg(long, value_name = "SPAN", value_parser = units::span)]
     pub(crate) length: Option<Duration>,
-    /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then weigh less.
+    /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
+    /// weigh less.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
     /// Lose, double and reorder these shares of the packets in every socket, instead of the plan's:
     /// loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
-    /// Where packets are switched: on a socket of the switch's process, or in the kernel, on links between network
-    /// namespaces (takes root).
+    /// Where packets are switched: on a socket of the switch's process, or in the kernel, on links between
+    /// network namespaces (takes root).
     #[arg(long, value_name = "WHERE", default_value = "udp", conflicts_with = "sweep")]
     pub(crate) io: Io,
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
@@ -139,7 +141,8 @@ pub(crate) struct Switch {
     /// Where packets come in, instead of the plan's address.
     #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else
+    /// 127.0.0.1:7400].
     #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
     pub(crate) control: Option<SocketAddr>,
     /// The folder for what must outlive the switch, instead of the plan's.
@@ -158,7 +161,8 @@ pub(crate) struct Switch {
     /// With xdp: an interface that carries the program; give it again for more.
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
-    /// With xdp: let the kernel's stack carry the program even where a driver could; slower, for drivers that do it wrong.
+    /// With xdp: let the kernel's stack carry the program even where a driver could; slower, for drivers that
+    /// do it wrong.
     #[arg(long)]
     pub(crate) generic: bool,
     /// With xdp: where its maps and links are pinned [default: /sys/fs/bpf/sluice/ and the plan's name].
@@ -203,7 +207,8 @@ pub(crate) struct Controller {
     /// Where the switch is asked: the control address of one that was started with --controller-apart.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) tables: String,
-    /// Where the controller is asked, instead of the plan's address [default: the plan's, else 127.0.0.1:7400].
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else
+    /// 127.0.0.1:7400].
     #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
     pub(crate) control: Option<SocketAddr>,
     /// All times multiplied, instead of the plan's factor.
@@ -266,7 +271,8 @@ pub(crate) struct Server {
     /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
     #[arg(long, value_name = "SLOTS", hide = true)]
     pub(crate) tiny_slots: Option<u32>,
-    /// The rack's scheduler; with rain:adaptive an agent finds how many tasks each worker here may hold at once.
+    /// The rack's scheduler; with rain:adaptive an agent finds how many tasks each worker here may hold at
+    /// once.
     #[arg(long, value_name = "POLICY", default_value = "rain")]
     pub(crate) policy: String,
     /// The factor by which the rack's times are stretched.
@@ -360,7 +366,8 @@ pub(crate) enum ArrivalsArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Ask again and again, until q or Ctrl-C: the screen is drawn anew, and without a terminal each look is a line.
+    /// Ask again and again, until q or Ctrl-C: the screen is drawn anew, and without a terminal each look is
+    /// a line.
     #[arg(long)]
     pub(crate) watch: bool,
     /// How often, with --watch.
@@ -446,8 +453,8 @@ pub(crate) struct Profile {
 pub(crate) struct ReplayFault {
     /// The run's seed, as `sluice fault-runs` names it.
     pub(crate) seed: u64,
-    /// Tell only what worker:2, client:0, server:1, switch or controller does or suffers, or what becomes of task:0.17; and what
-    /// happens to all.
+    /// Tell only what worker:2, client:0, server:1, switch or controller does or suffers, or what becomes of
+    /// task:0.17; and what happens to all.
     #[arg(long, value_name = "WHO", value_parser = str::parse::<Only>)]
     pub(crate) only: Option<Only>,
 }

@@ -25,7 +25,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A panic is a bug, and ends as every other failure does: with an exit code, and with JSON if that was asked for.
+/// A panic is a bug, and ends as every other failure does: with an exit code, and with JSON if that was asked
+/// for.
 fn run_whole(command: Command) -> Outcome<()> {
     catch_unwind(AssertUnwindSafe(|| run(command)))
         .unwrap_or_else(|_| Err(Failure::broken("a bug in sluice ended it; please report what stands above")))
@@ -58,7 +59,8 @@ fn run(command: Command) -> Outcome<()> {
     }
 }
 
-/// Whether a failure is to be JSON as well. A result that fails its gates was already printed: it is the JSON.
+/// Whether a failure is to be JSON as well. A result that fails its gates was already printed: it is the
+/// JSON.
 fn json_of(command: &Command) -> bool {
     match command {
         Command::Up(args) => args.output.json,

@@ -1,4 +1,5 @@
-//! `sluice` without what only RocksDB needs: it starts, simulates, and says what is missing where a database is wanted.
+//! `sluice` without what only RocksDB needs: it starts, simulates, and says what is missing where a database
+//! is wanted.
 
 mod common;
 
@@ -51,8 +52,8 @@ impl Copy {
     }
 }
 
-/// Puts a program there by a process of its own: one that another test's child still holds open for writing could not be
-/// started.
+/// Puts a program there by a process of its own: one that another test's child still holds open for writing
+/// could not be started.
 fn install(from: &Path, to: &Path) {
     let done = Command::new("install").args(["-m", "755"]).args([from, to]).status();
     assert!(done.expect("coreutils are there").success());

@@ -1,4 +1,5 @@
-//! Output that nobody reads, or that finds no room: every command ends as it would have, or says so in one line.
+//! Output that nobody reads, or that finds no room: every command ends as it would have, or says so in one
+//! line.
 
 mod common;
 

@@ -134,8 +134,8 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
     assert!(page.contains("some workers are slow") && page.contains("rain:adaptive"));
 }
 
-/// `sluice` with these arguments, asked to end once it says a line with `mark` in it; gives its output, which must come long
-/// before it would have ended by itself.
+/// `sluice` with these arguments, asked to end once it says a line with `mark` in it; gives its output, which
+/// must come long before it would have ended by itself.
 fn stopped_at(folder: &Path, args: &[&str], mark: &str) -> Output {
     let running = command(folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut running = running.expect("it starts");

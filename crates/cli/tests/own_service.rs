@@ -1,4 +1,5 @@
-//! A service and a client of one's own, as real processes: under `sluice up`, and beside a lone `sluice switch`.
+//! A service and a client of one's own, as real processes: under `sluice up`, and beside a lone `sluice
+//! switch`.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Bad input to the commands that simulate: exit code 2, one line that says what, why and what next, before anything
-//! has run.
+//! Bad input to the commands that simulate: exit code 2, one line that says what, why and what next, before
+//! anything has run.
 
 mod common;
 

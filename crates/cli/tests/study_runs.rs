@@ -1,5 +1,5 @@
-//! The commands that simulate, run as they are: JSON that fits its schema, the same bytes on any number of threads and
-//! after a stop, and known answers.
+//! The commands that simulate, run as they are: JSON that fits its schema, the same bytes on any number of
+//! threads and after a stop, and known answers.
 
 mod common;
 

@@ -1,9 +1,10 @@
-//! `docs/two-machines.md`, command by command, on two machines that are network namespaces. It takes root; without it the
-//! test says so and does nothing.
+//! `docs/two-machines.md`, command by command, on two machines that are network namespaces. It takes root;
+//! without it the test says so and does nothing.
 //!
-//! The commands are read out of the page: a block `sh a` is typed on machine A and has to succeed, `sh b fails` on B and
-//! has to fail, `sh a stays` runs until the test ends; a block `text` after one holds what it has to print, a line somewhere
-//! each. A block `toml NAME` is a file on A. Each machine has a folder of its own.
+//! The commands are read out of the page: a block `sh a` is typed on machine A and has to succeed, `sh b
+//! fails` on B and has to fail, `sh a stays` runs until the test ends; a block `text` after one holds what it
+//! has to print, a line somewhere each. A block `toml NAME` is a file on A. Each machine has a folder of its
+//! own.
 
 mod common;
 

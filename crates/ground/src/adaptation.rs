@@ -6,8 +6,8 @@ use sluice_sim::agents;
 use sluice_switch::registry::Adaptive;
 use sluice_wire::Nanos;
 
-/// What two packets take over a loopback, with the wake-ups at their ends, and what a worker's calls for a task take:
-/// orders of magnitude, for racks that stand for no testbed.
+/// What two packets take over a loopback, with the wake-ups at their ends, and what a worker's calls for a
+/// task take: orders of magnitude, for racks that stand for no testbed.
 const LOOPBACK: Way = Way { round_trip: Nanos::from_micros(60), busy: Nanos::from_micros(10) };
 
 /// What an agent is told, dilated.

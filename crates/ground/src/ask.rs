@@ -35,8 +35,8 @@ impl Asker {
         Ok(Self { runtime: runtime()?, remote })
     }
 
-    /// Asks for something that a controller may refuse, and says why it did. One that says not now is asked again for a
-    /// while.
+    /// Asks for something that a controller may refuse, and says why it did. One that says not now is asked
+    /// again for a while.
     pub fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
         let began = Instant::now();
         self.runtime.block_on(async {

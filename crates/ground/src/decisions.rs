@@ -1,7 +1,7 @@
 //! What adaptive agents and the controller's slice step decide in a run: told while it happens, and kept.
 //!
-//! Intervals of several servers that end together are one: their workers are counted together, their slowdowns added up
-//! before a percentile is taken.
+//! Intervals of several servers that end together are one: their workers are counted together, their
+//! slowdowns added up before a percentile is taken.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! How a command ends when it does not end well: one line that says what, why and what next, and an exit code.
+//! How a command ends when it does not end well: one line that says what, why and what next, and an exit
+//! code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -42,7 +43,8 @@ impl Failure {
         self.kind == kind
     }
 
-    /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not two.
+    /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not
+    /// two.
     #[must_use]
     pub fn with_result_shown(self) -> Self {
         Self { result_shown: true, ..self }

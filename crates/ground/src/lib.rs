@@ -1,5 +1,5 @@
-//! What all commands stand on: plans and loads, what is seen of a rack while it runs, and how a command speaks, fails and
-//! stops.
+//! What all commands stand on: plans and loads, what is seen of a rack while it runs, and how a command
+//! speaks, fails and stops.
 #![forbid(unsafe_code)]
 
 pub mod adaptation;

@@ -1,7 +1,8 @@
-//! Policies as people write them: as words, or by `--policy`, given once or several times, with commas between them.
+//! Policies as people write them: as words, or by `--policy`, given once or several times, with commas
+//! between them.
 //!
-//! A policy may have commas of its own (`racksched:2,tracked`), so a list is cut where a policy's name stands: a part
-//! that names none belongs to the policy before it.
+//! A policy may have commas of its own (`racksched:2,tracked`), so a list is cut where a policy's name
+//! stands: a part that names none belongs to the policy before it.
 
 use clap::Args;
 use sluice_sim::policy::Policy;
@@ -12,10 +13,12 @@ use crate::hint;
 /// The policies of a command that runs some.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PolicyArgs {
-    /// Which schedulers to run, such as rain:2 (Rain, at most two tasks at a worker) racksched:2,tracked central; `sluice policies` lists them all.
+    /// Which schedulers to run, such as rain:2 (Rain, at most two tasks at a worker) racksched:2,tracked
+    /// central; `sluice policies` lists them all.
     #[arg(value_name = "POLICY")]
     words: Vec<String>,
-    /// The same by a flag, which may be repeated; one value may hold several: rain:2,racksched:2,tracked,central.
+    /// The same by a flag, which may be repeated; one value may hold several:
+    /// rain:2,racksched:2,tracked,central.
     #[arg(long = "policy", value_name = "POLICIES")]
     flags: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! Everything that the command prints goes through here: results to stdout, what is told meanwhile to stderr.
 //!
-//! A reader that has seen enough (`| head -1`) is no failure: what it would have read is dropped, and the command goes on
-//! and ends as it would have. A result that cannot be written for another reason (a full disk) is one. What is told on
-//! stderr is for whoever looks on; that nobody does changes nothing.
+//! A reader that has seen enough (`| head -1`) is no failure: what it would have read is dropped, and the
+//! command goes on and ends as it would have. A result that cannot be written for another reason (a full
+//! disk) is one. What is told on stderr is for whoever looks on; that nobody does changes nothing.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};

@@ -1,5 +1,5 @@
-//! RocksDB is a program of its own, `sluice-rocksdb`, which lies beside this one: so only what touches a database needs
-//! librocksdb.
+//! RocksDB is a program of its own, `sluice-rocksdb`, which lies beside this one: so only what touches a
+//! database needs librocksdb.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,9 +1,9 @@
-//! Which racks run on this machine: each leaves a file while it runs, so that `status`, `move`, `map` and `load` find the one
-//! that is meant without being told where its controller is.
+//! Which racks run on this machine: each leaves a file while it runs, so that `status`, `move`, `map` and
+//! `load` find the one that is meant without being told where its controller is.
 //!
-//! The files lie in `$XDG_RUNTIME_DIR/sluice`, else in `/tmp/sluice-UID`, which must be this user's alone. A file whose
-//! process is gone, or whose process number is another's by now, counts for nothing and is removed. A rack in network
-//! namespaces leaves none: nobody outside reaches its controller.
+//! The files lie in `$XDG_RUNTIME_DIR/sluice`, else in `/tmp/sluice-UID`, which must be this user's alone. A
+//! file whose process is gone, or whose process number is another's by now, counts for nothing and is
+//! removed. A rack in network namespaces leaves none: nobody outside reaches its controller.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -29,7 +29,8 @@ struct Rack {
     controller: String,
     /// The process that runs it.
     pid: u32,
-    /// When that process began, as the kernel counts: another process of the same number began at another time.
+    /// When that process began, as the kernel counts: another process of the same number began at another
+    /// time.
     began: u64,
 }
 
@@ -38,8 +39,8 @@ struct Rack {
 pub struct Told(Option<PathBuf>);
 
 impl Told {
-    /// Says that this process runs a rack called `name`, whose controller is at `controller`. Where that cannot be said, only
-    /// finding it is harder.
+    /// Says that this process runs a rack called `name`, whose controller is at `controller`. Where that
+    /// cannot be said, only finding it is harder.
     pub fn running(name: &str, controller: &str) -> Self {
         let pid = std::process::id();
         Self(began(pid).and_then(|began| {
@@ -64,8 +65,8 @@ impl Drop for Told {
 /// Which rack is meant, and how it and its caller know each other.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RackArgs {
-    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack that runs here, else
-    /// 127.0.0.1:7400].
+    /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
+    /// that runs here, else 127.0.0.1:7400].
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]
@@ -79,7 +80,8 @@ impl RackArgs {
     }
 }
 
-/// Where the controller is asked: as was said, else of the one rack that runs here, else where a lone switch has it.
+/// Where the controller is asked: as was said, else of the one rack that runs here, else where a lone switch
+/// has it.
 fn controller(said: Option<&str>) -> Outcome<String> {
     if let Some(said) = said {
         return Ok(said.to_owned());

@@ -45,7 +45,8 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Does work that may go on for `patience` once the end was asked for; then the flag that it is given is set.
+    /// Does work that may go on for `patience` once the end was asked for; then the flag that it is given is
+    /// set.
     pub fn after<T>(&self, patience: Duration, work: impl FnOnce(&AtomicBool) -> T) -> T {
         let (over, late) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {

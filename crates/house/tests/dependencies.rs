@@ -35,8 +35,8 @@ const WITHOUT_STD: [&str; 9] = [
     "zerocopy",
 ];
 
-/// What only a rack's middle needs: BPF, namespaces, the gate and reflection. An application that embeds a client or a
-/// service compiles none of it.
+/// What only a rack's middle needs: BPF, namespaces, the gate and reflection. An application that embeds a
+/// client or a service compiles none of it.
 const NOT_EMBEDDED: [&str; 7] = [
     "aya",
     "netlink-packet-core",

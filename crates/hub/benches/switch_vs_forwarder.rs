@@ -1,11 +1,11 @@
 //! Tasks per core-second of the UDP switch, beside a bare forwarder on the same sockets.
 //!
 //! A task is two datagrams in (SUBMIT, TOKEN) and one out (DISPATCH). The forwarder copies each SUBMIT to the
-//! worker and drops each TOKEN: the same number and sizes in and out, in the same batches. Where half of the tasks park, the
-//! switch writes those ahead to a server; the forwarder sends the server as many bytes, and a bare header for each
-//! token that comes late. Hosts and switch take
-//! turns on one thread, so that batches are always full and waiting costs nothing; only the switch's turns are on
-//! its clock (CPU time of the thread). Blocks of both alternate, and the median of their ratios counts.
+//! worker and drops each TOKEN: the same number and sizes in and out, in the same batches. Where half of the
+//! tasks park, the switch writes those ahead to a server; the forwarder sends the server as many bytes, and a
+//! bare header for each token that comes late. Hosts and switch take turns on one thread, so that batches are
+//! always full and waiting costs nothing; only the switch's turns are on its clock (CPU time of the thread).
+//! Blocks of both alternate, and the median of their ratios counts.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -79,8 +79,8 @@ impl Middle for SwitchDriver {
     }
 }
 
-/// Sends each SUBMIT on as it is, and nothing else; or, if there is a server, what a switch would send, without a look
-/// at it.
+/// Sends each SUBMIT on as it is, and nothing else; or, if there is a server, what a switch would send,
+/// without a look at it.
 struct Forwarder {
     socket: Socket,
     to: Endpoint,

@@ -1,6 +1,8 @@
-//! What stands in the middle of a rack: the switch on a socket, the controller, and the gRPC services of both.
+//! What stands in the middle of a rack: the switch on a socket, the controller, and the gRPC services of
+//! both.
 //!
-//! Hosts reach it through `sluice-net` and need nothing of it. Everything that decides lives in crates without I/O.
+//! Hosts reach it through `sluice-net` and need nothing of it. Everything that decides lives in crates
+//! without I/O.
 #![forbid(unsafe_code)]
 
 pub mod controller;

@@ -1,11 +1,13 @@
 //! The switch's lives, counted across restarts, and the controller that it obeys.
 //!
-//! An [`Epoch`] names one life of the switch's registers. Two lives must never share one, or a packet of the old
-//! life would pass in the new one. So each start takes max(last + 1, Unix seconds) and has it on disk, synced,
-//! before the first packet is let in. The seconds help when the folder was lost or restored from an old copy.
+//! An [`Epoch`] names one life of the switch's registers. Two lives must never share one, or a packet of the
+//! old life would pass in the new one. So each start takes max(last + 1, Unix seconds) and has it on disk,
+//! synced, before the first packet is let in. The seconds help when the folder was lost or restored from an
+//! old copy.
 //!
-//! A [`Term`] names the controller that took the switch over last. It is kept beside the epoch before that controller hears
-//! that it was granted, so that one which was superseded does not come back through a restart of the switch.
+//! A [`Term`] names the controller that took the switch over last. It is kept beside the epoch before that
+//! controller hears that it was granted, so that one which was superseded does not come back through a
+//! restart of the switch.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -46,7 +48,8 @@ impl StateFolder {
         }
     }
 
-    /// The epoch of a new life, larger than every one that this folder has given out; synced to disk on return.
+    /// The epoch of a new life, larger than every one that this folder has given out; synced to disk on
+    /// return.
     ///
     /// # Errors
     /// [`HubError::StateFolder`] if the last epoch cannot be read or the new one not be kept.
@@ -79,8 +82,8 @@ impl StateFolder {
         Ok(Term(self.last(TERM_FILE)?.unwrap_or(0)))
     }
 
-    /// Keeps it, unless a later one is kept already: claims that come close behind each other may be kept in any order.
-    /// Synced to disk on return.
+    /// Keeps it, unless a later one is kept already: claims that come close behind each other may be kept in
+    /// any order. Synced to disk on return.
     ///
     /// # Errors
     /// [`HubError::StateFolder`] if it cannot be read or kept.

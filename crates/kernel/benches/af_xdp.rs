@@ -1,8 +1,10 @@
-//! Whether AF_XDP would pay for hosts: datagrams of a DISPATCH's size come to a host over a veth link and go back, once over
-//! our batched UDP sockets, once over an AF_XDP socket (copied frames, as on any driver without zero copy).
+//! Whether AF_XDP would pay for hosts: datagrams of a DISPATCH's size come to a host over a veth link and go
+//! back, once over our batched UDP sockets, once over an AF_XDP socket (copied frames, as on any driver
+//! without zero copy).
 //!
-//! One thread does all of it in turns of 64: a client sends over its UDP socket, the host takes and returns them, the client
-//! takes them. So both times contain the same client, and the kernel's part of everything. Needs root.
+//! One thread does all of it in turns of 64: a client sends over its UDP socket, the host takes and returns
+//! them, the client takes them. So both times contain the same client, and the kernel's part of everything.
+//! Needs root.
 #![expect(unsafe_code, reason = "the rings of an AF_XDP socket are shared with the kernel")]
 
 #[path = "../tests/object/mod.rs"]

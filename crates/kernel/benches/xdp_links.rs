@@ -1,14 +1,16 @@
-//! Rain in XDP over veth links, beside a program that only redirects between the same links, and beside the UDP switch.
+//! Rain in XDP over veth links, beside a program that only redirects between the same links, and beside the
+//! UDP switch.
 //!
 //! Each stands in a rack of its own: a worker's host and a client's, whose frames the kernel takes
-//! (`targets/ebpf/load.bpf.c`). A pair is a TOKEN and a SUBMIT, and what comes out
-//! for them; either comes first as often. All of a rack is on one core. Its clock is the CPU time of this thread, in which the
-//! kernel does the links' work too, and of that core's ksoftirqd. Blocks of all alternate; the medians count. First the
-//! kernel makes the frames, so that little but the switch is measured; then hosts send them from sockets, as they do in a
-//! rack, which is what the bound is on.
+//! (`targets/ebpf/load.bpf.c`). A pair is a TOKEN and a SUBMIT, and what comes out for them; either comes
+//! first as often. All of a rack is on one core. Its clock is the CPU time of this thread, in which the
+//! kernel does the links' work too, and of that core's ksoftirqd. Blocks of all alternate; the medians count.
+//! First the kernel makes the frames, so that little but the switch is measured; then hosts send them from
+//! sockets, as they do in a rack, which is what the bound is on.
 //!
-//! Then the CPU that each uses under loads of 10, 50 and 90 % of what the UDP switch can take: of Rain the time above that of
-//! frames that are dropped at its door; of the UDP switch, which spins on a core of its own, that thread's.
+//! Then the CPU that each uses under loads of 10, 50 and 90 % of what the UDP switch can take: of Rain the
+//! time above that of frames that are dropped at its door; of the UDP switch, which spins on a core of its
+//! own, that thread's.
 //!
 //! It takes root; without, it prints why it measured nothing.
 

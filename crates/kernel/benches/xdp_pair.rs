@@ -1,7 +1,9 @@
-//! How long a token and a task take in the XDP program, by the kernel's test run, beside the same parse, source look-up, clock
-//! reads and headers without a switch (`bounced`), and beside a swap of Ethernet addresses (`bare`); see `pair.bpf.c`.
+//! How long a token and a task take in the XDP program, by the kernel's test run, beside the same parse,
+//! source look-up, clock reads and headers without a switch (`bounced`), and beside a swap of Ethernet
+//! addresses (`bare`); see `pair.bpf.c`.
 //!
-//! Runs of all alternate, and the medians of their ratios count. It takes root; without, it prints why it measured nothing.
+//! Runs of all alternate, and the medians of their ratios count. It takes root; without, it prints why it
+//! measured nothing.
 
 #[path = "../tests/object/mod.rs"]
 mod object;

@@ -1,10 +1,10 @@
 //! The UDP switch as a plane for vectors, through real sockets.
 //!
-//! It runs in a network namespace whose loopback has the addresses that vectors name, so that hosts send from, and hear at, the
-//! very addresses and ports of a vector, over IPv4 and IPv6. The driver is given the time with each step. Covered: parsing and
-//! encoding, the program, payloads and WRITEs, counts, and the socket with its batches of one. Not covered: waiting, faults
-//! and testbed delays; payloads that wait in the slab (vectors leave them with their clients).
-//! It takes root; without, these tests say so and do nothing.
+//! It runs in a network namespace whose loopback has the addresses that vectors name, so that hosts send
+//! from, and hear at, the very addresses and ports of a vector, over IPv4 and IPv6. The driver is given the
+//! time with each step. Covered: parsing and encoding, the program, payloads and WRITEs, counts, and the
+//! socket with its batches of one. Not covered: waiting, faults and testbed delays; payloads that wait in the
+//! slab (vectors leave them with their clients). It takes root; without, these tests say so and do nothing.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

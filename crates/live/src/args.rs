@@ -16,12 +16,13 @@ const STEP: &str = "0.3";
 /// Which schedulers, and at which loads.
 #[derive(Clone, Debug, Args)]
 pub struct LiveArgs {
-    /// The scheduler instead of the plan's, such as rain:1; with --sweep several, with commas between them or by the
-    /// flag again [default with --sweep: rain:2,r2p2:2,racksched,draconis,pallas].
+    /// The scheduler instead of the plan's, such as rain:1; with --sweep several, with commas between them or
+    /// by the flag again [default with --sweep: rain:2,r2p2:2,racksched,draconis,pallas].
     #[arg(long, value_name = "POLICIES")]
     pub policy: Vec<String>,
-    /// Compare schedulers live, with what the simulator predicts beside: run each at these shares of what all workers
-    /// can serve, such as 0.3,0.6,0.8 or 0.3..0.9/0.1 [step: 0.3]. Workers then only wait for as long as a task takes.
+    /// Compare schedulers live, with what the simulator predicts beside: run each at these shares of what all
+    /// workers can serve, such as 0.3,0.6,0.8 or 0.3..0.9/0.1 [step: 0.3]. Workers then only wait for as long
+    /// as a task takes.
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
     pub sweep: Option<String>,
     /// With --sweep, how long tasks take: exp:10us and the like, as for `sluice sim`.
@@ -45,8 +46,9 @@ pub struct LiveArgs {
 /// The flags of `sluice reproduce` that run a plan's policies live whose load or workers change.
 #[derive(Clone, Debug, Args)]
 pub struct FollowArgs {
-    /// Run the plan's adaptive policies with real packets, too, all times stretched, and compare how many tasks they let
-    /// each worker hold with what the simulator does; where the plan has slow workers, compare the p99 latency, too.
+    /// Run the plan's adaptive policies with real packets, too, all times stretched, and compare how many
+    /// tasks they let each worker hold with what the simulator does; where the plan has slow workers, compare
+    /// the p99 latency, too.
     #[arg(long, conflicts_with_all = ["cause", "paper_length", "tasks", "replications", "list"])]
     pub live: bool,
     /// With --live, by how much all times are stretched.
@@ -61,8 +63,8 @@ pub struct FollowArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub seeds: u32,
-    /// With --live, how long each run is before it is stretched: 200ms takes 200 s at --dilate 1000 [default: 200ms; where
-    /// the plan has slow workers, as long as it says].
+    /// With --live, how long each run is before it is stretched: 200ms takes 200 s at --dilate 1000 [default:
+    /// 200ms; where the plan has slow workers, as long as it says].
     #[arg(long, value_name = "SPAN", requires = "live", value_parser = units::span)]
     pub span: Option<Duration>,
     /// With --live, only these cases of the plan: one, several with commas between them, or the flag again.
@@ -106,7 +108,8 @@ pub struct Versus {
     /// The number that fixes which tasks come when.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central queue.
+    /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central
+    /// queue.
     #[arg(long, value_name = "RATIO")]
     pub within: Option<f64>,
     /// Fail (exit code 3) unless it is at least this many times below the best of what stands there today.

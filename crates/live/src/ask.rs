@@ -51,7 +51,8 @@ pub(crate) struct Ask {
     pub(crate) each_task: bool,
     /// What carries its packets.
     pub(crate) io: Io,
-    /// Classes that have workers of their own (`get`, or `get+put`), and how many; all share all if there are none.
+    /// Classes that have workers of their own (`get`, or `get+put`), and how many; all share all if there are
+    /// none.
     pub(crate) slices: Vec<(String, u32)>,
 }
 

@@ -1,9 +1,10 @@
 //! `sluice up --policy … --sweep …`: live racks held against the simulator, both fed the same traces.
 //!
-//! Each policy is run over real UDP with workers that hold each task for its service time, dilated; the simulator gets
-//! the same program, the same testbed and the same trace, task by task. What differs is this machine: its lateness is
-//! measured beside, and where a difference is more than is allowed, the simulator is asked again with links as much
-//! longer. [`follow`] does so where loads and workers change, [`versus`] with what stands in front of services today.
+//! Each policy is run over real UDP with workers that hold each task for its service time, dilated; the
+//! simulator gets the same program, the same testbed and the same trace, task by task. What differs is this
+//! machine: its lateness is measured beside, and where a difference is more than is allowed, the simulator is
+//! asked again with links as much longer. [`follow`] does so where loads and workers change, [`versus`] with
+//! what stands in front of services today.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -47,7 +48,8 @@ use trace::Traces;
 /// How often a run is tried that this machine disturbs.
 const TRIES_MAX: u32 = 3;
 
-/// How long the simulator may go on after a signal: what was measured is worth its prediction, but not minutes of it.
+/// How long the simulator may go on after a signal: what was measured is worth its prediction, but not
+/// minutes of it.
 const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
 
 /// A sweep, as the command line asks for it.
@@ -223,8 +225,9 @@ fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
     Ok(())
 }
 
-/// The testbed with the lateness of this machine in its links. A worker's link carries what the switch sends and what
-/// the worker sends, and gets the mean of both; the client's gets what the client and the last hop were late.
+/// The testbed with the lateness of this machine in its links. A worker's link carries what the switch sends
+/// and what the worker sends, and gets the mean of both; the client's gets what the client and the last hop
+/// were late.
 fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
     let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
     let (switch, hosts) = (mean(|take| take.switch_late_ns), mean(|take| take.hosts_late_ns));
@@ -236,7 +239,8 @@ fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
     testbed
 }
 
-/// All replications of these cells on these testbeds, over all cores; only the cells that were finished before the stop.
+/// All replications of these cells on these testbeds, over all cores; only the cells that were finished
+/// before the stop.
 fn simulate(
     ask: &Ask,
     traces: &Traces,

@@ -87,9 +87,9 @@ fn free_port() -> Outcome<SocketAddr> {
     socket.local_addr().map_err(failed)
 }
 
-/// As its documentation has it for UDP services with one answer to each request: a session ends with the answer, so that
-/// the next task of the same port is balanced anew, and `least_conn` counts the tasks that a worker has. One process
-/// sees all sessions. A master process is not wanted: what is killed is all of it.
+/// As its documentation has it for UDP services with one answer to each request: a session ends with the
+/// answer, so that the next task of the same port is balanced anew, and `least_conn` counts the tasks that a
+/// worker has. One process sees all sessions. A master process is not wanted: what is killed is all of it.
 fn config(workers: &[SocketAddr], at: SocketAddr, folder: &Path, core: Option<usize>) -> String {
     let folder = folder.display();
     let mut text = format!("load_module {STREAM};\n");

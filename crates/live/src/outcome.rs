@@ -19,7 +19,8 @@ const ALLOWED: [(Option<Metric>, f64); 3] = [
     (Some(Metric { measure: Measure::LatencyNs, part: Part::P99 }), 0.10),
 ];
 
-/// What a cause may leave of a difference that it explains, as a share of it, where more is left than is allowed.
+/// What a cause may leave of a difference that it explains, as a share of it, where more is left than is
+/// allowed.
 const EXPLAINED_REST: f64 = 0.5;
 
 /// One policy at one load.
@@ -160,7 +161,8 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
     }
 }
 
-/// The numbers that have to agree. The cause of a difference that is allowed stands at the first of them only.
+/// The numbers that have to agree. The cause of a difference that is allowed stands at the first of them
+/// only.
 fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
     let (who, live) = (&ask.policies[cell.who], cell.live());
     let mut told = false;

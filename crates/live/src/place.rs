@@ -1,5 +1,5 @@
-//! Where a live rack's packets go: through a switch on a socket of the loopback, or through one in the kernel, on links between
-//! network namespaces.
+//! Where a live rack's packets go: through a switch on a socket of the loopback, or through one in the
+//! kernel, on links between network namespaces.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! A live rack in this process: real sockets and packets, threads instead of processes.
 //!
-//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends a trace),
-//! each spinning on a core of its own if there are two. So the machine's lateness is microseconds, and stays small
-//! beside a dilated rack's times; how late it was is part of the result.
+//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends
+//! a trace), each spinning on a core of its own if there are two. So the machine's lateness is microseconds,
+//! and stays small beside a dilated rack's times; how late it was is part of the result.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -193,8 +193,8 @@ impl LiveRack {
         self.place.clear()
     }
 
-    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but the last of
-    /// them only a moment later.
+    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but
+    /// the last of them only a moment later.
     fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
         self.player.wait_until_ready(READY_PATIENCE)?;
         let patience = std::time::Instant::now() + READY_PATIENCE;
@@ -285,7 +285,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may run.
+    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may
+    /// run.
     pub(super) fn of(io: Io) -> Self {
         if cores() < 2 || io == Io::Xdp {
             return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };

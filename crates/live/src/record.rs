@@ -12,8 +12,8 @@ use sluice_wire::Nanos;
 use super::ask::Ask;
 use super::rack::{Counted, Performance};
 
-/// A run whose tasks left later than this, one in a hundred of them, measured the sender; in the times of the rack that
-/// is stood for.
+/// A run whose tasks left later than this, one in a hundred of them, measured the sender; in the times of the
+/// rack that is stood for.
 pub(crate) const BEHIND_MAX: Nanos = Nanos(1_000);
 /// A run whose packets left later than this on average is done again, likewise.
 const LATE_MAX_NS: f64 = 150.0;

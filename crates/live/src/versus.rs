@@ -1,8 +1,9 @@
 //! `sluice versus`: Rain against what stands in front of services today, on one trace.
 //!
-//! The same tasks, one after the other, go through a rack under each policy, through nginx's UDP proxy, and to workers among
-//! which the kernel chooses (`SO_REUSEPORT`); all workers only hold their tasks, dilated. Beside them stands the simulator's
-//! central queue, which nothing can beat that does not know how long tasks take. Left out: IPVS, which has to be in the kernel.
+//! The same tasks, one after the other, go through a rack under each policy, through nginx's UDP proxy, and
+//! to workers among which the kernel chooses (`SO_REUSEPORT`); all workers only hold their tasks, dilated.
+//! Beside them stands the simulator's central queue, which nothing can beat that does not know how long tasks
+//! take. Left out: IPVS, which has to be in the kernel.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! What a server's agent costs: the processor time that it takes over the time that it looks after, with 32 workers that
-//! are never idle and sampled every 10 or 40 µs.
+//! What a server's agent costs: the processor time that it takes over the time that it looks after, with 32
+//! workers that are never idle and sampled every 10 or 40 µs.
 //!
-//! Workers write from another thread, as they would from another core, an eighth of an interval at a time; then the
-//! agent reads, and at the interval's end it judges. Both services are exponential around their mean. Prints one line of
-//! JSON.
+//! Workers write from another thread, as they would from another core, an eighth of an interval at a time;
+//! then the agent reads, and at the interval's end it judges. Both services are exponential around their
+//! mean. Prints one line of JSON.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};

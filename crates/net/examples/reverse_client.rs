@@ -1,4 +1,5 @@
-//! A whole client: has a word reversed by whoever serves type 9. Run it with the controller's address and a word.
+//! A whole client: has a word reversed by whoever serves type 9. Run it with the controller's address and a
+//! word.
 use std::{env, error::Error, process::ExitCode, time::Duration};
 
 use sluice_net::{Client, ClientOptions, TaskType, program};

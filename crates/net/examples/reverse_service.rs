@@ -1,4 +1,5 @@
-//! A whole service: answers each task of type 9 with its bytes in reverse. Run it with `--controller ADDRESS`.
+//! A whole service: answers each task of type 9 with its bytes in reverse. Run it with `--controller
+//! ADDRESS`.
 use std::process::ExitCode;
 
 use sluice_net::{TaskType, run_service, service_fn};

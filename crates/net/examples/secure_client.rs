@@ -1,4 +1,5 @@
-//! A whole client for a rack on other machines: its flags say where the controller is, whom to believe and what to show.
+//! A whole client for a rack on other machines: its flags say where the controller is, whom to believe and
+//! what to show.
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Parser;

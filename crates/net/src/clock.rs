@@ -42,7 +42,8 @@ impl Clock {
         }
     }
 
-    /// The time of a wall-clock stamp in ns since 1970, never after `now`; right if [`Clock::keep`] was called.
+    /// The time of a wall-clock stamp in ns since 1970, never after `now`; right if [`Clock::keep`] was
+    /// called.
     pub fn from_realtime(&self, stamp: u64, now: Nanos) -> Nanos {
         let ours = i128::from(stamp) - self.ahead;
         Nanos(u64::try_from(ours).unwrap_or(0)).min(now)

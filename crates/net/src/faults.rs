@@ -1,8 +1,8 @@
 //! Seeded faults: a socket that loses, doubles and overtakes packets on purpose.
 //!
 //! Each direction of each socket has a ChaCha stream of its own and draws the same number of words for every
-//! packet, so that what happens to the n-th packet depends on the seed, the socket's name, the direction and n
-//! alone. A packet that is overtaken is held for a random part of [`Rates::delay`].
+//! packet, so that what happens to the n-th packet depends on the seed, the socket's name, the direction and
+//! n alone. A packet that is overtaken is held for a random part of [`Rates::delay`].
 //!
 //! Left out: corruption, which the kernel's checksum would hide as loss.
 

@@ -1,7 +1,8 @@
 //! How much of a task its first packet may bring.
 //!
-//! That packet goes through the rack as SUBMIT, as DISPATCH and, if it waits, as a WRITE: it must fit the link as each of
-//! them, with all headers, and a WRITE must fit the RDMA MTU. What is larger is asked for (NEED) by the worker.
+//! That packet goes through the rack as SUBMIT, as DISPATCH and, if it waits, as a WRITE: it must fit the
+//! link as each of them, with all headers, and a WRITE must fit the RDMA MTU. What is larger is asked for
+//! (NEED) by the worker.
 
 use std::fmt;
 
@@ -41,7 +42,8 @@ pub enum Limit {
 }
 
 impl FirstPacket {
-    /// The limit on a link of this MTU; `rdma` is the RDMA MTU of servers that tasks are written ahead to, if there are any.
+    /// The limit on a link of this MTU; `rdma` is the RDMA MTU of servers that tasks are written ahead to, if
+    /// there are any.
     pub fn fitting(link_mtu: u16, rdma: Option<Mtu>) -> Self {
         let datagram_max = usize::from(link_mtu).saturating_sub(IP_UDP_BYTES);
         let own = (datagram_max.saturating_sub(HEADER_BYTES), Limit::Header);

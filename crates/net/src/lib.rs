@@ -1,7 +1,8 @@
 //! Real time for an application: UDP sockets, its client and its workers, and how both call the controller.
 //!
-//! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only moves bytes,
-//! tells the time and keeps threads apart. The switch and the controller are not here: `sluice-hub`, `sluice-kernel`.
+//! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only
+//! moves bytes, tells the time and keeps threads apart. The switch and the controller are not here:
+//! `sluice-hub`, `sluice-kernel`.
 #![deny(unsafe_code)]
 
 pub mod agent;

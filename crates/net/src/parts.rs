@@ -5,8 +5,8 @@ use sluice_wire::{Need, Part, Payload};
 
 use crate::payloads::described;
 
-/// The PARTs that answer `need`, each with what stands behind its header. `all` are the bytes that `payload` describes;
-/// a PART brings as many whole parts as go into `packet_max` bytes.
+/// The PARTs that answer `need`, each with what stands behind its header. `all` are the bytes that `payload`
+/// describes; a PART brings as many whole parts as go into `packet_max` bytes.
 pub(crate) fn parts<'a>(
     need: &Need,
     payload: &Payload,

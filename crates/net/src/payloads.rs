@@ -1,11 +1,12 @@
 //! Payload bytes beside the state machines, which name them by [`Handle`].
 //!
-//! A slab of buffers that keep their capacity unless it is large, so that a host in steady state does not allocate. Bounded: at the
-//! bound nothing more is taken.
+//! A slab of buffers that keep their capacity unless it is large, so that a host in steady state does not
+//! allocate. Bounded: at the bound nothing more is taken.
 
 use sluice_wire::{Handle, INLINE_BYTES, Payload, check_large, large_descriptor};
 
-/// A buffer that grew beyond this is given back: few payloads are long, and in time each buffer would have held one.
+/// A buffer that grew beyond this is given back: few payloads are long, and in time each buffer would have
+/// held one.
 const CAPACITY_KEPT: usize = 4_096;
 
 /// The bytes of the payloads that a host keeps.
@@ -45,8 +46,8 @@ impl Payloads {
         Some(Handle(index))
     }
 
-    /// A payload made of `bytes`, which are kept here if they are too many to be inline; one packet brings at most `most`
-    /// of them. `None` when it is full.
+    /// A payload made of `bytes`, which are kept here if they are too many to be inline; one packet brings at
+    /// most `most` of them. `None` when it is full.
     pub(crate) fn keep_first(&mut self, bytes: &[u8], most: usize) -> Option<Payload> {
         let len = u16::try_from(bytes.len().min(most)).ok()?;
         let mut inline = [0; INLINE_BYTES];
@@ -111,7 +112,8 @@ impl Payloads {
     }
 }
 
-/// The bytes of a payload that came with `body` behind its header; `None` if they are not the ones it describes.
+/// The bytes of a payload that came with `body` behind its header; `None` if they are not the ones it
+/// describes.
 pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [u8]> {
     if payload.is_large() {
         check_large(payload.inline, body).then_some(body)
@@ -120,7 +122,8 @@ pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [
     }
 }
 
-/// The payload of a packet that brings these bytes of a whole with this descriptor, and what stands behind its header.
+/// The payload of a packet that brings these bytes of a whole with this descriptor, and what stands behind
+/// its header.
 pub(crate) fn described(bytes: &[u8], descriptor: [u8; INLINE_BYTES]) -> (Payload, &[u8]) {
     let len = bytes.len() as u16;
     let mut inline = [0; INLINE_BYTES];

@@ -1,8 +1,8 @@
 //! A service as a program: its `main` is one call.
 //!
-//! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT, finishes what
-//! it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second signal ends it at
-//! once.
+//! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT,
+//! finishes what it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second
+//! signal ends it at once.
 
 mod connect;
 
@@ -42,7 +42,8 @@ pub struct WorkerArgs {
     /// The worker's name, unlike all others [default: worker-PID, behind the name in its certificate].
     #[arg(long)]
     pub name: Option<String>,
-    /// The slice to join, a queue in the switch with the types that go there [default: the first whose types this service understands].
+    /// The slice to join, a queue in the switch with the types that go there [default: the first whose types
+    /// this service understands].
     #[arg(long, default_value = "", hide_default_value = true)]
     pub slice: String,
     /// How many tasks may be at this worker at once, served or waiting: its tokens, the N of rain:N.
@@ -66,7 +67,8 @@ pub struct WorkerArgs {
     /// Stretch service times, and times of the network, by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dilate: u32,
-    /// Ask for the next task before the running one ends, where the service or tasks of the same type tell when that is.
+    /// Ask for the next task before the running one ends, where the service or tasks of the same type tell
+    /// when that is.
     #[arg(long)]
     pub early: bool,
     /// Let the server's agent find how many tasks may be here at once, beginning with --quota.
@@ -237,8 +239,8 @@ fn finish(report: &WorkerReport, json: bool) -> ExitCode {
     if report.drained { code } else { Kind::Aborted.into() }
 }
 
-/// Prints a result on stdout, and says how the program ends: whoever closed the other end early has seen enough, and a full disk
-/// is a failure.
+/// Prints a result on stdout, and says how the program ends: whoever closed the other end early has seen
+/// enough, and a full disk is a failure.
 pub fn print(result: impl fmt::Display) -> ExitCode {
     printed(writeln!(io::stdout(), "{result}"))
 }
@@ -249,7 +251,8 @@ pub fn fail(why: impl fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How a program ends whose result was written like this: a reader that is gone does not make the run a failure.
+/// How a program ends whose result was written like this: a reader that is gone does not make the run a
+/// failure.
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,8 +1,8 @@
 //! What a worker serves: the one trait that an application writes.
 //!
-//! A [`Service`] gets one task at a time on the worker's own thread and appends its answer to a buffer. Everything
-//! else (packets, tokens, retries, repeats) is the worker driver's. A service may panic or return an error: the
-//! client then gets a reply that says so, and the worker serves on.
+//! A [`Service`] gets one task at a time on the worker's own thread and appends its answer to a buffer.
+//! Everything else (packets, tokens, retries, repeats) is the worker driver's. A service may panic or return
+//! an error: the client then gets a reply that says so, and the worker serves on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,8 +16,8 @@ pub trait Service: Send {
 
     /// Runs one task and appends its answer to `reply`, which comes empty.
     ///
-    /// An error is the client's to read ([`sluice_wire::ReplyStatus::Failed`]); it is never retried. An answer
-    /// longer than [`Task::reply_max`] is such an error too.
+    /// An error is the client's to read ([`sluice_wire::ReplyStatus::Failed`]); it is never retried. An
+    /// answer longer than [`Task::reply_max`] is such an error too.
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError>;
 }
 
@@ -68,7 +68,8 @@ pub struct Task<'a> {
     pub id: TaskId,
     /// The longest answer, in bytes: 64 KiB.
     pub reply_max: usize,
-    /// The longest answer that fits one packet. The client asks for the rest of a longer one, which takes a round trip more.
+    /// The longest answer that fits one packet. The client asks for the rest of a longer one, which takes a
+    /// round trip more.
     pub packet_max: usize,
     held: &'a Cell<Nanos>,
     listener: Listener<'a>,
@@ -112,11 +113,12 @@ impl<'a> Task<'a> {
         self
     }
 
-    /// Says that about this much is left of the task, before dilation: the hook for early tokens. A worker that has them
-    /// (`--early`) asks for its next task about a token's round trip before this one ends, so that it comes in time.
+    /// Says that about this much is left of the task, before dilation: the hook for early tokens. A worker
+    /// that has them (`--early`) asks for its next task about a token's round trip before this one ends, so
+    /// that it comes in time.
     ///
-    /// Say it when the work begins and as it goes on, every few microseconds: it costs a look at the clock. A service that
-    /// never says it is expected to take what tasks of the same type took, if those were alike.
+    /// Say it when the work begins and as it goes on, every few microseconds: it costs a look at the clock. A
+    /// service that never says it is expected to take what tasks of the same type took, if those were alike.
     pub fn left(&self, left: Nanos) {
         if let Listener(Some(hear)) = self.listener {
             hear(left);
@@ -125,7 +127,8 @@ impl<'a> Task<'a> {
 
     /// Keeps the worker busy for `span` after `serve` returns, while it still takes packets.
     ///
-    /// For services that stand for work instead of doing it. Dilation stretches the span like any service time.
+    /// For services that stand for work instead of doing it. Dilation stretches the span like any service
+    /// time.
     pub fn hold(&self, span: Nanos) {
         self.held.set(self.held.get() + span);
     }

@@ -126,7 +126,8 @@ fn a_capture_holds_what_came_and_what_went() {
     rig.answer();
     rig.server.capture(None);
     let written = std::fs::read(&file).expect("it was written");
-    // File header; record header and Ethernet, IPv4 and UDP headers before each; 40 bytes of WRITE, 20 of ACK.
+    // File header; record header and Ethernet, IPv4 and UDP headers before each; 40 bytes of WRITE, 20 of
+    // ACK.
     assert_eq!(written.len(), 24 + (16 + 42 + 40) + (16 + 42 + 20));
 }
 

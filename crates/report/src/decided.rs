@@ -1,4 +1,5 @@
-//! The page of a rack whose depths were found at run time: depths over time, and every decision with its reason.
+//! The page of a rack whose depths were found at run time: depths over time, and every decision with its
+//! reason.
 
 use sluice_outcome::run::Decision;
 use sluice_outcome::study::Depths;

@@ -1,4 +1,5 @@
-//! The page of a plan that was followed live: each run's depths, or the simulator's band with the live runs in it.
+//! The page of a plan that was followed live: each run's depths, or the simulator's band with the live runs
+//! in it.
 
 use std::fmt::Write;
 

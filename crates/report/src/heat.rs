@@ -1,4 +1,5 @@
-//! A number over two settings as a table whose cells are coloured: the darker, the more, by orders of magnitude.
+//! A number over two settings as a table whose cells are coloured: the darker, the more, by orders of
+//! magnitude.
 
 use sluice_outcome::study::HeatMap;
 

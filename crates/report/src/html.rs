@@ -1,4 +1,5 @@
-//! HTML and SVG as text in which nothing from outside can be markup: all that is not a literal of ours is escaped.
+//! HTML and SVG as text in which nothing from outside can be markup: all that is not a literal of ours is
+//! escaped.
 
 use std::fmt::{self, Display, Write};
 
@@ -83,8 +84,8 @@ impl From<&'static str> for Tag {
     }
 }
 
-/// Escapes for text and for attributes in double quotes alike. Control characters, which HTML does not allow, become
-/// the replacement character.
+/// Escapes for text and for attributes in double quotes alike. Control characters, which HTML does not allow,
+/// become the replacement character.
 struct Escaper<'s>(&'s mut String);
 
 impl Write for Escaper<'_> {

@@ -1,5 +1,6 @@
-//! Tells what a run or a study came to: as tables and text, as CSV, and as pages with charts. All of it is made from the
-//! outcome alone, so that what is saved as JSON can be shown again, and simulated and measured studies look alike.
+//! Tells what a run or a study came to: as tables and text, as CSV, and as pages with charts. All of it is
+//! made from the outcome alone, so that what is saved as JSON can be shown again, and simulated and measured
+//! studies look alike.
 #![forbid(unsafe_code)]
 
 mod chart;

@@ -1,4 +1,5 @@
-//! Which colour, dash and marker a series has: the same in all pictures of a report, and told apart by shape alone.
+//! Which colour, dash and marker a series has: the same in all pictures of a report, and told apart by shape
+//! alone.
 
 use sluice_outcome::study::{Panel, Series, StudyOutcome};
 
@@ -45,7 +46,8 @@ impl Look {
     /// What is beside the series, such as a number of the paper that stands for no series.
     pub(crate) const NEUTRAL: Self = Self { colour: COLOURS, dash: 0, marker: Marker::Circle };
 
-    /// A look of this colour that no other has; dashes and markers run out together after forty of one colour.
+    /// A look of this colour that no other has; dashes and markers run out together after forty of one
+    /// colour.
     fn unlike(known: &[(Key, Self)], colour: usize) -> Self {
         let nth = |n: usize| Self {
             colour,
@@ -87,8 +89,8 @@ struct Key {
 }
 
 impl Looks {
-    /// The looks of a study's series, by first appearance. With few series each has a colour of its own; with many,
-    /// each family.
+    /// The looks of a study's series, by first appearance. With few series each has a colour of its own; with
+    /// many, each family.
     pub(crate) fn of(study: &StudyOutcome) -> Self {
         Self::of_panels(&study.panels)
     }

@@ -19,8 +19,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The table in so many columns of a terminal: as long as it is wider, the next of the columns that give way is left out.
-    /// Returns what was, too.
+    /// The table in so many columns of a terminal: as long as it is wider, the next of the columns that give
+    /// way is left out. Returns what was, too.
     pub fn fitting<'n>(mut self, width: usize, gives_way: &[(usize, &'n str)]) -> (Self, Vec<&'n str>) {
         let mut gone: Vec<(usize, &str)> = Vec::new();
         for &(column, name) in gives_way {

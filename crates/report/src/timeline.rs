@@ -1,9 +1,9 @@
 //! Depths over time: what the agent and the slice step did in one run, with each decision marked.
 //!
-//! Four strips under each other: the workers' depths (mean, with the span from the smallest to the largest), how many
-//! workers each slice has, and the p99 slowdown and response of the tasks that ended. Marks stand on the first: up for
-//! one token more, down for one less, a ring for overload, a square where a worker changed its slice; their titles say
-//! how many.
+//! Four strips under each other: the workers' depths (mean, with the span from the smallest to the largest),
+//! how many workers each slice has, and the p99 slowdown and response of the tasks that ended. Marks stand on
+//! the first: up for one token more, down for one less, a ring for overload, a square where a worker changed
+//! its slice; their titles say how many.
 
 use std::fmt::Write;
 

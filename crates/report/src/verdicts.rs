@@ -1,5 +1,5 @@
-//! All statements of several studies in one table: what the paper says, what came out here, and where a difference comes
-//! from.
+//! All statements of several studies in one table: what the paper says, what came out here, and where a
+//! difference comes from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

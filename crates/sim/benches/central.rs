@@ -1,9 +1,10 @@
-//! What a request costs in the reference `central`, against a bare loop over the standard library's binary heap.
+//! What a request costs in the reference `central`, against a bare loop over the standard library's binary
+//! heap.
 //!
-//! 64 workers, Exp(10 µs), load 0.8. The sides take turns in one run and are timed by what the processor spent on this
-//! thread. `central` records latency and two slowdowns by class, averages its gauges over time and keeps watch over the
-//! measured span; the loop fills one histogram. Prints one line of JSON, and fails if the sides disagree on the
-//! latencies or a warm rack allocates.
+//! 64 workers, Exp(10 µs), load 0.8. The sides take turns in one run and are timed by what the processor
+//! spent on this thread. `central` records latency and two slowdowns by class, averages its gauges over time
+//! and keeps watch over the measured span; the loop fills one histogram. Prints one line of JSON, and fails
+//! if the sides disagree on the latencies or a warm rack allocates.
 
 mod baseline;
 

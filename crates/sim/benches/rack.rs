@@ -1,9 +1,9 @@
 //! What a task costs in a whole simulated rack, against a bare loop over the standard library's binary heap.
 //!
-//! The rack is testbed "rain" with 32 workers under Rain: the switch's program, the clients' and workers' state
-//! machines, every packet of a task on every link. The loop is the one that the reference `central` is weighed against:
-//! 64 workers, one queue, one histogram. Both have Exp(10 µs) at load 0.8 and take turns in one run. Prints one line of
-//! JSON.
+//! The rack is testbed "rain" with 32 workers under Rain: the switch's program, the clients' and workers'
+//! state machines, every packet of a task on every link. The loop is the one that the reference `central` is
+//! weighed against: 64 workers, one queue, one histogram. Both have Exp(10 µs) at load 0.8 and take turns in
+//! one run. Prints one line of JSON.
 
 mod baseline;
 

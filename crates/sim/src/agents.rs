@@ -1,5 +1,5 @@
-//! From the words of a policy (`rain:adaptive,theta=0.2`) and a testbed to an agent's settings, for the simulated rack and
-//! for live ones.
+//! From the words of a policy (`rain:adaptive,theta=0.2`) and a testbed to an agent's settings, for the
+//! simulated rack and for live ones.
 
 use sluice_host::agent::{self, AgentSettings, Mode, Way};
 use sluice_switch::registry::{Adaptive, Rule};

@@ -1,7 +1,7 @@
 //! Seeded randomness: a named stream per use, so that one use more does not shift all the others.
 //!
-//! What is drawn is the same on every machine: words come from ChaCha8, and the rest is IEEE arithmetic and `libm`.
-//! Left out is what the platform's own mathematics library would round as it likes.
+//! What is drawn is the same on every machine: words come from ChaCha8, and the rest is IEEE arithmetic and
+//! `libm`. Left out is what the platform's own mathematics library would round as it likes.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -91,8 +91,9 @@ fn fingerprint(name: &str) -> u32 {
 
 /// −ln(`word` / 2⁶⁴), to 1e-15: half the time that `libm::log` takes.
 ///
-/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c), where c is the middle of the one of 128 parts
-/// of 1..2 that holds m: what is left is below 2⁻⁸, where five terms of the series do. Zero counts as 1.
+/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c), where c is the middle of the one of 128
+/// parts of 1..2 that holds m: what is left is below 2⁻⁸, where five terms of the series do. Zero counts as
+/// 1.
 fn minus_log(word: u64) -> f64 {
     let word = word | u64::from(word == 0);
     let zeros = word.leading_zeros();

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Runs `run` on each of `jobs`, on so many threads (one at least), and hands each result to `done`, in the order of
-/// the jobs. Once `stop` is set no further job begins; results of those before the first that did not run still come.
+/// Runs `run` on each of `jobs`, on so many threads (one at least), and hands each result to `done`, in the
+/// order of the jobs. Once `stop` is set no further job begins; results of those before the first that did
+/// not run still come.
 ///
 /// Returns how many results were handed over.
 pub fn run_jobs<J, R>(

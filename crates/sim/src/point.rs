@@ -30,8 +30,8 @@ pub struct Point {
     pub transient: bool,
     /// Whether all replications have the same tasks, those of one trace, so that they tell nothing of chance.
     pub repeats: bool,
-    /// Which classes have workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice); without,
-    /// all workers serve all classes.
+    /// Which classes have workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice);
+    /// without, all workers serve all classes.
     pub slices: Option<Vec<(String, u32)>>,
 }
 
@@ -45,16 +45,18 @@ impl Point {
         }
     }
 
-    /// The rate at which every worker would serve all the time, were tasks at hand at once: workers over the mean
-    /// service. Loads are shares of it. With slices it is the rate that fills the first of them.
+    /// The rate at which every worker would serve all the time, were tasks at hand at once: workers over the
+    /// mean service. Loads are shares of it. With slices it is the rate that fills the first of them.
     pub fn capacity_per_s(&self) -> f64 {
         self.rate_where_a_slice_fills(|class| class.service.mean_ns())
     }
 
-    /// The rate that this policy cannot exceed on this testbed, from the mean time that a worker spends on a task:
+    /// The rate that this policy cannot exceed on this testbed, from the mean time that a worker spends on a
+    /// task:
     ///
     /// - pushed tasks: receive + service + reply;
-    /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to the next
+    /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to
+    ///   the next
     ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
     /// - references have no limits beside the service.
     ///

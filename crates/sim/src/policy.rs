@@ -28,15 +28,16 @@ pub struct About {
     pub name: &'static str,
     /// One line on what it does.
     pub about: &'static str,
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between them; empty if
-    /// it has none.
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
+    /// them; empty if it has none.
     pub arguments: &'static str,
     /// How one asks for it, such as `rain:2`.
     pub example: &'static str,
 }
 
 impl Policy {
-    /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and the like; an unknown name's error says which is nearest.
+    /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and the like; an unknown name's error says which is
+    /// nearest.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let wrong = |why| SimError::Policy { text: text.to_owned(), why };
         let name = text.split(':').next().unwrap_or(text);
@@ -75,8 +76,8 @@ impl Policy {
         }
     }
 
-    /// Whether an agent looks on: then what is measured begins when it has settled, also if it only advises, so that
-    /// fixed depths can be measured on the same tasks.
+    /// Whether an agent looks on: then what is measured begins when it has settled, also if it only advises,
+    /// so that fixed depths can be measured on the same tasks.
     pub fn has_agent(&self) -> bool {
         matches!(self, Self::Program(choice) if choice.adaptive().is_some())
     }
@@ -91,8 +92,8 @@ impl Policy {
         matches!(self, Self::Program(choice) if choice.fetches())
     }
 
-    /// What a worker's core spends on a task beside the service, and what lies between two services when the worker has
-    /// one token only (no more than the first, where there are none); in nanoseconds.
+    /// What a worker's core spends on a task beside the service, and what lies between two services when the
+    /// worker has one token only (no more than the first, where there are none); in nanoseconds.
     pub(crate) fn worker_times(&self, testbed: &Testbed) -> (f64, f64) {
         let reply_only = testbed.worker.receive + testbed.worker.send;
         match self {

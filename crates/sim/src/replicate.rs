@@ -30,8 +30,8 @@ impl Point {
         }
     }
 
-    /// One replication of a switch's program that is watched task by task, until the observer has seen enough or no
-    /// request is left.
+    /// One replication of a switch's program that is watched task by task, until the observer has seen enough
+    /// or no request is left.
     pub fn observe<O: Observer>(
         &self,
         replication: u32,

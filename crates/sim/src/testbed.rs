@@ -1,7 +1,7 @@
 //! The rack as hardware: how far hosts are apart, what a packet costs them, and what goes wrong.
 //!
-//! A testbed is a TOML file that users copy and change (`experiments/testbeds/`). Every key has a default, the one of
-//! the network without delays, costs and faults; unknown keys are refused.
+//! A testbed is a TOML file that users copy and change (`experiments/testbeds/`). Every key has a default,
+//! the one of the network without delays, costs and faults; unknown keys are refused.
 
 mod checks;
 mod toml_text;
@@ -92,20 +92,22 @@ pub struct WorkerTimes {
     pub send: Nanos,
 }
 
-/// Servers: workers belong to them in equal blocks, in the order of their numbers. Without any, each worker has a link of
-/// its own, and nothing is written ahead.
+/// Servers: workers belong to them in equal blocks, in the order of their numbers. Without any, each worker
+/// has a link of its own, and nothing is written ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
     /// How many.
     pub count: u16,
-    /// The bandwidth of the link from the switch to each; without it, any number of packets is under way at once.
+    /// The bandwidth of the link from the switch to each; without it, any number of packets is under way at
+    /// once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gbps: Option<f64>,
     /// How fast a worker copies what was written ahead; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_gbps: Option<f64>,
-    /// How many adaptive agents look after the workers, each after a block of them; without it, one after all.
+    /// How many adaptive agents look after the workers, each after a block of them; without it, one after
+    /// all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<u16>,
 }
@@ -262,7 +264,8 @@ impl Testbed {
         Self::parse(RAIN).expect("the file is part of this crate, and a test reads it")
     }
 
-    /// The testbed of the Rain paper with what RDMA costs: the servers' links, and copies out of their memory.
+    /// The testbed of the Rain paper with what RDMA costs: the servers' links, and copies out of their
+    /// memory.
     pub fn rain_rdma() -> Self {
         Self::parse(RAIN_RDMA).expect("the file is part of this crate, and a test reads it")
     }
@@ -291,13 +294,14 @@ impl Testbed {
         toml::to_string(self).expect("a testbed is a table")
     }
 
-    /// From a request's departure to its reply's arrival, when nobody else is there, beside the service itself.
+    /// From a request's departure to its reply's arrival, when nobody else is there, beside the service
+    /// itself.
     pub fn zero_load(&self) -> Nanos {
         self.way_in() + self.worker.receive + self.worker.send + self.way_back()
     }
 
-    /// From a task's end to the next one's start at the same worker, when it waits in the switch for that worker's
-    /// only token.
+    /// From a task's end to the next one's start at the same worker, when it waits in the switch for that
+    /// worker's only token.
     pub fn refill(&self) -> Nanos {
         let costs = self.worker.receive + self.worker.send.times(2);
         costs + self.links.worker.times(2) + self.switch.pass

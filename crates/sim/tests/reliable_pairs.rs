@@ -1,5 +1,6 @@
-//! Reliable pairs under losses: Rain's engine on one end, the endpoint on the other, and between them a link that loses
-//! WRITEs and NAKs alike. What is lost is not sent again; what must not happen is that a pair waits for ever.
+//! Reliable pairs under losses: Rain's engine on one end, the endpoint on the other, and between them a link
+//! that loses WRITEs and NAKs alike. What is lost is not sent again; what must not happen is that a pair
+//! waits for ever.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -70,7 +71,8 @@ impl Pair {
         Self { rain, endpoint, path, reliable, sequence: 0, delay, writes, naks, lost: 0, placed: 0 }
     }
 
-    /// One more task that waits; its WRITE, and the NAK that comes now, may be lost. Says whether a WRITE came to its place.
+    /// One more task that waits; its WRITE, and the NAK that comes now, may be lost. Says whether a WRITE
+    /// came to its place.
     fn task(&mut self, loses_write: bool, loses_nak: bool) -> bool {
         let write = self.write();
         self.lost += u32::from(loses_write);
@@ -169,8 +171,9 @@ proptest! {
         for (write, nak) in losses {
             pair.task(write, nak);
         }
-        // The NAK may have been lost, and the last one was counted when a few numbers were sent since. On a long way it is
-        // sent once more while what it asked for comes, and takes the switch back a second time.
+        // The NAK may have been lost, and the last one was counted when a few numbers were sent since. On a
+        // long way it is sent once more while what it asked for comes, and takes the switch back a second
+        // time.
         let soon = 3 * NAK_EVERY as usize + 4 * delay + 2;
         for _ in 0..soon {
             pair.task(false, false);

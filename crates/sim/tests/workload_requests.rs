@@ -1,4 +1,5 @@
-//! The stream of tasks: the same for every policy, at the rate and of the mix that was asked for, now and later.
+//! The stream of tasks: the same for every policy, at the rate and of the mix that was asked for, now and
+//! later.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! What stands on command lines and in plans: every form is read back as it is shown, and every fault is told in one
-//! line that says what helps.
+//! What stands on command lines and in plans: every form is read back as it is shown, and every fault is told
+//! in one line that says what helps.
 
 use std::path::Path;
 

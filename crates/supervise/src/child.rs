@@ -16,8 +16,9 @@ use sluice_ground::fail::{Failure, Kind, Outcome};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a process that has given up may take to end.
 const COMPLAINT_PATIENCE: Duration = Duration::from_secs(1);
-/// Asks glibc to keep the heap in huge pages. A service that rests between its tasks finds the processor's page tables
-/// cold; under virtual machines one such miss costs microseconds, and a RocksDB GET took six times as long.
+/// Asks glibc to keep the heap in huge pages. A service that rests between its tasks finds the processor's
+/// page tables cold; under virtual machines one such miss costs microseconds, and a RocksDB GET took six
+/// times as long.
 const HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
 
 /// A running child. Dropping it kills it.
@@ -77,7 +78,8 @@ impl Child {
     /// Asks it to finish what it holds and to end.
     pub(super) fn ask_to_end(&self) {
         if let Some(pid) = Pid::from_raw(self.process.id() as i32) {
-            // It fails only if the process has ended already: until it is waited for, its number stays its own.
+            // It fails only if the process has ended already: until it is waited for, its number stays its
+            // own.
             kill_process(pid, Signal::TERM).ok();
         }
     }

@@ -1,7 +1,7 @@
 //! A whole rack on this machine, its load in this process, its faults on schedule: `sluice up`.
 //!
-//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until something
-//! ought to be ready: it asks.
+//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until
+//! something ought to be ready: it asks.
 #![forbid(unsafe_code)]
 
 mod child;

@@ -1,4 +1,5 @@
-//! Where the processes of a rack live: on this machine's loopback, or in network namespaces around a switch in the kernel.
+//! Where the processes of a rack live: on this machine's loopback, or in network namespaces around a switch
+//! in the kernel.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -35,8 +36,8 @@ pub(super) enum Who<'p> {
 }
 
 impl Network {
-    /// The network that a plan's rack needs. The calling thread, and all that it starts from now on, is where its client
-    /// lives.
+    /// The network that a plan's rack needs. The calling thread, and all that it starts from now on, is where
+    /// its client lives.
     pub(super) fn of(plan: &Plan, io: Io) -> Outcome<Self> {
         if io == Io::Udp {
             return Ok(Self::Loopback);
@@ -65,8 +66,8 @@ impl Network {
         }
     }
 
-    /// Where a process of the switch's listens: as the plan or an earlier start says, else on a port that the kernel
-    /// chooses.
+    /// Where a process of the switch's listens: as the plan or an earlier start says, else on a port that the
+    /// kernel chooses.
     pub(super) fn listen(&self, known: Option<SocketAddr>) -> SocketAddr {
         let port = known.map_or(0, |at| at.port());
         match self {

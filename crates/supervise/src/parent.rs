@@ -5,7 +5,8 @@ use std::os::unix::process::parent_id;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sluice_ground::fail::{Failure, Outcome};
 
-/// Asks the kernel to kill this process when its parent, whose number is `parent`, dies; nothing if there is none.
+/// Asks the kernel to kill this process when its parent, whose number is `parent`, dies; nothing if there is
+/// none.
 ///
 /// It outlasts `exec`.
 pub fn die_with(parent: Option<u32>) -> Outcome<()> {

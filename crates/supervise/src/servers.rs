@@ -13,8 +13,8 @@ use sluice_ground::plan::Plan;
 /// A file system in memory, where there is one.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// The folder in which a rack's servers keep their memory: in memory if there is room for all rings, and the same for each
-/// run of a plan with this output.
+/// The folder in which a rack's servers keep their memory: in memory if there is room for all rings, and the
+/// same for each run of a plan with this output.
 pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     let in_memory = Path::new(IN_MEMORY);
     let room = statvfs(in_memory).map_or(0, |there| there.f_bavail.saturating_mul(there.f_frsize));
@@ -34,8 +34,8 @@ fn rings_bytes(plan: &Plan) -> u64 {
     rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }
 
-/// Where a server listens: a loopback address of its own, unlike those of racks that other processes run, so that all
-/// have the standard port.
+/// Where a server listens: a loopback address of its own, unlike those of racks that other processes run, so
+/// that all have the standard port.
 pub(super) fn address(place: usize) -> SocketAddr {
     let process = std::process::id();
     let [_, b, c, d] = process.to_be_bytes();

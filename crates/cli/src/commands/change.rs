@@ -1,5 +1,5 @@
-//! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is lost: what waits
-//! stays where it is, and a slice that takes tasks keeps a worker.
+//! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is
+//! lost: what waits stays where it is, and a slice that takes tasks keeps a worker.
 
 use sluice_ground::ask::Asker;
 use sluice_ground::fail::{Failure, Outcome};

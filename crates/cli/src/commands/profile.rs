@@ -1,7 +1,8 @@
-//! `sluice profile`: how long RocksDB's operations really take on this machine, as a workload for the simulator.
+//! `sluice profile`: how long RocksDB's operations really take on this machine, as a workload for the
+//! simulator.
 //!
-//! The operations are those of the RocksDB service, with decoding and encoding, one after the other in one thread. Left
-//! out is what sockets and other workers of the machine add.
+//! The operations are those of the RocksDB service, with decoding and encoding, one after the other in one
+//! thread. Left out is what sockets and other workers of the machine add.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -21,7 +22,8 @@ use crate::args::Profile as Args;
 
 /// What can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];
-/// Above this share of samples in which the processor was taken away, the tail is the machine's, not RocksDB's.
+/// Above this share of samples in which the processor was taken away, the tail is the machine's, not
+/// RocksDB's.
 const PREEMPTED_MAX: f64 = 0.001;
 
 /// Measures, writes the profile's file, and shows it.

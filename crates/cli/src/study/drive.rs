@@ -1,4 +1,5 @@
-//! Running a study: the folder first, then the cost, then the rounds; the result to stdout and into the folder.
+//! Running a study: the folder first, then the cost, then the rounds; the result to stdout and into the
+//! folder.
 
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -1,5 +1,5 @@
-//! What the commands that simulate have in common: from flags to a plan, the run with its cost and progress, and the
-//! result on screen and in files.
+//! What the commands that simulate have in common: from flags to a plan, the run with its cost and progress,
+//! and the result on screen and in files.
 
 pub(crate) mod args;
 mod ask;

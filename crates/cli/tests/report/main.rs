@@ -1,4 +1,5 @@
-//! Reports of studies: what the page, the CSV and the terminal show, and that nothing from a file becomes markup.
+//! Reports of studies: what the page, the CSV and the terminal show, and that nothing from a file becomes
+//! markup.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,5 @@
-//! What people are told to type: the lines of code blocks in pages, the examples of help texts, and names in running text.
+//! What people are told to type: the lines of code blocks in pages, the examples of help texts, and names in
+//! running text.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Every command that is written down runs: in code blocks of README, docs and CONTRIBUTING, and in help texts, made
-//! short by the rules in `ways.rs`. Commands in running text have subcommands and flags that exist, `make` has its targets.
+//! Every command that is written down runs: in code blocks of README, docs and CONTRIBUTING, and in help
+//! texts, made short by the rules in `ways.rs`. Commands in running text have subcommands and flags that
+//! exist, `make` has its targets.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -273,7 +274,8 @@ fn signalled(child: &mut Child, signal: rustix::process::Signal) -> ExitStatus {
     child.wait().expect("it ends")
 }
 
-/// The lines of a block in their order, then the end of what they started. A block without a switch gets a rack.
+/// The lines of a block in their order, then the end of what they started. A block without a switch gets a
+/// rack.
 fn run_together(lines: &[Line]) {
     let folder = folder();
     let mut rack = Rack { parts: Vec::new(), controller: String::new() };

@@ -1,8 +1,8 @@
 //! The load generator: open loop, so that a slow rack gets no less to do.
 //!
-//! Every task has an intended send time, and its latency runs from there: also while the sender was late, and while
-//! the client library pushed it back because the rack was full. A task whose deadline passes before the library
-//! took it counts as refused.
+//! Every task has an intended send time, and its latency runs from there: also while the sender was late, and
+//! while the client library pushed it back because the rack was full. A task whose deadline passes before the
+//! library took it counts as refused.
 
 mod source;
 mod tally;
@@ -59,8 +59,8 @@ pub trait Rack {
 
 /// Sends all tasks of `source` to `rack`, waits for their outcomes, and says what came of them.
 ///
-/// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took ends it: the
-/// rest of its tasks would be refused too.
+/// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took
+/// ends it: the rest of its tasks would be refused too.
 pub fn run(
     plan: &LoadPlan,
     source: Source,

@@ -1,9 +1,10 @@
 //! Replies over time, and how long a fault was felt.
 //!
 //! A bin *feels* something when it has clearly fewer replies than the bins before the fault (more than four
-//! standard deviations of a Poisson count under their mean), or when its slowest reply took more than twice as long
-//! as the slowest of them. A fault is felt from the moment that it strikes until the end of the last such bin
-//! before one whole second of calm: a lease is a second, and what has not shown by its end does not come.
+//! standard deviations of a Poisson count under their mean), or when its slowest reply took more than twice
+//! as long as the slowest of them. A fault is felt from the moment that it strikes until the end of the last
+//! such bin before one whole second of calm: a lease is a second, and what has not shown by its end does not
+//! come.
 
 use std::time::Duration;
 
@@ -55,7 +56,8 @@ impl Timeline {
         bin.slowest_ns = bin.slowest_ns.max(latency_ns);
     }
 
-    /// How long the fault at `fault` was felt by a load that ended at `end`; `None` if nothing was seen before it.
+    /// How long the fault at `fault` was felt by a load that ended at `end`; `None` if nothing was seen
+    /// before it.
     pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<Felt> {
         let first = (fault.0 / self.bin.0) as usize;
         let last = self.bins.len().min((end.0 / self.bin.0) as usize);

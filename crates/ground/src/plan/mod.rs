@@ -1,7 +1,7 @@
 //! Plans: what a rack consists of, what load it gets and what goes wrong, in one TOML file.
 //!
-//! Reading a plan (`read`) gives values that are legal one by one and together (`check`); nothing later has to
-//! doubt them. Left out as yet: ranges where a number stands.
+//! Reading a plan (`read`) gives values that are legal one by one and together (`check`); nothing later has
+//! to doubt them. Left out as yet: ranges where a number stands.
 
 mod check;
 mod kind;
@@ -275,7 +275,8 @@ impl Plan {
         Self::from_text(&path.display().to_string(), &text)
     }
 
-    /// With all times multiplied by this factor instead of its own; a deadline that was left to it goes along.
+    /// With all times multiplied by this factor instead of its own; a deadline that was left to it goes
+    /// along.
     #[must_use]
     pub fn dilated(mut self, factor: Option<u32>) -> Self {
         if let Some(factor) = factor {

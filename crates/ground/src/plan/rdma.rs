@@ -14,7 +14,8 @@ const LINK_MTU_MAX: u16 = 9_000;
 /// The servers, and what is written into their memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RdmaPlan {
-    /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what waits.
+    /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what
+    /// waits.
     pub servers: u16,
     /// The MTU of all links.
     pub link_mtu: u16,

@@ -1,7 +1,8 @@
 //! One table of a plan, read key by key.
 //!
-//! Whoever reads a plan asks for its keys by name; what stands in the file and was never asked for is unknown. So
-//! the keys are written down once, where they are used, and every complaint names file, line and section.
+//! Whoever reads a plan asks for its keys by name; what stands in the file and was never asked for is
+//! unknown. So the keys are written down once, where they are used, and every complaint names file, line and
+//! section.
 
 use std::cell::RefCell;
 use std::fmt::Display;

@@ -1,4 +1,5 @@
-//! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number will do.
+//! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number
+//! will do.
 
 use crate::hint;
 

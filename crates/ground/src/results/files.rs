@@ -1,5 +1,6 @@
-//! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), and an `.hgrm`
-//! per type and time, as HDR histogram plotters read them; `depths.html` where depths were found at run time.
+//! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), and an
+//! `.hgrm` per type and time, as HDR histogram plotters read them; `depths.html` where depths were found at
+//! run time.
 
 use std::fmt::Write;
 use std::fs;

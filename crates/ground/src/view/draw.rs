@@ -101,7 +101,8 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, [what, second]: [&str; 2], load:
     frame.render_widget(Line::from(outcomes(load)), totals);
 }
 
-/// One text to the left and one to the right, which is seen whole: what there is no room for is cut off the left one.
+/// One text to the left and one to the right, which is seen whole: what there is no room for is cut off the
+/// left one.
 fn beside(frame: &mut Frame<'_>, area: Rect, left: Span<'_>, right: Span<'_>) {
     let width = right.width() as u16 + 2;
     let [first, second] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(area);
@@ -190,8 +191,8 @@ fn draw_slices(frame: &mut Frame<'_>, area: Rect, rack: &RackNow) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-/// One slice's balance as a bar that goes both ways, on a logarithmic scale: one waiting task must be seen, and so
-/// must a full ring.
+/// One slice's balance as a bar that goes both ways, on a logarithmic scale: one waiting task must be seen,
+/// and so must a full ring.
 fn slice_line(slice: &SliceNow, half: usize) -> Line<'static> {
     let waiting = u32::try_from(-i64::from(slice.balance)).unwrap_or(0);
     let parked = u32::try_from(slice.balance).unwrap_or(0);
@@ -293,7 +294,8 @@ fn step(most: u64, row: u16, rows: u16) -> String {
     }
 }
 
-/// The run's time, from its beginning to its end, with a mark for each fault. What stands in the middle gives way to marks.
+/// The run's time, from its beginning to its end, with a mark for each fault. What stands in the middle gives
+/// way to marks.
 fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, faults: &[f64]) {
     let at = |share: f64| format!("{:.1} s", load.length.as_secs_f64() * share);
     let last = area.width.saturating_sub(1);
@@ -331,8 +333,8 @@ fn columns(load: &LoadNow, width: usize) -> Vec<u64> {
     stretches.map_while(|stretch| known.get(stretch)).map(mean).collect()
 }
 
-/// The next number that has one digit with only zeros behind, or 12, 15 or 25 with zeros: its half is short as well, and
-/// the highest column takes most of the height.
+/// The next number that has one digit with only zeros behind, or 12, 15 or 25 with zeros: its half is short
+/// as well, and the highest column takes most of the height.
 fn round_up(number: u64) -> u64 {
     let mut power = 1_u64;
     loop {

@@ -24,8 +24,8 @@ pub(super) struct Screen {
     keyboard: Keyboard,
 }
 
-/// A keyboard whose keys are read one by one and do not write into what is shown, until it is dropped. Ctrl-C keeps its
-/// meaning.
+/// A keyboard whose keys are read one by one and do not write into what is shown, until it is dropped. Ctrl-C
+/// keeps its meaning.
 pub struct Keyboard {
     before: Option<(OwnedFd, Termios)>,
 }

@@ -1,7 +1,7 @@
 //! The controller's line to its switch, in this process or another.
 //!
-//! What it says of the switch comes in the order in which it was true: up, answers, down. Steps that were meant for
-//! an earlier line are not taken.
+//! What it says of the switch comes in the order in which it was true: up, answers, down. Steps that were
+//! meant for an earlier line are not taken.
 
 use std::time::Duration;
 

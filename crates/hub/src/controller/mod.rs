@@ -1,8 +1,8 @@
 //! The controller as a server: `sluice_control`'s state machine between hosts, people and a switch.
 //!
-//! It runs inside the switch's process by default ([`SwitchLink::Here`]), or in its own, beside a switch whose
-//! tables are served by [`serve_tables`](crate::rpc::serve_tables). Either way one thread does it all, and none of
-//! it stands on the path of a task.
+//! It runs inside the switch's process by default ([`SwitchLink::Here`]), or in its own, beside a switch
+//! whose tables are served by [`serve_tables`](crate::rpc::serve_tables). Either way one thread does it all,
+//! and none of it stands on the path of a task.
 
 mod link;
 mod runner;
@@ -45,7 +45,8 @@ pub struct ControllerOptions {
     pub at: SocketAddr,
     /// What keeps strangers from there.
     pub guard: Guard,
-    /// Its slices, limits and times. The switch itself says where hosts reach it; the plan's word is not used.
+    /// Its slices, limits and times. The switch itself says where hosts reach it; the plan's word is not
+    /// used.
     pub plan: Plan,
     /// What keys are drawn from: fresh random bits, except in tests.
     pub seed: [u8; 32],

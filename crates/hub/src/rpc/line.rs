@@ -1,7 +1,8 @@
 //! A connection to a server: its bytes, its seat, and who is at its other end.
 //!
-//! One that has not said within a few seconds that it speaks HTTP/2 is closed, and so is one that was let in only to be told
-//! why it is not served: neither keeps a seat from others. Later silences are the keep-alive's.
+//! One that has not said within a few seconds that it speaks HTTP/2 is closed, and so is one that was let in
+//! only to be told why it is not served: neither keeps a seat from others. Later silences are the
+//! keep-alive's.
 
 use std::future::Future;
 use std::io;

@@ -1,8 +1,9 @@
-//! Serving gRPC: the controller's service and the switch's tables, as `net`'s `proto/sluice/v1` declares them.
+//! Serving gRPC: the controller's service and the switch's tables, as `net`'s `proto/sluice/v1` declares
+//! them.
 //!
 //! A [`Guard`] keeps strangers out, and a gate before all services asks each call for the role that it takes
-//! ([`CallerRole`](sluice_net::rpc::CallerRole)); what is refused is counted. Servers have threads of their own
-//! ([`RpcServer`]); nothing here touches a task's packets. Each service is listed by reflection.
+//! ([`CallerRole`](sluice_net::rpc::CallerRole)); what is refused is counted. Servers have threads of their
+//! own ([`RpcServer`]); nothing here touches a task's packets. Each service is listed by reflection.
 
 mod accept;
 mod gate;

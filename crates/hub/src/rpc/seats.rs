@@ -1,6 +1,7 @@
 //! How many connections a server takes, in all and from one machine.
 //!
-//! A connection that finds no seat is not closed at once: a few at a time are let in to be told why, and no further.
+//! A connection that finds no seat is not closed at once: a few at a time are let in to be told why, and no
+//! further.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +28,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// As many as the process has files for. Where callers are asked who they are, no machine takes more than half of them.
+    /// As many as the process has files for. Where callers are asked who they are, no machine takes more than
+    /// half of them.
     pub(crate) fn of_process(asks_callers: bool) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
         let in_all = usize::try_from(files).unwrap_or(usize::MAX).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
@@ -77,7 +79,8 @@ impl Seats {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
-    /// A seat for a connection from there, or one where it is told that there is none; `None` if even those are taken.
+    /// A seat for a connection from there, or one where it is told that there is none; `None` if even those
+    /// are taken.
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Seat> {
         let machine = machine(from);
         let mut taken = self.taken();

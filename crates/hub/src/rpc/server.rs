@@ -26,7 +26,8 @@ use crate::HubError;
 
 const PING_EVERY: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Calls of one connection that may be under way, answers that go on included; HTTP/2 has its caller wait with more.
+/// Calls of one connection that may be under way, answers that go on included; HTTP/2 has its caller wait
+/// with more.
 const CALLS_PER_CONNECTION: u32 = 64;
 
 /// What a server's thread does beside answering calls.
@@ -41,8 +42,8 @@ pub struct RpcServer {
 }
 
 impl RpcServer {
-    /// Listens on `at` and serves what `build` makes, until dropped. `build` runs inside the thread's runtime; it is given
-    /// where refused calls are counted.
+    /// Listens on `at` and serves what `build` makes, until dropped. `build` runs inside the thread's
+    /// runtime; it is given where refused calls are counted.
     pub(crate) fn start(
         name: &'static str,
         at: SocketAddr,

@@ -50,8 +50,8 @@ impl LocalSwitch {
         self.at
     }
 
-    /// Takes steps in the name of a controller. What it claims is kept before it hears that it was granted; claims are as rare
-    /// as controllers that start, so the wait for the disk hurts nobody.
+    /// Takes steps in the name of a controller. What it claims is kept before it hears that it was granted;
+    /// claims are as rare as controllers that start, so the wait for the disk hurts nobody.
     pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, HubError> {
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
         let answers = self.take(by, ops).await?;

@@ -173,7 +173,8 @@ impl SwitchCounters {
         own.chain(malformed).chain(refused)
     }
 
-    /// Takes over totals that a program on links keeps: of these counts, then what was malformed, then what was refused.
+    /// Takes over totals that a program on links keeps: of these counts, then what was malformed, then what
+    /// was refused.
     pub fn take_over(&self, counts: &[Count], totals: &[u64]) {
         let published = counts.iter().map(|count| &self.0.own[*count as usize]);
         let published = published.chain(&self.0.malformed).chain(&self.0.refused);

@@ -53,7 +53,8 @@ impl Delays {
         }
     }
 
-    /// From a worker to a client or back, past the switch: NEED, PART, and a REPLY that the program need not see.
+    /// From a worker to a client or back, past the switch: NEED, PART, and a REPLY that the program need not
+    /// see.
     pub fn host_to_host(&self) -> Nanos {
         self.worker + self.pass + self.client
     }

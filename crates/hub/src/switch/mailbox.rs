@@ -34,8 +34,8 @@ impl TablePort {
         take.recv().map_err(|_| HubError::SwitchStopped)
     }
 
-    /// Takes these steps and hands their answers to `answer`, on the switch's thread: it must not wait. It is dropped
-    /// uncalled when the switch stops first.
+    /// Takes these steps and hands their answers to `answer`, on the switch's thread: it must not wait. It is
+    /// dropped uncalled when the switch stops first.
     ///
     /// # Errors
     /// [`HubError::SwitchStopped`] when the switch's thread has ended.
@@ -83,8 +83,9 @@ impl Mailbox {
         (TablePort { letters, waker }, Self(inbox))
     }
 
-    /// Answers everything that has come, step by step; says how many steps were not taken because their controller was
-    /// superseded. `step` is asked for the shape before a controller's steps, since that tells whom the switch obeys.
+    /// Answers everything that has come, step by step; says how many steps were not taken because their
+    /// controller was superseded. `step` is asked for the shape before a controller's steps, since that tells
+    /// whom the switch obeys.
     #[inline]
     pub fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) -> u64 {
         let mut refused = 0;

@@ -1,9 +1,10 @@
-//! The switch on a plain socket: one thread that takes batches of datagrams through a [`Program`](sluice_switch::Program).
+//! The switch on a plain socket: one thread that takes batches of datagrams through a
+//! [`Program`](sluice_switch::Program).
 //!
 //! Between two batches it takes the controller's steps. What goes round ([`Verdict::Again`]) waits until what
-//! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its cell is
-//! reserved before the pass and given back if the task need not wait. With [`Delays`], arrivals and departures are
-//! held as long as the links and passes of a testbed would take.
+//! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its
+//! cell is reserved before the pass and given back if the task need not wait. With [`Delays`], arrivals and
+//! departures are held as long as the links and passes of a testbed would take.
 //!
 //! No lock, no allocation and no system call per packet; other threads see its counts after each batch.
 //!
@@ -152,7 +153,8 @@ impl SwitchDriver {
         Ok(())
     }
 
-    /// Waits for one batch and switches it; says how many datagrams it had. For a caller with a loop of its own.
+    /// Waits for one batch and switches it; says how many datagrams it had. For a caller with a loop of its
+    /// own.
     ///
     /// # Errors
     /// [`NetError::Socket`] when the socket stops working.
@@ -172,8 +174,8 @@ impl SwitchDriver {
         Ok(taken)
     }
 
-    /// Switches what has arrived, without waiting, until nothing goes round, all at a time that the caller says; and takes
-    /// the controller's steps. For those that compare data planes.
+    /// Switches what has arrived, without waiting, until nothing goes round, all at a time that the caller
+    /// says; and takes the controller's steps. For those that compare data planes.
     ///
     /// # Errors
     /// [`NetError::Socket`] when the socket stops working.

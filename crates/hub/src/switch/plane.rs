@@ -28,8 +28,8 @@ pub(super) struct Plane {
     lag: Lag,
 }
 
-/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A REPLY
-/// that passes has no cell.
+/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
+/// REPLY that passes has no cell.
 #[derive(Clone, Copy)]
 struct Long<'a> {
     cell: Handle,

@@ -47,7 +47,8 @@ impl Writes {
         }
     }
 
-    /// A server's NAK of a number that it did not expect. The switch's end of a pair has the server's index as its number.
+    /// A server's NAK of a number that it did not expect. The switch's end of a pair has the server's index
+    /// as its number.
     pub(super) fn nak(&self, from: Endpoint, bytes: &[u8]) -> Option<Arrival> {
         let view = View::parse(bytes).ok().filter(|view| view.opcode() == Opcode::Acknowledge)?;
         let server = u16::try_from(view.destination().get()).ok()?;

@@ -1,4 +1,5 @@
-//! A host that was let in and means harm: what it says of others' machines and workers is refused, and counted.
+//! A host that was let in and means harm: what it says of others' machines and workers is refused, and
+//! counted.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! Two controllers at one switch, over gRPC: the switch obeys who came last, also through a restart of its own.
+//! Two controllers at one switch, over gRPC: the switch obeys who came last, also through a restart of its
+//! own.
 
 use std::net::SocketAddr;
 use std::thread::sleep;

@@ -133,7 +133,8 @@ impl Events<'_> {
     }
 }
 
-/// A client that keeps some tasks outstanding until it is told to stop; says how many ended well, and all must.
+/// A client that keeps some tasks outstanding until it is told to stop; says how many ended well, and all
+/// must.
 struct Load {
     over: Arc<AtomicBool>,
     thread: JoinHandle<u64>,

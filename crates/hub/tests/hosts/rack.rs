@@ -57,7 +57,8 @@ impl Rack {
         Self::with(Rates::default(), &[ECHO], 1_000)
     }
 
-    /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting tasks.
+    /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting
+    /// tasks.
     pub(crate) fn with(faults: Rates, types: &[TaskType], limit: u32) -> Self {
         Self::made_of(faults, Choice::default(), Delays::NONE, types, limit)
     }

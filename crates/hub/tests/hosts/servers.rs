@@ -123,8 +123,8 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
     numbers.map(send).collect()
 }
 
-/// Each task is answered, and with what its own bytes give. One that is refused is submitted again: on a busy machine
-/// those that wait are sent again, and the repeats fill the queue.
+/// Each task is answered, and with what its own bytes give. One that is refused is submitted again: on a busy
+/// machine those that wait are sent again, and the repeats fill the queue.
 fn check(client: &Client, pending: Vec<(u32, Pending)>) {
     for (number, pending) in pending {
         let bytes = task(number);

@@ -465,7 +465,8 @@ fn hop(rack: &RackSpaces, on: &[usize]) -> Result<Ebpf, Box<dyn Error>> {
     Ok(ebpf)
 }
 
-/// The UDP switch on the other core until it is over; the share of the core that it had, or would have had alone there.
+/// The UDP switch on the other core until it is over; the share of the core that it had, or would have had
+/// alone there.
 fn spin(driver: &mut SwitchDriver, over: &AtomicBool) -> Result<f64, &'static str> {
     pin_thread(1).map_err(|_| "there is no second core")?;
     let (wanted, began) = (runnable_ns()?, Instant::now());

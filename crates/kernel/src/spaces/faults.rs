@@ -13,13 +13,14 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/fa
 
 /// The lanes of a link: each direction in each family.
 const LANES: u32 = 4;
-/// A lane as the program has it, as words: what came, was lost, doubled and reordered, and the frame that is kept.
+/// A lane as the program has it, as words: what came, was lost, doubled and reordered, and the frame that is
+/// kept.
 const LANE_WORDS: usize = 5 + 4096 / 8;
 
 /// Seeded loss, doubling and reordering of the UDP of one host's link, both ways, for as long as this lives.
 ///
-/// A frame that is overtaken is held until the next of its direction and family comes, however long that takes;
-/// [`Rates::delay`] means nothing here.
+/// A frame that is overtaken is held until the next of its direction and family comes, however long that
+/// takes; [`Rates::delay`] means nothing here.
 #[derive(Debug)]
 pub struct LinkFaults {
     ebpf: Ebpf,

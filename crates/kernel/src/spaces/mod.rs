@@ -1,12 +1,13 @@
 //! A rack's network on one machine: network namespaces without names, joined by veth pairs.
 //!
-//! A [`Space`] is a network namespace that lives as long as somebody holds it: this value, a thread that moved in, a socket
-//! that was opened there. Nothing has a name that others could find, so nothing is left behind when its holders are gone,
-//! also after kill -9: the kernel takes spaces, links and addresses away with them. The same goes for the mounts of
-//! [`mounts_of_its_own`], where a BPF file system keeps a switch's pins.
+//! A [`Space`] is a network namespace that lives as long as somebody holds it: this value, a thread that
+//! moved in, a socket that was opened there. Nothing has a name that others could find, so nothing is left
+//! behind when its holders are gone, also after kill -9: the kernel takes spaces, links and addresses away
+//! with them. The same goes for the mounts of [`mounts_of_its_own`], where a BPF file system keeps a switch's
+//! pins.
 //!
-//! [`RackSpaces`] is one space for the switch and one for each host, each joined to the switch's by a link on which native
-//! XDP works. Left out: anything that leaves the machine.
+//! [`RackSpaces`] is one space for the switch and one for each host, each joined to the switch's by a link on
+//! which native XDP works. Left out: anything that leaves the machine.
 
 mod faults;
 mod netlink;
@@ -34,7 +35,8 @@ pub use faults::LinkFaults;
 use netlink::Netlink;
 pub(crate) use sys::driver_of;
 
-/// The largest packet on a link: native XDP on veth keeps a frame in one page, with room before and behind it.
+/// The largest packet on a link: native XDP on veth keeps a frame in one page, with room before and behind
+/// it.
 pub const MTU_BYTES: u32 = 3_400;
 /// The most hosts of a rack: each has a number in the third byte of its link's addresses.
 pub const HOSTS_MAX: usize = 250;
@@ -185,8 +187,8 @@ pub struct LinkEnd {
 impl RackSpaces {
     /// Builds the spaces of a switch and so many hosts.
     ///
-    /// The switch forwards what is not for it. Frames carry whole checksums, since XDP sees them before any hardware would
-    /// make them, and hosts take frames that XDP redirects or sends back.
+    /// The switch forwards what is not for it. Frames carry whole checksums, since XDP sees them before any
+    /// hardware would make them, and hosts take frames that XDP redirects or sends back.
     ///
     /// # Errors
     /// [`KernelError::Space`] with what failed and the kernel's reason; it takes root.
@@ -309,9 +311,9 @@ impl HostSpace {
     }
 }
 
-/// Gives the calling thread, and what it starts from now on, mounts of its own, with an empty BPF file system in
-/// [`BPF_FOLDER`]. What others mount later is seen too; what is mounted here nobody else sees, and it goes with the last
-/// process that sees it.
+/// Gives the calling thread, and what it starts from now on, mounts of its own, with an empty BPF file system
+/// in [`BPF_FOLDER`]. What others mount later is seen too; what is mounted here nobody else sees, and it goes
+/// with the last process that sees it.
 ///
 /// # Errors
 /// [`KernelError::Space`] with the kernel's reason; it takes root.
@@ -330,12 +332,14 @@ pub fn mounts_of_its_own() -> Result<(), KernelError> {
     mounted.map_err(|why| failed("mount a BPF file system")(why.into()))
 }
 
-/// The kernel notices a while after the second end is up that a link carries frames, and drops them until then.
+/// The kernel notices a while after the second end is up that a link carries frames, and drops them until
+/// then.
 fn wait_until_running(link: &str) -> Result<(), KernelError> {
     wait_until("wait for a link", || sys::is_running(link))
 }
 
-/// The kernel adds an IPv6 address' own route later than the address, and answers that there is none until then.
+/// The kernel adds an IPv6 address' own route later than the address, and answers that there is none until
+/// then.
 fn wait_until_routed(ip: IpAddr) -> Result<(), KernelError> {
     let IpAddr::V6(ip) = ip else { return Ok(()) };
     let to = format!("{:032x} 80 ", ip.to_bits());

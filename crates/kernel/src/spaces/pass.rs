@@ -1,5 +1,5 @@
-//! `pass.bpf.c` at a host's end of its link: the kernel tells a veth's end of frames that a program at the other end sent
-//! back only if it carries a program too.
+//! `pass.bpf.c` at a host's end of its link: the kernel tells a veth's end of frames that a program at the
+//! other end sent back only if it carries a program too.
 
 use aya::Ebpf;
 use aya::programs::Xdp;

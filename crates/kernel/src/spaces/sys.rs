@@ -25,14 +25,14 @@ pub(super) fn leave_mounts() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
 }
 
-/// Makes the kernel compute the checksums of what it sends on a link of this namespace. A veth pair passes them on
-/// unfinished otherwise, and XDP would forward them so.
+/// Makes the kernel compute the checksums of what it sends on a link of this namespace. A veth pair passes
+/// them on unfinished otherwise, and XDP would forward them so.
 pub(super) fn send_whole_checksums(link: &str) -> io::Result<()> {
     set(link, SET_TRANSMIT_CHECKSUM, 0)
 }
 
-/// Makes a veth end of this namespace take the frames that XDP redirects to it: they come through the receive queue that
-/// joining packets needs.
+/// Makes a veth end of this namespace take the frames that XDP redirects to it: they come through the receive
+/// queue that joining packets needs.
 pub(super) fn take_redirected_frames(link: &str) -> io::Result<()> {
     set(link, SET_RECEIVE_JOINED, 1)
 }

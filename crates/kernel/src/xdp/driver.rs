@@ -1,11 +1,12 @@
 //! The switch on links: its program in the kernel, and the thread that speaks for it.
 //!
-//! Packets never come here. The thread takes the controller's steps, sends what a SWEEP made, and shows the program's
-//! counts. It holds a bound socket on the switch's port, so that what the program leaves to the kernel's stack is not
-//! answered with "port unreachable", on which hosts would register anew.
+//! Packets never come here. The thread takes the controller's steps, sends what a SWEEP made, and shows the
+//! program's counts. It holds a bound socket on the switch's port, so that what the program leaves to the
+//! kernel's stack is not answered with "port unreachable", on which hosts would register anew.
 //!
-//! Maps and links are pinned: when the thread or its process ends, the program goes on. The next one finds the pins,
-//! keeps the epoch, and replaces the program in one step, with no frame between. [`detach`] takes all of it away.
+//! Maps and links are pinned: when the thread or its process ends, the program goes on. The next one finds
+//! the pins, keeps the epoch, and replaces the program in one step, with no frame between. [`detach`] takes
+//! all of it away.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -35,8 +36,8 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 pub struct XdpOptions {
     /// The program's size. Its epoch is that of the pinned maps, if there are any.
     pub size: Config,
-    /// The address and port of the switch, which must be this machine's. Port 0 is that of the pinned maps, or one that
-    /// the kernel chooses.
+    /// The address and port of the switch, which must be this machine's. Port 0 is that of the pinned maps,
+    /// or one that the kernel chooses.
     pub at: SocketAddr,
     /// The interfaces that carry the program.
     pub interfaces: Vec<String>,
@@ -58,8 +59,8 @@ pub struct XdpDriver {
 }
 
 impl XdpDriver {
-    /// Puts the program on its links: with the pinned maps of an earlier one, or empty and with the epoch that
-    /// `next_epoch` says. If anything fails, what was there before is there again.
+    /// Puts the program on its links: with the pinned maps of an earlier one, or empty and with the epoch
+    /// that `next_epoch` says. If anything fails, what was there before is there again.
     ///
     /// # Errors
     /// Those of [`KernelError`] that say what this machine lacks for it, and those of `next_epoch`.

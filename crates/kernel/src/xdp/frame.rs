@@ -61,8 +61,8 @@ pub struct Unwrapped<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a frame holds, or what is wrong with it: an IP or UDP length or checksum, a hop count or flag that is not what
-/// the switch sends.
+/// What a frame holds, or what is wrong with it: an IP or UDP length or checksum, a hop count or flag that is
+/// not what the switch sends.
 pub fn unwrap(frame: &[u8]) -> Result<Unwrapped<'_>, &'static str> {
     let (ethernet, rest) = frame.split_at_checked(ETHERNET).ok_or("no Ethernet header")?;
     let (addresses, ips, udp) = match [ethernet[12], ethernet[13]] {

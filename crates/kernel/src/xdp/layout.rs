@@ -127,7 +127,8 @@ impl From<Slice> for SliceRow {
     }
 }
 
-/// A row in two copies, and which of them holds; of a worker, also the generation that popped tokens must have.
+/// A row in two copies, and which of them holds; of a worker, also the generation that popped tokens must
+/// have.
 #[derive(Clone, Copy, Debug, Default, FromBytes)]
 #[repr(C)]
 pub(super) struct Rows<R> {
@@ -146,7 +147,8 @@ impl<R: Copy> Rows<R> {
     }
 }
 
-/// Tokens granted to a worker, and tasks sent to it; the way to it, which stands behind them, is the program's alone.
+/// Tokens granted to a worker, and tasks sent to it; the way to it, which stands behind them, is the
+/// program's alone.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct WorkerCounters {
@@ -156,8 +158,8 @@ pub(super) struct WorkerCounters {
     pub(super) unused: u32,
 }
 
-/// A slice's queue: how many tokens and tasks came into it, how many cells of each quarter of its ring were used up, and
-/// how many tasks waited.
+/// A slice's queue: how many tokens and tasks came into it, how many cells of each quarter of its ring were
+/// used up, and how many tasks waited.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Queue {

@@ -25,8 +25,8 @@ pub enum Carried {
     Kept,
 }
 
-/// Puts the program on the interfaces: where a link is pinned, in place of the program before, with no frame between;
-/// else by a new link, `generic` or as the driver can. Links of other interfaces are taken away.
+/// Puts the program on the interfaces: where a link is pinned, in place of the program before, with no frame
+/// between; else by a new link, `generic` or as the driver can. Links of other interfaces are taken away.
 ///
 /// # Errors
 /// [`KernelError::InterfaceTaken`], [`KernelError::Pins`], or [`KernelError::Xdp`] with what the kernel said.
@@ -45,8 +45,9 @@ pub(super) fn attach(
     interfaces.iter().map(|interface| attach_one(program, interface, generic, pins)).collect()
 }
 
-/// The program may send frames out of these interfaces, and no others. The kernel takes an entry out before it puts its next one
-/// in, so each interface has a second one, by which frames leave meanwhile; its key is the first one's complement, as in `send.h`.
+/// The program may send frames out of these interfaces, and no others. The kernel takes an entry out before
+/// it puts its next one in, so each interface has a second one, by which frames leave meanwhile; its key is
+/// the first one's complement, as in `send.h`.
 fn redirects(ebpf: &mut Ebpf, interfaces: &[Interface]) -> Result<(), KernelError> {
     let copies = copies(ebpf)?;
     let map = ebpf.map_mut("links").ok_or_else(|| failed("find the map", "links"))?;

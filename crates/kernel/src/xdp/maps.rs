@@ -1,8 +1,9 @@
 //! The program's maps as memory: tables and registers, read and written by whole words while packets pass.
 //!
-//! A row of a table is two copies and a word that says which holds. The other copy is written, then the word, so that a
-//! pass sees one row or the other and never half of each. Before the same row is written again, all passes that may still
-//! look at the copy must have ended: that is waited for here, unless a drain has done so meanwhile.
+//! A row of a table is two copies and a word that says which holds. The other copy is written, then the word,
+//! so that a pass sees one row or the other and never half of each. Before the same row is written again, all
+//! passes that may still look at the copy must have ended: that is waited for here, unless a drain has done
+//! so meanwhile.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
@@ -110,7 +111,8 @@ impl Values {
 }
 
 impl Maps {
-    /// Takes hold of a loaded program's maps. In test mode nobody waits for passes: a test run has ended by then.
+    /// Takes hold of a loaded program's maps. In test mode nobody waits for passes: a test run has ended by
+    /// then.
     pub(super) fn open(ebpf: &mut Ebpf, waits: bool) -> Result<Self, KernelError> {
         let drains = ebpf.take_map(DRAINS).ok_or_else(|| failed("find the map", DRAINS))?;
         let drains = ArrayOfMaps::try_from(drains).map_err(|why| failed("open a map", &chain(&why)))?;

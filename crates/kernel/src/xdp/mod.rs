@@ -1,8 +1,9 @@
 //! Rain in the kernel: the XDP program of `targets/ebpf`, loaded and fed.
 //!
-//! [`XdpSwitch`] loads the program with maps as large as the switch, takes the controller's steps while packets pass, and
-//! reads its state. [`XdpDriver`] puts it on links and speaks for it. Packets can also go through it by hand
-//! ([`XdpSwitch::frame`], the kernel's test run), which is how vectors hold it to the model.
+//! [`XdpSwitch`] loads the program with maps as large as the switch, takes the controller's steps while
+//! packets pass, and reads its state. [`XdpDriver`] puts it on links and speaks for it. Packets can also go
+//! through it by hand ([`XdpSwitch::frame`], the kernel's test run), which is how vectors hold it to the
+//! model.
 
 mod driver;
 pub mod frame;
@@ -169,7 +170,8 @@ impl XdpSwitch {
         Ok(Self { ebpf, maps, config, ring_bits, servers: Servers::default() })
     }
 
-    /// Makes the switch empty again: no sources, no slices open, all counters at their start. Not while it is in use.
+    /// Makes the switch empty again: no sources, no slices open, all counters at their start. Not while it is
+    /// in use.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.
@@ -233,8 +235,8 @@ impl XdpSwitch {
         Ok(self.run("copy", &frame, 1)?.0)
     }
 
-    /// A frame through one of the object's programs so often, each time as the time before left it; and how long one run
-    /// took on average.
+    /// A frame through one of the object's programs so often, each time as the time before left it; and how
+    /// long one run took on average.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.

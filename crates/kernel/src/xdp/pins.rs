@@ -1,8 +1,8 @@
 //! Pins: names in a BPF file system by which maps and links outlive the process that made them.
 //!
-//! The folder holds every map under its name, and each link as `link-INDEX`. `layout` comes last: a folder without it
-//! was left half made by a process that ended, and what is in it is taken away. The folder is locked for as long as
-//! somebody drives what is in it.
+//! The folder holds every map under its name, and each link as `link-INDEX`. `layout` comes last: a folder
+//! without it was left half made by a process that ended, and what is in it is taken away. The folder is
+//! locked for as long as somebody drives what is in it.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,8 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Takes everything away: links, so that nothing is attached any more, then maps. Says whether there was anything.
+    /// Takes everything away: links, so that nothing is attached any more, then maps. Says whether there was
+    /// anything.
     ///
     /// # Errors
     /// [`KernelError::PinsTaken`] if somebody drives it, [`KernelError::Pins`] with what the kernel said.

@@ -1,12 +1,13 @@
 //! Servers: whose memory large tasks that wait are written into, and the ways to them.
 //!
-//! The controller says where a server is. The way there is that of a worker with the same address: workers share their
-//! server's memory, so they are on its machine, and the program knows where their packets come from. So nobody has to ask
-//! the kernel for neighbours, a server that moves is found again, and one without workers, for which nobody would read
-//! anything, is not written to.
+//! The controller says where a server is. The way there is that of a worker with the same address: workers
+//! share their server's memory, so they are on its machine, and the program knows where their packets come
+//! from. So nobody has to ask the kernel for neighbours, a server that moves is found again, and one without
+//! workers, for which nobody would read anything, is not written to.
 //!
-//! The kernel gives a WRITE's copy to a link, and the program finds its server by the link. So there is one server a link.
-//! Where a slice has a server that shares its link with another, nothing is written ahead: its workers ask the clients.
+//! The kernel gives a WRITE's copy to a link, and the program finds its server by the link. So there is one
+//! server a link. Where a slice has a server that shares its link with another, nothing is written ahead: its
+//! workers ask the clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +35,8 @@ pub(super) struct Servers {
 }
 
 impl XdpSwitch {
-    /// Looks where the servers' workers are, and writes tasks there from then on. To be called now and then: a worker's
-    /// way is known once it has sent something.
+    /// Looks where the servers' workers are, and writes tasks there from then on. To be called now and then:
+    /// a worker's way is known once it has sent something.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.
@@ -61,8 +62,8 @@ impl XdpSwitch {
         self.regroup()
     }
 
-    /// A step that is about servers. What it says of indices and values is what the model says, but that a pair can be
-    /// unreliable only, and without an iCRC.
+    /// A step that is about servers. What it says of indices and values is what the model says, but that a
+    /// pair can be unreliable only, and without an iCRC.
     pub(super) fn server_step(&mut self, op: TableOp) -> Result<TableAnswer, KernelError> {
         let size = self.config.size;
         let known = |slice: SliceId, server: ServerId| slice.0 < size.slices && server.0 < size.servers;

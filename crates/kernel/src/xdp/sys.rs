@@ -25,8 +25,9 @@ struct Link {
     fd: u32,
 }
 
-/// Takes the program of a pinned link off its interface. It has ended there when this returns; without it, the kernel
-/// gets to it some time after the link's last name went away. A link whose interface went away is left as it is.
+/// Takes the program of a pinned link off its interface. It has ended there when this returns; without it,
+/// the kernel gets to it some time after the link's last name went away. A link whose interface went away is
+/// left as it is.
 pub(super) fn detach(pin: &Path) -> io::Result<()> {
     let link = open(pin)?;
     let mut asked = Link { fd: link.as_raw_fd().cast_unsigned() };

@@ -1,4 +1,5 @@
-//! The XDP program on real links: veth pairs between namespaces of the test's own, and a BPF file system that goes with it.
+//! The XDP program on real links: veth pairs between namespaces of the test's own, and a BPF file system that
+//! goes with it.
 //!
 //! They take root, and a build with the program inside; without, these tests say so and do nothing.
 

@@ -195,7 +195,8 @@ impl Hosts {
         send(&self.client, self.switch, &Packet::Submit(submit));
     }
 
-    /// The next task that the worker gets. It does not ask for it: on these links nothing is lost, and nothing lies still.
+    /// The next task that the worker gets. It does not ask for it: on these links nothing is lost, and
+    /// nothing lies still.
     pub(crate) fn dispatched(&self) -> Dispatch {
         self.awaited(PATIENCE).unwrap_or_else(|| panic!("{}", self.whereabouts()))
     }
@@ -229,8 +230,8 @@ impl Hosts {
         }
     }
 
-    /// Where what did not come may be: whether it came to the worker's end of its link, and whether it lies so that the next
-    /// frame there brings it along.
+    /// Where what did not come may be: whether it came to the worker's end of its link, and whether it lies
+    /// so that the next frame there brings it along.
     fn whereabouts(&self) -> String {
         let [at_worker, at_client] = self.ends.came();
         let (got, unsent) = (self.got.get(), self.counters.of(Count::SendFailed));

@@ -144,7 +144,8 @@ fn pump(mut hosts: Hosts, over: &AtomicBool) -> Serial {
     sent
 }
 
-/// The kernel replaces an entry of a map of links by taking it out first, and a switch that is started replaces them all.
+/// The kernel replaces an entry of a map of links by taking it out first, and a switch that is started
+/// replaces them all.
 #[test]
 fn a_frame_finds_its_link_while_the_entry_is_being_replaced() {
     let Some(mut rig) = Rig::new(0) else { return };

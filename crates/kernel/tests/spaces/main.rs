@@ -1,5 +1,5 @@
-//! Network namespaces of a rack: who reaches whom and how, and what is left of them. They take root; without it these
-//! tests say so and do nothing.
+//! Network namespaces of a rack: who reaches whom and how, and what is left of them. They take root; without
+//! it these tests say so and do nothing.
 
 mod faults;
 mod gone;

@@ -1,4 +1,5 @@
-//! A pass looks at the clock once, before it comes to its cell: what it finds there may have looked later. (Real clocks: the crowd.)
+//! A pass looks at the clock once, before it comes to its cell: what it finds there may have looked later.
+//! (Real clocks: the crowd.)
 
 use sluice_wire::{Age, Dispatch, Nanos};
 

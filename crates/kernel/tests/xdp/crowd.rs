@@ -1,4 +1,5 @@
-//! Many packets in the program at once: whatever their order, each task leaves once, and each token is spent once.
+//! Many packets in the program at once: whatever their order, each task leaves once, and each token is spent
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};

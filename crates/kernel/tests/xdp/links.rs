@@ -30,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BATCH: usize = 60;
 const TASK_BYTES: usize = 301;
 
-/// A client and three machines with a server and a worker each, around a switch; and what the model makes of the same.
+/// A client and three machines with a server and a worker each, around a switch; and what the model makes of
+/// the same.
 struct Rack {
     switch: SwitchHandle,
     model: Model,
@@ -41,7 +42,8 @@ struct Rack {
 }
 
 impl Rack {
-    /// Slice 0 has rings on the first two servers, slice 1 on the last two. Worker 0 is in slice 1, the others in slice 0.
+    /// Slice 0 has rings on the first two servers, slice 1 on the last two. Worker 0 is in slice 1, the
+    /// others in slice 0.
     fn set_up(spaces: &RackSpaces, switch: SwitchHandle, family: usize) -> Self {
         let hosts = spaces.hosts();
         let socket = |host: usize, port| socket(&hosts[host].space, hosts[host].addresses()[family], port);
@@ -134,7 +136,8 @@ impl Rack {
         assert_eq!(counters.seen, Serial(from + count));
     }
 
-    /// Sends tasks of these types in one call, and gives what the model sends for them, each task's copies alone.
+    /// Sends tasks of these types in one call, and gives what the model sends for them, each task's copies
+    /// alone.
     fn submit(&mut self, types: &[u16]) -> Vec<Vec<Sent>> {
         let tasks: Vec<Vec<u8>> = types.iter().map(|of| self.task(*of)).collect();
         self.client.send_to(&tasks.concat(), self.switch.local()).expect("a way");
@@ -194,7 +197,8 @@ fn socket(space: &Space, at: IpAddr, port: u16) -> UdpSocket {
     socket
 }
 
-/// Puts the program on the switch's links, with pins that nobody else sees, and starts the thread that speaks for it.
+/// Puts the program on the switch's links, with pins that nobody else sees, and starts the thread that speaks
+/// for it.
 fn drive(spaces: &RackSpaces, at: IpAddr) -> (SwitchHandle, JoinHandle<Result<(), KernelError>>) {
     mounts_of_its_own().expect("root may mount");
     spaces.switch().enter().expect("root may move");

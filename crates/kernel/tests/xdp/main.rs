@@ -1,4 +1,5 @@
-//! The XDP program, through the kernel's test run: held to the model, and to what the headers below UDP should be.
+//! The XDP program, through the kernel's test run: held to the model, and to what the headers below UDP
+//! should be.
 //!
 //! It takes root, clang-14 and libbpf's headers; without root these tests say so and do nothing.
 

@@ -1,4 +1,5 @@
-//! What the simulator says of depths over time: the sequences of many seeds, and the band that holds 95 % of them whole.
+//! What the simulator says of depths over time: the sequences of many seeds, and the band that holds 95 % of
+//! them whole.
 
 use serde::Serialize;
 use sluice_outcome::study::Depths;
@@ -129,7 +130,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// As narrow as it can be with 95 % of the rows whole inside: the same number is left out above and below in each column.
+    /// As narrow as it can be with 95 % of the rows whole inside: the same number is left out above and below
+    /// in each column.
     pub(super) fn of(rows: &[Vec<f64>]) -> Self {
         let columns = rows.first().map_or(0, Vec::len);
         let column = |place: usize| {
@@ -170,7 +172,8 @@ impl Range {
     }
 }
 
-/// Whether a row, which is one of those that the sorted columns were made of, lies inside what they are without it.
+/// Whether a row, which is one of those that the sorted columns were made of, lies inside what they are
+/// without it.
 fn is_in_range_of_others(row: &[f64], columns: &[Vec<f64>], left_out: usize) -> bool {
     row.iter().zip(columns).all(|(value, values)| {
         let last = values.len() - 1;

@@ -1,9 +1,10 @@
-//! `sluice reproduce PLAN --live`: a plan whose load or workers change, its policies run live and dilated, held against the
-//! simulator's interval by interval.
+//! `sluice reproduce PLAN --live`: a plan whose load or workers change, its policies run live and dilated,
+//! held against the simulator's interval by interval.
 //!
-//! The simulator runs each case with many seeds and gives a band; each live run draws tasks of a seed of its own, in a rack
-//! of its own, whose agent's first interval begins with the first task. What is compared is the first slice's mean depth
-//! and the workers that were borrowed; where some workers are slow for a while, the p99 response too.
+//! The simulator runs each case with many seeds and gives a band; each live run draws tasks of a seed of its
+//! own, in a rack of its own, whose agent's first interval begins with the first task. What is compared is
+//! the first slice's mean depth and the workers that were borrowed; where some workers are slow for a while,
+//! the p99 response too.
 
 mod band;
 mod picks;

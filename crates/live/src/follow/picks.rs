@@ -38,8 +38,8 @@ impl Pick {
     }
 }
 
-/// What is run, in the plan's order. Policies that only tell what they would do stay as they are: they are run where workers
-/// are slow, to see what a fixed depth makes of it, or if they are named.
+/// What is run, in the plan's order. Policies that only tell what they would do stay as they are: they are
+/// run where workers are slow, to see what a fixed depth makes of it, or if they are named.
 pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
     let plan = bench.plan();
     let cases: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();

@@ -1,8 +1,9 @@
-//! p99 responses over time where some workers are slow for a while: their means before, during and afterwards.
+//! p99 responses over time where some workers are slow for a while: their means before, during and
+//! afterwards.
 //!
-//! The number is the one that plans call `response_p99`: for each interval the 99th percentile of waits in switch and worker
-//! and service, of the tasks that workers ended in it; for a window the mean of its intervals. What is left out of it is the
-//! ways to and from the rack.
+//! The number is the one that plans call `response_p99`: for each interval the 99th percentile of waits in
+//! switch and worker and service, of the tasks that workers ended in it; for a window the mean of its
+//! intervals. What is left out of it is the ways to and from the rack.
 
 use serde::Serialize;
 use sluice_outcome::study::Depths;
@@ -11,7 +12,8 @@ use sluice_wire::Nanos;
 use super::INTERVAL_NS;
 use super::band::{Range, in_intervals};
 
-/// How far the live runs' mean may be from the simulated one where it is outside the band: what a live sweep allows too.
+/// How far the live runs' mean may be from the simulated one where it is outside the band: what a live sweep
+/// allows too.
 const ALLOWED: f64 = 0.10;
 
 /// A case's p99 responses, simulated and live.

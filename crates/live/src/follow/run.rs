@@ -102,8 +102,8 @@ pub(super) fn live(
     Ok(Said { depths, behind_p99_ns: behind_p99_ns(args, &trace, &played), unknown })
 }
 
-/// Fills in the p99 of the responses in each interval, which agents do not report: waits in switch and worker and the
-/// service, as the replies tell them, of the tasks that their workers ended in it.
+/// Fills in the p99 of the responses in each interval, which agents do not report: waits in switch and worker
+/// and the service, as the replies tell them, of the tasks that their workers ended in it.
 fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
     let factor = u64::from(ask.dilation);
     let costs = ask.costs(0, Beginning::default());

@@ -1,13 +1,14 @@
-//! The adaptive agent of a server, in real time (Rain §3.3): reads what its workers say of their tasks, judges them at
-//! the end of each interval, tells them their depths and the controller what it found.
+//! The adaptive agent of a server, in real time (Rain §3.3): reads what its workers say of their tasks,
+//! judges them at the end of each interval, tells them their depths and the controller what it found.
 //!
-//! Workers write into a file that they share with the agent ([`Lines`]); a depth goes back the same way and holds from
-//! the worker's next step on. What concerns several servers, evening out depths and moving workers, the controller
-//! decides on all agents' reports. While it cannot be reached, the agent goes on alone.
+//! Workers write into a file that they share with the agent ([`Lines`]); a depth goes back the same way and
+//! holds from the worker's next step on. What concerns several servers, evening out depths and moving
+//! workers, the controller decides on all agents' reports. While it cannot be reached, the agent goes on
+//! alone.
 //!
-//! The agent has a thread that sleeps most of the time: samples are taken from what workers noted of each task, not by
-//! looking every [`AgentSettings::sample_every`]. Intervals of all agents end together, at multiples of their length since
-//! 1970, unless it is said otherwise.
+//! The agent has a thread that sleeps most of the time: samples are taken from what workers noted of each
+//! task, not by looking every [`AgentSettings::sample_every`]. Intervals of all agents end together, at
+//! multiples of their length since 1970, unless it is said otherwise.
 
 mod desk;
 mod lines;

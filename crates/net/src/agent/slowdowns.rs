@@ -1,4 +1,5 @@
-//! How many tasks had which slowdown: counts that can be added up over servers, with a resolution of one in 32.
+//! How many tasks had which slowdown: counts that can be added up over servers, with a resolution of one in
+//! 32.
 
 /// Values of one size that are told apart, in powers of two.
 const RESOLUTION_BITS: u32 = 5;

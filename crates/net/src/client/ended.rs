@@ -108,7 +108,8 @@ impl fmt::Display for Outcome {
 pub struct Pending(oneshot::Receiver<Ended>);
 
 impl Pending {
-    /// Blocks until the task ends; that is at its deadline at the latest. Not for use inside an async runtime.
+    /// Blocks until the task ends; that is at its deadline at the latest. Not for use inside an async
+    /// runtime.
     pub fn wait(self) -> Ended {
         self.0.blocking_recv().unwrap_or_else(|_| never_sent())
     }

@@ -463,7 +463,8 @@ impl Effects {
     }
 }
 
-/// The bytes that a packet brings; `None` if they are not those that it describes, as far as it describes them.
+/// The bytes that a packet brings; `None` if they are not those that it describes, as far as it describes
+/// them.
 fn bytes<'a>(packet: &'a Packet, body: &'a [u8]) -> Option<&'a [u8]> {
     match packet {
         Packet::Reply(reply) if reply.payload.has_more() => Some(body),

@@ -1,8 +1,8 @@
 //! The client library: `connect`, `submit`, and each task ends in exactly one of three outcomes.
 //!
-//! A [`Client`] owns a thread that does nothing but move its packets; any number of threads and async tasks may
-//! submit through one client. When the switch or the client's share of a slice is full, `submit` waits: that is
-//! how the application is pushed back. No async runtime is needed, and any may be used.
+//! A [`Client`] owns a thread that does nothing but move its packets; any number of threads and async tasks
+//! may submit through one client. When the switch or the client's share of a slice is full, `submit` waits:
+//! that is how the application is pushed back. No async runtime is needed, and any may be used.
 
 mod ended;
 mod engine;
@@ -50,13 +50,13 @@ pub struct ClientOptions {
     pub listen: SocketAddr,
     /// How long to wait for the first registration.
     pub patience: Duration,
-    /// Whether a task may be tried again. Without, its first REJECT is final, and so is silence: for work that must
-    /// not run twice.
+    /// Whether a task may be tried again. Without, its first REJECT is final, and so is silence: for work
+    /// that must not run twice.
     pub retry: bool,
     /// Times of the network, multiplied: for dilated runs.
     pub dilation: u32,
-    /// The longest packet that is taken, in bytes of UDP payload: what the rack's links pass. What is sent is as short as the
-    /// rack says.
+    /// The longest packet that is taken, in bytes of UDP payload: what the rack's links pass. What is sent is
+    /// as short as the rack says.
     pub datagram_max: usize,
     /// How the packet thread waits.
     pub waiting: Waiting,
@@ -67,7 +67,8 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// A client on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a URL).
+    /// A client on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a
+    /// URL).
     ///
     /// # Errors
     /// [`NetError::Address`] if that is no address.
@@ -257,8 +258,9 @@ impl Client {
         Ok(self.push_pending(task_type, bytes, deadline))
     }
 
-    /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not wait
-    /// for anything. Blocks while there is no room; called from a callback, it says [`SubmitError::Busy`] instead.
+    /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
+    /// wait for anything. Blocks while there is no room; called from a callback, it says
+    /// [`SubmitError::Busy`] instead.
     pub fn submit_with(
         &self,
         task_type: TaskType,
@@ -272,7 +274,8 @@ impl Client {
         Ok(())
     }
 
-    /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then dropped.
+    /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then
+    /// dropped.
     pub fn try_submit_with(
         &self,
         task_type: TaskType,

@@ -1,8 +1,10 @@
-//! How the application is pushed back: each task type has a lane with room for so many tasks that wait to be sent.
+//! How the application is pushed back: each task type has a lane with room for so many tasks that wait to be
+//! sent.
 //!
-//! A task takes a place in its lane when it is submitted and gives it back when the packet thread sends it. Whoever
-//! finds the lane full registers and sleeps; the packet thread wakes all of them once half of the lane is free, and
-//! pays nothing while nobody sleeps. A slice that is full thereby never holds up tasks for another.
+//! A task takes a place in its lane when it is submitted and gives it back when the packet thread sends it.
+//! Whoever finds the lane full registers and sleeps; the packet thread wakes all of them once half of the
+//! lane is free, and pays nothing while nobody sleeps. A slice that is full thereby never holds up tasks for
+//! another.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::task::Waker;
@@ -66,7 +68,8 @@ impl Room {
             answer => return answer,
         }
         self.lanes[lane].sleepers.push(waker.clone());
-        // Either this look sees the place that was just given back, or whoever gives it back sees the sleeper.
+        // Either this look sees the place that was just given back, or whoever gives it back sees the
+        // sleeper.
         fence(Ordering::SeqCst);
         self.take(lane)
     }

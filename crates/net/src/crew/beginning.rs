@@ -1,4 +1,5 @@
-//! When the schedule began that a crew's client sends, for those of its workers whose speed depends on the time.
+//! When the schedule began that a crew's client sends, for those of its workers whose speed depends on the
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

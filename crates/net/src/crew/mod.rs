@@ -1,9 +1,9 @@
 //! Many hosts on one thread: workers that only hold their tasks, and a client that sends a schedule.
 //!
-//! For measuring a rack on a machine with fewer cores than hosts. Each host keeps its own socket, registration and
-//! state machine; what they share is who runs them. A host is run when its socket has something or its time has
-//! come, so that one spinning core serves dozens of them within microseconds. Not for services that compute: one
-//! would hold up all.
+//! For measuring a rack on a machine with fewer cores than hosts. Each host keeps its own socket,
+//! registration and state machine; what they share is who runs them. A host is run when its socket has
+//! something or its time has come, so that one spinning core serves dozens of them within microseconds. Not
+//! for services that compute: one would hold up all.
 
 mod beginning;
 mod replay;

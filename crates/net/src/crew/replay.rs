@@ -1,7 +1,7 @@
 //! A client that sends a schedule: each task at its own time, however the others fare (open loop).
 //!
-//! It keeps what became of every task, and how late each one left: a schedule whose sender fell behind measures the
-//! sender. Tasks carry eight bytes. Left out: longer tasks, and answers beyond their times.
+//! It keeps what became of every task, and how late each one left: a schedule whose sender fell behind
+//! measures the sender. Tasks carry eight bytes. Left out: longer tasks, and answers beyond their times.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ pub struct Planned {
 /// What became of one task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// When the sender got round to it, from the start of the schedule: how late that is says how late the sender was.
+    /// When the sender got round to it, from the start of the schedule: how late that is says how late the
+    /// sender was.
     pub seen: Nanos,
     /// When it left; later than that if it was pushed back.
     pub sent: Nanos,
@@ -78,7 +79,8 @@ impl Player {
         }
     }
 
-    /// Sends `tasks`, which are in the order of their times; each ends `deadline` after its time at the latest.
+    /// Sends `tasks`, which are in the order of their times; each ends `deadline` after its time at the
+    /// latest.
     pub fn play(&self, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         self.play_from(Nanos(0), tasks, deadline)
     }

@@ -1,9 +1,11 @@
-//! Hosts without a scheduler of ours: workers that answer datagrams one after the other, and a client with many ports.
+//! Hosts without a scheduler of ours: workers that answer datagrams one after the other, and a client with
+//! many ports.
 //!
-//! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the same tasks. As in
-//! a [crew](crate::crew) all of them share a thread, a worker only holds its tasks, and its times are the kernel's stamp
-//! of an arrival or the end of the task before. A datagram is the task's number and how long it takes, 8 bytes each in network
-//! order; the answer repeats it. Left out: repetition of what was lost, which is told as unknown.
+//! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the
+//! same tasks. As in a [crew](crate::crew) all of them share a thread, a worker only holds its tasks, and its
+//! times are the kernel's stamp of an arrival or the end of the task before. A datagram is the task's number
+//! and how long it takes, 8 bytes each in network order; the answer repeats it. Left out: repetition of what
+//! was lost, which is told as unknown.
 
 mod schedule;
 mod worker;
@@ -33,7 +35,8 @@ const DATAGRAM_BYTES: usize = 16;
 pub struct PlainOptions {
     /// How many workers there are.
     pub workers: usize,
-    /// Whether all share one address, so that the kernel chooses among them (`SO_REUSEPORT`); else each has its own.
+    /// Whether all share one address, so that the kernel chooses among them (`SO_REUSEPORT`); else each has
+    /// its own.
     pub shared: bool,
     /// From how many ports the client sends, one after the other.
     pub ports: usize,
@@ -210,7 +213,8 @@ fn bind_workers(options: &PlainOptions) -> Result<Vec<Socket>, NetError> {
     Ok(sockets)
 }
 
-/// A socket whose address others may have too; the kernel spreads datagrams over them by a hash of addresses and ports.
+/// A socket whose address others may have too; the kernel spreads datagrams over them by a hash of addresses
+/// and ports.
 fn shared(at: SocketAddr) -> Result<UdpSocket, NetError> {
     use socket2::{Domain, Type};
     let failed = |why| NetError::Bind { at, why };

@@ -8,7 +8,8 @@ use crate::NetError;
 use crate::client::ClientOptions;
 use crate::rpc::{ClientTls, Remote};
 
-/// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it into its flags.
+/// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it
+/// into its flags.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ControllerArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
@@ -58,7 +59,8 @@ impl ClientArgs {
 /// How a caller and what it calls know each other.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TlsArgs {
-    /// PEM file of the authority that signed the certificate of what is called, or of that certificate itself; turns TLS on.
+    /// PEM file of the authority that signed the certificate of what is called, or of that certificate
+    /// itself; turns TLS on.
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// PEM files of the certificate to show, which says who this is and what it may do, and of its key.

@@ -1,5 +1,5 @@
-//! What a server received and sent, as a file for tshark: frames as the kernel makes them, whose Ethernet addresses are
-//! not known here and are zero.
+//! What a server received and sent, as a file for tshark: frames as the kernel makes them, whose Ethernet
+//! addresses are not known here and are zero.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

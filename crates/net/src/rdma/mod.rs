@@ -1,8 +1,8 @@
-//! A server's end of RDMA: takes writes from a socket, checks them, and puts them into memory that its workers share
-//! (Rain §3.2.2).
+//! A server's end of RDMA: takes writes from a socket, checks them, and puts them into memory that its
+//! workers share (Rain §3.2.2).
 //!
-//! The socket is a plain one: unconnected and with DF set, so that the kernel writes the identification 0 that
-//! [`Path`] takes for granted. An answer goes back to the port that its write came from.
+//! The socket is a plain one: unconnected and with DF set, so that the kernel writes the identification 0
+//! that [`Path`] takes for granted. An answer goes back to the port that its write came from.
 
 mod capture;
 #[allow(unsafe_code, reason = "memory that several processes map")]

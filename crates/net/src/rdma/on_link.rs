@@ -1,5 +1,5 @@
-//! What kernels put on a link, held to what the iCRC takes for granted: over the loopback, and between two networks
-//! that a veth joins.
+//! What kernels put on a link, held to what the iCRC takes for granted: over the loopback, and between two
+//! networks that a veth joins.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,10 +1,10 @@
 //! A host's line to the controller: registers, renews, and says when either fails.
 //!
-//! A [`Registrar`] has a thread of its own, so that the host's packet thread never waits for the controller. It
-//! repeats one call: what it is told with `set_hello` goes there, what comes back is a [`RegistrarEvent`], and
-//! after each event the host's thread is woken. Calls go out as often as the controller asks for, and at once when
-//! the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried again and again,
-//! ever more rarely up to once a second, and the log says so.
+//! A [`Registrar`] has a thread of its own, so that the host's packet thread never waits for the controller.
+//! It repeats one call: what it is told with `set_hello` goes there, what comes back is a [`RegistrarEvent`],
+//! and after each event the host's thread is woken. Calls go out as often as the controller asks for, and at
+//! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
+//! again and again, ever more rarely up to once a second, and the log says so.
 
 mod role;
 mod session;
@@ -87,8 +87,8 @@ struct Shared<R: Role> {
 }
 
 impl Registrar<WorkerRole> {
-    /// Registers a worker with the controller and keeps it registered. `held` in `hello` is filled in by itself.
-    /// `wake` is called after each event, on another thread.
+    /// Registers a worker with the controller and keeps it registered. `held` in `hello` is filled in by
+    /// itself. `wake` is called after each event, on another thread.
     ///
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
@@ -102,8 +102,9 @@ impl Registrar<WorkerRole> {
 }
 
 impl Registrar<ClientRole> {
-    /// Registers a client with the controller and keeps it registered. `held` in `hello` is filled in by itself,
-    /// `floor` is kept up with [`Registrar::set_floor`]. `wake` is called after each event, on another thread.
+    /// Registers a client with the controller and keeps it registered. `held` in `hello` is filled in by
+    /// itself, `floor` is kept up with [`Registrar::set_floor`]. `wake` is called after each event, on
+    /// another thread.
     ///
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
@@ -116,15 +117,16 @@ impl Registrar<ClientRole> {
         Self::start(controller, hello, floor, Box::new(wake))
     }
 
-    /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it changes.
+    /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it
+    /// changes.
     pub fn set_floor(&self, floor: Serial) {
         self.shared.floor.store(floor.0, Ordering::Relaxed);
     }
 }
 
 impl Registrar<ServerRole> {
-    /// Registers a server with the controller and keeps it registered. `wake` is called after each event, on another
-    /// thread.
+    /// Registers a server with the controller and keeps it registered. `wake` is called after each event, on
+    /// another thread.
     ///
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.

@@ -1,8 +1,9 @@
 //! Who calls, as its certificate says.
 //!
-//! A certificate says what its holder may do, and under which name, by URIs in its `subjectAltName`: `sluice:host/b` is a
-//! host that goes by the name `b`, or by one that begins with `b/`, and by no other. It may have several. Packets are sent to a
-//! host where it calls from, and at the addresses that its certificate holds (`IP:10.77.2.2`).
+//! A certificate says what its holder may do, and under which name, by URIs in its `subjectAltName`:
+//! `sluice:host/b` is a host that goes by the name `b`, or by one that begins with `b/`, and by no other. It
+//! may have several. Packets are sent to a host where it calls from, and at the addresses that its
+//! certificate holds (`IP:10.77.2.2`).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -106,7 +107,8 @@ impl Caller {
         }
     }
 
-    /// Whether it may have packets sent there: to where it calls from, or to an address that its certificate holds.
+    /// Whether it may have packets sent there: to where it calls from, or to an address that its certificate
+    /// holds.
     pub fn may_be_at(&self, asked: IpAddr) -> bool {
         let asked = asked.to_canonical();
         match self {

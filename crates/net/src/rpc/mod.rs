@@ -1,5 +1,5 @@
-//! gRPC as `proto/sluice/v1` declares it: the messages, what they mean, how the controller is called ([`Remote`]), and what both
-//! ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]).
+//! gRPC as `proto/sluice/v1` declares it: the messages, what they mean, how the controller is called
+//! ([`Remote`]), and what both ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]).
 //!
 //! Nothing here touches a task's packets. Left out: who serves, which is `sluice-hub`.
 

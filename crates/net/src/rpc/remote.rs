@@ -27,7 +27,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`. The first means `https` if `tls` is given.
+    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`. The first means `https` if `tls` is
+    /// given.
     ///
     /// # Errors
     /// [`NetError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
@@ -104,8 +105,8 @@ pub fn reason(status: &Status) -> String {
     }
 }
 
-/// Whether a call failed without anybody having been there: whoever refuses, or a server whose certificate is not believed,
-/// was.
+/// Whether a call failed without anybody having been there: whoever refuses, or a server whose certificate is
+/// not believed, was.
 pub fn is_silence(status: &Status) -> bool {
     match std::error::Error::source(status) {
         Some(source) => why::told(source).is_none(),

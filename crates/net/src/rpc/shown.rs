@@ -1,9 +1,10 @@
 //! Text from others, made fit to be shown.
 //!
-//! Whoever is at the other end of a line may send any text, and it goes to logs, terminals and JSON. What could end a
-//! line, command a terminal or turn the order of letters round is written out as an escape, and what is too long is cut.
-//! Names are checked where they come in ([`check_name`](sluice_control::check_name)); this is for sentences, and for
-//! names that somebody else should have checked.
+//! Whoever is at the other end of a line may send any text, and it goes to logs, terminals and JSON. What
+//! could end a line, command a terminal or turn the order of letters round is written out as an escape, and
+//! what is too long is cut. Names are checked where they come in
+//! ([`check_name`](sluice_control::check_name)); this is for sentences, and for names that somebody else
+//! should have checked.
 
 use super::v1;
 

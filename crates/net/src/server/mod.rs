@@ -1,10 +1,11 @@
 //! A server: the process that owns a machine's registered memory, into which the switch writes tasks ahead
 //! (Rain §3.2.2).
 //!
-//! One thread takes the WRITEs and deals with the controller, which says which rings the slices need. Its folder holds a
-//! file for each ring, and one that tells the workers how the queue pair stands; workers of the same machine map both. The
-//! server takes no part in running a task: when it is killed, its workers go on and ask the clients for bytes, and when it
-//! is back it finds its files and registers new numbers and keys.
+//! One thread takes the WRITEs and deals with the controller, which says which rings the slices need. Its
+//! folder holds a file for each ring, and one that tells the workers how the queue pair stands; workers of
+//! the same machine map both. The server takes no part in running a task: when it is killed, its workers go
+//! on and ask the clients for bytes, and when it is back it finds its files and registers new numbers and
+//! keys.
 //!
 //! Left out: more than one queue pair, and more than one switch.
 
@@ -55,7 +56,8 @@ pub struct ServerOptions {
     pub reliable: bool,
     /// Whether the iCRC is computed and must hold.
     pub icrc: bool,
-    /// Slots of each ring instead of what the slices need: a controller takes fewer only where it was told to, for tests.
+    /// Slots of each ring instead of what the slices need: a controller takes fewer only where it was told
+    /// to, for tests.
     pub slots: Option<u32>,
     /// Where what comes and goes is written as a capture.
     pub pcap: Option<PathBuf>,
@@ -68,7 +70,8 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server of this machine, with its memory in `memory`. The controller is at `controller` (`HOST:PORT` or a URL).
+    /// A server of this machine, with its memory in `memory`. The controller is at `controller` (`HOST:PORT`
+    /// or a URL).
     ///
     /// # Errors
     /// [`NetError::Address`] if that is no address.
@@ -123,8 +126,8 @@ struct Connected {
 }
 
 impl Connected {
-    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address counts, and
-    /// what it computes.
+    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address
+    /// counts, and what it computes.
     fn is_outdated_by(&self, to: &Self, reliable: bool) -> bool {
         if reliable { self != to } else { self.switch.ip() != to.switch.ip() || self.icrc != to.icrc }
     }
@@ -289,8 +292,8 @@ impl Server {
         Ok(())
     }
 
-    /// Connects a pair anew that went into its error state, after telling the workers, who stop their tokens and come in
-    /// anew.
+    /// Connects a pair anew that went into its error state, after telling the workers, who stop their tokens
+    /// and come in anew.
     fn mend(&mut self) -> Result<(), NetError> {
         let Some(to) = self.connected.filter(|_| self.receiver.has_failed()) else { return Ok(()) };
         tracing::warn!("{}: the queue pair is in error; connecting it anew", self.hello.name);

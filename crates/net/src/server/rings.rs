@@ -11,7 +11,8 @@ use sluice_wire::{Rkey, SliceId};
 use crate::NetError;
 use crate::rdma::{Receiver, SharedMemory};
 
-/// Where writers find the first ring; each further one begins this much higher, so that a wrong address hits none.
+/// Where writers find the first ring; each further one begins this much higher, so that a wrong address hits
+/// none.
 const ADDRESS_STEP: u64 = 1 << 40;
 
 /// The file of the ring that a server keeps for a slice, in the folder of its memory.

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_wire::Nanos;
 
-/// How late datagrams left that were held until their time. It is this machine's share of what a dilated run measures.
+/// How late datagrams left that were held until their time. It is this machine's share of what a dilated run
+/// measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// Datagrams that were held.

@@ -1,9 +1,11 @@
 //! UDP sockets in batches: one system call takes or sends up to [`BATCH`] datagrams.
 //!
-//! A [`Socket`] belongs to one thread. It waits by spinning or in the kernel, and a [`Waker`] ends its wait from any
-//! other thread. Faults of its plan happen inside it, in both directions. Nothing is allocated per datagram.
+//! A [`Socket`] belongs to one thread. It waits by spinning or in the kernel, and a [`Waker`] ends its wait
+//! from any other thread. Faults of its plan happen inside it, in both directions. Nothing is allocated per
+//! datagram.
 //!
-//! Left out: GSO, which joins datagrams to one destination; a switch's go to many, and a host has one at a time.
+//! Left out: GSO, which joins datagrams to one destination; a switch's go to many, and a host has one at a
+//! time.
 
 mod inbox;
 mod lateness;
@@ -174,9 +176,9 @@ impl Socket {
         self.waker.clone()
     }
 
-    /// Sends what is queued or due, then takes the next batch and says how many datagrams it has. Zero when the
-    /// time is over, the waker was called, or nothing of what came is left (see [`SocketCounts`]). The batch stays
-    /// until the next call.
+    /// Sends what is queued or due, then takes the next batch and says how many datagrams it has. Zero when
+    /// the time is over, the waker was called, or nothing of what came is left (see [`SocketCounts`]). The
+    /// batch stays until the next call.
     ///
     /// # Errors
     /// [`NetError::Socket`] when the kernel refuses to receive or to wait.

@@ -74,8 +74,8 @@ impl Outbox {
         });
     }
 
-    /// As [`Outbox::send_with`], but the datagram leaves at `due`: for testbed delays. It goes with the first flush
-    /// or receive from then on.
+    /// As [`Outbox::send_with`], but the datagram leaves at `due`: for testbed delays. It goes with the first
+    /// flush or receive from then on.
     pub fn send_at(&mut self, due: Nanos, to: Endpoint, write: impl FnOnce(&mut [u8]) -> usize) {
         if self.ring.is_full() {
             self.flush();
@@ -106,8 +106,8 @@ impl Outbox {
         }
     }
 
-    /// The peers that had nobody listening when something was sent to them, since the last call. Only sockets that
-    /// ask for refusals hear of them.
+    /// The peers that had nobody listening when something was sent to them, since the last call. Only sockets
+    /// that ask for refusals hear of them.
     pub fn refused(&mut self) -> impl Iterator<Item = Endpoint> + '_ {
         self.refused.drain(..)
     }

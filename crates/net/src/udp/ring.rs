@@ -33,7 +33,8 @@ pub(super) struct ReceiveRing {
     stamps: bool,
 }
 
-// SAFETY: the raw pointers in `headers` and `_vectors` point into this value's own heap blocks, which move with it.
+// SAFETY: the raw pointers in `headers` and `_vectors` point into this value's own heap blocks, which move
+// with it.
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
@@ -64,8 +65,8 @@ impl ReceiveRing {
             }
         }
         self.filled = 0;
-        // SAFETY: `headers` holds BATCH headers whose pointers lead to buffers of the stated lengths, all owned by
-        // `self` and never reallocated; nobody else looks at them during the call.
+        // SAFETY: `headers` holds BATCH headers whose pointers lead to buffers of the stated lengths, all
+        // owned by `self` and never reallocated; nobody else looks at them during the call.
         let taken = check(unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
@@ -173,8 +174,8 @@ impl SendRing {
     /// [`SendRing::skip`] on an error; all are gone on `Ok`.
     pub(super) fn send(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         while self.sent < self.queued {
-            // SAFETY: the headers from `sent` to `queued` point to initialised buffers of the stated lengths, all
-            // owned by `self` and never reallocated.
+            // SAFETY: the headers from `sent` to `queued` point to initialised buffers of the stated lengths,
+            // all owned by `self` and never reallocated.
             let sent = check(unsafe {
                 libc::sendmmsg(
                     fd.as_raw_fd(),
@@ -200,8 +201,8 @@ impl SendRing {
     }
 }
 
-/// The destination of a datagram that a peer's machine refused, from the socket's error queue; `None` when the
-/// queue holds no more.
+/// The destination of a datagram that a peer's machine refused, from the socket's error queue; `None` when
+/// the queue holds no more.
 pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
     let mut name = Name::EMPTY;
     let mut control = Control([0; CONTROL_BYTES]);

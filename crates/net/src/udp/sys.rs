@@ -186,8 +186,8 @@ pub(super) fn raw_icmp() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A socket that is given a copy of every IP packet that this machine receives; only the privileged get one. It does
-/// not wait.
+/// A socket that is given a copy of every IP packet that this machine receives; only the privileged get one.
+/// It does not wait.
 #[cfg(test)]
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let all = libc::c_int::from((libc::ETH_P_ALL as u16).to_be());

@@ -40,7 +40,8 @@ impl Waker {
         self.0.called.load(Ordering::Relaxed) && self.0.called.swap(false, Ordering::SeqCst)
     }
 
-    /// Runs `sleep` with the event to wait for, unless somebody has called already. Says whether somebody called.
+    /// Runs `sleep` with the event to wait for, unless somebody has called already. Says whether somebody
+    /// called.
     pub(super) fn sleep(&self, sleep: impl FnOnce(BorrowedFd<'_>)) -> bool {
         self.0.asleep.store(true, Ordering::SeqCst);
         if !self.0.called.load(Ordering::SeqCst) {

@@ -1,8 +1,9 @@
 //! Early tokens on a real socket: what a service says of its end, and the token that leaves before it.
 //!
-//! In real time a service's own word, said while it works, sends the token: its thread is the only one there is. Under
-//! dilation, and where a service holds its worker, the token leaves while the worker is taken. The first word counts
-//! then, said before the work: later ones would be said in the little real time, when all is over.
+//! In real time a service's own word, said while it works, sends the token: its thread is the only one there
+//! is. Under dilation, and where a service holds its worker, the token leaves while the worker is taken. The
+//! first word counts then, said before the work: later ones would be said in the little real time, when all
+//! is over.
 
 use std::cell::RefCell;
 

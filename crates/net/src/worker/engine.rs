@@ -186,8 +186,8 @@ impl<S: Service> Engine<S> {
         Ok(false)
     }
 
-    /// The server's queue pair failed, so that nothing is written ahead: sends no tokens until the controller let this
-    /// worker in anew.
+    /// The server's queue pair failed, so that nothing is written ahead: sends no tokens until the controller
+    /// let this worker in anew.
     fn rejoin_if_pair_failed(&mut self) {
         if let Some(failures) = self.effects.slots.new_failure() {
             self.machine.suspend();
@@ -283,7 +283,8 @@ impl<S: Service> Engine<S> {
         self.perform(now);
     }
 
-    /// Takes the depth that the agent wants. More tokens leave with the next tick, fewer bind as they are spent.
+    /// Takes the depth that the agent wants. More tokens leave with the next tick, fewer bind as they are
+    /// spent.
     fn deepen(&mut self) {
         let Some(depth) = self.telling.as_mut().and_then(Telling::wanted) else { return };
         self.machine.set_quota(depth);

@@ -1,8 +1,8 @@
 //! What a testbed's processor takes for packets, where this machine stands for a testbed (Rain §5).
 //!
-//! A paced worker is one processor in a time of its own: it receives, serves and sends one after the other, each step
-//! as long as it takes there. A step starts when the one before has ended, not when this machine got round to it, so
-//! that its lateness is not added up; what leaves is held until its time.
+//! A paced worker is one processor in a time of its own: it receives, serves and sends one after the other,
+//! each step as long as it takes there. A step starts when the one before has ended, not when this machine
+//! got round to it, so that its lateness is not added up; what leaves is held until its time.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! The rings that a worker's server keeps: mapped, and copied from when a DISPATCH names a slot (Rain §3.2.2).
+//! The rings that a worker's server keeps: mapped, and copied from when a DISPATCH names a slot (Rain
+//! §3.2.2).
 //!
 //! Copy first, compare then: what was compared in the ring could be written over before it is copied.
 
@@ -75,7 +76,8 @@ impl Slots {
         };
     }
 
-    /// A copy of the bytes that were written ahead for a DISPATCH: those of its packet if they are there and its own.
+    /// A copy of the bytes that were written ahead for a DISPATCH: those of its packet if they are there and
+    /// its own.
     pub(super) fn copy(&mut self, dispatch: &Dispatch) -> Option<&[u8]> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return None };
         let found = self.find(dispatch, slice, ticket);
@@ -87,8 +89,8 @@ impl Slots {
         found.then(|| &self.copy[SLOT_HEAD_BYTES..])
     }
 
-    /// Whether to ask the controller now for a ring that the switch knows of and this worker does not: its server
-    /// registered since the last grant. Not often: the server may be another's.
+    /// Whether to ask the controller now for a ring that the switch knows of and this worker does not: its
+    /// server registered since the last grant. Not often: the server may be another's.
     pub(super) fn wants_grant(&mut self, now: Nanos) -> bool {
         let is_due = self.memory.is_some() && now.since(self.granted_at) > ASK_AFTER;
         is_due && std::mem::take(&mut self.lacks_ring)
@@ -114,7 +116,8 @@ impl Slots {
         self.copy.resize(length, 0);
         ring.memory.read((ticket & (slots - 1)) as usize * slot_bytes as usize, &mut self.copy);
         let payload = &dispatch.payload;
-        // Of a task of several packets the checksum covers all: the first bytes are believed until the rest has come.
+        // Of a task of several packets the checksum covers all: the first bytes are believed until the rest
+        // has come.
         let is_right = |bytes: &[u8]| payload.has_more() || check_large(payload.inline, bytes);
         read_slot(&self.copy).is_some_and(|(task, bytes)| task == dispatch.task && is_right(bytes))
     }

@@ -26,8 +26,8 @@ impl Telling {
         Self { file, name, line: None, free_since: None, complained: false }
     }
 
-    /// A registration, new or renewed: the depth that holds from now on. A renewed one says only what was heard of this
-    /// worker before, and the agent knows better.
+    /// A registration, new or renewed: the depth that holds from now on. A renewed one says only what was
+    /// heard of this worker before, and the agent knows better.
     pub(super) fn granted(&mut self, now: Nanos, grant: &WorkerGrant) -> u8 {
         if self.line.is_none() {
             self.claim(now);

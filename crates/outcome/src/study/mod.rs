@@ -1,9 +1,10 @@
 //! What a study found out, as one value: `schemas/study.v1.json` describes its JSON.
 //!
-//! A study has panels (a workload each), a panel has series (a policy each), a series has points (an offered rate
-//! each). Beside them stand the paper's numbers with a verdict each, paired comparisons, and searches for the most
-//! that a limit allows. Times are nanoseconds, rates tasks per second, slowdowns plain ratios. Nothing here depends on
-//! the machine or the clock: one seed and one commit give the same bytes. Every number is finite.
+//! A study has panels (a workload each), a panel has series (a policy each), a series has points (an offered
+//! rate each). Beside them stand the paper's numbers with a verdict each, paired comparisons, and searches
+//! for the most that a limit allows. Times are nanoseconds, rates tasks per second, slowdowns plain ratios.
+//! Nothing here depends on the machine or the clock: one seed and one commit give the same bytes. Every
+//! number is finite.
 
 mod depths;
 mod findings;

@@ -38,7 +38,8 @@ impl Axis {
         Self { steps, low, high, from_px, to_px }
     }
 
-    /// Where a value lies; a little outside at most, so that lines leave the picture in about the right direction.
+    /// Where a value lies; a little outside at most, so that lines leave the picture in about the right
+    /// direction.
     pub(crate) fn px(&self, value: f64) -> f64 {
         let share = match self.steps {
             Steps::Linear => (value - self.low) / (self.high - self.low),

@@ -1,6 +1,8 @@
-//! One picture: curves over the offered rate, each with its band of 95 %, with the paper's numbers beside them.
+//! One picture: curves over the offered rate, each with its band of 95 %, with the paper's numbers beside
+//! them.
 //!
-//! Colours and text sizes come from the page's style sheet, so that one picture serves light and dark, phone and print.
+//! Colours and text sizes come from the page's style sheet, so that one picture serves light and dark, phone
+//! and print.
 
 mod axis;
 mod marks;
@@ -89,7 +91,8 @@ pub(crate) struct PaperMarks {
     pub(crate) dots: Vec<(f64, f64)>,
 }
 
-/// A linear axis ends at this many times the smallest value: one policy that has collapsed must not flatten the rest.
+/// A linear axis ends at this many times the smallest value: one policy that has collapsed must not flatten
+/// the rest.
 const LINEAR_TIMES_MAX: f64 = 8.0;
 
 /// A picture on its way to the page.

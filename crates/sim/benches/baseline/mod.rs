@@ -1,7 +1,7 @@
 //! The baseline: an event loop as one writes it in an hour, over the standard library's binary heap.
 //!
-//! It draws the same tasks from the same streams and fills the same histogram. It knows one queue and workers that are
-//! all alike; it has no warm-up, classes, slowdowns, averages over time or checks.
+//! It draws the same tasks from the same streams and fills the same histogram. It knows one queue and workers
+//! that are all alike; it has no warm-up, classes, slowdowns, averages over time or checks.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -79,8 +79,8 @@ pub(crate) fn serve_lean(
     latencies
 }
 
-/// What `work` gives, and how many nanoseconds this thread had a processor for it; those of the wall clock where the
-/// kernel does not tell.
+/// What `work` gives, and how many nanoseconds this thread had a processor for it; those of the wall clock
+/// where the kernel does not tell.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let (begun, on_cpu) = (Instant::now(), on_cpu_ns());
     let done = work();

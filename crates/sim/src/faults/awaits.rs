@@ -1,5 +1,5 @@
-//! `AwaitChange`: a worker that was granted a row asks to be told when it is another, and then renews at once instead of when
-//! its next heartbeat is due. The call hangs up with the controller that it was made to.
+//! `AwaitChange`: a worker that was granted a row asks to be told when it is another, and then renews at once
+//! instead of when its next heartbeat is due. The call hangs up with the controller that it was made to.
 
 use sluice_wire::{Generation, Key, WorkerId};
 

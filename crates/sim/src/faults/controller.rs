@@ -19,7 +19,8 @@ use crate::dice::Dice;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
-/// How long workers keep what they finished: the longest that a task is tried + longest wait + packet lifetime.
+/// How long workers keep what they finished: the longest that a task is tried + longest wait + packet
+/// lifetime.
 pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
     scenario.retry_for + MAX_WAIT + TRANSIT
 }

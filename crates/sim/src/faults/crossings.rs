@@ -1,5 +1,6 @@
-//! Changes that cross each other: while the switch stands still workers leave, die and are moved and types are mapped, so that
-//! all of it is carried out at once; or one worker is moved to and fro, faster than its old tokens are swept.
+//! Changes that cross each other: while the switch stands still workers leave, die and are moved and types
+//! are mapped, so that all of it is carried out at once; or one worker is moved to and fro, faster than its
+//! old tokens are swept.
 //!
 //! Drawn from a stream of their own: one seed in four has such a time besides its other faults.
 

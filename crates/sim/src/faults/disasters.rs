@@ -8,7 +8,8 @@ use super::rack::{Event, Host, Rack};
 use super::scenario::{Disaster, FAULTS_END, TYPES};
 use super::story::{self, Who};
 
-/// For how long after the last fault types are mapped to nothing, where that is needed to put workers in their places.
+/// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
+/// their places.
 const CLEARING: Nanos = Nanos::from_millis(5);
 
 impl Rack<'_> {

@@ -1,5 +1,5 @@
-//! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their workers may
-//! have N + 1 tasks granted or held within the lead before that.
+//! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their
+//! workers may have N + 1 tasks granted or held within the lead before that.
 
 use sluice_host::worker::{EarlySettings, Outlook, Worker};
 use sluice_wire::Nanos;

@@ -1,7 +1,9 @@
-//! Whose tokens may enter the switch's queues, as the controllers wrote it: a book beside the switch's own tables.
+//! Whose tokens may enter the switch's queues, as the controllers wrote it: a book beside the switch's own
+//! tables.
 //!
-//! A worker's registration changes in steps, and the first closes the way in: from then on no token of it is let in, also none
-//! that a broom carries, and what the worker hears of its counters is not final. All later steps rest on that.
+//! A worker's registration changes in steps, and the first closes the way in: from then on no token of it is
+//! let in, also none that a broom carries, and what the worker hears of its counters is not final. All later
+//! steps rest on that.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks in hand.
+//! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks
+//! in hand.
 
 use sluice_host::worker::{self, Worker};
 use sluice_switch::Program;
@@ -18,7 +19,8 @@ pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Resu
 }
 
 impl Rack<'_> {
-    /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said to end.
+    /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said
+    /// to end.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
         let quota = u32::from(self.workers[worker].quota_highest);
         let (Some(machine), Some(grant)) = (&self.workers[worker].machine, self.workers[worker].grant) else {

@@ -1,7 +1,8 @@
-//! Large tasks: the memory that servers register, what the switch writes into it, and what workers copy and ask for.
+//! Large tasks: the memory that servers register, what the switch writes into it, and what workers copy and
+//! ask for.
 //!
-//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is right if it
-//! is its task's.
+//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
+//! right if it is its task's.
 
 use std::collections::HashMap;
 

@@ -31,8 +31,8 @@ impl Many {
     }
 }
 
-/// Runs these seeds on so many threads, until one breaks a promise or `go_on` says no. `go_on` is asked after each
-/// run, with what there is so far.
+/// Runs these seeds on so many threads, until one breaks a promise or `go_on` says no. `go_on` is asked after
+/// each run, with what there is so far.
 pub fn run_many(seeds: Range<u64>, threads: usize, go_on: impl Fn(&Many) -> bool + Sync) -> Many {
     let next = AtomicU64::new(seeds.start);
     let stop = AtomicBool::new(false);

@@ -1,4 +1,5 @@
-//! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its own.
+//! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its
+//! own.
 
 use sluice_wire::{Nanos, Packet};
 

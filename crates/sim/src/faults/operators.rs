@@ -1,7 +1,8 @@
-//! What people, agents and strangers ask of the controller while all else goes on: everything that its services offer
-//! beside the hosts' own registrations and renewals. They look at the rack, move workers, map types (also to nothing, and
-//! such as there are none of), report what tasks waited for, say goodbye in the name of lives that are over, and read the
-//! switch's tables; and the machine that the controller runs on is busy, so that its ticks come late.
+//! What people, agents and strangers ask of the controller while all else goes on: everything that its
+//! services offer beside the hosts' own registrations and renewals. They look at the rack, move workers, map
+//! types (also to nothing, and such as there are none of), report what tasks waited for, say goodbye in the
+//! name of lives that are over, and read the switch's tables; and the machine that the controller runs on is
+//! busy, so that its ticks come late.
 //!
 //! All of it is drawn from a stream of its own.
 

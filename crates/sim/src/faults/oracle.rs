@@ -66,12 +66,13 @@ impl Tally {
     }
 }
 
-/// Of a thousand tasks, how many may end unknown over many seeds: nobody can know what became of a task whose answers
-/// had no way back.
+/// Of a thousand tasks, how many may end unknown over many seeds: nobody can know what became of a task whose
+/// answers had no way back.
 const UNKNOWN_PER_MILLE_MAX: u64 = 6;
 
 impl Tally {
-    /// Whether no more tasks ended unknown than faults explain. Means something for a thousand seeds and more.
+    /// Whether no more tasks ended unknown than faults explain. Means something for a thousand seeds and
+    /// more.
     #[must_use]
     pub const fn is_explained(&self) -> bool {
         self.unknown * 1_000 <= self.submitted * UNKNOWN_PER_MILLE_MAX

@@ -1,6 +1,7 @@
-//! A second controller: a standby that is started too, and takes the switch over. The one before goes on as if nothing had
-//! been, at first cut off or not: hosts still ask it now and then, its leases end, it writes, until it hears that the switch
-//! obeys another. One that had just started, and had no turn yet, may take the switch back; then the standby is the former.
+//! A second controller: a standby that is started too, and takes the switch over. The one before goes on as
+//! if nothing had been, at first cut off or not: hosts still ask it now and then, its leases end, it writes,
+//! until it hears that the switch obeys another. One that had just started, and had no turn yet, may take the
+//! switch back; then the standby is the former.
 
 use sluice_control::{Controller, LinkState};
 use sluice_wire::Nanos;

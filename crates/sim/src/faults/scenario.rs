@@ -173,8 +173,9 @@ impl Scenario {
         scenario
     }
 
-    /// Many replies are lost, and twice the only worker, or the switch, is to stand still for longer than the worker remembers
-    /// a task: a try that waited meanwhile comes to the worker that ran the task and has forgotten it.
+    /// Many replies are lost, and twice the only worker, or the switch, is to stand still for longer than the
+    /// worker remembers a task: a try that waited meanwhile comes to the worker that ran the task and has
+    /// forgotten it.
     fn forget(&mut self) {
         (self.workers, self.slices) = (1, 1);
         self.quotas.truncate(1);

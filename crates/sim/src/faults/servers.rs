@@ -1,12 +1,13 @@
 //! The servers: registered memory behind the real endpoint, and how they fail.
 //!
-//! What the switch writes are real packets, sealed for the way from it to the server, and some are changed on that way.
-//! Each copy goes through `host::rdma`, which says where its bytes go; nothing else writes a slot. In half of the seeds
-//! pairs are reliable, and their NAKs travel back like all packets.
+//! What the switch writes are real packets, sealed for the way from it to the server, and some are changed on
+//! that way. Each copy goes through `host::rdma`, which says where its bytes go; nothing else writes a slot.
+//! In half of the seeds pairs are reliable, and their NAKs travel back like all packets.
 //!
-//! A server can be killed, and loses its memory; and someone can write where nobody may, which puts a reliable pair into its
-//! error state. Then its workers send no tokens until they were let in anew, as live ones do. The rows in the switch's tables are
-//! set here, at once, where a controller would set them a little later: how servers register is the controller's tests' affair.
+//! A server can be killed, and loses its memory; and someone can write where nobody may, which puts a
+//! reliable pair into its error state. Then its workers send no tokens until they were let in anew, as live
+//! ones do. The rows in the switch's tables are set here, at once, where a controller would set them a little
+//! later: how servers register is the controller's tests' affair.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -49,7 +50,8 @@ pub(super) enum Mishap {
     Back,
     /// Someone writes where nobody may.
     Intrusion,
-    /// The process stands still: what is written meanwhile is in memory once it goes on. Its workers are processes of their own.
+    /// The process stands still: what is written meanwhile is in memory once it goes on. Its workers are
+    /// processes of their own.
     Stall,
 }
 
@@ -95,7 +97,8 @@ impl Servers {
         Some((task, Handle(u32::from_be_bytes(*bytes.first_chunk()?))))
     }
 
-    /// Whether nothing but the network can keep a WRITE from a worker's server: a reliable pair waits for nothing.
+    /// Whether nothing but the network can keep a WRITE from a worker's server: a reliable pair waits for
+    /// nothing.
     pub(super) fn takes(&self, worker: usize) -> bool {
         let node = &self.nodes[worker / WORKERS];
         node.lives && !self.reliable
@@ -337,7 +340,8 @@ impl Rack<'_> {
         self.pass_through(Arrival::Nak { from: path_to(server).to(), server, expected }, Handle::NONE)
     }
 
-    /// A pair is in error: its workers send no tokens until the controller let them in anew, and it is connected anew.
+    /// A pair is in error: its workers send no tokens until the controller let them in anew, and it is
+    /// connected anew.
     fn mend(&mut self, server: ServerId) -> Result<(), String> {
         let node = &self.servers.nodes[usize::from(server.0)];
         if node.endpoint.state(Qpn(node.qpn)) != Some(PairState::Error) {

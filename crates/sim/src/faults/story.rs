@@ -1,7 +1,8 @@
 //! A run told to people: who did what, to whom and why, a line each, times aligned.
 //!
-//! Tasks are called by their client and their number there, `task 1.7`, or `task 1/2.7` in the client's second life; rows of
-//! the switch's tables keep their indices, which are the controller's and not the processes' numbers.
+//! Tasks are called by their client and their number there, `task 1.7`, or `task 1/2.7` in the client's
+//! second life; rows of the switch's tables keep their indices, which are the controller's and not the
+//! processes' numbers.
 
 use std::fmt;
 use std::str::FromStr;

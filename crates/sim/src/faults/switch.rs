@@ -185,8 +185,8 @@ impl Rack<'_> {
         }
     }
 
-    /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now and then before
-    /// another looked that got there first.
+    /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now
+    /// and then before another looked that got there first.
     pub(super) fn looked(&mut self) -> Nanos {
         let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
         self.now.since(on_its_way)

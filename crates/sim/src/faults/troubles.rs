@@ -1,9 +1,10 @@
-//! What fails besides the disasters: ways that work in one direction only, a switch that stands still and goes on with what
-//! it had, hosts that change their address in the same life, and hosts that leave in the middle.
+//! What fails besides the disasters: ways that work in one direction only, a switch that stands still and
+//! goes on with what it had, hosts that change their address in the same life, and hosts that leave in the
+//! middle.
 //!
-//! Drawn from a stream of their own, so that the disasters of a seed stay what they are. Left out: a connection between
-//! controller and switch that works in one direction; theirs is cut as a whole, with operations carried out that
-//! nobody hears of.
+//! Drawn from a stream of their own, so that the disasters of a seed stay what they are. Left out: a
+//! connection between controller and switch that works in one direction; theirs is cut as a whole, with
+//! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
 use sluice_wire::{Endpoint, Nanos, Packet};
@@ -161,8 +162,8 @@ impl Rack<'_> {
         None
     }
 
-    /// In the order in which it came, unless it stands still for longer than was first thought. A task that lay in the
-    /// socket is older for it, as live switches reckon.
+    /// In the order in which it came, unless it stands still for longer than was first thought. A task that
+    /// lay in the socket is older for it, as live switches reckon.
     pub(super) fn switch_goes_on(&mut self) -> Result<(), String> {
         if self.now < self.switch.stalled_until {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What to know of a point's intervals: whether runs are long enough for what is read from them, told by the runs
-//! themselves.
+//! What to know of a point's intervals: whether runs are long enough for what is read from them, told by the
+//! runs themselves.
 
 use sluice_outcome::study::Part;
 

@@ -1,11 +1,12 @@
 //! How much chance moves a total over all replications, found from the runs' own parts.
 //!
-//! Neighbouring parts are put together until what remains of their correlation is small, and that is made up for as for a
-//! process of first order; whole replications, which are independent, may say that it moves more. A total of few large
-//! parts is known worse than their number says, so that their kurtosis costs degrees of freedom.
+//! Neighbouring parts are put together until what remains of their correlation is small, and that is made up
+//! for as for a process of first order; whole replications, which are independent, may say that it moves
+//! more. A total of few large parts is known worse than their number says, so that their kurtosis costs
+//! degrees of freedom.
 //!
-//! Batch means with a test and a correction for what correlation is left are Steiger et al. (2005, ASAP3) and Tafazzoli et
-//! al. (2011, Skart); left out of those is that the run goes on until the interval is narrow.
+//! Batch means with a test and a correction for what correlation is left are Steiger et al. (2005, ASAP3) and
+//! Tafazzoli et al. (2011, Skart); left out of those is that the run goes on until the interval is narrow.
 
 /// Neighbours are put together above this correlation.
 const CORRELATION_MAX: f64 = 0.3;

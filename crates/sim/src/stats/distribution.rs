@@ -15,8 +15,8 @@ const CELLS_BITS: u32 = 10;
 
 /// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.
 ///
-/// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth, the mean
-/// is exact. Distributions are merged; their quantiles are never averaged.
+/// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth,
+/// the mean is exact. Distributions are merged; their quantiles are never averaged.
 #[derive(Clone)]
 pub struct Distribution {
     histogram: Histogram<u64>,
@@ -78,8 +78,8 @@ impl Distribution {
 
     /// The same for several shares in rising order, in one go.
     ///
-    /// Between the ends of a cell of the histogram, values count as evenly spread: its upper end would be up to a
-    /// thousandth too high every time.
+    /// Between the ends of a cell of the histogram, values count as evenly spread: its upper end would be up
+    /// to a thousandth too high every time.
     pub fn quantiles<const N: usize>(&self, rising: [f64; N]) -> [u64; N] {
         let mut found = [0; N];
         let (mut at, mut below) = (0, 0.0);
@@ -98,8 +98,8 @@ impl Distribution {
         found
     }
 
-    /// The ends of the histogram's cell in which the value lies that a share of `quantile` lies at or below: what is known
-    /// of it, however many values there are. Zeros if there are none.
+    /// The ends of the histogram's cell in which the value lies that a share of `quantile` lies at or below:
+    /// what is known of it, however many values there are. Zeros if there are none.
     pub fn cell_at(&self, quantile: f64) -> (u64, u64) {
         Self::cell_of(self.quantile(quantile))
     }
@@ -172,8 +172,8 @@ impl fmt::Debug for Distribution {
     }
 }
 
-/// The form on disk: the exact sum, and how many values each cell holds, from the cell of 0 on. A negative number stands
-/// for so many empty cells.
+/// The form on disk: the exact sum, and how many values each cell holds, from the cell of 0 on. A negative
+/// number stands for so many empty cells.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -1,4 +1,5 @@
-//! What the tasks took that ended in one interval of an agent: waits and service, without the ways to and from the rack.
+//! What the tasks took that ended in one interval of an agent: waits and service, without the ways to and
+//! from the rack.
 
 use sluice_wire::Nanos;
 
@@ -12,7 +13,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// One more, with its waits in switch and worker. Its response is waits and service, its slowdown that over the service.
+    /// One more, with its waits in switch and worker. Its response is waits and service, its slowdown that
+    /// over the service.
     #[inline]
     pub fn take(&mut self, waits: Nanos, service: Nanos) {
         let all = waits + service;

@@ -1,8 +1,8 @@
 //! 95 % intervals that hold their value and never leave the possible.
 //!
-//! Three kinds, each on the scale on which chance is about symmetric: numbers of whole replications on a logarithmic one,
-//! means of tasks' times on a reciprocal one (near saturation a queue's mean is known as well as its square is small), and
-//! quantiles by rank, between values that were seen.
+//! Three kinds, each on the scale on which chance is about symmetric: numbers of whole replications on a
+//! logarithmic one, means of tasks' times on a reciprocal one (near saturation a queue's mean is known as
+//! well as its square is small), and quantiles by rank, between values that were seen.
 
 use core::f64::consts::FRAC_PI_2;
 use sluice_outcome::study::{Estimate, Method};
@@ -13,14 +13,15 @@ use super::chance::{Chance, powers};
 const TAIL: f64 = 0.025;
 /// The normal distribution exceeds this with that probability.
 const Z: f64 = 1.959_963_985;
-/// Independent events that a quantile's tail is taken to have fewer than it seems to, because the busiest times decide how
-/// much chance there is, and may not have come yet. Found by experiment (docs/statistics.md).
+/// Independent events that a quantile's tail is taken to have fewer than it seems to, because the busiest
+/// times decide how much chance there is, and may not have come yet. Found by experiment
+/// (docs/statistics.md).
 const EVENTS_WITHHELD: f64 = 3.5;
 /// Of the rest, at least so many.
 const EVENTS_MIN: f64 = 0.3;
 
-/// A number that cannot be negative, with the 95 % interval that independent `samples` of it give (Student's t on a
-/// logarithmic scale); without one if there are fewer than two.
+/// A number that cannot be negative, with the 95 % interval that independent `samples` of it give (Student's
+/// t on a logarithmic scale); without one if there are fewer than two.
 pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     if samples.len() < 2 {
         return Estimate::exact(value);
@@ -38,7 +39,8 @@ pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
     Estimate::between(value, value - half, value + half, method)
 }
 
-/// A mean of values of which none can be less than `least`. Open above if chance may have kept all that is large away.
+/// A mean of values of which none can be less than `least`. Open above if chance may have kept all that is
+/// large away.
 pub(super) fn of_mean(value: f64, least: f64, chance: Chance, method: Method) -> Estimate {
     let over = value - least;
     if over <= 0.0 {
@@ -52,11 +54,12 @@ pub(super) fn of_mean(value: f64, least: f64, chance: Chance, method: Method) ->
     Estimate { open_above: true, ..Estimate::between(value, low, value, method) }
 }
 
-/// Shares of all values at or below which a quantile may lie that a share of `quantile` was found below, if its tail has
-/// as much to say as so many independent `events`: the lower end, and the upper one if there is one.
+/// Shares of all values at or below which a quantile may lie that a share of `quantile` was found below, if
+/// its tail has as much to say as so many independent `events`: the lower end, and the upper one if there is
+/// one.
 ///
-/// What lies above the right quantile is a sum of few bursts, and is taken as a gamma distribution (its quantiles by
-/// Wilson and Hilferty, 1931).
+/// What lies above the right quantile is a sum of few bursts, and is taken as a gamma distribution (its
+/// quantiles by Wilson and Hilferty, 1931).
 pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<f64>) {
     let widening = student_t(TAIL, freedom) / Z;
     let events = events_left(events / (widening * widening));
@@ -77,8 +80,8 @@ pub(super) fn events_left(events: f64) -> f64 {
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with probability `tail` < ½.
 ///
-/// For whole degrees of freedom the distribution is a finite sum of powers of a cosine (Abramowitz and Stegun,
-/// Handbook of Mathematical Functions, 26.7.3 and 26.7.4), which is inverted by bisection.
+/// For whole degrees of freedom the distribution is a finite sum of powers of a cosine (Abramowitz and
+/// Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4), which is inverted by bisection.
 pub fn student_t(tail: f64, freedom: usize) -> f64 {
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..60 {

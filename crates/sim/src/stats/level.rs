@@ -4,8 +4,8 @@ use sluice_wire::Nanos;
 
 /// A number that rises and falls by one: its mean over a span of time, and its maximum.
 ///
-/// Each step costs an addition: the area under the level is the sum of the times of all steps down less that of all
-/// steps up, but for what was there at the span's ends.
+/// Each step costs an addition: the area under the level is the sum of the times of all steps down less that
+/// of all steps up, but for what was there at the span's ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     now: u64,

@@ -1,10 +1,11 @@
 //! Statistics that can be trusted: what one replication measured, and what many of them say together.
 //!
-//! An engine tells a [`Recorder`] of each task; the recorder leaves out the warm-up and gives a [`Measured`], which is
-//! small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications: distributions are **merged**,
-//! quantiles never averaged, and the 95 % intervals lie between merged values, as many ranks apart as the runs' [`Parts`]
-//! say that chance moves them. [`paired`] holds two policies against each other on the same tasks, [`throughput_at_slo`] searches the
-//! highest rate that keeps a limit. Time stands still here: nothing reads a clock.
+//! An engine tells a [`Recorder`] of each task; the recorder leaves out the warm-up and gives a [`Measured`],
+//! which is small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications:
+//! distributions are **merged**, quantiles never averaged, and the 95 % intervals lie between merged values,
+//! as many ranks apart as the runs' [`Parts`] say that chance moves them. [`paired`] holds two policies
+//! against each other on the same tasks, [`throughput_at_slo`] searches the highest rate that keeps a limit.
+//! Time stands still here: nothing reads a clock.
 
 mod caveat;
 mod chance;

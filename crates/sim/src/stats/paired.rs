@@ -23,8 +23,8 @@ pub struct Paired {
 
 /// Compares a metric (the throughput if there is none) of a class (all tasks if there is none), part by part.
 ///
-/// What the tasks' own luck does to both is in neither's difference, so that small differences show. None if there are
-/// not two pairs.
+/// What the tasks' own luck does to both is in neither's difference, so that small differences show. None if
+/// there are not two pairs.
 pub fn paired(
     a: &[Measured],
     b: &[Measured],
@@ -46,7 +46,8 @@ pub fn paired(
     Some(Paired { of_a: a.of, of_b: b.of, difference, is_real })
 }
 
-/// No number is negative, so that none falls by more than it is; and none is known better than a histogram's cell.
+/// No number is negative, so that none falls by more than it is; and none is known better than a histogram's
+/// cell.
 fn possible(found: Estimate, a: &Side, b: &Side) -> Estimate {
     let cell = a.cell.max(b.cell);
     let (low, high) = (found.low.min(found.value - cell), found.high.max(found.value + cell));

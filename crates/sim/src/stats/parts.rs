@@ -1,8 +1,8 @@
 //! A replication cut into consecutive parts, each one's tasks counted coarsely.
 //!
-//! Values come from [`Distribution`](super::Distribution)s. What parts are for is how much chance moves those: tasks of one
-//! busy time share their fate, so that a million of them may say as much as a thousand independent ones, and only the
-//! run itself, looked at part by part, can tell.
+//! Values come from [`Distribution`](super::Distribution)s. What parts are for is how much chance moves
+//! those: tasks of one busy time share their fate, so that a million of them may say as much as a thousand
+//! independent ones, and only the run itself, looked at part by part, can tell.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

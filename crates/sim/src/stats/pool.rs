@@ -1,9 +1,10 @@
 //! One measure of one set of tasks, of all replications: its mean and quantiles with their intervals.
 //!
-//! A quantile's interval lies between values that were seen, by rank: as many ranks around the quantile's own as chance
-//! moves them. Tasks of one busy time share their fate, so that chance moves them further than if tasks were independent,
-//! by a factor that the runs' parts tell at each quantile ([`Total`]). Where a tail has seen few busy times, it tells too
-//! little of that; so each quantile halves, on a logarithmic scale, its distance to the one before.
+//! A quantile's interval lies between values that were seen, by rank: as many ranks around the quantile's own
+//! as chance moves them. Tasks of one busy time share their fate, so that chance moves them further than if
+//! tasks were independent, by a factor that the runs' parts tell at each quantile ([`Total`]). Where a tail
+//! has seen few busy times, it tells too little of that; so each quantile halves, on a logarithmic scale, its
+//! distance to the one before.
 
 use sluice_outcome::study::{Estimate, Measure, Method, Part, Spread};
 

@@ -21,8 +21,9 @@ pub struct Recording {
     pub tasks: u64,
     /// What comes before them.
     pub warmup: Warmup,
-    /// Parts of the run that tell how much chance there is: [`PARTS`](super::PARTS) if it is steady; 1 if it is meant to
-    /// change with time, and replications alone can tell; 0 if they cannot either, because all have the same tasks.
+    /// Parts of the run that tell how much chance there is: [`PARTS`](super::PARTS) if it is steady; 1 if it
+    /// is meant to change with time, and replications alone can tell; 0 if they cannot either, because all
+    /// have the same tasks.
     pub parts: u32,
 }
 
@@ -63,8 +64,8 @@ pub trait Observer {
     fn is_complete(&self) -> bool;
 }
 
-/// Collects one replication. An engine tells it of each task in the order of time, as an [`Observer`], and stops when
-/// it is complete: when every measured task has been sent and has ended.
+/// Collects one replication. An engine tells it of each task in the order of time, as an [`Observer`], and
+/// stops when it is complete: when every measured task has been sent and has ended.
 ///
 /// Nothing allocates after [`new`](Self::new).
 #[derive(Clone, Debug)]
@@ -197,8 +198,8 @@ impl Recorder {
         self.outstanding
     }
 
-    /// The replication. `counts` has what the engine counted between opening and closing (what became of tasks is
-    /// known here), `gauges` the averages over that span.
+    /// The replication. `counts` has what the engine counted between opening and closing (what became of
+    /// tasks is known here), `gauges` the averages over that span.
     pub fn finish(mut self, counts: Counts, gauges: Gauges) -> Measured {
         if self.phase != Phase::Closed {
             self.close(self.last_sent);

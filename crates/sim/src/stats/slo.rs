@@ -30,9 +30,10 @@ pub enum SloFound {
 
 /// Bisects for the rate at which `number` reaches the limit; a point that is not sustained breaks any limit.
 ///
-/// `measure` should use the same seeds for every rate: then neighbouring rates meet the same tasks, closer together, and
-/// the number rises with the rate as smoothly as it can. The same measurements are used three times: for the number, and
-/// for both ends of its interval, whose crossings are the ends of the rate's interval.
+/// `measure` should use the same seeds for every rate: then neighbouring rates meet the same tasks, closer
+/// together, and the number rises with the rate as smoothly as it can. The same measurements are used three
+/// times: for the number, and for both ends of its interval, whose crossings are the ends of the rate's
+/// interval.
 pub fn throughput_at_slo<E>(
     search: &SloSearch,
     mut number: impl FnMut(&Summary) -> Estimate,
@@ -68,7 +69,8 @@ struct Tried {
     number: Estimate,
 }
 
-/// The highest rate known to keep the limit, by halving; every search halves the same bracket, and meets known rates.
+/// The highest rate known to keep the limit, by halving; every search halves the same bracket, and meets
+/// known rates.
 fn bisect<E>(
     search: &SloSearch,
     look: &mut impl FnMut(f64) -> Result<Estimate, E>,

@@ -2,13 +2,16 @@
 //!
 //! A point is not sustained if
 //! - a task was refused, pushed back or left unknown, or
-//! - **throughput** falls short: replies in the span are fewer than tasks due in it, by more than a thousandth on
+//! - **throughput** falls short: replies in the span are fewer than tasks due in it, by more than a
+//!   thousandth on
 //!   average and by more than 99 % chance over the replications (one-sided Student's t on the paired shortfall), or
-//! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of the first,
+//! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of
+//!   the first,
 //!   and more of them by more than 99 % chance (the same test).
 //!
-//! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth in each,
-//! or in each every quarter must find more than the one before, and the last twice as many as the first.
+//! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth
+//! in each, or in each every quarter must find more than the one before, and the last twice as many as the
+//! first.
 
 use sluice_outcome::study::Sustained;
 

@@ -13,8 +13,9 @@ pub enum Warmup {
     Tasks(u64),
     /// What is due before this time, in nanoseconds.
     TimeNs(u64),
-    /// A pilot that is long enough by MSER-5 (White, Cobb and Spratt 2000): the variance of the mean of what would
-    /// remain of it is least with at most half of it cut off. The whole pilot is left out, not the cut alone.
+    /// A pilot that is long enough by MSER-5 (White, Cobb and Spratt 2000): the variance of the mean of what
+    /// would remain of it is least with at most half of it cut off. The whole pilot is left out, not the cut
+    /// alone.
     Detect,
 }
 

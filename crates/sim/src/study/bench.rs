@@ -1,5 +1,5 @@
-//! From a plan's words to points that can be run: policies, workloads and testbeds are read and checked before
-//! anything runs.
+//! From a plan's words to points that can be run: policies, workloads and testbeds are read and checked
+//! before anything runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ pub enum Overload {
     Refused,
     /// They are run: it is the transient that is looked at.
     Meant,
-    /// Those that the policy could not serve even if nothing varied are left out: there is nothing to measure, and much
-    /// to wait for. They count as not sustained.
+    /// Those that the policy could not serve even if nothing varied are left out: there is nothing to
+    /// measure, and much to wait for. They count as not sustained.
     LeftOut,
 }
 

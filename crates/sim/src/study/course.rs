@@ -1,5 +1,5 @@
-//! What a statement may ask of depths and slices over time: where they stand between two moments, how often they
-//! change, and how soon slowdowns are what they should be again.
+//! What a statement may ask of depths and slices over time: where they stand between two moments, how often
+//! they change, and how soon slowdowns are what they should be again.
 
 use serde::Deserialize;
 use sluice_outcome::study::{Depths, Unit};

@@ -1,4 +1,5 @@
-//! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the saturation.
+//! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the
+//! saturation.
 
 use sluice_outcome::study::{Metric, Unit};
 
@@ -146,7 +147,8 @@ impl<'k> Desk<'k> {
             (run, series, range, bracket)
         });
         let searches: Vec<_> = searches.collect();
-        // Who surely breaks the limit where another one surely keeps it is not the best, and need not be searched.
+        // Who surely breaks the limit where another one surely keeps it is not the best, and need not be
+        // searched.
         let kept = searches.iter().map(|(.., bracket)| bracket.low).max().unwrap_or(0);
         let hopeful = searches.iter().filter(|(.., bracket)| bracket.high > kept);
         let one = |(run, series, range, bracket): &(&Run, PointId, Range, Bracket)| {

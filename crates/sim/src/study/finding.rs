@@ -88,8 +88,8 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
     })
 }
 
-/// Whether the statement's number stands to those of its group as the paper has it, and who these are; none if it has
-/// no group, or the paper's numbers cannot be told apart.
+/// Whether the statement's number stands to those of its group as the paper has it, and who these are; none
+/// if it has no group, or the paper's numbers cannot be told apart.
 fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(bool, String)>> {
     let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
     let others = plan.claims.iter().filter_map(|other| match &other.relation {
@@ -154,7 +154,8 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
     }
 }
 
-/// The rate that is worst decides: one that breaks the limit, if there is one. A load that neither sustains says nothing.
+/// The rate that is worst decides: one that breaks the limit, if there is one. A load that neither sustains
+/// says nothing.
 fn at_most(
     claim: &Claim,
     who: &Who,

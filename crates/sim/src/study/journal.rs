@@ -1,7 +1,8 @@
 //! The journal: a line for every finished replication, so that a run that was stopped goes on from there.
 //!
-//! The first line says what the folder's run is: two runs with different settings never share a journal. Each other
-//! line is written whole before the next begins; a last line that was cut off is taken away and its run done again.
+//! The first line says what the folder's run is: two runs with different settings never share a journal. Each
+//! other line is written whole before the next begins; a last line that was cut off is taken away and its run
+//! done again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -39,7 +40,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of `folder` (which is made if need be), and hands what it holds to `take`, line by line.
+    /// Opens the journal of `folder` (which is made if need be), and hands what it holds to `take`, line by
+    /// line.
     ///
     /// A folder that cannot be written to, or that holds another run, is refused.
     pub fn open<P: DeserializeOwned, T: DeserializeOwned>(

@@ -1,8 +1,9 @@
 //! Studies: many points of many policies under the same load, and what came of them.
 //!
-//! A [`plan::Plan`] says what is run and what the paper found, a [`bench::Bench`] makes points of it, a [`run::Study`]
-//! runs them, and [`tell::tell`] gives the [outcome](sluice_outcome::study): the result as a value, which every page, table and
-//! file is made from. Left out: how any of it is shown, and the wall clock.
+//! A [`plan::Plan`] says what is run and what the paper found, a [`bench::Bench`] makes points of it, a
+//! [`run::Study`] runs them, and [`tell::tell`] gives the [outcome](sluice_outcome::study): the result as a
+//! value, which every page, table and file is made from. Left out: how any of it is shown, and the wall
+//! clock.
 
 pub mod bench;
 pub mod journal;

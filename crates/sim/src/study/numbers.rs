@@ -1,4 +1,5 @@
-//! Rates, loads, counts and ranges as flags and plans write them: `2000k`, `0.8`, `1M`, `0.1..0.9/0.1`, `200k,400k`.
+//! Rates, loads, counts and ranges as flags and plans write them: `2000k`, `0.8`, `1M`, `0.1..0.9/0.1`,
+//! `200k,400k`.
 
 use super::error::StudyError;
 
@@ -37,8 +38,8 @@ pub fn load(text: &str) -> Result<f64, StudyError> {
     }
 }
 
-/// Reads numbers one by one (`1,2,3`) or as a range with its step (`0.1..0.9/0.1`, both ends included), each as
-/// `read` does.
+/// Reads numbers one by one (`1,2,3`) or as a range with its step (`0.1..0.9/0.1`, both ends included), each
+/// as `read` does.
 pub fn several(text: &str, read: fn(&str) -> Result<f64, StudyError>) -> Result<Vec<f64>, StudyError> {
     let numbers = text.split(',').map(|part| range(part.trim(), read)).collect::<Result<Vec<_>, _>>()?;
     let numbers = numbers.concat();

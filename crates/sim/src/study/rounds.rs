@@ -1,9 +1,9 @@
 //! A study from its first point to its last: what is wanted next, given what is known.
 //!
-//! Everything a study answers (its grid, its searches, the paper's statements, the causes of differences) is a function
-//! of what is known that either answers or names points. A round runs what all of them want; there are rounds until
-//! nobody wants anything. So the points that are run depend on results alone, not on threads or on the clock, and a
-//! study that was stopped takes the same way again.
+//! Everything a study answers (its grid, its searches, the paper's statements, the causes of differences) is
+//! a function of what is known that either answers or names points. A round runs what all of them want; there
+//! are rounds until nobody wants anything. So the points that are run depend on results alone, not on threads
+//! or on the clock, and a study that was stopped takes the same way again.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Searching for the highest rate that keeps a limit, among and between the points that are known.
 //!
-//! The search itself is [`throughput_at_slo`]; here its measurements are looked up, and what is missing is asked for.
-//! So many searches, and a plan's own points, share their points and run side by side.
+//! The search itself is [`throughput_at_slo`]; here its measurements are looked up, and what is missing is
+//! asked for. So many searches, and a plan's own points, share their points and run side by side.
 
 use super::known::{Answer, Known, PointId};
 use crate::stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};

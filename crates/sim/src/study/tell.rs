@@ -194,7 +194,8 @@ fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Optio
     (best.map(|(_, cause)| cause), others.join("; "))
 }
 
-/// Whether a change brings the number closer to the paper's, by more than chance or so far that what differed agrees.
+/// Whether a change brings the number closer to the paper's, by more than chance or so far that what differed
+/// agrees.
 fn moves(found: &Finding, with: &Finding) -> bool {
     let apart = match (found.measured, with.measured) {
         (Some(one), Some(other)) => one.most() < other.low || other.most() < one.low,

@@ -2,8 +2,8 @@
 
 use sluice_outcome::study::{Estimate, HeatMap, Verdict};
 
-/// A number against the paper's: it agrees if its interval meets the tolerance around the paper's number; if it does
-/// not, the shape decides, where there is one.
+/// A number against the paper's: it agrees if its interval meets the tolerance around the paper's number; if
+/// it does not, the shape decides, where there is one.
 pub(super) fn of_number(paper: f64, off_by: f64, measured: Option<Estimate>, shape: Option<bool>) -> Verdict {
     match measured {
         Some(found) if found.low <= paper + off_by && found.most() >= paper - off_by => Verdict::Agrees,
@@ -12,8 +12,8 @@ pub(super) fn of_number(paper: f64, off_by: f64, measured: Option<Estimate>, sha
     }
 }
 
-/// An order against the paper's: it agrees if no pair stands the other way round, it agrees in shape if at most
-/// the share `wrong_max` of the pairs do.
+/// An order against the paper's: it agrees if no pair stands the other way round, it agrees in shape if at
+/// most the share `wrong_max` of the pairs do.
 pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     match (pairs.all(), pairs.wrong) {
         (0, _) => Verdict::NotMeasured,
@@ -23,8 +23,9 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     }
 }
 
-/// Whether a number is at most so much, or so many times another one. It is by its value, not by the end of a wide
-/// interval; or if it lies inside the other's own interval, since what is not known of that cannot be asked of it.
+/// Whether a number is at most so much, or so many times another one. It is by its value, not by the end of a
+/// wide interval; or if it lies inside the other's own interval, since what is not known of that cannot be
+/// asked of it.
 pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> bool {
     match over {
         None => found.value <= most,
@@ -32,8 +33,8 @@ pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -
     }
 }
 
-/// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other: neighbours
-/// are held against each other, as for an order that a paper states. What it rests on is told.
+/// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other:
+/// neighbours are held against each other, as for an order that a paper states. What it rests on is told.
 pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) {
     let mut pairs = Pairs::default();
     let rows = map.cells.len();

@@ -1,7 +1,7 @@
 //! A distribution that was measured: points of its cumulative distribution, straight lines between them.
 //!
-//! The first point's share falls on its value alone. A file holds one point a line, `MICROSECONDS,CUMULATIVE`, with
-//! `#` before remarks.
+//! The first point's share falls on its value alone. A file holds one point a line,
+//! `MICROSECONDS,CUMULATIVE`, with `#` before remarks.
 
 use std::fs;
 use std::path::Path;

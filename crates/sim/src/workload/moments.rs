@@ -1,5 +1,5 @@
-//! Means and means of squares, in nanoseconds, of distributions that are cut off at `most`: what lies above counts as
-//! `most`.
+//! Means and means of squares, in nanoseconds, of distributions that are cut off at `most`: what lies above
+//! counts as `most`.
 
 pub(super) fn pareto(scale: f64, alpha: f64, most: f64) -> (f64, f64) {
     // ∫ (scale/x)^α x^(power − 1) dx from scale to most, times power: what the tail adds to the moment.

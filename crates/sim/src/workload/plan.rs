@@ -63,7 +63,8 @@ const FOREVER: Nanos = Nanos(0);
 impl Arrivals {
     /// Reads `poisson`, `even`, `steps:1@50ms:2`, `ramp:0.5:2:100ms` or `burst:5:1ms:10ms`.
     ///
-    /// Steps that all have a span start over; a last one without a span stays. `0.5..2@10ms` is a step that grows.
+    /// Steps that all have a span start over; a last one without a span stays. `0.5..2@10ms` is a step that
+    /// grows.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let plan = match name {

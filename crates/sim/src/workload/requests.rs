@@ -1,7 +1,8 @@
 //! The stream of tasks that every policy gets alike.
 //!
 //! Arrivals, classes, services and sizes come from a stream of randomness each, named after the seed and the
-//! replication alone: two policies see the same tasks, and at another rate they are the same tasks at other times.
+//! replication alone: two policies see the same tasks, and at another rate they are the same tasks at other
+//! times.
 
 use std::sync::Arc;
 
@@ -63,7 +64,8 @@ struct Part {
 }
 
 impl Requests {
-    /// The tasks of `workload` at `rate_per_s`, which a trace leaves aside, unless it is to be scaled: it has its own times.
+    /// The tasks of `workload` at `rate_per_s`, which a trace leaves aside, unless it is to be scaled: it has
+    /// its own times.
     ///
     /// A rate that is not above 0 and finite brings no task.
     pub fn new(workload: &Workload, rate_per_s: f64, seed: u64, replication: u32) -> Self {

@@ -1,7 +1,8 @@
 //! How long tasks take: distributions by short names, drawn the same on every machine.
 //!
-//! Every draw is rounded to a nanosecond and lies from 1 ns to [`SERVICE_MAX`]; means and squares are exact but for that
-//! rounding, and count what the bound cuts off. Left out: services that depend on one another or on the worker.
+//! Every draw is rounded to a nanosecond and lies from 1 ns to [`SERVICE_MAX`]; means and squares are exact
+//! but for that rounding, and count what the bound cuts off. Left out: services that depend on one another or
+//! on the worker.
 
 use std::fmt;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! Tasks as they came once: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of time.
+//! Tasks as they came once: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of
+//! time.
 //!
-//! The first column counts from the start, with up to three decimals. Without a service one is drawn from the class;
-//! `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
+//! The first column counts from the start, with up to three decimals. Without a service one is drawn from the
+//! class; `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -79,8 +80,8 @@ impl Trace {
         &self.label
     }
 
-    /// Reads it as a workload names it: `trace:FILE`, or `scaled-trace:FILE` to have its times stretched to any rate; none
-    /// if `text` is neither.
+    /// Reads it as a workload names it: `trace:FILE`, or `scaled-trace:FILE` to have its times stretched to
+    /// any rate; none if `text` is neither.
     pub(super) fn named(
         text: &str,
         folder: &Path,

@@ -1,7 +1,7 @@
 //! The grid: 1 to 64 workers, loads from 0.3 to 0.95.
 //!
-//! How many tasks a cell takes was found with another seed, from the width of its intervals there, threefold: so much
-//! may a width differ from seed to seed.
+//! How many tasks a cell takes was found with another seed, from the width of its intervals there, threefold:
+//! so much may a width differ from seed to seed.
 
 use crate::grid::{Cell, Service};
 

@@ -1,7 +1,8 @@
 //! Intervals of 95 % that hold the right value as often as they say, whatever the load, from 50,000 tasks up.
 //!
-//! Each cell is run many times as users run a point: five replications, a warm-up that is detected. An interval near
-//! saturation may be open above, because the data do not bound it; it must not be where there are tasks enough.
+//! Each cell is run many times as users run a point: five replications, a warm-up that is detected. An
+//! interval near saturation may be open above, because the data do not bound it; it must not be where there
+//! are tasks enough.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +53,8 @@ struct Cell {
 const BOUNDED: [f64; 5] = [0.0; 5];
 const P999_OPEN: [f64; 5] = [0.0, 0.0, 0.0, 1.0, 0.0];
 const TAIL_OPEN: [f64; 5] = [0.1, 0.1, 1.0, 1.0, 0.1];
-/// Near saturation a run of 50,000 tasks holds so few busy times that the ninth decile may not be bounded either.
+/// Near saturation a run of 50,000 tasks holds so few busy times that the ninth decile may not be bounded
+/// either.
 const MOST_OPEN: [f64; 5] = [0.2, 0.5, 1.0, 1.0, 0.3];
 
 const fn cell(
@@ -209,8 +211,8 @@ impl Cell {
         summarize(&(0..replications).map(replicate).collect::<Vec<Measured>>())
     }
 
-    /// A row of the table in docs/statistics.md: for each number, how many per cent held, how wide the middle one of the
-    /// intervals was, and how many were open above.
+    /// A row of the table in docs/statistics.md: for each number, how many per cent held, how wide the middle
+    /// one of the intervals was, and how many were open above.
     fn row(&self, counts: &[Count; 5]) -> String {
         let share = |count: u64| 100.0 * count as f64 / self.trials as f64;
         let told = |count: &Count| {

@@ -25,8 +25,9 @@ impl Theory {
     }
 }
 
-/// The response time of M/M/k at a load per worker (Kleinrock, Queueing Systems, volume 1, §3.5 and §5.12 for its parts:
-/// a task waits with Erlang's probability C, and then exponentially with rate k(1 − ρ), before its service).
+/// The response time of M/M/k at a load per worker (Kleinrock, Queueing Systems, volume 1, §3.5 and §5.12 for
+/// its parts: a task waits with Erlang's probability C, and then exponentially with rate k(1 − ρ), before its
+/// service).
 pub(crate) fn mmk_response(workers: u32, load: f64) -> Theory {
     let (waits, rate) = (erlang_c(workers, load), f64::from(workers) * (1.0 - load));
     let tail = move |t: f64| {
@@ -51,9 +52,10 @@ pub(crate) fn erlang_c(workers: u32, load: f64) -> f64 {
 
 /// The response time of M/D/1.
 ///
-/// Erlang's series (1909) alternates and loses all digits for long waits. Instead the wait is taken from the number in
-/// the system (Franx, A simple solution for the M/D/c waiting time distribution, 2001, for one server), and that from
-/// the balance of ups and downs between two neighbouring numbers: both have positive terms only.
+/// Erlang's series (1909) alternates and loses all digits for long waits. Instead the wait is taken from the
+/// number in the system (Franx, A simple solution for the M/D/c waiting time distribution, 2001, for one
+/// server), and that from the balance of ups and downs between two neighbouring numbers: both have positive
+/// terms only.
 pub(crate) fn md1_response(load: f64) -> Theory {
     let up_to = cumulative(&md1_numbers(load, 2_000));
     let tail = move |t: f64| {

@@ -88,7 +88,8 @@ impl Cell {
         ]
     }
 
-    /// Runs it with services that take `factor` times as long as theory thinks, under a discipline of one's own.
+    /// Runs it with services that take `factor` times as long as theory thinks, under a discipline of one's
+    /// own.
     fn measure<D: Discipline>(&self, factor: f64, discipline: impl Fn(usize) -> D) -> Vec<Measured> {
         let workload = Workload::parse(&self.service.text(factor)).expect("it is right");
         let rate_per_s = self.load * f64::from(self.workers) * 1e9 / MEAN_NS;
@@ -169,7 +170,8 @@ fn misses_allowed(intervals: usize) -> usize {
     allowed(intervals as u64, MISS, CHANCE) as usize
 }
 
-/// The number of misses that so many intervals exceed with probability `chance` if each misses with probability `miss`.
+/// The number of misses that so many intervals exceed with probability `chance` if each misses with
+/// probability `miss`.
 pub(crate) fn allowed(intervals: u64, miss: f64, chance: f64) -> u64 {
     let mut term = libm::pow(1.0 - miss, intervals as f64);
     let (mut misses, mut so_far) = (0, term);

@@ -1,4 +1,5 @@
-//! Loads that can be kept up, loads that cannot, and the rate between what a limit allows and what it does not.
+//! Loads that can be kept up, loads that cannot, and the rate between what a limit allows and what it does
+//! not.
 
 use std::sync::atomic::AtomicBool;
 

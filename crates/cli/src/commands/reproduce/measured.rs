@@ -1,4 +1,5 @@
-//! Figures that are measured on this machine, not simulated: how long real operations take, over two settings.
+//! Figures that are measured on this machine, not simulated: how long real operations take, over two
+//! settings.
 
 use std::path::{Path, PathBuf};
 

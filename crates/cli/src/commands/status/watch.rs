@@ -1,4 +1,5 @@
-//! `sluice status --watch`: the screen drawn anew, a line a look where there is no terminal, or a JSON object a line.
+//! `sluice status --watch`: the screen drawn anew, a line a look where there is no terminal, or a JSON object
+//! a line.
 
 use std::io::{self, IsTerminal};
 use std::thread;
@@ -19,8 +20,8 @@ use crate::args::Status;
 /// How often a signal is looked for between two looks at the rack.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Asks again and again until a signal comes, or nobody reads what is printed. A rack that never answered ends it; one that
-/// did is waited for, since that may be what is watched.
+/// Asks again and again until a signal comes, or nobody reads what is printed. A rack that never answered
+/// ends it; one that did is waited for, since that may be what is watched.
 pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     let began = Instant::now();
@@ -161,8 +162,8 @@ fn picture(text: &str, width: usize, height: usize) -> String {
     format!("{}{shown}{}{more}q or Ctrl-C ends it", MoveTo(0, 0), Clear(ClearType::FromCursorDown))
 }
 
-/// A line as rows of at most `width` columns: a sentence goes on in the next row; a table's row, which has columns, is cut,
-/// and an ellipsis says so.
+/// A line as rows of at most `width` columns: a sentence goes on in the next row; a table's row, which has
+/// columns, is cut, and an ellipsis says so.
 fn fitted(line: &str, width: usize) -> Vec<String> {
     let is_short = line.chars().count() <= width;
     if is_short || line.contains("  ") {

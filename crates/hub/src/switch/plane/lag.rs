@@ -42,7 +42,8 @@ impl Lag {
         self.held.put(received + self.delays.to_switch(&packet), Held::Arrival { from, packet }, body)
     }
 
-    /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at once.
+    /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at
+    /// once.
     pub(super) fn again(&mut self, now: Nanos, again: Circulating) -> bool {
         let due = now + self.delays.pass + self.delays.recirculation;
         !self.is_none() && self.held.put(due, Held::Again(again), &[])

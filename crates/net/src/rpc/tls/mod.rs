@@ -29,7 +29,8 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// A server with this certificate chain and key. It asks nobody who calls, so it serves this machine only.
+    /// A server with this certificate chain and key. It asks nobody who calls, so it serves this machine
+    /// only.
     pub fn new(certificate: &[u8], key: &[u8]) -> Self {
         Self {
             certificate: Pem::given("the server's certificate", certificate),
@@ -38,8 +39,8 @@ impl ServerTls {
         }
     }
 
-    /// The same, from files; with `clients`, callers have to show a certificate that this authority signed, and may do
-    /// what it says ([`CallerRole`](super::CallerRole)).
+    /// The same, from files; with `clients`, callers have to show a certificate that this authority signed,
+    /// and may do what it says ([`CallerRole`](super::CallerRole)).
     ///
     /// # Errors
     /// [`NetError::Tls`] for a file that cannot be read.

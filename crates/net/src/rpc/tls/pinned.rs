@@ -1,9 +1,10 @@
-//! Whom certificates prove: those whom an authority signed for, and the holder of a certificate that was itself given as
-//! the authority.
+//! Whom certificates prove: those whom an authority signed for, and the holder of a certificate that was
+//! itself given as the authority.
 //!
-//! One `openssl req -x509` makes a certificate that signs itself and may sign others. People show it and give it as the
-//! authority to believe, which webpki refuses (`CaUsedAsEndEntity`): an authority is not to serve. Here it may if it is,
-//! byte for byte, one of those given and webpki finds nothing else wrong with it. All else is webpki's to judge.
+//! One `openssl req -x509` makes a certificate that signs itself and may sign others. People show it and give
+//! it as the authority to believe, which webpki refuses (`CaUsedAsEndEntity`): an authority is not to serve.
+//! Here it may if it is, byte for byte, one of those given and webpki finds nothing else wrong with it. All
+//! else is webpki's to judge.
 
 use std::sync::Arc;
 
@@ -79,8 +80,8 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Verifies the certificate of a caller that shows one. One that shows none gets as far as the gate, which tells it why
-/// it gets no further.
+/// Verifies the certificate of a caller that shows one. One that shows none gets as far as the gate, which
+/// tells it why it gets no further.
 #[derive(Debug)]
 pub(super) struct ClientVerifier {
     given: Vec<CertificateDer<'static>>,
@@ -153,7 +154,8 @@ fn roots(authority: &Pem) -> Result<(Vec<CertificateDer<'static>>, RootCertStore
     Ok((given, roots))
 }
 
-/// Whether an authority's certificate was to serve, and nothing else was wrong with it: webpki looks at the dates before.
+/// Whether an authority's certificate was to serve, and nothing else was wrong with it: webpki looks at the
+/// dates before.
 pub(super) fn is_authority_as_end(error: &CertificateError) -> bool {
     let CertificateError::Other(other) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

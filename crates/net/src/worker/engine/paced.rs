@@ -1,4 +1,5 @@
-//! A worker whose processor is a testbed's, in a time of its own ([`Pace`]), or this machine's, which takes what it takes.
+//! A worker whose processor is a testbed's, in a time of its own ([`Pace`]), or this machine's, which takes
+//! what it takes.
 
 use sluice_wire::{Endpoint, Nanos, Packet};
 
@@ -67,8 +68,8 @@ impl Processor {
         }
     }
 
-    /// From when to when a service call takes it, `dilation` times slower. A testbed's begins when its own time says; what the
-    /// service holds it for is then all that it takes.
+    /// From when to when a service call takes it, `dilation` times slower. A testbed's begins when its own
+    /// time says; what the service holds it for is then all that it takes.
     pub(super) fn serves(&self, ran: &Ran, dilation: u32) -> (Nanos, Nanos) {
         let factor = u64::from(dilation);
         let Some(pace) = &self.0 else {
