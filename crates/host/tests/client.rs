@@ -4,8 +4,9 @@ use sluice_host::client::{
     Action, Busy, Client, ClientGrant, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
 };
 use sluice_wire::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId, TaskType,
+    Age, Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet,
+    Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId,
+    TaskType,
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
@@ -706,4 +707,74 @@ fn a_task_longer_than_any_may_be_is_refused_before_anything_is_sent() {
     bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it ends at once");
     assert_eq!(bench.outcomes(), [Outcome::Refused(RefusedWhy::TooLong)]);
     assert_eq!((bench.out.pop(), bench.sent()), (Some(Action::Release(Handle(7))), vec![]));
+}
+
+#[test]
+fn a_task_as_long_as_any_may_be_is_sent() {
+    let mut bench = Bench::registered();
+    let inline = (u64::from(TASK_BYTES_MAX) << 32).to_be_bytes();
+    let payload = Payload { len: 1_400, inline, handle: Handle(7) };
+    let deadline = bench.now + Nanos::from_millis(SECOND);
+    let submission = Submission { task_type: GET, payload, deadline, retry: true, tag: 1 };
+    bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it is taken");
+    assert_eq!((bench.outcomes(), bench.sent().len()), (vec![], 1));
+}
+
+#[test]
+fn where_tasks_go_is_known_from_the_first_grant_on() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.client.switch(), None);
+    let switch = Endpoint { port: 77, ..Endpoint::default() };
+    bench.grant(ClientGrant { switch, ..grant(5) });
+    assert_eq!(bench.client.switch(), Some(switch));
+}
+
+#[test]
+fn whatever_comes_is_counted_as_what_it_is() {
+    let mut bench = Bench::registered();
+    let sent = bench.submit();
+    let need = Need { task: sent.task, attempt: Attempt(1), offset: 0, length: 9, ..Need::default() };
+    let of_another = TaskId { incarnation: Incarnation(1), ..sent.task };
+    let never_sent = TaskId { sequence: sent.task.sequence.plus(5), ..sent.task };
+    let counted = |bench: &mut Bench, packet| {
+        let before = bench.client.stats();
+        bench.hear(packet);
+        let after = bench.client.stats();
+        [
+            after.needs - before.needs,
+            after.rejects - before.rejects,
+            after.late - before.late,
+            after.foreign - before.foreign,
+        ]
+    };
+    let later = |attempt| Submit { attempt, ..sent };
+    for (is, packet) in [
+        ([1, 0, 0, 0], Packet::Need(need)),
+        ([1, 0, 0, 0], Packet::Need(need)),
+        ([0, 0, 0, 1], Packet::Need(Need { attempt: Attempt(2), ..need })),
+        ([0, 0, 0, 1], Packet::Need(Need { task: of_another, ..need })),
+        ([0, 0, 1, 0], Packet::Need(Need { task: never_sent, ..need })),
+        ([0, 0, 0, 1], Packet::Need(Need { of: BytesOf::Reply, ..need })),
+        ([0, 0, 0, 1], Packet::Part(Part { of: BytesOf::Task, task: sent.task, ..Part::default() })),
+        ([0, 0, 0, 1], reply(&later(Attempt(2)))),
+        ([0, 0, 0, 1], reply(&later(Attempt(0)))),
+        ([0, 1, 0, 0], reject(&sent, 50)),
+        ([0, 0, 1, 0], reject(&sent, 50)),
+    ] {
+        assert_eq!(counted(&mut bench, packet), is, "needs, rejects, late, foreign: {packet:?}");
+    }
+}
+
+#[test]
+fn each_try_is_counted_by_who_pays_for_it_and_each_timeout() {
+    let mut bench = Bench::registered();
+    let sent = bench.submit();
+    bench.run(bench.settings.first_timeout.0 / 1_000_000);
+    assert_eq!((bench.client.stats().timeouts, bench.client.stats().retries_paid), (1, 1));
+    let again = bench.sent().pop().expect("it is tried again");
+    bench.hear(reject(&again, 1));
+    bench.run(2);
+    assert_eq!((bench.client.stats().timeouts, bench.client.stats().retries_paid), (1, 2));
+    bench.hear(reply(&sent));
+    assert_eq!((bench.client.stats().sent, bench.client.stats().replied), (3, 1));
 }

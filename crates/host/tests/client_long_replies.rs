@@ -301,3 +301,79 @@ fn a_switch_that_restarts_meanwhile_does_not_make_the_task_run_again() {
     bench.checked(sent.task, true);
     assert!(matches!(bench.ended(), Some(Outcome::Reply(_))));
 }
+
+#[test]
+fn a_reply_may_take_the_last_byte_of_room_and_what_is_whole_gives_its_room_back() {
+    let mut bench = Bench::new();
+    bench.settings.reply_bytes_max = 2 * LONG as usize;
+    let (one, two, three) = (bench.submit(true), bench.submit(true), bench.submit(true));
+    for (sent, has_room) in [(&one, true), (&two, true), (&three, false)] {
+        bench.reply(sent, WORKER, LONG);
+        let begins = bench.rest().iter().filter(|action| matches!(action, Action::Begin { .. })).count();
+        assert_eq!(begins, usize::from(has_room));
+    }
+    bench.part(one.task, 1_024, 3_976);
+    bench.checked(one.task, true);
+    bench.rest();
+    bench.run(30);
+    assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { have: 0, .. })));
+    // And the third took it.
+    let four = bench.submit(true);
+    bench.reply(&four, WORKER, LONG);
+    assert!(!bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })));
+}
+
+#[test]
+fn another_worker_s_reply_takes_over_once_the_first_one_was_asked_twice_in_vain() {
+    let mut bench = Bench::new();
+    let sent = bench.submit(true);
+    bench.reply(&sent, WORKER, LONG);
+    assert_eq!(bench.asked(), REST);
+    bench.reply(&sent, WORKER + 1, LONG);
+    assert_eq!((bench.asked(), bench.client.stats().late), (vec![], 1), "asked once only");
+    while bench.asked().is_empty() {
+        bench.run(1);
+    }
+    bench.reply(&sent, WORKER, LONG);
+    assert_eq!((bench.asked(), bench.client.stats().late), (vec![], 2), "the same worker's, once more");
+    bench.rest();
+    bench.reply(&sent, WORKER + 1, LONG);
+    assert_eq!(bench.asked(), REST);
+    assert_eq!((bench.client.stats().late, bench.client.stats().long_replies), (2, 2));
+}
+
+#[test]
+fn parts_are_counted_by_what_is_wrong_with_them() {
+    let mut bench = Bench::new();
+    let sent = bench.submit(true);
+    let of_another = TaskId { incarnation: Incarnation(8), ..sent.task };
+    let counts = |bench: &Bench| (bench.client.stats().foreign, bench.client.stats().late);
+    bench.part(sent.task, 1_024, 3_976);
+    assert_eq!(counts(&bench), (0, 1), "nothing is fetched yet");
+    bench.reply(&sent, WORKER, LONG);
+    bench.rest();
+    bench.part(of_another, 1_024, 3_976);
+    assert_eq!(counts(&bench), (1, 1));
+    bench.part(sent.task, 1_025, 1_000);
+    assert_eq!(counts(&bench), (1, 2), "no part begins there");
+    let strange = Payload { len: 1_024, inline: [9; 8], handle: Handle::NONE };
+    let part = Part { of: BytesOf::Reply, worker: WorkerId(WORKER), task: sent.task, ..Part::default() };
+    bench.hear(Packet::Part(Part { offset: 1_024, payload: strange, attempt: Attempt(1), ..part }));
+    assert_eq!((counts(&bench), bench.rest()), ((1, 3), vec![]), "of another reply");
+    bench.part(sent.task, 1_024, 3_976);
+    assert_eq!(counts(&bench), (1, 3));
+    assert!(matches!(bench.rest()[..], [Action::Place { .. }, Action::Check { .. }]));
+}
+
+#[test]
+fn what_comes_between_is_placed_and_only_the_last_part_asked_for_asks_on() {
+    let mut bench = Bench::new();
+    let sent = bench.submit(true);
+    bench.reply(&sent, WORKER, LONG);
+    bench.rest();
+    // The middle is missing when the last part comes: it is asked for at once.
+    bench.part(sent.task, 1_024, 1_024);
+    assert_eq!(bench.asked(), []);
+    bench.part(sent.task, 3_072, 1_928);
+    assert_eq!(bench.asked(), [(2_048, 1_024)]);
+}

@@ -312,6 +312,68 @@ mod tests {
     }
 
     #[test]
+    fn the_same_slice_again_keeps_what_was_sampled() {
+        let mut agent = agent(2, AgentSettings::default());
+        let end = agent.deadline();
+        for at in 0..250 {
+            agent.finished(Nanos::from_micros(20).times(at), WORKER, sample(200, 0, 3));
+        }
+        agent.serves(MS.times(5), WORKER, SLICE, 4);
+        let (mut decisions, mut tallies) = (Vec::new(), Vec::new());
+        agent.tick(end, &mut decisions, &mut tallies);
+        assert_eq!((decisions[0].from, decisions[0].to, tallies[0].tasks), (4, 5, 250));
+    }
+
+    #[test]
+    fn intervals_end_together_however_late_one_was_closed() {
+        let mut agent = agent(2, AgentSettings::default());
+        let interval = agent.settings.interval;
+        let ends = agent.deadline();
+        let tick = |agent: &mut Agent, at| agent.tick(at, &mut Vec::new(), &mut Vec::new());
+        tick(&mut agent, ends + MS);
+        assert_eq!(agent.deadline(), ends + interval, "a little late");
+        let late = agent.deadline() + interval;
+        tick(&mut agent, late);
+        assert_eq!(agent.deadline(), late + interval, "late by a whole interval");
+    }
+
+    #[test]
+    fn two_slices_are_judged_as_by_an_agent_each() {
+        let way = Way { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
+        let settings = AgentSettings { rule: Rule::Replay(way), ..AgentSettings::default() };
+        let other = WorkerId(8);
+        let mut both = agent(2, settings);
+        both.serves(Nanos(0), other, SliceId(1), 5);
+        let mut one = agent(2, settings);
+        let mut two = Agent::new(Nanos(0), settings).expect("in range");
+        two.serves(Nanos(0), other, SliceId(1), 5);
+        for _ in 0..4 {
+            let ends = both.deadline();
+            let mut now = ends - settings.interval;
+            while now < ends {
+                for agent in [&mut both, &mut one] {
+                    agent.finished(now, WORKER, sample(0, 0, 0));
+                }
+                for agent in [&mut both, &mut two] {
+                    agent.finished(now, other, sample(300, 150, 6));
+                }
+                now = now + Nanos::from_micros(12);
+            }
+            let closed = |agent: &mut Agent| {
+                let (mut decisions, mut tallies) = (Vec::new(), Vec::new());
+                agent.tick(ends, &mut decisions, &mut tallies);
+                (decisions, tallies)
+            };
+            let (mut expected, (decisions, tallies)) = (closed(&mut one), closed(&mut two));
+            expected.0.extend(decisions);
+            expected.1.extend(tallies);
+            assert_eq!(closed(&mut both), expected);
+            assert_eq!((both.depth(WORKER), both.depth(other)), (one.depth(WORKER), two.depth(other)));
+        }
+        assert!(both.depth(other) != Some(5), "something was decided");
+    }
+
+    #[test]
     fn settings_out_of_range_are_refused_in_one_line() {
         let plain = AgentSettings::default();
         for settings in [
