@@ -778,3 +778,13 @@ fn each_try_is_counted_by_who_pays_for_it_and_each_timeout() {
     bench.hear(reply(&sent));
     assert_eq!((bench.client.stats().sent, bench.client.stats().replied), (3, 1));
 }
+
+#[test]
+fn each_time_that_the_controller_is_asked_counts() {
+    let mut bench = Bench::registered();
+    for asked in 1..=3 {
+        bench.now = bench.now + bench.settings.renew_gap + Nanos::from_millis(1_000);
+        bench.client.refused(bench.now, &bench.settings, &mut bench.out);
+        assert_eq!((bench.renewals(), bench.client.stats().renewals), (1, asked));
+    }
+}

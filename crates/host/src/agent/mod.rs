@@ -338,6 +338,19 @@ mod tests {
     }
 
     #[test]
+    fn samples_are_their_worker_s_in_whatever_order_workers_came() {
+        let mut agent = Agent::new(Nanos(0), AgentSettings::default()).expect("sound settings");
+        for worker in [1, 0] {
+            agent.serves(Nanos(0), WorkerId(worker), SLICE, 2);
+        }
+        for at in 0..500 {
+            agent.finished(Nanos::from_micros(20).times(at), WorkerId(0), sample(200, 0, 3));
+        }
+        agent.tick(agent.deadline(), &mut Vec::new(), &mut Vec::new());
+        assert_eq!([0, 1].map(|worker| agent.depth(WorkerId(worker))), [Some(3), Some(2)]);
+    }
+
+    #[test]
     fn two_slices_are_judged_as_by_an_agent_each() {
         let way = Way { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
         let settings = AgentSettings { rule: Rule::Replay(way), ..AgentSettings::default() };
