@@ -402,6 +402,12 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_of_one_sample_is_one() {
+        let plain = AgentSettings::default();
+        assert!(Agent::new(Nanos(0), AgentSettings { interval: plain.sample_every, ..plain }).is_ok());
+    }
+
+    #[test]
     fn a_decision_reads_as_one_line_with_its_numbers() {
         let mut agent = agent(2, AgentSettings::default());
         let said = alloc::format!("{}", interval(&mut agent, sample(150, 50, 3)).0[0]);

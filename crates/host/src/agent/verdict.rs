@@ -157,4 +157,37 @@ mod tests {
         assert_eq!(said(40.0, Some((2, 8.0))), (Verdict::Overloaded, 2), "the depth is as it should be");
         assert_eq!(said(40.0, None), (Verdict::Overloaded, 2));
     }
+
+    #[test]
+    fn what_is_just_at_a_limit_is_within_it() {
+        let settings = AgentSettings::default();
+        let slow = Numbers { tasks: 100, slowdown_p99: 40.0, ..Numbers::default() };
+        let at_theta = Numbers { worker_share: settings.theta, ..slow };
+        assert_eq!(Verdict::of(&settings, 2, &at_theta), Verdict::Deeper);
+        let limit = settings.slowdown_max;
+        assert_eq!(said(limit, Some((2, 40.0))), (Verdict::Calm, 2), "as slow as may be");
+        assert_eq!(said(40.0, Some((3, limit))), (Verdict::Deeper, 3), "it will be as slow as may be");
+        let nobody = Numbers { tasks: 0, ..slow };
+        assert_eq!(Verdict::of_wish(&settings, 2, None, &nobody), (Verdict::Calm, 2));
+    }
+
+    #[test]
+    fn an_overload_says_whether_the_depth_changes_too() {
+        let (at, worker, slice) = (Nanos(0), WorkerId(1), SliceId(0));
+        let (verdict, numbers) = (Verdict::Overloaded, Numbers::default());
+        let decision = |to| Decision { at, worker, slice, from: 2, to, verdict, numbers };
+        let said = |to| alloc::format!("{}", decision(to));
+        assert!(said(3).starts_with("worker 1: overloaded, depth 2 to 3: "), "{}", said(3));
+        assert!(said(2).starts_with("worker 1: overloaded at depth 2: "), "{}", said(2));
+    }
+
+    #[test]
+    fn each_slice_has_a_tally_of_its_own() {
+        let mut tallies = Vec::new();
+        for slice in [0, 1, 0] {
+            tally_of(SliceId(slice), &mut tallies).tasks += 1;
+        }
+        let of = |tally: &SliceTally| (tally.slice.0, tally.tasks);
+        assert_eq!(tallies.iter().map(of).collect::<Vec<_>>(), [(0, 2), (1, 1)]);
+    }
 }
