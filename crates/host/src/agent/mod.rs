@@ -23,21 +23,18 @@ mod verdict;
 
 use alloc::vec::Vec;
 
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 pub use gauge::{Numbers, Sample};
 pub use replay::Way;
 pub use settings::{AgentError, AgentSettings, Mode, Rule};
-pub use sluice_wire::tallies::SliceOthers as Others;
 pub use verdict::{Decision, Verdict};
 
 use crate::worker::QUOTA_MAX;
 use gauge::WorkerGauge;
 use replay::{Replay, Wish};
 use verdict::{count, tally_of};
-
-/// What an agent says of a slice: what the controller hears, by the name that drivers of agents use.
-pub type SliceTally = sluice_wire::tallies::SliceTally;
 
 /// The agent of one server.
 #[derive(Debug)]
@@ -111,7 +108,7 @@ impl Agent {
 
     /// What other servers' workers did in the interval that ended at `ended`. Until this is heard they are
     /// taken to do as before; before it is heard at all, there are none.
-    pub fn told(&mut self, ended: Nanos, others: &[Others]) {
+    pub fn told(&mut self, ended: Nanos, others: &[SliceOthers]) {
         if !matches!(self.settings.rule, Rule::Replay(_)) {
             return;
         }

@@ -1,7 +1,8 @@
 //! The agent: its intervals end however late its driver is.
 
 use proptest::prelude::*;
-use sluice_host::agent::{Agent, AgentSettings, Others, Rule, Sample, Way};
+use sluice_host::agent::{Agent, AgentSettings, Rule, Sample, Way};
+use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::{assert_later, jump};
@@ -39,7 +40,7 @@ fn take(agent: &mut Agent, now: Nanos, step: Step) {
         }
         Step::Idled(worker, blocked) => agent.idled(WorkerId(worker), blocked),
         Step::Told(tasks) => {
-            agent.told(now, &[Others { slice: SliceId(0), workers: 2, heard: 1, tasks }]);
+            agent.told(now, &[SliceOthers { slice: SliceId(0), workers: 2, heard: 1, tasks }]);
         }
         Step::Tick(_) => {
             agent.tick(now, &mut Vec::new(), &mut Vec::new());

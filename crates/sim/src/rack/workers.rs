@@ -26,12 +26,12 @@ use crate::world::{Address, AlarmId, Mail, PacketId};
 /// 200 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
-    pub(super) at: Address,
-    pub(super) switch: Address,
+    at: Address,
+    switch: Address,
     /// The alarm of the first; the others' follow.
     alarms: u32,
     /// What a packet costs a core.
-    pub(super) costs: WorkerTimes,
+    costs: WorkerTimes,
     /// Whether the switch's program sees replies.
     reports: bool,
     /// How long it takes to fetch a large task that was not written ahead.
@@ -41,20 +41,20 @@ pub(super) struct Workers {
     desks: Vec<DeskIndex>,
     /// What belongs to workers that have something to do.
     taken: Vec<Desk>,
-    pub(super) settings: WorkerSettings,
-    pub(super) cores: Cores,
+    settings: WorkerSettings,
+    cores: Cores,
     /// When each machine's next tick is in the agenda; empty if no machine ever needs one.
     armed: Vec<Nanos>,
-    pub(super) actions: Vec<Action>,
+    actions: Vec<Action>,
     /// What services say of their ends, if workers send early tokens.
-    pub(super) estimates: Option<Estimates>,
+    estimates: Option<Estimates>,
     /// How long a large task's bytes are fetched before it runs; zero if they are there.
     fetch: Nanos,
 }
 
 /// Which desk a worker has, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DeskIndex(u32);
+struct DeskIndex(u32);
 
 impl DeskIndex {
     const NONE: Self = Self(u32::MAX);
@@ -73,9 +73,9 @@ struct Desk {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    pub(super) slot: u64,
-    pub(super) started: Nanos,
+struct Run {
+    slot: u64,
+    started: Nanos,
     service: [u8; 8],
 }
 
@@ -112,12 +112,12 @@ impl Workers {
     }
 
     /// A worker's machine, and its settings.
-    pub(super) fn machine(&mut self, worker: u32) -> (&mut Worker, &WorkerSettings) {
+    fn machine(&mut self, worker: u32) -> (&mut Worker, &WorkerSettings) {
         (&mut self.machines[worker as usize], &self.settings)
     }
 
     /// What runs takes so much longer; says until when.
-    pub(super) fn goes_on_for(&mut self, worker: u32, now: Nanos, span: Nanos) -> Nanos {
+    fn goes_on_for(&mut self, worker: u32, now: Nanos, span: Nanos) -> Nanos {
         let desk = self.desk(worker, now);
         let desk = &mut self.taken[desk];
         desk.free_at = desk.free_at + span;
@@ -375,7 +375,7 @@ impl Workers {
 
     /// A service that starts says what it will take; the worker may want its early token sent before it ends.
     #[inline]
-    pub(super) fn expect<O: Observer>(
+    fn expect<O: Observer>(
         &mut self,
         stage: &mut Stage<O>,
         worker: u32,
@@ -413,7 +413,7 @@ impl Workers {
 
     /// The alarm at the end of this worker's service.
     #[inline]
-    pub(super) const fn alarm(&self, worker: u32) -> AlarmId {
+    const fn alarm(&self, worker: u32) -> AlarmId {
         AlarmId(self.alarms + worker)
     }
 

@@ -113,7 +113,7 @@ impl<C: Copy> EventEngine<C> {
     }
 
     fn source(&mut self, kind: SourceKind, delay: Nanos) -> usize {
-        debug_assert!(self.entered == 0, "a source is asked for too late");
+        assert!(self.entered == 0, "a source is asked for too late");
         self.sources.push((kind, delay, Lane::default()));
         self.heads = Heads::new(self.sources.len());
         self.sources.len() - 1

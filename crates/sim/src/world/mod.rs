@@ -52,7 +52,10 @@ impl<C: Copy> World<C> {
     /// Sends a packet that leaves then, unless a fault befalls it. Says how many copies will arrive.
     #[inline]
     pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: &Packet) -> u32 {
-        let Some((lane, at)) = self.network.leaves(from, to, leaves, packet) else { return 0 };
+        let Some((lane, at)) = self.network.leaves(from, to, leaves, packet) else {
+            debug_assert!(false, "no link leads from {from:?} to {to:?}");
+            return 0;
+        };
         let Some(fates) = &mut self.network.fates else {
             let packet = self.engine.packets.keep(packet);
             self.engine.send(lane, at, to, Mail::Packet { from, packet });
