@@ -17,6 +17,7 @@ use sluice_ground::{print, units};
 use sluice_live::args::{LiveArgs, Versus};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_sim::faults::Only;
+use sluice_switch::registry::Choice;
 
 use crate::{study, words};
 
@@ -457,6 +458,17 @@ pub(crate) struct ReplayFault {
     /// task:0.17; and what happens to all.
     #[arg(long, value_name = "WHO", value_parser = str::parse::<Only>)]
     pub(crate) only: Option<Only>,
+    #[command(flatten)]
+    pub(crate) runs: FaultRunsOf,
+}
+
+/// What the switch of a fault run runs.
+#[derive(Debug, Args)]
+pub(crate) struct FaultRunsOf {
+    /// What the switch runs. Workers' quotas and early tokens are drawn by the seed, whatever this says of
+    /// them.
+    #[arg(long, value_name = "POLICY", value_parser = str::parse::<Choice>, default_value = "rain")]
+    pub(crate) policy: Choice,
 }
 
 #[derive(Debug, Args)]
@@ -467,6 +479,8 @@ pub(crate) struct FaultRuns {
     /// How many runs [default: until Ctrl-C].
     #[arg(long)]
     pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) runs: FaultRunsOf,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,4 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT`. Prints how many it took.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY]`. Prints how many it took.
 
 use std::env;
 use std::io::{self, Write};
@@ -6,19 +6,23 @@ use std::process::ExitCode;
 use std::thread;
 
 use sluice_sim::faults::run_many;
+use sluice_switch::registry::Choice;
 
 fn main() -> ExitCode {
-    let mut numbers = env::args().skip(1).map(|number| number.parse::<u64>());
-    let (Some(Ok(first)), Some(Ok(count))) = (numbers.next(), numbers.next()) else {
-        let why = "fault_runs needs two numbers, the first seed and how many: fault_runs 0 10000";
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |index: usize| arguments.get(index).and_then(|number| number.parse::<u64>().ok());
+    let policy = arguments.get(2).map_or("rain", String::as_str);
+    let (Some(first), Some(count), Ok(program)) = (number(0), number(1), Choice::parse(policy)) else {
+        let why =
+            "fault_runs needs the first seed, how many, and perhaps a policy: fault_runs 0 10000 r2p2:2";
         writeln!(io::stderr(), "{why}").ok();
         return ExitCode::from(2);
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let many = run_many(first..first.saturating_add(count), threads, |_| true);
+    let many = run_many(&program, first..first.saturating_add(count), threads, |_| true);
     let found = if let Some(broken) = many.broken {
         Some(broken.to_string())
-    } else if many.runs >= 1_000 && !many.tally.is_explained() {
+    } else if many.runs >= 1_000 && !many.tally.is_explained(&program) {
         Some(format!("{} of {} tasks are unknown", many.tally.unknown, many.tally.submitted))
     } else {
         None

@@ -65,7 +65,7 @@ pub struct Draconis {
     retrieve: Register<u32>,
     /// The ticket of the next add.
     add: Register<u32>,
-    /// Whether a fix of the add pointer is on its way.
+    /// Whether a fix of the add pointer is on its way, and to where.
     add_fix: Register<u64>,
     /// Whether a fix of the retrieve pointer is on its way, and to where.
     retrieve_fix: Register<u64>,
@@ -136,7 +136,7 @@ impl Draconis {
         let ticket = self.add.update(pass, s, |ticket| ticket.wrapping_add(1));
         let is_full = ahead(ticket, retrieved) >= limit;
         let stays = |flag: u64| flag != CLEAR || !is_full;
-        let failing = self.add_fix.branch(pass, s, stays, |flag| flag, |_| SET);
+        let failing = self.add_fix.branch(pass, s, stays, |flag| flag, |_| SET | u64::from(ticket));
         if failing != CLEAR {
             return self.front.reject(submit, RejectReason::QueueFull);
         }
@@ -160,16 +160,18 @@ impl Draconis {
         Verdict::Parked
     }
 
-    /// How many tasks wait in a slice. Places that failed adds left are among them until a retrieve has
-    /// passed.
+    /// How many tasks wait in a slice. Places that failed adds left, which a retrieve passes, are none.
     fn waiting_in(&self, slice: usize) -> u32 {
-        ahead(self.add.peek(slice), self.next_out(slice)).max(0) as u32
+        let (first, length) = (self.next_out(slice), self.front.config.tasks_per_slice);
+        let places = ahead(settled(&self.add, &self.add_fix, slice), first).clamp(0, length as i32) as u32;
+        let tickets = (0..places).map(|place| first.wrapping_add(place));
+        let id = SliceId(slice as u16);
+        tickets.filter(|ticket| self.entries.peek(cell(id, *ticket, length)).ticket == *ticket).count() as u32
     }
 
     /// The ticket of the task that is retrieved next.
     fn next_out(&self, slice: usize) -> u32 {
-        let fixing = self.retrieve_fix.peek(slice);
-        if fixing == CLEAR { self.retrieve.peek(slice) } else { fixing as u32 }
+        settled(&self.retrieve, &self.retrieve_fix, slice)
     }
 }
 
@@ -242,6 +244,12 @@ impl Scheduler for Draconis {
     fn waiting(&self) -> u32 {
         (0..self.front.config.slices.into()).map(|slice| self.waiting_in(slice)).sum()
     }
+}
+
+/// Where a pointer stands, or where the fix that is on its way will put it.
+fn settled(pointer: &Register<u32>, fix: &Register<u64>, slice: usize) -> u32 {
+    let fixing = fix.peek(slice);
+    if fixing == CLEAR { pointer.peek(slice) } else { fixing as u32 }
 }
 
 /// How far one ticket is past another; negative when it is behind.

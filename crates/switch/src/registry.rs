@@ -115,6 +115,12 @@ impl Choice {
         self.0.settings().adaptive()
     }
 
+    /// Whether workers' depths are their hosts' business: they may differ, change while the workers run, and
+    /// be one more for a moment (early tokens).
+    pub fn hosts_choose_depth(&self) -> bool {
+        self.0.settings().hosts_choose_depth()
+    }
+
     /// Whether workers send tokens before their tasks end, and how they know when.
     pub fn early(&self) -> Option<Early> {
         self.0.settings().early()

@@ -57,6 +57,12 @@ pub(crate) trait ProgramSettings: fmt::Display {
         None
     }
 
+    /// Whether workers' depths are their hosts' business: they may differ, change while the workers run, and
+    /// be one more for a moment (early tokens).
+    fn hosts_choose_depth(&self) -> bool {
+        false
+    }
+
     /// Whether workers send tokens before their tasks end.
     fn early(&self) -> Option<Early> {
         None

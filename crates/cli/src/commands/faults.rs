@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
 use sluice_sim::faults::{self, Line, Many};
+use sluice_switch::registry::Choice;
 
 use crate::args::{FaultRuns, ReplayFault};
 
@@ -18,7 +19,7 @@ const CHUNK: u64 = 1_000;
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     let mut lines = print::Lines::begin();
     let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
-    let replayed = faults::replay(args.seed, &mut |line| {
+    let replayed = faults::replay(&args.runs.policy, args.seed, &mut |line| {
         if wanted(line) {
             lines.line(line);
         }
@@ -43,31 +44,41 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     let mut from = args.from;
     while from < end && !stop.is_asked() {
         let to = end.min(from.saturating_add(CHUNK));
-        let many = faults::run_many(from..to, threads, |_| !stop.is_asked());
+        let many = faults::run_many(&args.runs.policy, from..to, threads, |_| !stop.is_asked());
         runs += many.runs;
         report(args, &many, runs, started)?;
         from = to;
     }
     if args.json {
-        print::line(
-            json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": null }),
-        )?;
+        print::line(json_of(args, runs, &Value::Null))?;
     } else {
         print::line(format_args!("{runs} runs from seed {} on keep every promise", args.from))?;
     }
     Ok(())
 }
 
+/// What is found as JSON: `schemas/fault-runs.v1.json`.
+fn json_of(args: &FaultRuns, runs: u64, broken: &Value) -> Value {
+    let policy = args.runs.policy.to_string();
+    let schema = "sluice.fault-runs.v1";
+    json!({ "schema": schema, "policy": policy, "from": args.from, "runs": runs, "broken": broken })
+}
+
+/// The command that tells a run.
+fn replay_line(program: &Choice, seed: u64) -> String {
+    let policy = if *program == Choice::default() { String::new() } else { format!(" --policy {program}") };
+    format!("sluice replay-fault {seed}{policy}")
+}
+
 fn report(args: &FaultRuns, many: &Many, runs: u64, started: Instant) -> Outcome<()> {
     if let Some(broken) = &many.broken {
         let seed = broken.seed;
         let commit = env!("SLUICE_COMMIT");
-        let why = format!("{broken}; commit {commit}; to see its packets: sluice replay-fault {seed}");
+        let again = replay_line(&args.runs.policy, seed);
+        let why = format!("{broken}; commit {commit}; to see its packets: {again}");
         if args.json {
             let found = json!({ "seed": seed, "commit": commit, "why": broken.to_string() });
-            print::line(
-                json!({ "schema": "sluice.fault-runs.v1", "from": args.from, "runs": runs, "broken": found }),
-            )?;
+            print::line(json_of(args, runs, &found))?;
         }
         return Err(Failure::new(Kind::GateFailed, why).with_result_shown());
     }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, SlicePlan};
-use sluice_switch::Program;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType, Term};
 
@@ -124,7 +123,7 @@ impl Rack<'_> {
         if self.now < self.brain.cut_until {
             return;
         }
-        if let Some(shape) = self.switch.rain.as_ref().map(Program::shape) {
+        if let Some(shape) = self.switch.program.as_ref().map(|program| program.shape()) {
             self.new_connection();
             self.tell_brain(Told::SwitchUp(shown(shape)));
         }

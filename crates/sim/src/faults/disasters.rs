@@ -37,7 +37,7 @@ impl Rack<'_> {
             }
             Disaster::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
             Disaster::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
-            Disaster::QuotaChange { worker, quota } => self.scenario.quotas[worker] = quota,
+            Disaster::QuotaChange { worker, quota } => self.change_quota(worker, quota),
             Disaster::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
             Disaster::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
@@ -88,7 +88,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn switch_back(&mut self) {
-        if self.switch.rain.is_none() {
+        if self.switch.program.is_none() {
             self.switch.start();
             self.set_rings();
             self.say(Who::Rack, || "the switch is back, in a new epoch".to_owned());
@@ -116,6 +116,13 @@ impl Rack<'_> {
     fn stall(&mut self, worker: usize, lasts: Nanos) {
         let node = &mut self.workers[worker];
         node.stalled_until = node.stalled_until.max(self.now + lasts);
+    }
+
+    /// From its next renewal on, if a worker's depth is its host's business.
+    pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
+        if self.scenario.program.hosts_choose_depth() {
+            self.scenario.quotas[worker] = quota;
+        }
     }
 
     fn cut(&mut self, host: Host, lasts: Nanos) {

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use sluice_switch::{Arrival, Cargo, Program, Verdict};
+use sluice_switch::{Arrival, Cargo, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, Packet, Serial, SliceId, WorkerId};
 
@@ -42,10 +42,10 @@ impl Rack<'_> {
     /// One pass of the switch; `None` if it is down.
     pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
         let bearer = bearer(&arrival);
-        let before = self.tokens_in();
-        let Some(rain) = &mut self.switch.rain else { return Ok(None) };
-        let verdict = rain.pass(now, arrival);
-        let entered = self.tokens_in() != before || is_dispatch(&verdict);
+        let before = self.let_in(bearer);
+        let Some(program) = &mut self.switch.program else { return Ok(None) };
+        let verdict = program.pass(now, arrival);
+        let entered = self.let_in(bearer) != before || is_dispatch(&verdict);
         let gate = &self.switch.gate;
         if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {
             return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
@@ -56,15 +56,22 @@ impl Rack<'_> {
         Ok(Some(verdict))
     }
 
-    /// How many tokens ever entered each slice's ring.
-    fn tokens_in(&mut self) -> [Option<Serial>; SLICES] {
-        std::array::from_fn(|slice| {
+    /// How many tokens were ever granted to this worker, and how many entered each slice's ring.
+    fn let_in(&mut self, bearer: Option<Registration>) -> (Option<Serial>, [Option<Serial>; SLICES]) {
+        let granted = bearer.and_then(|(worker, _)| {
+            match self.switch.program.as_mut()?.table(TableOp::ReadWorker(worker)) {
+                TableAnswer::Worker(state) => Some(state.seen),
+                _ => None,
+            }
+        });
+        let entered = std::array::from_fn(|slice| {
             let slice = SliceId(slice as u16);
-            match self.switch.rain.as_mut()?.table(TableOp::ReadSlice(slice)) {
+            match self.switch.program.as_mut()?.table(TableOp::ReadSlice(slice)) {
                 TableAnswer::Slice(state) => Some(state.tokens_in),
                 _ => None,
             }
-        })
+        });
+        (granted, entered)
     }
 }
 

@@ -2,8 +2,7 @@
 //! in hand.
 
 use sluice_host::worker::{self, Worker};
-use sluice_switch::Program;
-use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::tables::{Feed, TableAnswer, TableOp};
 use sluice_wire::{Nanos, WorkerId};
 
 use super::rack::Rack;
@@ -31,6 +30,10 @@ impl Rack<'_> {
             return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
         }
         self.inspect_silence(worker)?;
+        if let Feed::Pushed { .. } = self.scenario.program.feed() {
+            // Nothing bounds it but the worker's own room.
+            return Ok(());
+        }
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
         let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
         let quota = quota + self.workers[worker].early.beyond_quota(self.now);
@@ -89,14 +92,31 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: with nothing to do, every worker's whole quota is parked, and nothing else is.
+    /// Promise 4: with nothing to do, every worker is ready for tasks, and nothing else is left.
     pub(super) fn inspect_at_rest(&mut self) -> Result<(), String> {
+        let slab = self.switch.slab.len();
+        if slab > 0 {
+            return Err(format!("promise 6: the switch rests with {slab} payloads that nobody waits for"));
+        }
+        let waiting = self.switch.program.as_ref().map_or(0, |program| program.waiting());
+        if waiting > 0 {
+            return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
+        }
+        match self.scenario.program.feed() {
+            Feed::Tokens => self.inspect_parked(),
+            Feed::Polls { .. } | Feed::Pushed { .. } => {
+                (0..self.workers.len()).try_for_each(|worker| self.inspect_registration(worker))
+            }
+        }
+    }
+
+    /// Every worker's whole quota is parked, and nothing else is.
+    fn inspect_parked(&mut self) -> Result<(), String> {
         let mut all_parked = 0;
         for worker in 0..self.workers.len() {
             let quota = u32::from(self.scenario.quotas[worker]);
-            let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives());
-            let parked = grant.and_then(|grant| self.parked(grant.worker, grant));
             let highest = u32::from(self.workers[worker].quota_highest);
+            let parked = self.parked_of(worker);
             let Some(parked) = parked.filter(|parked| (quota..=highest.max(quota)).contains(parked)) else {
                 return Err(format!(
                     "promise 4: worker {worker} rests with {parked:?} of {quota} tokens parked"
@@ -105,10 +125,6 @@ impl Rack<'_> {
             all_parked += parked as i32;
         }
         let balance: i32 = (0..self.scenario.slices).map(|slice| self.balance(slice)).sum();
-        let slab = self.switch.slab.len();
-        if slab > 0 {
-            return Err(format!("promise 6: the switch rests with {slab} payloads that nobody waits for"));
-        }
         if balance == all_parked {
             Ok(())
         } else {
@@ -118,11 +134,25 @@ impl Rack<'_> {
         }
     }
 
+    /// The switch knows the worker by the registration that the worker holds.
+    fn inspect_registration(&mut self, worker: usize) -> Result<(), String> {
+        match self.parked_of(worker) {
+            Some(_) => Ok(()),
+            None => Err(format!("promise 4: worker {worker} rests without a registration")),
+        }
+    }
+
+    /// Tokens of a worker that lives that are parked in the switch, if it is registered there.
+    fn parked_of(&mut self, worker: usize) -> Option<u32> {
+        let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives())?;
+        self.parked(grant.worker, grant)
+    }
+
     /// Tokens of this registration that are parked in the switch.
     fn parked(&mut self, worker: WorkerId, grant: worker::Grant) -> Option<u32> {
         let epoch = self.switch.epoch();
-        let rain = self.switch.rain.as_mut().filter(|_| epoch == grant.epoch)?;
-        match rain.table(TableOp::ReadWorker(worker)) {
+        let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
+        match program.table(TableOp::ReadWorker(worker)) {
             TableAnswer::Worker(state) if state.generation_out == grant.generation => {
                 Some(state.seen.since(state.sent).max(0) as u32)
             }
@@ -132,7 +162,7 @@ impl Rack<'_> {
 
     fn balance(&mut self, slice: usize) -> i32 {
         let slice = sluice_wire::SliceId(slice as u16);
-        match self.switch.rain.as_mut().map(|rain| rain.table(TableOp::ReadSlice(slice))) {
+        match self.switch.program.as_mut().map(|program| program.table(TableOp::ReadSlice(slice))) {
             Some(TableAnswer::Slice(state)) => state.balance,
             _ => 0,
         }

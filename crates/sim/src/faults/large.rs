@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use sluice_host::PART_BYTES;
-use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
 use sluice_wire::{
     Dispatch, Endpoint, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, SliceId,
 };
@@ -104,8 +104,8 @@ impl Rack<'_> {
 
     fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
         for copy in 0..write.copies {
-            let Some(rain) = &mut self.switch.rain else { return };
-            let Some(replica) = rain.replica(write, copy) else { continue };
+            let Some(program) = &mut self.switch.program else { return };
+            let Some(replica) = program.replica(write, copy) else { continue };
             self.send_write(write.task, content, write.payload.len, &replica);
         }
     }

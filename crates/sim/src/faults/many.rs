@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use sluice_switch::registry::Choice;
+
 use super::{Broken, Tally, run};
 
 /// What many runs add up to.
@@ -31,9 +33,14 @@ impl Many {
     }
 }
 
-/// Runs these seeds on so many threads, until one breaks a promise or `go_on` says no. `go_on` is asked after
-/// each run, with what there is so far.
-pub fn run_many(seeds: Range<u64>, threads: usize, go_on: impl Fn(&Many) -> bool + Sync) -> Many {
+/// Runs these seeds under a program on so many threads, until one breaks a promise or `go_on` says no. It is
+/// asked after each run, with what there is so far.
+pub fn run_many(
+    program: &Choice,
+    seeds: Range<u64>,
+    threads: usize,
+    go_on: impl Fn(&Many) -> bool + Sync,
+) -> Many {
     let next = AtomicU64::new(seeds.start);
     let stop = AtomicBool::new(false);
     let sum = Mutex::new(Many::default());
@@ -45,7 +52,7 @@ pub fn run_many(seeds: Range<u64>, threads: usize, go_on: impl Fn(&Many) -> bool
                     if seed >= seeds.end {
                         break;
                     }
-                    let outcome = run(seed);
+                    let outcome = run(program, seed);
                     let mut sum = sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     sum.add(outcome);
                     if sum.broken.is_some() || !go_on(&sum) {

@@ -34,6 +34,7 @@ use std::fmt;
 pub use many::{Many, run_many};
 pub use oracle::Tally;
 use rack::Rack;
+use sluice_switch::registry::Choice;
 pub use story::{Line, Only, Who};
 
 /// A promise that broke.
@@ -74,18 +75,18 @@ const PROMISES: [(&str, &str); 7] = [
 
 impl std::error::Error for Broken {}
 
-/// One run, from its seed to the closing of the books.
+/// One run under a switch's program, from its seed to the closing of the books.
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn run(seed: u64) -> Result<Tally, Broken> {
-    Rack::new(seed, None).run()
+pub fn run(program: &Choice, seed: u64) -> Result<Tally, Broken> {
+    Rack::new(program, seed, None).run()
 }
 
 /// One run, with a line for every packet, call and failure.
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn replay(seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
-    Rack::new(seed, Some(line)).run()
+pub fn replay(program: &Choice, seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
+    Rack::new(program, seed, Some(line)).run()
 }

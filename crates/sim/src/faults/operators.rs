@@ -9,7 +9,6 @@
 use std::fmt;
 
 use sluice_control::{Event as Told, ServerHello, SliceTally};
-use sluice_switch::Program;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
@@ -145,7 +144,7 @@ impl Rack<'_> {
     pub(super) fn set_depth(&mut self, id: WorkerId, depth: u8) {
         let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
         if let Some(worker) = (0..self.workers.len()).find(holds) {
-            self.scenario.quotas[worker] = depth;
+            self.change_quota(worker, depth);
         }
     }
 
@@ -188,7 +187,7 @@ impl Rack<'_> {
 
     /// As a second reader does who changes nothing.
     fn read_tables(&mut self) {
-        let Some(rain) = &mut self.switch.rain else { return };
+        let Some(program) = &mut self.switch.program else { return };
         for op in [
             TableOp::ReadShape,
             TableOp::ReadType(TaskType(0)),
@@ -199,7 +198,7 @@ impl Rack<'_> {
             TableOp::ReadRing(SliceId(0), ServerId(0)),
             TableOp::Drain,
         ] {
-            rain.table(op);
+            program.table(op);
         }
     }
 }

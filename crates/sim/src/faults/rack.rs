@@ -2,6 +2,7 @@
 
 use sluice_control::{Answer, CallId};
 use sluice_switch::Circulating;
+use sluice_switch::registry::Choice;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId, Term};
 
@@ -141,8 +142,8 @@ pub(super) struct Rack<'t> {
 }
 
 impl<'t> Rack<'t> {
-    pub(super) fn new(seed: u64, trace: Trace<'t>) -> Self {
-        let scenario = Scenario::of(seed);
+    pub(super) fn new(program: &Choice, seed: u64, trace: Trace<'t>) -> Self {
+        let scenario = Scenario::of(program, seed);
         let mut rack = Self {
             seed,
             now: Nanos(1_000),
@@ -157,7 +158,7 @@ impl<'t> Rack<'t> {
             workers: (0..scenario.workers).map(WorkerNode::new).collect(),
             clients: (0..scenario.clients).map(ClientNode::new).collect(),
             servers: Servers::new(seed, &scenario),
-            oracle: Oracle::default(),
+            oracle: Oracle::new(&scenario),
             scenario,
             names: Names::default(),
             trace,

@@ -1,5 +1,7 @@
 //! What a seed stands for: how large the rack is, how bad the network, and what fails when.
 
+use sluice_switch::registry::Choice;
+use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
 use super::crossings::cross;
@@ -28,6 +30,8 @@ pub(super) const LEASE: Nanos = Nanos::from_millis(4);
 pub(super) const RENEW_EVERY: Nanos = Nanos::from_millis(1);
 /// Types that the switch can map; tasks are of the first ones, one for each slice.
 pub(super) const TYPES: u16 = 4;
+/// Room of a worker for more late tasks than there are.
+const AMPLE: usize = 64;
 /// The longest silence of a worker whose tokens are all known to be parked.
 pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 
@@ -73,6 +77,8 @@ pub(super) enum Disaster {
 /// One run's settings, all drawn from its seed.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
+    /// What the switch runs.
+    pub(super) program: Choice,
     pub(super) workers: usize,
     pub(super) clients: usize,
     pub(super) slices: usize,
@@ -122,17 +128,19 @@ const RINGS: u64 = 5;
 const FORGETTING: u64 = 6;
 
 impl Scenario {
-    pub(super) fn of(seed: u64) -> Self {
+    pub(super) fn of(program: &Choice, seed: u64) -> Self {
         let dice = &mut Dice::new(seed, 1);
         let rings = &mut Dice::new(seed, RINGS);
         let workers = dice.between(1, 6) as usize;
         let slices = dice.between(1, 2.min(workers as u64)) as usize;
         let clients = dice.between(1, 2) as usize;
+        let quotas: Vec<u8> = (0..workers).map(|_| dice.pick(&[1, 1, 2, 2, 3, 8])).collect();
         let mut scenario = Self {
+            program: *program,
             workers,
             clients,
             slices,
-            quotas: (0..workers).map(|_| dice.pick(&[1, 1, 2, 2, 3, 8])).collect(),
+            quotas: if program.hosts_choose_depth() { quotas } else { vec![program.quota().max(1); workers] },
             service_max: Nanos::from_micros(dice.pick(&[20, 60, 200])),
             gap: Nanos::from_micros(dice.between(150, 500)),
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
@@ -140,15 +148,15 @@ impl Scenario {
             no_retry: dice.pick(&[0, 0, 100]),
             retry_for: if dice.chance(100) { Nanos::from_millis(dice.pick(&[3, 8])) } else { DEADLINE },
             no_room: dice.pick(&[0, 0, 50]),
-            held_max: dice.pick(&[64, 64, 3]),
+            held_max: dice.pick(&[AMPLE, AMPLE, 3]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
             serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, just_room_for(workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
-            early: EarlyScenario::of(seed),
-            writes_ahead: rings.chance(700),
+            early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth()),
+            writes_ahead: rings.chance(700) && program.writes_ahead(),
             ring_slots: rings.pick(&[1, 2, 8, 64]) as u32,
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
@@ -186,6 +194,12 @@ impl Scenario {
     /// Whether some worker cannot serve every slice.
     pub(super) fn has_narrow_workers(&self) -> bool {
         self.serves.iter().any(|types| types.len() < usize::from(TYPES))
+    }
+
+    /// Whether workers have room for all that comes: one that is pushed more than it may hold drops it, and
+    /// its client tries again.
+    pub(super) fn has_room_for_what_is_pushed(&self) -> bool {
+        !matches!(self.program.feed(), Feed::Pushed { .. }) || self.held_max >= AMPLE
     }
 
     /// What a worker says it can bear: tasks per second.

@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use sluice_host::rdma::{
     Endpoint, Mtu, NAK_EVERY, PairSpec, PairState, Received, RegionId, RegionSpec, RoceRefusal,
 };
-use sluice_switch::{Arrival, Program};
+use sluice_switch::Arrival;
 use sluice_wire::roce::{Acknowledge, NakCode, PORT, Path, Syndrome, Transport, Write, encode_write_of};
 use sluice_wire::tables::{RingRow, ServerRow, TableOp};
 use sluice_wire::{
@@ -163,15 +163,15 @@ impl Rack<'_> {
         let node = &mut nodes[usize::from(server.0)];
         let first = Psn::new(u32::MAX - dice.below(4) as u32);
         node.connect(server, *reliable, first);
-        let Some(rain) = &mut self.switch.rain else { return };
+        let Some(program) = &mut self.switch.program else { return };
         let (at, qpn) = (path_to(server).to(), Qpn(node.qpn));
         let row = ServerRow { at, qpn, reliable: *reliable, icrc: true };
-        rain.table(TableOp::SetServer(server, node.lives.then_some((row, first))));
+        program.table(TableOp::SetServer(server, node.lives.then_some((row, first))));
         for slice in 0..SLICES {
             let (rkey, address) = (Rkey(u32::from(slice) + 1), ring_address(slice));
             let ring = RingRow { rkey, address, slots: *slots, slot_bytes: SLOT_BYTES as u32 };
-            rain.table(TableOp::SetRing(SliceId(slice), server, node.lives.then_some(ring)));
-            rain.table(TableOp::SetCopies(SliceId(slice), self.scenario.copies));
+            program.table(TableOp::SetRing(SliceId(slice), server, node.lives.then_some(ring)));
+            program.table(TableOp::SetCopies(SliceId(slice), self.scenario.copies));
         }
     }
 

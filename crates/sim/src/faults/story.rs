@@ -273,8 +273,9 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     let bytes = if scenario.writes_ahead { "written ahead to servers" } else { "kept by the switch" };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
     format!(
-        "{} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to {:.1} us; {limit} may wait \
-         in a slice, their bytes {bytes}{early}; {} to come",
+        "{}: {} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to \
+         {:.1} us; {limit} may wait in a slice, their bytes {bytes}{early}; {} to come",
+        scenario.program.name(),
         number_of(*workers, "worker"),
         quotas.join(" "),
         number_of(*clients, "client"),

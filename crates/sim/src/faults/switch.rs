@@ -1,6 +1,6 @@
-//! The switch's process: Rain, its life, and what goes round in it.
+//! The switch's process: its program and life, and what goes round in it.
 
-use sluice_switch::rain::Rain;
+use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
@@ -22,7 +22,7 @@ const PASS: Nanos = Nanos::from_micros(20);
 /// A switch that may be down.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
-    pub(super) rain: Option<Rain>,
+    pub(super) program: Option<Box<dyn Program>>,
     pub(super) life: u32,
     /// Its thread stands still until then.
     pub(super) stalled_until: Nanos,
@@ -34,6 +34,7 @@ pub(super) struct SwitchNode {
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
     pub(super) slab: Bytes,
+    choice: Choice,
     config: Config,
 }
 
@@ -49,19 +50,20 @@ impl SwitchNode {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let config = config(scenario);
         Self {
-            rain: Some(rain(1, config)),
+            program: Some(in_life(1, &scenario.program, config)),
             life: 1,
             stalled_until: Nanos(0),
             limits: [0; SLICES],
             gate: Gate::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
+            choice: scenario.program,
             config,
         }
     }
 
     pub(super) fn stop(&mut self) {
-        self.rain = None;
+        self.program = None;
         self.stalled_until = Nanos(0);
         self.unread.clear();
     }
@@ -70,7 +72,7 @@ impl SwitchNode {
         self.slab = Bytes::default();
         self.gate = Gate::default();
         self.life += 1;
-        self.rain = Some(rain(self.life, self.config));
+        self.program = Some(in_life(self.life, &self.choice, self.config));
     }
 
     pub(super) const fn epoch(&self) -> Epoch {
@@ -95,13 +97,13 @@ fn config(scenario: &Scenario) -> Config {
     }
 }
 
-fn rain(life: u32, config: Config) -> Rain {
-    Rain::new(Config { epoch: Epoch(life), ..config })
+fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
+    choice.build(Config { epoch: Epoch(life), ..config })
 }
 
 impl Rack<'_> {
     pub(super) fn at_switch(&mut self, from: Endpoint, mut packet: Packet) -> Result<(), String> {
-        if self.switch.rain.is_none() {
+        if self.switch.program.is_none() {
             self.refused_by_switch(from);
             return Ok(());
         }
@@ -113,7 +115,9 @@ impl Rack<'_> {
             return self.pass_through(Arrival::Wire { from, packet, room: true }, brought);
         }
         let room = self.reserve(&mut packet);
-        self.pass(Arrival::Wire { from, packet, room }, handle_of(&packet))
+        // A reply's bytes go on with it: only tasks' are kept.
+        let brought = if let Packet::Submit(submit) = &packet { submit.payload.handle } else { Handle::NONE };
+        self.pass(Arrival::Wire { from, packet, room }, brought)
     }
 
     pub(super) fn round(&mut self, switch: u32, circulating: Circulating) -> Result<(), String> {
@@ -130,8 +134,8 @@ impl Rack<'_> {
         if switch != self.switch.life {
             return Ok(());
         }
-        let Some(rain) = &mut self.switch.rain else { return Ok(()) };
-        let obeyed = rain.shape().term;
+        let Some(program) = &mut self.switch.program else { return Ok(()) };
+        let obeyed = program.shape().term;
         if !obeyed.obeys(by, &op) {
             let answer = TableAnswer::Superseded(obeyed);
             self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
@@ -142,13 +146,13 @@ impl Rack<'_> {
             let limit = &mut self.switch.limits[usize::from(slice.0)];
             *limit = row.limit.max(*limit);
         }
-        let answer = match rain.table(op) {
+        let answer = match program.table(op) {
             TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
             answer => answer,
         };
         self.switch.gate.written(&op);
         // Its state folder.
-        self.switch.config.term = rain.shape().term;
+        self.switch.config.term = program.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
             if self.scenario.writes_ahead {

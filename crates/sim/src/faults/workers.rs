@@ -1,7 +1,7 @@
 //! The workers' processes: the real machine, and the work it does.
 
 use sluice_host::worker::{self, Worker, WorkerSettings};
-use sluice_wire::{Endpoint, Handle, Nanos, Packet, ReplyStatus, TaskId};
+use sluice_wire::{Endpoint, Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
@@ -221,20 +221,30 @@ impl Rack<'_> {
         self.workers[worker].machine.as_ref()?.deadline(&worker_settings(&self.scenario))
     }
 
+    /// A reply as its worker's driver sends it.
+    fn with_its_bytes(&self, worker: usize, mut packet: Reply) -> Result<Reply, String> {
+        let node = &self.workers[worker];
+        if !matches!(packet.status, ReplyStatus::Gone | ReplyStatus::Old) {
+            packet.payload = node.replies.find(packet.payload.handle)?;
+        }
+        if packet.payload.has_more() {
+            packet.worker_at = node.at;
+        }
+        Ok(packet)
+    }
+
     fn worker_acts(&mut self, worker: usize, action: worker::Action) -> Result<(), String> {
         let WorkerNode { at, life, .. } = self.workers[worker];
         match action {
             worker::Action::ToSwitch(packet) => self.send(at, SwitchNode::AT, packet),
-            worker::Action::Reply { to, mut packet } => {
-                if !matches!(packet.status, ReplyStatus::Gone | ReplyStatus::Old) {
-                    packet.payload = self.workers[worker].replies.find(packet.payload.handle)?;
-                }
-                if packet.payload.has_more() {
-                    packet.worker_at = at;
-                }
+            worker::Action::Reply { to, packet } => {
+                let packet = self.with_its_bytes(worker, packet)?;
                 self.send(at, to, Packet::Reply(packet));
             }
-            worker::Action::Report(_) => return Err("a worker of Rain reports its load".to_owned()),
+            worker::Action::Report(packet) => {
+                let packet = self.with_its_bytes(worker, packet)?;
+                self.send(at, SwitchNode::AT, Packet::Reply(packet));
+            }
             worker::Action::Run { slot, task, payload, task_type } => {
                 if !self.scenario.serves[worker].contains(&task_type) {
                     return Err(format!(

@@ -337,6 +337,10 @@ impl ProgramSettings for Settings {
         true
     }
 
+    fn hosts_choose_depth(&self) -> bool {
+        true
+    }
+
     fn runs_in_kernel(&self) -> bool {
         true
     }
