@@ -16,6 +16,7 @@
 mod pair;
 mod refusal;
 mod region;
+mod writer;
 
 use alloc::vec::Vec;
 
@@ -27,6 +28,7 @@ pub use pair::{Mtu, NAK_EVERY, PairSpec, PairState};
 pub use refusal::{RdmaCounts, RdmaError, RoceRefusal};
 use region::Region;
 pub use region::{RegionId, RegionSpec};
+pub use writer::WriterEnd;
 
 /// What became of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 use sluice_control::{ServerGrant, ServerHello};
-use sluice_host::rdma::{Mtu, PairSpec, RdmaCounts, RoceRefusal};
+use sluice_host::rdma::{Mtu, PairSpec, RdmaCounts, RoceRefusal, WriterEnd};
 use sluice_wire::roce::{self, Transport};
-use sluice_wire::{Epoch, Nanos, Psn, Qpn, ServerId};
+use sluice_wire::{Nanos, Psn, Qpn};
 
 use crate::NetError;
 use crate::clock::Clock;
@@ -110,27 +110,9 @@ pub struct Server {
     pin: Option<usize>,
     stopper: ServerStopper,
     /// What the queue pair was connected for.
-    connected: Option<Connected>,
+    connected: Option<WriterEnd>,
     began: Nanos,
     reconnected: u32,
-}
-
-/// The other end of the queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Connected {
-    server: ServerId,
-    epoch: Epoch,
-    switch: SocketAddr,
-    /// Whether the iCRC must hold: a switch may compute none.
-    icrc: bool,
-}
-
-impl Connected {
-    /// An unreliable pair goes on from whatever number comes, and answers nobody: only the writer's address
-    /// counts, and what it computes.
-    fn is_outdated_by(&self, to: &Self, reliable: bool) -> bool {
-        if reliable { self != to } else { self.switch.ip() != to.switch.ip() || self.icrc != to.icrc }
-    }
 }
 
 /// Ends a server from any thread.
@@ -244,10 +226,10 @@ impl Server {
 
     /// Registers what the slices need, and connects to a switch that is new.
     fn granted(&mut self, grant: &ServerGrant) -> Result<(), NetError> {
-        let to = Connected {
+        let to = WriterEnd {
             server: grant.server,
             epoch: grant.epoch,
-            switch: grant.switch.into(),
+            switch: grant.switch,
             icrc: self.hello.icrc && !grant.without_icrc,
         };
         let is_new = self.connected.is_none_or(|known| known.is_outdated_by(&to, self.hello.reliable));
@@ -272,7 +254,7 @@ impl Server {
     }
 
     /// Opens a queue pair of a new number, which nothing that is still on its way was sent to.
-    fn connect(&mut self, to: Connected) -> Result<(), NetError> {
+    fn connect(&mut self, to: WriterEnd) -> Result<(), NetError> {
         let bits = crate::identity::random_bits()?;
         self.receiver.disconnect(self.hello.qpn);
         // The numbers 0 and 1 have a meaning of their own on InfiniBand.
@@ -281,7 +263,7 @@ impl Server {
         self.receiver.connect(PairSpec {
             number: self.hello.qpn,
             peer_number: Qpn(to.server.0.into()),
-            peer: Some(to.switch.ip()),
+            peer: Some(SocketAddr::from(to.switch).ip()),
             transport: if self.hello.reliable { Transport::Rc } else { Transport::Uc },
             first: self.hello.first,
             mtu: self.mtu,

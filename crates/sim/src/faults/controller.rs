@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 
-use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, SlicePlan};
+use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, RdmaPlan, SlicePlan};
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType, Term};
 
 use super::inspection::nothing_is_due;
+use super::large::FIRST_BYTES;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
 use super::rivals::Seat;
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
-use super::switch::{START, SwitchNode, shown};
+use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
 
 /// The longest that a task should wait in a queue.
@@ -103,6 +104,12 @@ fn plan(scenario: &Scenario) -> Plan {
         retry_for: scenario.retry_for,
         packet_lifetime: PACKET_LIFETIME,
         counters_start: START,
+        rdma: RdmaPlan {
+            first_bytes: FIRST_BYTES.into(),
+            copies: scenario.copies,
+            tiny_rings: true,
+            ..RdmaPlan::default()
+        },
         ..Plan::new(SwitchNode::AT, (0..scenario.slices).map(slice).collect())
     }
 }
@@ -125,7 +132,7 @@ impl Rack<'_> {
         }
         if let Some(shape) = self.switch.program.as_ref().map(|program| program.shape()) {
             self.new_connection();
-            self.tell_brain(Told::SwitchUp(shown(shape)));
+            self.tell_brain(Told::SwitchUp(shape));
         }
     }
 
@@ -184,6 +191,10 @@ impl Rack<'_> {
         match self.brain.calls.remove(&call) {
             Some((Host::Worker(worker), life)) => self.worker_answered(worker, life, &answer),
             Some((Host::Client(client), life)) => self.client_answered(client, life, answer),
+            Some((Host::Server(server), life)) => {
+                self.server_answered(server, life, &answer);
+                Ok(())
+            }
             None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
 
-use sluice_control::{Answer, ClientHello, Event as Told, WorkerHello};
+use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_host::{client, worker};
 use sluice_wire::Nanos;
 
@@ -58,6 +58,7 @@ impl Rack<'_> {
             }
             Host::Worker(worker) => Told::WorkerHello { call, hello: self.worker_hello(worker) },
             Host::Client(client) => Told::ClientHello { call, hello: self.client_hello(client) },
+            Host::Server(server) => Told::ServerHello { call, hello: self.server_hello(server) },
         };
         self.call(told);
     }
@@ -74,6 +75,7 @@ impl Rack<'_> {
         self.workers[worker].dealings.asked = None;
         match answer {
             Answer::Worker(grant) => {
+                let ring = grant.ring;
                 let grant = worker::Grant {
                     worker: grant.worker,
                     key: grant.key,
@@ -86,6 +88,7 @@ impl Rack<'_> {
                     feed: grant.feed,
                 };
                 let node = &mut self.workers[worker];
+                node.ring = ring;
                 node.grant = Some(grant);
                 node.quota_highest = node.quota_highest.max(grant.quota);
                 self.await_change(worker);
@@ -146,10 +149,14 @@ impl Rack<'_> {
             types: self.scenario.serves[worker].clone(),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
-            server: String::new(),
+            server: self.servers.name_for(worker),
             rejoins: node.rejoins,
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
+    }
+
+    fn server_hello(&self, server: usize) -> ServerHello {
+        self.servers.nodes[server].hello(self.servers.reliable)
     }
 
     fn client_hello(&self, client: usize) -> ClientHello {
@@ -167,6 +174,7 @@ impl Rack<'_> {
         match host {
             Host::Worker(worker) => self.workers[worker].life,
             Host::Client(client) => self.clients[client].incarnation.0,
+            Host::Server(server) => self.servers.nodes[server].life,
         }
     }
 
@@ -174,11 +182,12 @@ impl Rack<'_> {
         match host {
             Host::Worker(worker) => &mut self.workers[worker].dealings,
             Host::Client(client) => &mut self.clients[client].dealings,
+            Host::Server(server) => &mut self.servers.nodes[server].dealings,
         }
     }
 
     /// Besides the heartbeat, which goes on.
-    fn ask_later(&mut self, host: Host, span: Nanos) {
+    pub(super) fn ask_later(&mut self, host: Host, span: Nanos) {
         let now = self.now;
         let gap = span.max(CALL_GAP);
         self.dealings(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));

@@ -90,7 +90,6 @@ impl Rack<'_> {
     pub(super) fn switch_back(&mut self) {
         if self.switch.program.is_none() {
             self.switch.start();
-            self.set_rings();
             self.say(Who::Rack, || "the switch is back, in a new epoch".to_owned());
             self.connect_brain();
         }

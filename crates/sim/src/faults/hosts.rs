@@ -38,7 +38,7 @@ impl Rack<'_> {
         let outcome = match self.host_at(from) {
             Some(Host::Worker(worker)) => self.on_worker(worker, Worker::refused),
             Some(Host::Client(client)) => self.on_client(client, Client::refused),
-            None => Ok(()),
+            Some(Host::Server(_)) | None => Ok(()),
         };
         debug_assert!(outcome.is_ok(), "asking for a renewal breaks no promise");
     }
@@ -79,6 +79,8 @@ impl Rack<'_> {
         let armed = match host {
             Host::Worker(worker) => &mut self.workers[worker].armed,
             Host::Client(client) => &mut self.clients[client].armed,
+            // It has no timers but its renewals.
+            Host::Server(_) => return,
         };
         if armed.is_none_or(|armed| due < armed) {
             *armed = Some(due);

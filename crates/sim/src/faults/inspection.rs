@@ -102,6 +102,7 @@ impl Rack<'_> {
         if waiting > 0 {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
         }
+        self.inspect_servers()?;
         match self.scenario.program.feed() {
             Feed::Tokens => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {

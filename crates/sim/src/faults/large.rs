@@ -141,11 +141,13 @@ impl Rack<'_> {
         slice: SliceId,
         ticket: u32,
     ) -> Result<Option<Handle>, String> {
-        let slot = self.servers.slot(worker, slice, ticket);
+        let node = &self.workers[worker];
+        let maps = node.ring.is_some() && node.grant.is_some_and(|grant| grant.slice == slice);
+        let slot = self.servers.slot(worker, slice, ticket).filter(|_| maps);
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
         let is_quiet = self.now >= SETTLED && received == self.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
         let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= AMPLE_SLOTS;
-        let is_written = is_ample && self.servers.takes(worker);
+        let is_written = is_ample && maps && self.servers.takes(worker);
         if found.is_none() && is_quiet && is_written {
             return Err(format!(
                 "task {} was not where its DISPATCH says, and nothing failed",

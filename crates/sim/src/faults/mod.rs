@@ -12,6 +12,7 @@ mod crossings;
 mod dealings;
 mod disasters;
 mod early;
+mod enlisting;
 mod gate;
 mod hosts;
 mod inspection;

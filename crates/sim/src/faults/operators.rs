@@ -59,6 +59,9 @@ impl fmt::Display for Order {
             Self::Goodbye(Host::Client(client)) => {
                 write!(f, "goodbye of a life that client {client} has not")
             }
+            Self::Goodbye(Host::Server(server)) => {
+                write!(f, "goodbye of a life that server {server} has not")
+            }
             Self::Server => write!(f, "a server registers and leaves at once"),
             Self::Read => write!(f, "someone else reads the switch's tables"),
             Self::Slip(lasts) => write!(f, "the controller's machine is busy for {} us", lasts.0 / 1_000),
@@ -162,6 +165,9 @@ impl Rack<'_> {
             Host::Client(client) => {
                 let (name, incarnation) = (format!("client-{client}"), Incarnation(gone));
                 Told::ClientLeave { call, name, incarnation }
+            }
+            Host::Server(server) => {
+                Told::ServerLeave { call, name: self.servers.nodes[server].name(), life: gone }
             }
         });
     }

@@ -27,6 +27,7 @@ use crate::world::Agenda;
 pub(super) enum Host {
     Worker(usize),
     Client(usize),
+    Server(usize),
 }
 
 /// Something that is to happen.
@@ -80,17 +81,19 @@ pub(super) enum Event {
     },
     /// A WRITE comes to a server.
     Write {
-        server: ServerId,
+        server: usize,
         bytes: Vec<u8>,
         /// It was changed on its way.
         spoilt: bool,
     },
     /// A server misses a number.
     Nak {
-        server: ServerId,
+        server: usize,
+        /// Its index at the switch.
+        id: ServerId,
         expected: Psn,
     },
-    Mishap(ServerId, Mishap),
+    Mishap(usize, Mishap),
     Submit(usize),
     Disaster(Disaster),
     Trouble(Trouble),
@@ -224,8 +227,7 @@ impl<'t> Rack<'t> {
             self.start_client(client);
             self.after(Nanos(50_000), Event::Submit(client));
         }
-        self.set_rings();
-        self.plan_mishaps();
+        self.start_servers();
         self.connect_brain();
         for (at, disaster) in self.scenario.disasters.clone() {
             self.agenda.add(at, Event::Disaster(disaster));
@@ -281,7 +283,7 @@ impl<'t> Rack<'t> {
             }
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
-            Event::Nak { server, expected } => self.nak(server, expected)?,
+            Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
             Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
             Event::Submit(client) => self.submit(client)?,
             Event::Disaster(disaster) => self.disaster(disaster)?,
@@ -310,7 +312,7 @@ impl<'t> Rack<'t> {
             _ => match self.host_at(to) {
                 Some(Host::Worker(worker)) => self.at_worker(worker, self.now, packet)?,
                 Some(Host::Client(client)) => self.at_client(client, from, packet)?,
-                None => {}
+                Some(Host::Server(_)) | None => {}
             },
         }
         Ok(())

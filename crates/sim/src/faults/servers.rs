@@ -4,27 +4,25 @@
 //! that way. Each copy goes through `host::rdma`, which says where its bytes go; nothing else writes a slot.
 //! In half of the seeds pairs are reliable, and their NAKs travel back like all packets.
 //!
-//! A server can be killed, and loses its memory; and someone can write where nobody may, which puts a
-//! reliable pair into its error state. Then its workers send no tokens until they were let in anew, as live
-//! ones do. The rows in the switch's tables are set here, at once, where a controller would set them a little
-//! later: how servers register is the controller's tests' affair.
+//! How they register is in `enlisting`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use sluice_control::RingOffer;
 use sluice_host::rdma::{
-    Endpoint, Mtu, NAK_EVERY, PairSpec, PairState, Received, RegionId, RegionSpec, RoceRefusal,
+    Endpoint, Mtu, NAK_EVERY, PairSpec, PairState, Received, RegionId, RegionSpec, RoceRefusal, WriterEnd,
 };
-use sluice_switch::Arrival;
+use sluice_switch::{Arrival, Replica};
 use sluice_wire::roce::{Acknowledge, NakCode, PORT, Path, Syndrome, Transport, Write, encode_write_of};
-use sluice_wire::tables::{RingRow, ServerRow, TableOp};
-use sluice_wire::{
-    Handle, Nanos, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot, slot_head,
-};
+use sluice_wire::tables::RingRow;
+use sluice_wire::{Handle, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot, slot_head};
 
+use super::dealings::Dealings;
 use super::large::FIRST_BYTES;
 use super::network::WRITES;
-use super::rack::{Event, Host, Rack};
+use super::oracle::Life;
+use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
 use super::story::{self, Who};
 use crate::dice::Dice;
@@ -33,7 +31,10 @@ use crate::dice::Dice;
 pub(super) const WORKERS: usize = 2;
 /// Slices of the switch.
 const SLICES: u16 = 2;
-const SLOT_BYTES: usize = SLOT_HEAD_BYTES + FIRST_BYTES as usize;
+/// A task's id and first packet, in whole words.
+const SLOT_BYTES: usize = (SLOT_HEAD_BYTES + FIRST_BYTES as usize).next_multiple_of(8);
+/// What a server says that one WRITE may have.
+pub(super) const MTU: Mtu = Mtu::B2048;
 /// What lies between two rings' addresses.
 const RING_SHIFT: u32 = 32;
 /// Room for a WRITE.
@@ -46,6 +47,8 @@ const CHANGED: u64 = 10;
 pub(super) enum Mishap {
     /// The process is gone, and its memory.
     Crash,
+    /// It says that it leaves, and is gone.
+    Leave,
     /// A new life of it begins.
     Back,
     /// Someone writes where nobody may.
@@ -58,22 +61,32 @@ pub(super) enum Mishap {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Servers {
-    nodes: Vec<Node>,
-    dice: Dice,
-    slots: u32,
-    reliable: bool,
+    pub(super) nodes: Vec<ServerNode>,
+    pub(super) dice: Dice,
+    pub(super) slots: u32,
+    pub(super) reliable: bool,
 }
 
+/// A server's process, if it lives.
 #[derive(Debug)]
-struct Node {
+pub(super) struct ServerNode {
+    pub(super) index: usize,
+    lives_before: u32,
     endpoint: Endpoint,
-    lives: bool,
-    /// It stands still until then.
-    stalled_until: Nanos,
-    qpn: u32,
+    /// Zero while it is down.
+    pub(super) life: Life,
+    pub(super) dealings: Dealings,
+    /// Its queue pair, and the number that this expects first.
+    pub(super) qpn: Qpn,
+    pub(super) first: Psn,
+    pub(super) connected: Option<WriterEnd>,
+    /// Its row at the switch, as the controller last said.
+    pub(super) row: Option<ServerId>,
+    /// The rings that it has told the controller of.
+    pub(super) offers: Vec<RingOffer>,
     rings: Vec<(RegionId, SliceId)>,
     memory: HashMap<(SliceId, usize), Vec<u8>>,
-    /// WRITEs in a row that came behind a missing one when nothing was lost any more.
+    /// WRITEs in a row that were not the next when nothing was lost any more.
     behind: u32,
 }
 
@@ -82,12 +95,18 @@ impl Servers {
         let mut dice = Dice::named(seed, "servers", 0);
         let reliable = dice.chance(500);
         let count = Self::count(scenario);
-        let nodes = (0..count).map(|_| Node::new(scenario.ring_slots)).collect();
+        let nodes =
+            (0..usize::from(count)).map(|index| ServerNode::new(index, scenario.ring_slots)).collect();
         Self { nodes, dice, slots: scenario.ring_slots, reliable }
     }
 
     pub(super) fn count(scenario: &Scenario) -> u16 {
         if scenario.writes_ahead { scenario.workers.div_ceil(WORKERS) as u16 } else { 0 }
+    }
+
+    /// The name of a worker's server; empty, if nothing is written ahead.
+    pub(super) fn name_for(&self, worker: usize) -> String {
+        self.nodes.get(worker / WORKERS).map_or_else(String::new, ServerNode::name)
     }
 
     /// What the slot of this ticket holds: whose it is, and what its bytes consist of.
@@ -101,44 +120,87 @@ impl Servers {
     /// nothing.
     pub(super) fn takes(&self, worker: usize) -> bool {
         let node = &self.nodes[worker / WORKERS];
-        node.lives && !self.reliable
+        node.lives() && !self.reliable
     }
 }
 
-impl Node {
-    fn new(slots: u32) -> Self {
+impl ServerNode {
+    /// A server that is down.
+    fn new(index: usize, slots: u32) -> Self {
+        Self::after(index, 0, slots)
+    }
+
+    /// The next life of a server, before it begins.
+    fn after(index: usize, lives_before: u32, slots: u32) -> Self {
         let mut endpoint = Endpoint::new();
         let rings = (0..SLICES).map(|slice| {
-            let rkey = Rkey(u32::from(slice) + 1);
+            let rkey = rkey(index, lives_before, slice);
             let spec = RegionSpec { rkey, address: ring_address(slice), bytes: slots as usize * SLOT_BYTES };
             (endpoint.register(spec).expect("two regions with keys of their own"), SliceId(slice))
         });
-        let rings = rings.collect();
-        let stalled_until = Nanos(0);
-        Self { endpoint, lives: true, stalled_until, qpn: 16, rings, memory: HashMap::new(), behind: 0 }
+        Self {
+            rings: rings.collect(),
+            index,
+            lives_before,
+            endpoint,
+            life: 0,
+            dealings: Dealings::default(),
+            qpn: Qpn(16),
+            first: Psn::new(0),
+            connected: None,
+            row: None,
+            offers: Vec::new(),
+            memory: HashMap::new(),
+            behind: 0,
+        }
+    }
+
+    /// The process is gone, and its memory. No later life uses a pair's number again.
+    pub(super) fn end(&mut self, slots: u32) {
+        *self = Self { qpn: self.qpn, ..Self::after(self.index, self.lives_before + 1, slots) };
+    }
+
+    pub(super) const fn lives(&self) -> bool {
+        self.life != 0
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("server-{}", self.index)
     }
 
     /// Opens a pair that nothing that is still on its way was sent to.
-    fn connect(&mut self, server: ServerId, reliable: bool, first: Psn) {
-        self.endpoint.disconnect(Qpn(self.qpn));
-        self.qpn += 1;
+    pub(super) fn connect(&mut self, to: WriterEnd, reliable: bool, first: Psn) {
+        self.endpoint.disconnect(self.qpn);
+        (self.qpn, self.first, self.connected) = (Qpn(self.qpn.0 + 1), first, Some(to));
         self.endpoint.connect(PairSpec {
-            number: Qpn(self.qpn),
-            peer_number: Qpn(server.0.into()),
+            number: self.qpn,
+            peer_number: Qpn(to.server.0.into()),
             peer: Some(IpAddr::V4(SWITCH)),
             transport: transport(reliable),
             first,
-            mtu: Mtu::B2048,
-            icrc: true,
+            mtu: MTU,
+            icrc: to.icrc,
         });
+    }
+
+    /// Where it keeps a slice's tasks.
+    pub(super) fn ring(&self, slice: SliceId, slots: u32) -> RingRow {
+        let rkey = rkey(self.index, self.lives_before, slice.0);
+        RingRow { rkey, address: ring_address(slice.0), slots, slot_bytes: SLOT_BYTES as u32 }
+    }
+
+    /// Whether its pair is in error.
+    pub(super) fn has_failed(&self) -> bool {
+        self.endpoint.state(self.qpn) == Some(PairState::Error)
     }
 }
 
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-fn path_to(server: ServerId) -> Path {
+/// The way from the switch to a server: each has an address of its own.
+pub(super) fn path_to(server: usize) -> Path {
     let at = |ip| SocketAddr::new(IpAddr::V4(ip), PORT);
-    let [high, low] = server.0.to_be_bytes();
+    let [high, low] = (server as u16).to_be_bytes();
     Path::new(at(SWITCH), at(Ipv4Addr::new(10, 1, high, low))).expect("both are IPv4")
 }
 
@@ -146,84 +208,27 @@ const fn transport(reliable: bool) -> Transport {
     if reliable { Transport::Rc } else { Transport::Uc }
 }
 
+/// A key for each ring of each life of each server, so that none takes what is meant for another.
+fn rkey(server: usize, lives_before: u32, slice: u16) -> Rkey {
+    Rkey(1_000 * (server as u32 + 1) + u32::from(SLICES) * lives_before + u32::from(slice))
+}
+
+/// Where a slice's ring begins in a server's memory.
 const fn ring_address(slice: u16) -> u64 {
     (slice as u64 + 1) << RING_SHIFT
 }
 
 impl Rack<'_> {
-    /// The servers' rings enter the tables of a new life of the switch, each with a new pair.
-    pub(super) fn set_rings(&mut self) {
-        for server in 0..self.servers.nodes.len() {
-            self.set_server(ServerId(server as u16));
-        }
-    }
-
-    fn set_server(&mut self, server: ServerId) {
-        let Servers { nodes, dice, slots, reliable } = &mut self.servers;
-        let node = &mut nodes[usize::from(server.0)];
-        let first = Psn::new(u32::MAX - dice.below(4) as u32);
-        node.connect(server, *reliable, first);
-        let Some(program) = &mut self.switch.program else { return };
-        let (at, qpn) = (path_to(server).to(), Qpn(node.qpn));
-        let row = ServerRow { at, qpn, reliable: *reliable, icrc: true };
-        program.table(TableOp::SetServer(server, node.lives.then_some((row, first))));
-        for slice in 0..SLICES {
-            let (rkey, address) = (Rkey(u32::from(slice) + 1), ring_address(slice));
-            let ring = RingRow { rkey, address, slots: *slots, slot_bytes: SLOT_BYTES as u32 };
-            program.table(TableOp::SetRing(SliceId(slice), server, node.lives.then_some(ring)));
-            program.table(TableOp::SetCopies(SliceId(slice), self.scenario.copies));
-        }
-    }
-
-    /// What will happen to servers in this run.
-    pub(super) fn plan_mishaps(&mut self) {
-        let count = self.servers.nodes.len() as u64;
-        if count == 0 {
-            return;
-        }
-        let dice = &mut self.servers.dice;
-        for _ in 0..dice.pick(&[0, 0, 1, 3]) {
-            let at = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
-            let server = ServerId(dice.below(count) as u16);
-            let mishap = dice.pick(&[Mishap::Crash, Mishap::Intrusion, Mishap::Stall]);
-            self.agenda.add(at, Event::Mishap(server, mishap));
-        }
-    }
-
-    pub(super) fn mishap(&mut self, server: ServerId, mishap: Mishap) -> Result<(), String> {
-        self.say(Who::Server(server.0.into()), || story::mishap(mishap).to_owned());
-        let node = &mut self.servers.nodes[usize::from(server.0)];
-        match mishap {
-            Mishap::Crash if node.lives => {
-                *node = Node { lives: false, qpn: node.qpn, ..Node::new(self.servers.slots) };
-                let down = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
-                self.set_server(server);
-                self.after(down, Event::Mishap(server, Mishap::Back));
-            }
-            Mishap::Back => {
-                node.lives = true;
-                self.set_server(server);
-            }
-            Mishap::Intrusion if node.lives => self.intrude(server)?,
-            Mishap::Stall => {
-                let lasts = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
-                node.stalled_until = self.now + lasts;
-            }
-            Mishap::Crash | Mishap::Intrusion => {}
-        }
-        Ok(())
-    }
-
     /// The very next WRITE of the pair, with a key that no region has.
-    fn intrude(&mut self, server: ServerId) -> Result<(), String> {
-        let node = &self.servers.nodes[usize::from(server.0)];
-        let psn = node.endpoint.expected(Qpn(node.qpn)).unwrap_or_default();
+    pub(super) fn intrude(&mut self, server: usize) -> Result<(), String> {
+        let node = &self.servers.nodes[server];
+        let psn = node.endpoint.expected(node.qpn).unwrap_or_default();
         let transport = transport(self.servers.reliable);
-        let write = Write { transport, to: Qpn(node.qpn), psn, rkey: Rkey(99), ..Write::default() };
+        let write = Write { transport, to: node.qpn, psn, rkey: Rkey(99), ..Write::default() };
         let before = node.memory.clone();
         let bytes = sealed(&write, server, [&[], &[0xbd; 64]]);
         self.written(server, &bytes, true)?;
-        let node = &self.servers.nodes[usize::from(server.0)];
+        let node = &self.servers.nodes[server];
         if node.memory == before {
             Ok(())
         } else {
@@ -232,16 +237,12 @@ impl Rack<'_> {
     }
 
     /// One copy of a task leaves for its server.
-    pub(super) fn send_write(
-        &mut self,
-        task: TaskId,
-        content: Handle,
-        len: u16,
-        replica: &sluice_switch::Replica,
-    ) {
+    pub(super) fn send_write(&mut self, task: TaskId, content: Handle, len: u16, replica: &Replica) {
+        let of = |server: &usize| path_to(*server).to() == replica.to;
+        let Some(server) = (0..self.servers.nodes.len()).find(of) else { return };
         let arrivals = self.network.arrivals(self.now, WRITES);
-        let (server, now) = (replica.server, self.now);
-        self.tell(Who::Switch, Some(Who::Server(server.0.into())), Some(task), |task| {
+        let now = self.now;
+        self.tell(Who::Switch, Some(Who::Server(server)), Some(task), |task| {
             let (psn, address) = (replica.psn, replica.address);
             let fate = story::fate(now, arrivals);
             format!("WRITE {psn} of waiting task {task}: {len} bytes to address {address:#x}{fate}")
@@ -269,13 +270,8 @@ impl Rack<'_> {
     }
 
     /// A WRITE comes to a server, and waits there while that stands still.
-    pub(super) fn write_comes(
-        &mut self,
-        server: ServerId,
-        bytes: Vec<u8>,
-        spoilt: bool,
-    ) -> Result<(), String> {
-        let goes_on = self.servers.nodes[usize::from(server.0)].stalled_until;
+    pub(super) fn write_comes(&mut self, server: usize, bytes: Vec<u8>, spoilt: bool) -> Result<(), String> {
+        let goes_on = self.servers.nodes[server].dealings.frozen_until;
         if self.now < goes_on {
             self.agenda.add(goes_on, Event::Write { server, bytes, spoilt });
             return Ok(());
@@ -284,10 +280,10 @@ impl Rack<'_> {
     }
 
     /// A server takes a WRITE. Of those that nobody spoilt none is for a place that it must not go to.
-    fn written(&mut self, server: ServerId, bytes: &[u8], spoilt: bool) -> Result<(), String> {
+    fn written(&mut self, server: usize, bytes: &[u8], spoilt: bool) -> Result<(), String> {
         let path = path_to(server);
-        let node = &mut self.servers.nodes[usize::from(server.0)];
-        if !node.lives {
+        let node = &mut self.servers.nodes[server];
+        if !node.lives() {
             return Ok(());
         }
         let Received { outcome, answer, failed } = node.endpoint.receive(bytes, &path);
@@ -304,10 +300,10 @@ impl Rack<'_> {
             Err(why) if !spoilt && !is_late(why) => {
                 return Err(format!("a WRITE to server {server} was refused: {}", why.name()));
             }
-            Err(RoceRefusal::Gap) if self.now >= FAULTS_END => {
+            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if self.now >= FAULTS_END => {
                 node.behind += 1;
                 if node.behind > 2 * NAK_EVERY {
-                    return Err(format!("server {server} misses a WRITE that it never gets"));
+                    return Err(format!("server {server} waits for a WRITE that it never gets"));
                 }
             }
             Err(_) => {}
@@ -322,43 +318,28 @@ impl Rack<'_> {
     }
 
     /// A NAK goes back to the switch.
-    fn answer_write(&mut self, server: ServerId, answer: &Acknowledge) {
+    fn answer_write(&mut self, server: usize, answer: &Acknowledge) {
         if answer.syndrome != Syndrome::Nak(NakCode::Sequence) {
             return;
         }
+        let Some(id) = self.servers.nodes[server].row else { return };
         let arrivals = self.network.arrivals(self.now, WRITES);
-        let (who, now) = (Who::Server(server.0.into()), self.now);
+        let (who, now) = (Who::Server(server), self.now);
         self.tell(who, Some(Who::Switch), None, |_| {
             format!("NAK: misses WRITE {}{}", answer.psn, story::fate(now, arrivals))
         });
         for at in arrivals.into_iter().flatten() {
-            self.agenda.add(at, Event::Nak { server, expected: answer.psn });
+            self.agenda.add(at, Event::Nak { server, id, expected: answer.psn });
         }
     }
 
-    pub(super) fn nak(&mut self, server: ServerId, expected: Psn) -> Result<(), String> {
-        self.pass_through(Arrival::Nak { from: path_to(server).to(), server, expected }, Handle::NONE)
-    }
-
-    /// A pair is in error: its workers send no tokens until the controller let them in anew, and it is
-    /// connected anew.
-    fn mend(&mut self, server: ServerId) -> Result<(), String> {
-        let node = &self.servers.nodes[usize::from(server.0)];
-        if node.endpoint.state(Qpn(node.qpn)) != Some(PairState::Error) {
-            return Err(format!("server {server}'s pair failed and takes packets"));
-        }
-        self.set_server(server);
-        let first = usize::from(server.0) * WORKERS;
-        for worker in first..(first + WORKERS).min(self.workers.len()) {
-            self.workers[worker].rejoins += 1;
-            self.on_worker(worker, |machine, _, _, _| machine.suspend())?;
-            self.renew(Host::Worker(worker));
-        }
-        Ok(())
+    pub(super) fn nak(&mut self, server: usize, id: ServerId, expected: Psn) -> Result<(), String> {
+        let from = path_to(server).to();
+        self.pass_through(Arrival::Nak { from, server: id, expected }, Handle::NONE)
     }
 }
 
-fn sealed(write: &Write, server: ServerId, body: [&[u8]; 2]) -> Vec<u8> {
+fn sealed(write: &Write, server: usize, body: [&[u8]; 2]) -> Vec<u8> {
     let mut bytes = vec![0; PACKET_BYTES];
     let length = encode_write_of(write, body, Some(&path_to(server)), &mut bytes).expect("there is room");
     bytes.truncate(length);

@@ -296,6 +296,7 @@ pub(super) const fn host(host: Host) -> Who {
     match host {
         Host::Worker(worker) => Who::Worker(worker),
         Host::Client(client) => Who::Client(client),
+        Host::Server(server) => Who::Server(server),
     }
 }
 
@@ -427,6 +428,7 @@ pub(super) const fn mishap(mishap: Mishap) -> &'static str {
     match mishap {
         Mishap::Crash => "FAULT: crashes, and its memory is gone",
         Mishap::Back => "is back, with empty memory",
+        Mishap::Leave => "leaves",
         Mishap::Stall => "FAULT: stands still for a while; what is written to it waits",
         Mishap::Intrusion => "FAULT: someone writes to it with a key that no region has",
     }
@@ -453,7 +455,9 @@ pub(super) fn told(told: &Told) -> (Who, String) {
         Told::WorkerLeave { name, .. } | Told::ClientLeave { name, .. } | Told::ServerLeave { name, .. } => {
             (named(name), "leaves".to_owned())
         }
-        Told::ServerHello { hello, .. } => (named(&hello.name), "registers".to_owned()),
+        Told::ServerHello { hello, .. } => {
+            (named(&hello.name), format!("registers: {}, {} rings", hello.qpn, hello.rings.len()))
+        }
         Told::MoveWorker { name, slice, .. } => {
             (named(name), format!("an operator asks to move it to slice `{slice}`"))
         }

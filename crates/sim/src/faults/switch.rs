@@ -2,7 +2,7 @@
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
-use sluice_wire::tables::{Shape, TableAnswer, TableOp};
+use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
@@ -36,11 +36,6 @@ pub(super) struct SwitchNode {
     pub(super) slab: Bytes,
     choice: Choice,
     config: Config,
-}
-
-/// The servers here do not register, so the controller must not see the rows that were set for them.
-pub(super) const fn shown(shape: Shape) -> Shape {
-    Shape { servers: 0, ..shape }
 }
 
 impl SwitchNode {
@@ -146,10 +141,7 @@ impl Rack<'_> {
             let limit = &mut self.switch.limits[usize::from(slice.0)];
             *limit = row.limit.max(*limit);
         }
-        let answer = match program.table(op) {
-            TableAnswer::Shape(shape) => TableAnswer::Shape(shown(shape)),
-            answer => answer,
-        };
+        let answer = program.table(op);
         self.switch.gate.written(&op);
         // Its state folder.
         self.switch.config.term = program.shape().term;

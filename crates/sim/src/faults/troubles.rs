@@ -120,6 +120,8 @@ impl Rack<'_> {
             }
             Trouble::NewAddress(Host::Worker(worker)) => self.workers[worker].change_address(),
             Trouble::NewAddress(Host::Client(client)) => self.clients[client].change_address(),
+            // Memory is found at its address.
+            Trouble::NewAddress(Host::Server(_)) => {}
             Trouble::ClientLeave(client) => self.client_leaves(client),
             Trouble::WorkerQuits { worker, gone_after, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {

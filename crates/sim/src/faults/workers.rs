@@ -1,5 +1,6 @@
 //! The workers' processes: the real machine, and the work it does.
 
+use sluice_control::RingPlace;
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
 
@@ -26,6 +27,8 @@ pub(super) struct WorkerNode {
     index: u16,
     starts: u16,
     pub(super) grant: Option<worker::Grant>,
+    /// Where its server keeps what is written ahead for its slice, as the controller last said.
+    pub(super) ring: Option<RingPlace>,
     /// The highest quota that this life was granted.
     pub(super) quota_highest: u8,
     pub(super) dealings: Dealings,
@@ -53,6 +56,7 @@ impl WorkerNode {
             index: index as u16,
             starts: 0,
             grant: None,
+            ring: None,
             quota_highest: 0,
             dealings: Dealings::default(),
             armed: None,
