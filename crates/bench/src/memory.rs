@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use sluice_host::client::Client;
-use sluice_host::worker::{Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Worker, WorkerSettings};
 use sluice_switch::Config;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, WorkerId};
 
 use crate::error::BenchError;
@@ -87,13 +88,13 @@ pub(crate) fn hold_a_full_switch() -> Result<(), BenchError> {
 /// The workers' own state, with all tokens out.
 fn registered_workers() -> Vec<Worker> {
     let register = |index| {
-        let grant = Grant {
+        let grant = WorkerRegistration {
             worker: WorkerId(index),
             key: KEY,
             epoch: EPOCH,
             generation: GENERATION,
             quota: 8,
-            ..Grant::default()
+            ..WorkerRegistration::default()
         };
         let mut worker = Worker::new();
         worker.grant(Nanos(0), &WorkerSettings::default(), grant, &mut Vec::new());

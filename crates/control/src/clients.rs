@@ -6,6 +6,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Incarnation, Nanos, SliceId};
 
@@ -245,7 +246,7 @@ impl Controller {
         let Some(client) = self.clients.get(id.0) else { return wait(Waiting::Leaving, SOON) };
         let clients = self.clients.iter().filter(|(_, c)| c.fate == Fate::Stays).count() as u32;
         let used: BTreeSet<SliceId> = self.types.values().copied().collect();
-        Answer::Client(ClientGrant {
+        let registration = ClientRegistration {
             client: id,
             key: client.row.key,
             epoch: self.epoch(),
@@ -253,8 +254,11 @@ impl Controller {
             replay_cells: self.shape.map_or(0, |shape| shape.replay_cells),
             slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
             shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
-            first_bytes: self.plan.rdma.first_bytes,
             retry_for: self.plan.retry_for,
+        };
+        Answer::Client(ClientGrant {
+            registration,
+            first_bytes: self.plan.rdma.first_bytes,
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
         })

@@ -3,12 +3,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Deref;
 
+use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::sizes::QUOTA_MAX;
-use sluice_wire::tables::{Feed, Shape, TableAnswer, TableOp};
+use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
+    ClientId, Endpoint, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
 use thiserror::Error;
 
@@ -213,27 +215,11 @@ pub enum Answer {
     Done,
 }
 
-/// A worker's registration, and everything it needs to know to work.
+/// A worker's registration, and everything else that its process needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerGrant {
-    /// Its index.
-    pub worker: WorkerId,
-    /// What it shows with each packet.
-    pub key: Key,
-    /// The switch's life.
-    pub epoch: Epoch,
-    /// Its generation; strictly newer means: start the counters anew.
-    pub generation: Generation,
-    /// Where its tokens go.
-    pub slice: SliceId,
-    /// How tasks come to it.
-    pub feed: Feed,
-    /// How many tasks it may have granted or held.
-    pub quota: u8,
-    /// Where its counters started in this generation.
-    pub start: Serial,
-    /// Where the switch is.
-    pub switch: Endpoint,
+    /// What its machine takes.
+    pub registration: WorkerRegistration,
     /// Where its server keeps what the switch wrote ahead for its slice, if it does.
     pub ring: Option<RingPlace>,
     /// The last `sent` number of its previous generation, if there was one and it is known.
@@ -248,31 +234,33 @@ pub struct WorkerGrant {
     pub renew_every: Nanos,
 }
 
-/// A client's registration, and everything it needs to know to submit.
+impl Deref for WorkerGrant {
+    type Target = WorkerRegistration;
+
+    fn deref(&self) -> &WorkerRegistration {
+        &self.registration
+    }
+}
+
+/// A client's registration, and everything else that its process needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientGrant {
-    /// Its index.
-    pub client: ClientId,
-    /// What it shows with each packet; a new one means that the replay block is new too.
-    pub key: Key,
-    /// The switch's life.
-    pub epoch: Epoch,
-    /// Where the switch is.
-    pub switch: Endpoint,
-    /// How many tasks may be outstanding at once, each in a replay cell of its own.
-    pub replay_cells: u32,
-    /// Which slice each type goes to.
-    pub slices: Vec<(TaskType, SliceId)>,
-    /// How many tasks this client may have outstanding in each slice.
-    pub shares: Vec<(SliceId, u32)>,
+    /// What its machine takes.
+    pub registration: ClientRegistration,
     /// The most bytes of a task that its first packet may bring.
     pub first_bytes: u32,
-    /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
-    pub retry_for: Nanos,
     /// How long this registration stands.
     pub lease: Nanos,
     /// How often to renew it.
     pub renew_every: Nanos,
+}
+
+impl Deref for ClientGrant {
+    type Target = ClientRegistration;
+
+    fn deref(&self) -> &ClientRegistration {
+        &self.registration
+    }
 }
 
 /// What a host is asked to wait for.

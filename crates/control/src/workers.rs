@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, WorkerRow};
 use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
@@ -301,17 +302,20 @@ impl Controller {
     }
 
     fn worker_grant(&self, id: WorkerId, worker: &Worker) -> WorkerGrant {
-        WorkerGrant {
+        let registration = WorkerRegistration {
             worker: id,
             key: worker.row.key,
             epoch: self.epoch(),
             generation: worker.row.generation,
             slice: worker.row.slice,
-            feed: self.shape.map_or_else(Feed::default, |shape| shape.feed),
-            ring: self.ring_of(&worker.server, worker.row.slice),
             quota: worker.quota,
+            feed: self.shape.map_or_else(Feed::default, |shape| shape.feed),
             start: self.plan.counters_start,
             switch: self.plan.switch,
+        };
+        WorkerGrant {
+            registration,
+            ring: self.ring_of(&worker.server, worker.row.slice),
             final_sent: worker.final_sent,
             retry_horizon: self.plan.retry_horizon(),
             transit: self.plan.transit(),

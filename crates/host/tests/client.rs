@@ -1,8 +1,9 @@
 //! What a client does in each situation that the protocol names.
 
 use sluice_host::client::{
-    Action, Busy, Client, ClientGrant, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
+    Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
 };
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Age, Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet,
     Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId,
@@ -40,7 +41,7 @@ impl Bench {
         bench
     }
 
-    fn grant(&mut self, grant: ClientGrant) {
+    fn grant(&mut self, grant: ClientRegistration) {
         self.client.grant(self.now, &self.settings, grant, &mut self.out);
     }
 
@@ -103,8 +104,8 @@ impl Bench {
     }
 }
 
-fn grant(epoch: u32) -> ClientGrant {
-    ClientGrant {
+fn grant(epoch: u32) -> ClientRegistration {
+    ClientRegistration {
         client: ClientId(3),
         key: Key(epoch * 100),
         epoch: Epoch(epoch),
@@ -236,7 +237,7 @@ fn whatever_ends_a_task_frees_its_share() {
 fn a_type_that_no_slice_serves_is_sent_on_a_share_of_its_own() {
     let mut bench = Bench::registered();
     bench.settings.unmapped_share = 1;
-    bench.grant(ClientGrant { shares: vec![(SliceId(0), 8)], ..grant(5) });
+    bench.grant(ClientRegistration { shares: vec![(SliceId(0), 8)], ..grant(5) });
     assert!(bench.offer(TaskType(9), true).is_ok());
     assert_eq!(bench.offer(TaskType(10), true), Err(Busy::ShareSpent));
     assert_eq!(bench.offer(SCAN, true), Err(Busy::ShareSpent), "its slice has no share");
@@ -273,7 +274,7 @@ fn a_type_that_no_slice_takes_any_more_is_not_refused_while_an_earlier_try_may_h
 fn a_share_that_shrinks_takes_nothing_new_until_enough_has_ended() {
     let mut bench = Bench::registered();
     let tasks: Vec<Submit> = (0..4).map(|_| bench.submit()).collect();
-    bench.grant(ClientGrant { shares: vec![(SliceId(0), 3)], ..grant(5) });
+    bench.grant(ClientRegistration { shares: vec![(SliceId(0), 3)], ..grant(5) });
     assert_eq!(bench.sent(), [], "an unchanged registration sends nothing again");
     for task in &tasks[..2] {
         assert_eq!(bench.offer(GET, true), Err(Busy::ShareSpent));
@@ -287,14 +288,14 @@ fn a_type_that_moves_to_another_slice_is_charged_there() {
     let mut bench = Bench::registered();
     bench.submit();
     bench.submit();
-    bench.grant(ClientGrant { slices: vec![(GET, SliceId(1)), (SCAN, SliceId(1))], ..grant(5) });
+    bench.grant(ClientRegistration { slices: vec![(GET, SliceId(1)), (SCAN, SliceId(1))], ..grant(5) });
     assert_eq!(bench.offer(SCAN, true), Err(Busy::ShareSpent));
 }
 
 #[test]
 fn residues_of_outstanding_tasks_are_skipped_across_the_wrap() {
     let mut bench = Bench::registered();
-    bench.grant(ClientGrant { replay_cells: 4, ..grant(5) });
+    bench.grant(ClientRegistration { replay_cells: 4, ..grant(5) });
     let stuck = bench.submit();
     for _ in 0..40 {
         let submit = bench.submit();
@@ -352,7 +353,11 @@ fn with_the_budget_spent_a_silent_task_is_tried_again_once_per_backed_off_timeou
 fn the_budget_is_a_tenth_of_the_tasks_sent() {
     let mut bench = Bench::registered();
     bench.settings.retry_burst = 2;
-    bench.grant(ClientGrant { replay_cells: 1 << 10, shares: vec![(SliceId(0), 1 << 10)], ..grant(5) });
+    bench.grant(ClientRegistration {
+        replay_cells: 1 << 10,
+        shares: vec![(SliceId(0), 1 << 10)],
+        ..grant(5)
+    });
     for _ in 0..2 {
         let submit = bench.submit();
         bench.hear(reject(&submit, 0));
@@ -533,7 +538,7 @@ fn a_new_epoch_gives_each_task_one_retry_outside_the_budget_oldest_first() {
     assert_eq!(again, expected);
     bench.grant(grant(6));
     assert_eq!(bench.sent(), []);
-    bench.grant(ClientGrant { key: Key(601), ..grant(6) });
+    bench.grant(ClientRegistration { key: Key(601), ..grant(6) });
     assert_eq!(bench.sent(), [], "this epoch's free retry is used up");
     bench.run(150);
     assert!(bench.sent().iter().all(|submit| submit.key == Key(601) && submit.attempt == Attempt(3)));
@@ -543,7 +548,7 @@ fn a_new_epoch_gives_each_task_one_retry_outside_the_budget_oldest_first() {
 fn a_new_key_in_the_same_epoch_sends_outstanding_tasks_again_with_it() {
     let mut bench = Bench::registered();
     let first = bench.submit();
-    bench.grant(ClientGrant { key: Key(501), client: ClientId(4), ..grant(5) });
+    bench.grant(ClientRegistration { key: Key(501), client: ClientId(4), ..grant(5) });
     let expected = Submit { attempt: Attempt(2), key: Key(501), client: ClientId(4), ..first };
     assert_eq!(bench.sent(), [expected]);
 }
@@ -613,7 +618,7 @@ fn a_switch_that_refuses_packets_is_reported_at_most_once_per_gap() {
 fn fewer_replay_cells_hold_back_new_tasks_until_the_outstanding_ones_fit() {
     let mut bench = Bench::registered();
     let tasks: Vec<Submit> = (0..6).map(|_| bench.submit()).collect();
-    bench.grant(ClientGrant { replay_cells: 2, ..grant(5) });
+    bench.grant(ClientRegistration { replay_cells: 2, ..grant(5) });
     for task in &tasks[..4] {
         assert_eq!(bench.offer(GET, true), Err(Busy::CellsSpent));
         bench.hear(reply(task));
@@ -627,7 +632,11 @@ fn fewer_replay_cells_hold_back_new_tasks_until_the_outstanding_ones_fit() {
 #[test]
 fn four_thousand_tasks_end_each_once_when_time_jumps() {
     let mut bench = Bench::new();
-    bench.grant(ClientGrant { replay_cells: 1 << 13, shares: vec![(SliceId(0), 1 << 13)], ..grant(5) });
+    bench.grant(ClientRegistration {
+        replay_cells: 1 << 13,
+        shares: vec![(SliceId(0), 1 << 13)],
+        ..grant(5)
+    });
     for _ in 0..5_000 {
         bench.submit();
     }
@@ -647,7 +656,7 @@ fn times_of_the_network_scale_with_dilation() {
 #[test]
 fn no_attempt_leaves_later_than_workers_remember_the_task() {
     let mut bench = Bench::new();
-    let short = |epoch| ClientGrant { retry_for: Nanos::from_millis(400), ..grant(epoch) };
+    let short = |epoch| ClientRegistration { retry_for: Nanos::from_millis(400), ..grant(epoch) };
     bench.grant(short(5));
     bench.submit();
     bench.run(399);
@@ -663,7 +672,7 @@ fn no_attempt_leaves_later_than_workers_remember_the_task() {
 #[test]
 fn a_client_that_stood_still_past_a_rejects_hint_sends_nothing_that_workers_may_have_forgotten() {
     let mut bench = Bench::new();
-    bench.grant(ClientGrant { retry_for: Nanos::from_millis(400), ..grant(5) });
+    bench.grant(ClientRegistration { retry_for: Nanos::from_millis(400), ..grant(5) });
     let (rejected, silent) = (bench.submit(), bench.submit());
     bench.wait(50);
     let second = bench.sent().into_iter().find(|again| again.task == silent.task).expect("it is tried again");
@@ -725,7 +734,7 @@ fn where_tasks_go_is_known_from_the_first_grant_on() {
     let mut bench = Bench::new();
     assert_eq!(bench.client.switch(), None);
     let switch = Endpoint { port: 77, ..Endpoint::default() };
-    bench.grant(ClientGrant { switch, ..grant(5) });
+    bench.grant(ClientRegistration { switch, ..grant(5) });
     assert_eq!(bench.client.switch(), Some(switch));
 }
 

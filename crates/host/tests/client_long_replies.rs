@@ -1,6 +1,7 @@
 //! Replies that are longer than a packet, as their client fetches them.
 
-use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome, Submission, UnknownWhy};
+use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, UnknownWhy};
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Packet, Part, Payload,
     Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId, TaskType,
@@ -28,7 +29,7 @@ impl Bench {
         let settings = ClientSettings::default();
         let (mut client, mut out) = (Client::new(Incarnation(7), Serial(u32::MAX)), Vec::new());
         let now = Nanos::from_millis(1);
-        let grant = ClientGrant {
+        let grant = ClientRegistration {
             client: ClientId(4),
             key: Key(9),
             epoch: Epoch(5),
@@ -285,7 +286,7 @@ fn a_switch_that_restarts_meanwhile_does_not_make_the_task_run_again() {
     let sent = bench.submit(true);
     bench.reply(&sent, WORKER, LONG);
     bench.rest();
-    let grant = ClientGrant {
+    let grant = ClientRegistration {
         client: ClientId(1),
         key: Key(2),
         epoch: Epoch(6),

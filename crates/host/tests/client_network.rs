@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sluice_host::client::{
-    Action, Client, ClientGrant, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
-};
+use sluice_host::client::{Action, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy};
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Payload,
     Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
@@ -101,7 +100,7 @@ struct World {
     client: Client,
     settings: ClientSettings,
     now: Nanos,
-    grant: ClientGrant,
+    grant: ClientRegistration,
     heard: Epoch,
     tasks: BTreeMap<u64, Told>,
     sent: Vec<Submit>,
@@ -398,8 +397,8 @@ impl World {
     }
 }
 
-fn registration(epoch: u32, key: u32, replay_cells: u32, share: u32) -> ClientGrant {
-    ClientGrant {
+fn registration(epoch: u32, key: u32, replay_cells: u32, share: u32) -> ClientRegistration {
+    ClientRegistration {
         client: ClientId(2),
         key: Key(key),
         epoch: Epoch(epoch),

@@ -1,6 +1,7 @@
 //! What a worker does in each situation that the protocol names.
 
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation,
     Nanos, Nonce, Packet, Payload, Probe, Reply, ReplyStatus, Serial, TaskId, TaskType, Token, WorkerId,
@@ -15,7 +16,7 @@ struct Bench {
     worker: Worker,
     settings: WorkerSettings,
     now: Nanos,
-    grant: Grant,
+    grant: WorkerRegistration,
     out: Vec<Action>,
 }
 
@@ -23,7 +24,14 @@ impl Bench {
     fn new(quota: u8) -> Self {
         let settings = WorkerSettings { first_rtt: RTT, counters_start: START, ..WorkerSettings::default() };
         let (generation, worker) = (Generation(4), WorkerId(2));
-        let grant = Grant { worker, epoch: EPOCH, generation, quota, start: START, ..Grant::default() };
+        let grant = WorkerRegistration {
+            worker,
+            epoch: EPOCH,
+            generation,
+            quota,
+            start: START,
+            ..WorkerRegistration::default()
+        };
         Self { worker: Worker::new(), settings, now: Nanos(1_000_000), grant, out: Vec::new() }
     }
 
@@ -82,7 +90,7 @@ impl Bench {
     }
 
     fn answer(&mut self, nonce: Nonce, counters: Option<(u32, u32)>) {
-        let Grant { epoch, worker, generation, .. } = self.grant;
+        let WorkerRegistration { epoch, worker, generation, .. } = self.grant;
         let counters =
             counters.map(|(seen, sent)| Counters { seen: START.plus(seen), sent: START.plus(sent) });
         self.hear(Packet::Answer(Answer { epoch, worker, generation, nonce, counters }));
@@ -190,7 +198,8 @@ fn a_grant_of_an_older_epoch_changes_nothing_however_high_its_generation() {
     bench.dispatch(1, 1, 1);
     bench.actions();
     let present = bench.grant;
-    bench.grant = Grant { epoch: Epoch(EPOCH.0 - 1), generation: Generation(9), quota: 8, ..present };
+    bench.grant =
+        WorkerRegistration { epoch: Epoch(EPOCH.0 - 1), generation: Generation(9), quota: 8, ..present };
     bench.granted();
     assert_eq!((bench.actions(), bench.promised()), (vec![], (1, 1)));
     bench.grant = present;

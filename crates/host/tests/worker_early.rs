@@ -1,6 +1,7 @@
 //! When a worker sends early tokens, and when it does not.
 
-use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     Dispatch, Epoch, Generation, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
@@ -22,7 +23,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(grant: Grant) -> Self {
+    fn new(grant: WorkerRegistration) -> Self {
         let settings = WorkerSettings {
             first_rtt: Nanos::from_millis(1),
             early: Some(EarlySettings { lead_max: LEAD_MAX }),
@@ -42,7 +43,12 @@ impl Bench {
     }
 
     fn with_quota(quota: u8) -> Self {
-        Self::new(Grant { epoch: Epoch(1), generation: Generation(1), quota, ..Grant::default() })
+        Self::new(WorkerRegistration {
+            epoch: Epoch(1),
+            generation: Generation(1),
+            quota,
+            ..WorkerRegistration::default()
+        })
     }
 
     /// A worker that knows its lead.
@@ -196,8 +202,13 @@ fn no_early_token_leaves_when_the_option_is_off_or_the_worker_leaves_or_polls() 
     leaves.worker.leave();
     assert!(!leaves.early());
     let feed = Feed::Polls { every: Nanos(0) };
-    let mut polls =
-        Bench::new(Grant { epoch: Epoch(1), generation: Generation(1), quota: 1, feed, ..Grant::default() });
+    let mut polls = Bench::new(WorkerRegistration {
+        epoch: Epoch(1),
+        generation: Generation(1),
+        quota: 1,
+        feed,
+        ..WorkerRegistration::default()
+    });
     (0..4).for_each(|_| polls.round(TaskType(0), SERVICE, None));
     polls.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
     assert!(!polls.early(), "an idle worker polls anyway");
@@ -216,7 +227,12 @@ fn another_generation_keeps_the_lead_and_holds_to_n_plus_one() {
     let mut bench = Bench::experienced(1);
     bench.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
     bench.generation = Generation(2);
-    let grant = Grant { epoch: Epoch(1), generation: Generation(2), quota: 1, ..Grant::default() };
+    let grant = WorkerRegistration {
+        epoch: Epoch(1),
+        generation: Generation(2),
+        quota: 1,
+        ..WorkerRegistration::default()
+    };
     bench.worker.grant(bench.now, &bench.settings, grant, &mut bench.out);
     assert!(bench.early());
     assert_eq!((bench.promised(), bench.worker.stats().lead), ((1, 1), GAP));

@@ -1,7 +1,8 @@
 //! A worker that polls, and one whose tasks are pushed.
 
 use proptest::prelude::*;
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     Attempt, Dispatch, Empty, Epoch, Generation, Incarnation, Nanos, Packet, Payload, Reply, ReplyStatus,
@@ -27,13 +28,18 @@ impl Bench {
             ..WorkerSettings::default()
         };
         let mut bench = Self { worker: Worker::new(), settings, now: Nanos(1_000_000), out: Vec::new() };
-        let grant = Grant { start: START, quota: 8, feed, ..Bench::life() };
+        let grant = WorkerRegistration { start: START, quota: 8, feed, ..Bench::life() };
         bench.worker.grant(bench.now, &bench.settings, grant, &mut bench.out);
         bench
     }
 
-    fn life() -> Grant {
-        Grant { worker: WorkerId(2), epoch: Epoch(50), generation: Generation(4), ..Grant::default() }
+    fn life() -> WorkerRegistration {
+        WorkerRegistration {
+            worker: WorkerId(2),
+            epoch: Epoch(50),
+            generation: Generation(4),
+            ..WorkerRegistration::default()
+        }
     }
 
     fn hear(&mut self, packet: Packet) {
@@ -42,7 +48,7 @@ impl Bench {
 
     /// The `number`th packet of this generation, with a task.
     fn dispatch(&mut self, number: u32, sequence: u32) {
-        let Grant { worker, epoch, generation, .. } = Self::life();
+        let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let task = TaskId { incarnation: Incarnation(33), sequence: Serial(sequence) };
         let (sent, seen) = (START.plus(number), START);
         let attempt = Attempt(1);
@@ -53,7 +59,7 @@ impl Bench {
 
     /// The `number`th packet of this generation, without a task.
     fn empty(&mut self, number: u32) {
-        let Grant { worker, epoch, generation, .. } = Self::life();
+        let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let (sent, seen) = (START.plus(number), START.plus(number));
         self.hear(Packet::Empty(Empty { worker, epoch, generation, sent, seen }));
     }
@@ -144,7 +150,7 @@ fn a_lost_empty_is_found_by_a_probe_and_written_off() {
     bench.tick_at_deadline();
     let [Action::ToSwitch(Packet::Probe(probe))] = bench.actions()[..] else { panic!("no probe") };
     let counters = Some(sluice_wire::Counters { seen: START.plus(1), sent: START.plus(1) });
-    let Grant { worker, epoch, generation, .. } = Bench::life();
+    let WorkerRegistration { worker, epoch, generation, .. } = Bench::life();
     let nonce = probe.nonce;
     bench.hear(Packet::Answer(sluice_wire::Answer { epoch, worker, generation, nonce, counters }));
     assert_eq!(bench.tokens(), []);
@@ -158,7 +164,7 @@ fn a_lost_empty_is_found_by_a_probe_and_written_off() {
 fn an_empty_of_another_generation_spends_nothing() {
     let mut bench = Bench::new(Feed::Polls { every: Nanos(0) });
     bench.tokens();
-    let Grant { worker, epoch, .. } = Bench::life();
+    let WorkerRegistration { worker, epoch, .. } = Bench::life();
     for generation in [3, 5] {
         let (sent, seen) = (START.plus(1), START.plus(1));
         bench.hear(Packet::Empty(Empty { worker, epoch, generation: Generation(generation), sent, seen }));

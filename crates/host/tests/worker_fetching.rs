@@ -1,6 +1,7 @@
 //! Tasks whose bytes a DISPATCH did not bring, or not all of them.
 
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Attempt, BytesOf, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Nanos, Need,
     Packet, Part, Payload, Place, Serial, TASK_BYTES_MAX, TaskId, WorkerId,
@@ -29,7 +30,13 @@ impl Bench {
         let settings = WorkerSettings { first_rtt: Nanos(10_000), ..WorkerSettings::default() };
         let (mut worker, mut out) = (Worker::new(), Vec::new());
         let (epoch, generation) = (Epoch(1), Generation(1));
-        let grant = Grant { worker: WorkerId(3), epoch, generation, quota: 2, ..Grant::default() };
+        let grant = WorkerRegistration {
+            worker: WorkerId(3),
+            epoch,
+            generation,
+            quota: 2,
+            ..WorkerRegistration::default()
+        };
         worker.grant(Nanos(1), &settings, grant, &mut out);
         Self { worker, settings, now: Nanos(1_000), sent: 0, out: Vec::new() }
     }

@@ -1,6 +1,7 @@
 //! Replies that are longer than a packet, as their worker keeps them.
 
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Attempt, BytesOf, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Nanos, Need,
     Packet, Payload, ReplyStatus, Serial, TaskId, WorkerId,
@@ -20,7 +21,13 @@ fn long(handle: u32) -> Payload {
 fn worker(settings: &WorkerSettings, count: u32) -> Worker {
     let (mut worker, mut out) = (Worker::new(), Vec::new());
     let (epoch, generation) = (Epoch(1), Generation(1));
-    let grant = Grant { worker: WorkerId(3), epoch, generation, quota: 1, ..Grant::default() };
+    let grant = WorkerRegistration {
+        worker: WorkerId(3),
+        epoch,
+        generation,
+        quota: 1,
+        ..WorkerRegistration::default()
+    };
     worker.grant(Nanos(1), settings, grant, &mut out);
     for turn in 1..=count {
         let (sent, seen, worker_id) = (Serial(turn), Serial(turn), WorkerId(3));

@@ -29,6 +29,7 @@ mod large;
 mod layout;
 mod packet;
 pub mod pcap;
+pub mod registrations;
 pub mod roce;
 pub mod sizes;
 pub mod tables;

@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
-use sluice_host::client::{self, Client, ClientGrant, ClientSettings, Submission};
-use sluice_host::worker::{self, Grant, Worker, WorkerSettings};
+use sluice_host::client::{self, Client, ClientSettings, Submission};
+use sluice_host::worker::{self, Worker, WorkerSettings};
+use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::{
     ClientId, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, SliceId, TaskType, WorkerId,
 };
@@ -15,13 +16,13 @@ use crate::scale::on_the_scale;
 pub(super) fn worker_task(tasks: u32) {
     let settings = WorkerSettings::default();
     let (mut worker, mut out) = (Worker::new(), Vec::with_capacity(64));
-    let grant = Grant {
+    let grant = WorkerRegistration {
         worker: WorkerId(3),
         key: KEY,
         epoch: EPOCH,
         generation: GENERATION,
         quota: 2,
-        ..Grant::default()
+        ..WorkerRegistration::default()
     };
     worker.grant(Nanos(0), &settings, grant, &mut out);
     for turn in 1..=tasks {
@@ -48,7 +49,7 @@ pub(super) fn worker_task(tasks: u32) {
 pub(super) fn client_task(tasks: u32) {
     let settings = ClientSettings::default();
     let (mut client, mut out) = (Client::new(Incarnation(7), Serial(0)), Vec::with_capacity(64));
-    let grant = ClientGrant {
+    let grant = ClientRegistration {
         client: ClientId(0),
         key: KEY,
         epoch: EPOCH,

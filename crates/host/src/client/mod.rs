@@ -6,9 +6,9 @@
 //! once when the client is registered anew. Retries have a budget, [`ClientSettings::retry_budget_percent`]
 //! of the tasks sent. Once it is spent, a task that is rejected is refused; one that hears nothing is still
 //! tried after each doubled timeout, which are few. A task whose type no slice takes is refused at its first
-//! REJECT. No attempt leaves when workers may have forgotten the task ([`ClientGrant::retry_for`]), however
-//! far off its deadline is. A client that knows that its registration is dead sends nothing until it has a
-//! new one.
+//! REJECT. No attempt leaves when workers may have forgotten the task ([`ClientRegistration::retry_for`]),
+//! however far off its deadline is. A client that knows that its registration is dead sends nothing until it
+//! has a new one.
 //!
 //! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has
 //! no outcome.
@@ -26,14 +26,13 @@ mod types;
 
 use alloc::vec::Vec;
 
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Reject,
     RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
-pub use types::{
-    Action, Busy, ClientGrant, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy,
-};
+pub use types::{Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy};
 
 use budget::Budget;
 use fetches::Fetches;
@@ -56,7 +55,7 @@ pub struct Client {
     next: Serial,
     /// At or before the oldest outstanding task.
     oldest: Serial,
-    granted: Option<ClientGrant>,
+    granted: Option<ClientRegistration>,
     /// The newest epoch heard of; the registration is dead while it is for an older one.
     newest: Epoch,
     slots: Slots,
@@ -95,7 +94,7 @@ impl Client {
         &mut self,
         now: Nanos,
         settings: &ClientSettings,
-        grant: ClientGrant,
+        grant: ClientRegistration,
         out: &mut Vec<Action>,
     ) {
         if grant.epoch < self.newest {
@@ -487,7 +486,7 @@ impl Client {
     }
 
     /// Charges what is outstanding to the shares of another grant.
-    fn share_out(&mut self, grant: &ClientGrant, settings: &ClientSettings) {
+    fn share_out(&mut self, grant: &ClientRegistration, settings: &ClientSettings) {
         self.shares = Shares::new(grant, settings.unmapped_share);
         for id in self.ids_by_age() {
             let slot = self.slots.get(id);
@@ -512,7 +511,7 @@ impl Client {
     }
 
     /// The registration, unless it is known to be dead.
-    fn living(&self) -> Option<&ClientGrant> {
+    fn living(&self) -> Option<&ClientRegistration> {
         self.granted.as_ref().filter(|grant| grant.epoch >= self.newest)
     }
 
@@ -613,8 +612,8 @@ mod tests {
         assert_eq!((client.outstanding(), client.stats().replied), (0, 1));
     }
 
-    fn grant() -> ClientGrant {
-        ClientGrant {
+    fn grant() -> ClientRegistration {
+        ClientRegistration {
             client: ClientId(0),
             key: Key(1),
             epoch: Epoch(1),

@@ -3,9 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Serial, SliceId, TaskType};
-
-use super::ClientGrant;
 
 /// The index of the share that takes what the grant maps nowhere.
 const UNMAPPED: u32 = 0;
@@ -36,7 +35,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// The shares of a grant, with nothing outstanding.
-    pub(super) fn new(grant: &ClientGrant, unmapped: u32) -> Self {
+    pub(super) fn new(grant: &ClientRegistration, unmapped: u32) -> Self {
         let mut by_slice: Vec<(SliceId, u32)> = grant.shares.clone();
         by_slice.sort_by_key(|(slice, _)| *slice);
         by_slice.dedup_by_key(|(slice, _)| *slice);
@@ -125,7 +124,7 @@ mod tests {
     /// One slice, in which so many tasks may be outstanding.
     fn shares(limit: u32) -> Shares {
         let slice = SliceId(1);
-        let grant = ClientGrant {
+        let grant = ClientRegistration {
             client: ClientId(0),
             key: Key(0),
             epoch: Epoch(1),

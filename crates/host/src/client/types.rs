@@ -1,11 +1,9 @@
 //! What goes into a client and what comes out of it.
 
-use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::{
-    ClientId, Endpoint, Epoch, Handle, Key, Nanos, Need, Payload, RejectReason, Reply, SliceId, Submit,
-    TASK_BYTES_MAX, TaskId, TaskType,
+    Endpoint, Handle, Nanos, Need, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX, TaskId, TaskType,
 };
 
 /// What all clients of a driver share; handed to each call.
@@ -70,27 +68,6 @@ impl Default for ClientSettings {
     fn default() -> Self {
         Self::dilated(1)
     }
-}
-
-/// A registration, as the controller gives and renews it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientGrant {
-    /// The index.
-    pub client: ClientId,
-    /// What each packet shows.
-    pub key: Key,
-    /// The switch's life that this registration is good for.
-    pub epoch: Epoch,
-    /// Where the switch is.
-    pub switch: Endpoint,
-    /// Replay cells in the switch: a power of two (of any other number only its largest such factor is used).
-    pub replay_cells: u32,
-    /// Which slice serves which type.
-    pub slices: Vec<(TaskType, SliceId)>,
-    /// How many tasks this client may have outstanding in each slice.
-    pub shares: Vec<(SliceId, u32)>,
-    /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
-    pub retry_for: Nanos,
 }
 
 /// A task to be run.

@@ -30,13 +30,14 @@ mod work;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, ReplyStatus, Serial, SliceId, Token,
     WorkerId,
 };
 
 pub use sluice_wire::sizes::QUOTA_MAX;
-pub use types::{Action, EarlySettings, Grant, Outlook, WorkerSettings, WorkerStats};
+pub use types::{Action, EarlySettings, Outlook, WorkerSettings, WorkerStats};
 
 use feeding::Feeding;
 use probing::Probing;
@@ -136,7 +137,13 @@ impl Worker {
 
     /// Takes the controller's grant, also an unchanged one. Counters start anew once per strictly newer
     /// (epoch, generation); an older grant is ignored.
-    pub fn grant(&mut self, now: Nanos, settings: &WorkerSettings, grant: Grant, out: &mut Vec<Action>) {
+    pub fn grant(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        grant: WorkerRegistration,
+        out: &mut Vec<Action>,
+    ) {
         let is_new = self.phase == Phase::New;
         let life = (grant.epoch, grant.generation);
         if self.is_leaving() || (!is_new && life < self.at.life()) {
@@ -321,8 +328,8 @@ impl Worker {
         }
     }
 
-    fn reset(&mut self, grant: &Grant) {
-        let Grant { worker, key, epoch, generation, slice, .. } = *grant;
+    fn reset(&mut self, grant: &WorkerRegistration) {
+        let WorkerRegistration { worker, key, epoch, generation, slice, .. } = *grant;
         self.at = Registration { key, epoch, generation, worker, slice };
         self.feeding = Feeding::new(grant.feed);
         self.newest = self.newest.max(epoch);
@@ -476,7 +483,7 @@ mod tests {
         worker.grant(
             Nanos(5),
             &settings,
-            Grant { epoch, generation, quota: 8, start, ..Grant::default() },
+            WorkerRegistration { epoch, generation, quota: 8, start, ..WorkerRegistration::default() },
             &mut out,
         );
         let probing_at = worker.deadline(&settings).expect("tokens are out");
@@ -503,7 +510,7 @@ mod tests {
         worker.grant(
             Nanos(5),
             &settings,
-            Grant { epoch, generation, quota: 1, ..Grant::default() },
+            WorkerRegistration { epoch, generation, quota: 1, ..WorkerRegistration::default() },
             &mut out,
         );
         let reply = Payload { len: 100, handle: Handle(7), ..Payload::EMPTY };

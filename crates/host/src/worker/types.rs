@@ -1,10 +1,6 @@
 //! What the worker takes and gives.
 
-use sluice_wire::tables::Feed;
-use sluice_wire::{
-    Endpoint, Epoch, Generation, Handle, Key, Nanos, Need, Packet, Payload, Reply, Serial, SliceId, TaskId,
-    TaskType, WorkerId,
-};
+use sluice_wire::{Endpoint, Handle, Nanos, Need, Packet, Payload, Reply, Serial, TaskId, TaskType};
 
 /// What all workers of a driver share. All times scale with dilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,31 +84,6 @@ pub enum Outlook {
     /// The task's size in units of its type's, 1 where tasks of a type are all alike. What a unit takes is
     /// learned.
     Units(u32),
-}
-
-/// A registration, as the controller grants it. Within an epoch, generations must grow from one grant of this
-/// worker's life to the next, also when the index changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
-    /// The worker's index.
-    pub worker: WorkerId,
-    /// Shown with each packet.
-    pub key: Key,
-    /// The switch's life.
-    pub epoch: Epoch,
-    /// The worker's generation.
-    pub generation: Generation,
-    /// Where its tokens go.
-    pub slice: SliceId,
-    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`](sluice_wire::sizes::QUOTA_MAX). One
-    /// is out at most when the worker polls, none when tasks are pushed.
-    pub quota: u8,
-    /// How the worker gets its tasks.
-    pub feed: Feed,
-    /// Where the counters of this generation start.
-    pub start: Serial,
-    /// Where the switch is.
-    pub switch: Endpoint,
 }
 
 /// What the driver does next, in order.

@@ -1,7 +1,8 @@
 //! The client, whatever it is granted, sent and answered.
 
 use proptest::prelude::*;
-use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Submission};
+use sluice_host::client::{Action, Client, ClientSettings, Submission};
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Part, Payload,
     Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskType, WorkerId,
@@ -163,7 +164,7 @@ impl Bench {
     fn grant(&mut self, epoch: u32, key: u32, share: u32, retry_for: Nanos) {
         self.epoch.0 += epoch;
         self.key.0 += key;
-        let grant = ClientGrant {
+        let grant = ClientRegistration {
             client: ClientId(3),
             key: self.key,
             epoch: self.epoch,

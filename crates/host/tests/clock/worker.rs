@@ -1,7 +1,8 @@
 //! The worker, whatever it is granted, sent, asked and told.
 
 use proptest::prelude::*;
-use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     Answer, Attempt, BytesOf, Counters, Dispatch, Empty, Epoch, Generation, Handle, Incarnation, Nanos, Need,
@@ -58,7 +59,7 @@ struct Bench {
     worker: Worker,
     settings: WorkerSettings,
     now: Nanos,
-    grant: Grant,
+    grant: WorkerRegistration,
     sent: Serial,
     issued: Serial,
     nonce: Nonce,
@@ -90,7 +91,11 @@ impl Bench {
             worker: Worker::new(),
             settings,
             now: Nanos(1_000),
-            grant: Grant { epoch: Epoch(1), generation: Generation(1), ..Grant::default() },
+            grant: WorkerRegistration {
+                epoch: Epoch(1),
+                generation: Generation(1),
+                ..WorkerRegistration::default()
+            },
             sent: Serial(0),
             issued: Serial(0),
             nonce: Nonce(0),
@@ -109,14 +114,14 @@ impl Bench {
                 if epoch + generation > 0 {
                     (self.sent, self.issued) = (self.grant.start, self.grant.start);
                 }
-                self.grant = Grant { quota, feed: feed(choice), ..self.grant };
+                self.grant = WorkerRegistration { quota, feed: feed(choice), ..self.grant };
                 self.worker.grant(now, &settings, self.grant, &mut self.out);
             }
             Step::Dispatch { ahead, task, total, at_client } => self.dispatch(ahead, task, total, at_client),
             Step::Answer { open, lost, age } => self.answer(open, lost, age),
             Step::Empty(ahead) => {
                 self.sent = self.sent.plus(ahead);
-                let Grant { epoch, generation, .. } = self.grant;
+                let WorkerRegistration { epoch, generation, .. } = self.grant;
                 let empty =
                     Empty { epoch, generation, sent: self.sent, seen: self.issued, ..Empty::default() };
                 self.hear(Packet::Empty(empty));
@@ -147,7 +152,7 @@ impl Bench {
     fn dispatch(&mut self, ahead: u32, sequence: u32, total: u16, at_client: bool) {
         self.sent = self.sent.plus(ahead);
         self.handles += 1;
-        let Grant { epoch, generation, .. } = self.grant;
+        let WorkerRegistration { epoch, generation, .. } = self.grant;
         let payload = long(total.into(), total.clamp(9, 1_400), self.handles);
         self.hear(Packet::Dispatch(Dispatch {
             epoch,
@@ -165,7 +170,7 @@ impl Bench {
 
     /// To one of the last questions.
     fn answer(&mut self, open: bool, lost: u32, age: u32) {
-        let Grant { epoch, generation, .. } = self.grant;
+        let WorkerRegistration { epoch, generation, .. } = self.grant;
         let nonce = Nonce(self.nonce.0.wrapping_sub(age));
         let seen = Serial(self.issued.0.wrapping_sub(lost));
         let counters = open.then_some(Counters { seen, sent: self.sent });

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_host::worker::{Action, Grant, WorkerSettings, WorkerStats};
+use sluice_host::worker::{Action, WorkerSettings, WorkerStats};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Epoch, Generation, Handle, Nanos, Packet, Reply, ReplyStatus, Serial, TaskId};
 
 /// The oracle's memory.
@@ -42,7 +43,7 @@ impl Checks {
         &mut self,
         now: Nanos,
         settings: &WorkerSettings,
-        applied: Grant,
+        applied: WorkerRegistration,
         out: &[Action],
         stats: &WorkerStats,
     ) {

@@ -6,7 +6,8 @@ mod switch;
 
 use std::collections::BTreeMap;
 
-use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings, WorkerStats};
+use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings, WorkerStats};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
 };
@@ -60,7 +61,7 @@ enum Event {
     ToSwitch(Packet),
     ToWorker(Dispatch),
     AnswerToWorker(Packet),
-    Granted { grant: Grant, life: u32 },
+    Granted { grant: WorkerRegistration, life: u32 },
     Reopened,
     Ran { slot: u64, started: Nanos, task: TaskId, life: u32 },
     Submission,
@@ -80,7 +81,7 @@ pub(crate) struct Rack {
     life: u32,
     switch: Switch,
     /// The last grant that the worker must have taken.
-    applied: Grant,
+    applied: WorkerRegistration,
     /// The largest quota of this generation: a lowered one binds as tokens are spent.
     quota_max: u8,
     quota: u8,
@@ -103,7 +104,7 @@ impl Rack {
             worker: Worker::new(),
             life: 0,
             switch: Switch::new(START),
-            applied: Grant::default(),
+            applied: WorkerRegistration::default(),
             quota_max: 0,
             quota: 4,
             tasks: Vec::new(),
@@ -183,7 +184,7 @@ impl Rack {
             Event::Granted { .. } => {}
             Event::Reopened => {
                 self.switch.reopen();
-                let is_registered = self.applied != Grant::default();
+                let is_registered = self.applied != WorkerRegistration::default();
                 let lost = self.faulty && is_registered && self.dice.per_mille(500);
                 if !lost {
                     self.grant_later();
@@ -202,7 +203,7 @@ impl Rack {
         self.call(|worker, now, settings, out| worker.packet(now, now, settings, &packet, out));
     }
 
-    fn granted(&mut self, grant: Grant) {
+    fn granted(&mut self, grant: WorkerRegistration) {
         let (life, held) = ((grant.epoch, grant.generation), (self.applied.epoch, self.applied.generation));
         if life >= held {
             self.quota_max = if life > held { grant.quota } else { self.quota_max.max(grant.quota) };
@@ -264,7 +265,7 @@ impl Rack {
         } else if self.dice.per_mille(self.scene.crashes) {
             self.worker = Worker::new();
             self.life += 1;
-            self.applied = Grant::default();
+            self.applied = WorkerRegistration::default();
             self.checks.new_life();
             self.change_generation();
         } else if self.dice.per_mille(self.scene.quota_changes) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_host::worker::Grant;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Answer, Counters, Dispatch, Epoch, Generation, Key, Nonce, Packet, Serial, SliceId, Token, WorkerId,
 };
@@ -38,8 +38,8 @@ impl Switch {
         }
     }
 
-    pub(super) fn grant(&self, quota: u8) -> Grant {
-        Grant {
+    pub(super) fn grant(&self, quota: u8) -> WorkerRegistration {
+        WorkerRegistration {
             worker: WORKER,
             key: self.key(),
             epoch: self.epoch,
@@ -47,7 +47,7 @@ impl Switch {
             slice: SliceId(1),
             quota,
             start: self.start,
-            ..Grant::default()
+            ..WorkerRegistration::default()
         }
     }
 

@@ -352,8 +352,8 @@ impl Runner {
 fn with_switch(mut answer: Answer, at: Option<Endpoint>) -> Answer {
     if let Some(at) = at {
         match &mut answer {
-            Answer::Worker(grant) => grant.switch = at,
-            Answer::Client(grant) => grant.switch = at,
+            Answer::Worker(grant) => grant.registration.switch = at,
+            Answer::Client(grant) => grant.registration.switch = at,
             Answer::Server(grant) => grant.switch = at,
             _ => {}
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
-use sluice_host::client::{Action, Client, ClientGrant, ClientSettings, Outcome as HostOutcome, Submission};
+use sluice_host::client::{Action, Client, ClientSettings, Outcome as HostOutcome, Submission};
 use sluice_wire::{
     Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, TaskType, check_large, encode, parse,
 };
@@ -198,7 +198,7 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
-                    self.client.grant(now, &self.settings, host_grant(grant), &mut self.actions);
+                    self.client.grant(now, &self.settings, grant.registration, &mut self.actions);
                     self.perform(now, &[]);
                     self.unstick();
                     self.tell(Joining::Joined);
@@ -499,18 +499,5 @@ impl Tellers {
         let teller = self.tellers.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
         Some(teller)
-    }
-}
-
-pub(crate) fn host_grant(grant: sluice_control::ClientGrant) -> ClientGrant {
-    ClientGrant {
-        client: grant.client,
-        key: grant.key,
-        epoch: grant.epoch,
-        switch: grant.switch,
-        replay_cells: grant.replay_cells,
-        slices: grant.slices,
-        shares: grant.shares,
-        retry_for: grant.retry_for,
     }
 }

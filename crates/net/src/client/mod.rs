@@ -35,7 +35,6 @@ use crate::registrar::ClientRegistrar;
 use crate::rpc::Remote;
 use crate::udp::{Socket, SocketCounts, SocketOptions, Waiting, Waker};
 use ended::Teller;
-pub(crate) use engine::host_grant;
 use engine::{Command, Engine, Joining, Parts, Task};
 use room::{Place, Room, lane};
 

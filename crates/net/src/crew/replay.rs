@@ -13,7 +13,7 @@ use sluice_wire::{encode, parse};
 
 use super::{Beginning, Turn};
 use crate::NetError;
-use crate::client::{ClientOptions, host_grant};
+use crate::client::ClientOptions;
 use crate::clock::Clock;
 use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::udp::{Outbox, Socket, SocketOptions, Wait, Waker};
@@ -241,7 +241,7 @@ impl Replay {
             let now = self.clock.now();
             let joining = match event {
                 RegistrarEvent::Granted(grant) => {
-                    self.client.grant(now, &self.settings, host_grant(grant), &mut self.actions);
+                    self.client.grant(now, &self.settings, grant.registration, &mut self.actions);
                     self.perform(now);
                     Joining::Joined
                 }

@@ -1,6 +1,7 @@
 //! What workers, clients and the controller say to each other, as messages and back.
 
 use sluice_control::{Answer, ClientGrant, ClientHello, RingPlace, ServerGrant, WorkerGrant, WorkerHello};
+use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
@@ -83,7 +84,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
     type Error = Malformed;
 
     fn try_from(message: v1::WorkerGrant) -> Result<Self, Malformed> {
-        Ok(Self {
+        let registration = WorkerRegistration {
             worker: WorkerId(number("worker", message.worker)?),
             key: Key(message.key),
             epoch: Epoch(message.epoch),
@@ -93,6 +94,9 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             quota: number("quota", message.quota)?,
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
+        };
+        Ok(Self {
+            registration,
             final_sent: message.final_sent.map(Serial),
             ring: message.ring.map(|v1::RingPlace { life, slots, slot_bytes }| RingPlace {
                 life,
@@ -170,7 +174,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             Ok((TaskType(number("types.task_type", m.task_type)?), SliceId(number("types.slice", m.slice)?)))
         };
         let share = |s: &v1::Share| Ok((SliceId(number("shares.slice", s.slice)?), s.tasks));
-        Ok(Self {
+        let registration = ClientRegistration {
             client: ClientId(number("client", message.client)?),
             key: Key(message.key),
             epoch: Epoch(message.epoch),
@@ -178,9 +182,12 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             replay_cells: message.replay_cells,
             slices: message.types.iter().map(mapping).collect::<Result<_, _>>()?,
             shares: message.shares.iter().map(share).collect::<Result<_, Malformed>>()?,
+            retry_for: Nanos(message.retry_for_ns),
+        };
+        Ok(Self {
+            registration,
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
-            retry_for: Nanos(message.retry_for_ns),
             first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
         })
     }

@@ -3,7 +3,8 @@
 mod paced;
 
 use sluice_control::{WorkerGrant, WorkerHello};
-use sluice_host::worker::{Action, EarlySettings, Grant, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     Dispatch, Endpoint, Epoch, Generation, HEADER_BYTES, Nanos, Need, Packet, Payload, Place, Reply,
@@ -274,12 +275,12 @@ impl<S: Service> Engine<S> {
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
         let now = self.clock.now();
-        let mut host_grant = host_grant(grant, self.dilation);
+        let mut registration = dilated(grant, self.dilation);
         if let Some(telling) = &mut self.telling {
-            host_grant.quota = telling.granted(now, grant);
-            self.says_depth(host_grant.quota);
+            registration.quota = telling.granted(now, grant);
+            self.says_depth(registration.quota);
         }
-        self.machine.grant(now, &self.settings, host_grant, &mut self.actions);
+        self.machine.grant(now, &self.settings, registration, &mut self.actions);
         self.perform(now);
     }
 
@@ -452,7 +453,7 @@ impl Said {
         let now = (grant.worker, grant.epoch, grant.generation);
         self.waits.clear();
         if self.granted.replace(now) != Some(now) {
-            let WorkerGrant { worker, slice, generation, epoch, .. } = grant;
+            let WorkerRegistration { worker, slice, generation, epoch, .. } = grant.registration;
             tracing::info!(
                 "{name}: worker {worker} of slice {slice}, generation {generation}, epoch {epoch}"
             );
@@ -608,21 +609,11 @@ fn settings(dilation: u32, early: bool) -> WorkerSettings {
     }
 }
 
-/// The grant as the state machine takes it: the time between polls is one of the network's.
-const fn host_grant(grant: &WorkerGrant, dilation: u32) -> Grant {
-    let feed = match grant.feed {
+/// The registration as the state machine takes it: the time between polls is one of the network's.
+const fn dilated(grant: &WorkerGrant, dilation: u32) -> WorkerRegistration {
+    let feed = match grant.registration.feed {
         Feed::Polls { every } => Feed::Polls { every: every.times(dilation as u64) },
         feed => feed,
     };
-    Grant {
-        worker: grant.worker,
-        key: grant.key,
-        epoch: grant.epoch,
-        generation: grant.generation,
-        slice: grant.slice,
-        quota: grant.quota,
-        start: grant.start,
-        switch: grant.switch,
-        feed,
-    }
+    WorkerRegistration { feed, ..grant.registration }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sluice_control::WorkerGrant;
 use sluice_host::agent::Sample;
 use sluice_wire::Nanos;
+use sluice_wire::registrations::WorkerRegistration;
 
 use crate::agent::{Line, Seat};
 
@@ -33,10 +34,10 @@ impl Telling {
             self.claim(now);
         }
         let Some(line) = &mut self.line else { return grant.quota };
-        let WorkerGrant { worker, slice, epoch, generation, quota, lease, .. } = *grant;
+        let WorkerRegistration { worker, slice, epoch, generation, quota, .. } = grant.registration;
         let known = line.seat().filter(|seat| seat.life() == (epoch, generation));
         let depth = known.map_or(quota, |seat| seat.depth);
-        line.serves(now, Seat { worker, slice, epoch, generation, depth }, now + lease);
+        line.serves(now, Seat { worker, slice, epoch, generation, depth }, now + grant.lease);
         depth
     }
 

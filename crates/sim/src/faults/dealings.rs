@@ -1,7 +1,6 @@
 //! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
-use sluice_host::{client, worker};
 use sluice_wire::Nanos;
 
 use super::controller::slice_name;
@@ -76,17 +75,7 @@ impl Rack<'_> {
         match answer {
             Answer::Worker(grant) => {
                 let ring = grant.ring;
-                let grant = worker::Grant {
-                    worker: grant.worker,
-                    key: grant.key,
-                    epoch: grant.epoch,
-                    generation: grant.generation,
-                    slice: grant.slice,
-                    quota: grant.quota,
-                    start: grant.start,
-                    switch: grant.switch,
-                    feed: grant.feed,
-                };
+                let grant = grant.registration;
                 let node = &mut self.workers[worker];
                 node.ring = ring;
                 node.grant = Some(grant);
@@ -119,16 +108,7 @@ impl Rack<'_> {
         match answer {
             Answer::Client(grant) => {
                 self.clients[client].held = Some((grant.client, grant.key));
-                let grant = client::ClientGrant {
-                    client: grant.client,
-                    key: grant.key,
-                    epoch: grant.epoch,
-                    switch: grant.switch,
-                    replay_cells: grant.replay_cells,
-                    slices: grant.slices,
-                    shares: grant.shares,
-                    retry_for: grant.retry_for,
-                };
+                let grant = grant.registration;
                 self.on_client(client, |machine, now, settings, out| machine.grant(now, settings, grant, out))
             }
             Answer::Wait { retry_after, .. } => {

@@ -1,7 +1,8 @@
 //! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks
 //! in hand.
 
-use sluice_host::worker::{self, Worker};
+use sluice_host::worker::Worker;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{Feed, TableAnswer, TableOp};
 use sluice_wire::{Nanos, WorkerId};
 
@@ -150,7 +151,7 @@ impl Rack<'_> {
     }
 
     /// Tokens of this registration that are parked in the switch.
-    fn parked(&mut self, worker: WorkerId, grant: worker::Grant) -> Option<u32> {
+    fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
         let epoch = self.switch.epoch();
         let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
         match program.table(TableOp::ReadWorker(worker)) {

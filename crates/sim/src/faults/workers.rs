@@ -2,6 +2,7 @@
 
 use sluice_control::RingPlace;
 use sluice_host::worker::{self, Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Endpoint, Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
@@ -26,7 +27,7 @@ pub(super) struct WorkerNode {
     pub(super) leaving: bool,
     index: u16,
     starts: u16,
-    pub(super) grant: Option<worker::Grant>,
+    pub(super) grant: Option<WorkerRegistration>,
     /// Where its server keeps what is written ahead for its slice, as the controller last said.
     pub(super) ring: Option<RingPlace>,
     /// The highest quota that this life was granted.

@@ -2,6 +2,7 @@
 
 use sluice_control::{SliceChange, slice_step};
 use sluice_host::agent::Decision;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
@@ -54,12 +55,8 @@ impl<O: Observer> Rack<'_, O> {
         }
         self.nodes.workers.servers.serves(self.nodes.switch.program(), worker, slice);
         adaptation.agent_of(worker).serves(self.stage.now(), WorkerId(worker as u16), slice, depth);
-        let grant = sluice_host::worker::Grant {
-            generation,
-            slice,
-            quota: depth,
-            ..self.nodes.plan.worker_grant(worker)
-        };
+        let grant =
+            WorkerRegistration { generation, slice, quota: depth, ..self.nodes.plan.worker_grant(worker) };
         self.stage.adaptation = Some(adaptation);
         self.nodes.workers.grant(&mut self.stage, worker, grant);
     }

@@ -1,9 +1,10 @@
 //! What a controller would have done before the run: tables, registrations, shares.
 
-use sluice_host::client::{Client, ClientGrant, ClientSettings};
-use sluice_host::worker::{EarlySettings, Grant, QUOTA_MAX, WorkerSettings};
+use sluice_host::client::{Client, ClientSettings};
+use sluice_host::worker::{EarlySettings, QUOTA_MAX, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
+use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
@@ -222,10 +223,10 @@ impl Plan {
     }
 
     /// A worker's registration.
-    pub(super) fn worker_grant(&self, worker: u32) -> Grant {
+    pub(super) fn worker_grant(&self, worker: u32) -> WorkerRegistration {
         let serves = |slice: &SlicePlan| slice.first_worker <= worker;
         let slice = self.slices.iter().rposition(serves).unwrap_or(0);
-        Grant {
+        WorkerRegistration {
             worker: WorkerId(worker as u16),
             key: KEY,
             epoch: EPOCH,
@@ -248,9 +249,9 @@ impl Plan {
         (0..self.clients).map(client).collect()
     }
 
-    fn client_grant(&self, index: u16) -> ClientGrant {
+    fn client_grant(&self, index: u16) -> ClientRegistration {
         let share = |slice| (SliceId(slice as u16), self.share(slice));
-        ClientGrant {
+        ClientRegistration {
             client: ClientId(index),
             key: KEY,
             epoch: EPOCH,

@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
-use sluice_host::worker::{Action, Grant, Worker, WorkerSettings};
+use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_switch::registry::Choice;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Endpoint, Nanos, Packet, Payload, Reply, ReplyStatus};
 
@@ -166,7 +167,12 @@ impl Workers {
 /// What happens to workers.
 impl Workers {
     /// The worker learns of a registration; it sends what tokens it may.
-    pub(super) fn grant<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, grant: Grant) {
+    pub(super) fn grant<O: Observer>(
+        &mut self,
+        stage: &mut Stage<O>,
+        worker: u32,
+        grant: WorkerRegistration,
+    ) {
         let now = stage.now();
         self.machines[worker as usize].grant(now, &self.settings, grant, &mut self.actions);
         let desk = self.desk(worker, now);
