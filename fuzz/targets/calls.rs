@@ -64,8 +64,9 @@ mod agent {
     }
 
     mod desk {
-        use sluice_host::agent::{Decision, SliceTally};
+        use sluice_host::agent::Decision;
         use sluice_wire::SliceId;
+        use sluice_wire::tallies::SliceTally;
 
         /// Likewise.
         #[allow(dead_code, reason = "none is made here")]
