@@ -1,10 +1,11 @@
 //! What a controller would have done before the run: tables, registrations, shares.
 
 use sluice_host::client::{Client, ClientSettings};
-use sluice_host::worker::{EarlySettings, QUOTA_MAX, WorkerSettings};
+use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
+use sluice_wire::sizes::{self, QUOTA_MAX, token_cells};
 use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
@@ -149,7 +150,7 @@ impl Plan {
             types: types.unwrap_or(1),
             tasks_per_slice: waiting.max().unwrap_or(1).next_power_of_two(),
             // As many stale ones of workers that moved may lie there until they are swept.
-            tokens_per_slice: (self.workers() * 16).next_power_of_two(),
+            tokens_per_slice: token_cells(self.workers(), 2 * u32::from(QUOTA_MAX)),
             replay_cells: self.replay_cells(),
             servers: self.servers,
             counters_start: START,
@@ -157,15 +158,13 @@ impl Plan {
         }
     }
 
-    /// A client leaves an eighth of its cells free.
     fn replay_cells(&self) -> u32 {
-        let most: u32 = (0..self.slices.len()).map(|slice| self.share(slice)).sum();
-        (most + most / 7 + 1).next_power_of_two()
+        sizes::replay_cells((0..self.slices.len()).map(|slice| self.share(slice)).sum())
     }
 
     /// What each client may have outstanding in a slice.
     fn share(&self, slice: usize) -> u32 {
-        self.slices[slice].outstanding(self.queue, self.depth_max).div_ceil(self.clients.into())
+        sizes::share(self.slices[slice].outstanding(self.queue, self.depth_max), self.clients.into())
     }
 
     /// Fills the switch's tables.
