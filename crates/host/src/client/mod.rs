@@ -28,8 +28,8 @@ use alloc::vec::Vec;
 
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
-    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Reject,
-    RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
+    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Payload,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
 pub use types::{Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy};
@@ -202,6 +202,7 @@ impl Client {
         self.stats
     }
 
+    #[inline]
     fn admit(
         &mut self,
         now: Nanos,
@@ -252,6 +253,7 @@ impl Client {
         task
     }
 
+    #[inline]
     fn on_reply(&mut self, now: Nanos, settings: &ClientSettings, reply: &Reply, out: &mut Vec<Action>) {
         let Some(id) = self.hear(now, settings, reply.task, reply.epoch, out) else { return };
         let attempts = self.slots.get(id).attempts;
@@ -325,6 +327,8 @@ impl Client {
     }
 
     /// What every packet tells: that someone is there, and an epoch. Finds the task that it is about.
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
     fn hear(
         &mut self,
         now: Nanos,
@@ -402,6 +406,7 @@ impl Client {
     }
 
     /// Sends the next attempt. The registration must be living.
+    #[inline]
     fn send(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         let Some(grant) = &self.granted else { return };
         let slot = self.slots.get(id);
@@ -410,6 +415,7 @@ impl Client {
         slot.paid = false;
         slot.attempts += 1;
         slot.sent_in = grant.epoch;
+        let Payload { len, inline, handle } = slot.payload;
         out.push(Action::ToSwitch(Submit {
             epoch: grant.epoch,
             key: grant.key,
@@ -420,12 +426,13 @@ impl Client {
             priority: 0,
             constraints: 0,
             age: Age::of(now.since(slot.first_sent)),
-            payload: slot.payload,
+            payload: Payload { len, inline, handle },
         }));
         self.stats.sent += 1;
         self.set_timeout(now, settings, id);
     }
 
+    #[inline]
     fn set_timeout(&mut self, now: Nanos, settings: &ClientSettings, id: u32) {
         let slot = self.slots.get(id);
         let at = (now + settings.timeout(slot.backoffs)).min(slot.deadline);
@@ -516,6 +523,7 @@ impl Client {
     }
 
     /// The one place where a task that was sent ends.
+    #[inline]
     fn end(&mut self, id: u32, outcome: Outcome, out: &mut Vec<Action>) {
         self.timers.clear(id);
         let slot = self.slots.remove(id);
@@ -529,7 +537,12 @@ impl Client {
             Outcome::Unknown(_) => self.stats.unknown += 1,
         }
         let task = self.name(slot.sequence);
-        out.push(Action::Done { tag: slot.tag, task, attempts: slot.attempts, outcome });
+        // In two steps, so that the outcome is copied to where it belongs as it was written.
+        let filler = Outcome::Refused(RefusedWhy::NeverSent);
+        let done = Action::Done { tag: slot.tag, task, attempts: slot.attempts, outcome: filler };
+        if let Action::Done { outcome: place, .. } = out.push_mut(done) {
+            *place = outcome;
+        }
         if slot.fetching {
             self.fetches.drop(id, out);
         }

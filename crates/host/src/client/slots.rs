@@ -33,8 +33,8 @@ pub(super) struct Slot {
     pub(super) task_type: TaskType,
     /// Attempts sent.
     pub(super) attempts: u16,
-    /// Doublings of the timeout.
-    pub(super) backoffs: u8,
+    /// Doublings of the timeout. A whole word, since it is read as one just after it was written.
+    pub(super) backoffs: u32,
     /// Whether more attempts may be made at all.
     pub(super) retry: bool,
     /// Whether an attempt before the newest was never rejected.
@@ -96,6 +96,7 @@ impl Slots {
     }
 
     /// The first sequence number from `next` on whose residue is free.
+    #[inline]
     pub(super) fn claim(&mut self, next: Serial) -> Option<Serial> {
         let usable = self.wanted - self.wanted / 8;
         if self.len() >= usable as usize || !self.fit() {
@@ -107,6 +108,8 @@ impl Slots {
     }
 
     /// Puts a task into the free residue that [`Slots::claim`] found, and returns its index.
+    #[expect(clippy::inline_always, reason = "a task is copied at a call that stays one")]
+    #[inline(always)]
     pub(super) fn insert(&mut self, slot: Slot) -> u32 {
         let residue = self.residue(slot.sequence);
         let id = if let Some(id) = self.vacant.pop() {
@@ -122,6 +125,7 @@ impl Slots {
     }
 
     /// The index of a task, while it is outstanding.
+    #[inline]
     pub(super) fn find(&self, sequence: Serial) -> Option<u32> {
         if self.cells.is_empty() {
             return None;
@@ -131,11 +135,13 @@ impl Slots {
     }
 
     /// The task of an index that [`Slots::find`] or [`Slots::insert`] gave.
+    #[inline]
     pub(super) fn get(&mut self, id: u32) -> &mut Slot {
         &mut self.slab[id as usize]
     }
 
     /// Takes a task out, which frees its residue.
+    #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Slot {
         let slot = self.slab[id as usize];
         let residue = self.residue(slot.sequence);
@@ -156,12 +162,14 @@ impl Slots {
         sequences.min_by_key(|sequence| sequence.since(next)).unwrap_or(next)
     }
 
+    #[inline]
     fn residue(&self, sequence: Serial) -> usize {
         sequence.0 as usize & (self.cells.len() - 1)
     }
 
     /// Gives the table the size that the grant allows, unless two outstanding tasks would meet in one
     /// residue.
+    #[inline]
     fn fit(&mut self) -> bool {
         let cells = self.wanted as usize;
         if self.cells.len() == cells {
@@ -183,6 +191,7 @@ impl Slots {
     }
 
     /// The first free residue from `start` on, going round.
+    #[inline]
     fn free_from(&self, start: usize) -> Option<usize> {
         let words = self.taken.len();
         (0..=words).find_map(|step| {

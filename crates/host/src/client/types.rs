@@ -52,7 +52,7 @@ impl ClientSettings {
     }
 
     /// How long an attempt may stay unanswered after `backoffs` doublings; never zero.
-    pub(super) fn timeout(&self, backoffs: u8) -> Nanos {
+    pub(super) fn timeout(&self, backoffs: u32) -> Nanos {
         let first = self.first_timeout.max(Nanos(1));
         first.times(1 << backoffs.min(32)).min(self.timeout_max.max(first))
     }

@@ -12,6 +12,7 @@ use super::work::Work;
 use super::{Phase, Worker, release};
 
 impl Worker {
+    #[inline]
     pub(super) fn dispatch(
         &mut self,
         now: Nanos,
@@ -70,6 +71,7 @@ impl Worker {
     }
 
     /// Holds a task that never was here; says whether it did.
+    #[inline]
     fn take_task(
         &mut self,
         received: Nanos,
@@ -104,6 +106,7 @@ impl Worker {
         true
     }
 
+    #[inline]
     fn origin(&self, life: (Epoch, Generation), worker: WorkerId, counters: Counters) -> Origin {
         let is_present = life == self.at.life() && worker == self.at.worker;
         if self.phase == Phase::New || life < self.joined || life > self.at.life() {
@@ -182,6 +185,8 @@ impl Worker {
 
     /// Learns how many tokens were granted and tasks sent. Repeats the TOKENs that are known to be lost: of
     /// all that were issued if none can be on its way any more, else of the first `issued_before`.
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
     fn hear(
         &mut self,
         now: Nanos,

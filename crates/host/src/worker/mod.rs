@@ -419,6 +419,8 @@ impl Worker {
         }
     }
 
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
     fn run_next(&mut self, out: &mut Vec<Action>) {
         if let Some(work) = &mut self.work {
             work.run_next(out);

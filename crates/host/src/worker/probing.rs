@@ -77,6 +77,7 @@ impl Probing {
     }
 
     /// A TOKEN left, perhaps for the first time: whether it arrived has yet to be heard.
+    #[inline]
     pub(super) fn token_sent(&mut self, now: Nanos, settings: &WorkerSettings, first: bool) {
         if self.confirmed {
             self.overdue = now + self.longest_busy(settings);
@@ -90,6 +91,7 @@ impl Probing {
     }
 
     /// A DISPATCH came: the switch is there.
+    #[inline]
     pub(super) fn heard(&mut self, now: Nanos, settings: &WorkerSettings) {
         self.unanswered = 0;
         if self.confirmed {
@@ -158,6 +160,7 @@ impl Probing {
     }
 
     /// How long silence lasts before the next PROBE.
+    #[inline]
     fn patience(&self, settings: &WorkerSettings) -> Nanos {
         let round_trip = self.round_trip(settings);
         let doubled = 1_u64.checked_shl(self.doublings.into()).unwrap_or(u64::MAX);

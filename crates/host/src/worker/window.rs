@@ -48,6 +48,7 @@ impl SentWindow {
     }
 
     /// Learns that the switch has sent up to `number`; says how many older ones fell out, never to be heard.
+    #[inline]
     pub(super) fn hear(&mut self, number: Serial) -> u32 {
         let ahead = number.since(self.high);
         if ahead <= 0 {
@@ -63,6 +64,7 @@ impl SentWindow {
     }
 
     /// Takes a DISPATCH's number, which [`Self::hear`] was told before.
+    #[inline]
     pub(super) fn take(&mut self, number: Serial) -> Arrival {
         let behind = self.high.since(number);
         if !(0..WIDTH as i32).contains(&behind) {
@@ -81,6 +83,7 @@ impl SentWindow {
     }
 
     /// Gives the numbers that are missing now `patience` to come, unless older ones are being timed.
+    #[inline]
     pub(super) fn time_gap(&mut self, now: Nanos, patience: Nanos) {
         if self.missing == 0 {
             self.gap_due = Nanos(0);

@@ -180,6 +180,7 @@ impl Work {
     }
 
     /// Holds a task that never was here, and notes what is missing of it.
+    #[inline]
     pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch, missing: Option<Parts>) {
         if let Some(parts) = missing {
             self.counts.fetches += 1;
@@ -198,6 +199,8 @@ impl Work {
     }
 
     /// Starts the first task that is whole, if none runs.
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
     pub(super) fn run_next(&mut self, out: &mut Vec<Action>) {
         if self.running {
             return;
@@ -208,7 +211,9 @@ impl Work {
         let Some(next) = self.held.front().filter(|next| next.is_whole) else { return };
         self.running = true;
         self.slot += 1;
-        let Held { task, task_type, payload, .. } = *next;
+        let (task, task_type) = (next.task, next.task_type);
+        let Payload { len, inline, handle } = next.payload;
+        let payload = Payload { len, inline, handle };
         out.push(Action::Run { slot: self.slot, task, task_type, payload });
     }
 
@@ -224,6 +229,7 @@ impl Work {
 
     /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run
     /// is not the present one.
+    #[inline]
     pub(super) fn end(
         &mut self,
         now: Nanos,
@@ -258,6 +264,7 @@ impl Work {
 }
 
 /// Made in either place and not moved there: it is the worker's largest action.
+#[inline]
 fn reply(
     sender: Sender,
     load: usize,

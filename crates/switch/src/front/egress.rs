@@ -41,7 +41,6 @@ impl Front {
         let to = *to.unwrap_or(&NOWHERE);
         let (sent, seen) = self.number(pass, granted);
         let client_at = self.tables.clients[submit.client.0 as usize].as_ref().map(|row| &row.at);
-        let Payload { len, inline, handle } = submit.payload;
         let packet = Packet::Dispatch(Dispatch {
             epoch: self.config.epoch,
             worker: granted.worker,
@@ -58,10 +57,15 @@ impl Front {
             wait_ns: queued.wait.saturated(),
             occupancy: queued.occupancy,
             age: submit.age.plus(queued.wait),
-            payload: Payload { len, inline, handle },
+            payload: Payload::EMPTY,
             place,
         });
-        Verdict::Send { to, packet }
+        let mut verdict = Verdict::Send { to, packet };
+        // Afterwards, so that it is copied to where it belongs as it was written.
+        if let Verdict::Send { packet: Packet::Dispatch(dispatch), .. } = &mut verdict {
+            dispatch.payload = submit.payload;
+        }
+        verdict
     }
 
     /// The task goes to a worker of the slice that was not asked for a token, or whose token was counted
