@@ -1,6 +1,6 @@
 //! The entry with the least number; of equals, the first.
 
-use crate::world::Tournament;
+use super::tournament::Tournament;
 
 /// A number for each of a fixed number of entries.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ mod engine;
 mod least;
 mod queues;
 mod reference;
+mod tournament;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Nanos, Packet, Payload};
+use sluice_wire::{Nanos, Packet, Payload, Submit};
 
 use super::books::Place;
 use super::setup::{ClassNeeds, Plan};
@@ -172,13 +172,12 @@ impl Clients {
     /// Does what the machine said.
     #[inline]
     fn act<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize) {
-        let mut actions = std::mem::take(&mut self.actions);
-        for action in &actions {
+        for action in &self.actions {
             match action {
                 Action::ToSwitch(submit) => {
                     stage.meter.counts.retries += u64::from(submit.attempt.0 > 1);
                     let (from, now) = (self.at.at(client as u32), stage.now());
-                    stage.send(from, self.front, now, &Packet::Submit(*submit));
+                    stage.send(from, self.front, now, |place| submit_into(place, submit));
                 }
                 Action::Done { tag, outcome, .. } => ended(stage, Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
@@ -192,8 +191,7 @@ impl Clients {
                 | Action::Renew => {}
             }
         }
-        actions.clear();
-        self.actions = actions;
+        self.actions.clear();
         if self.retries {
             self.arm(stage, client);
         }
@@ -245,6 +243,15 @@ impl Clients {
             node.armed = due.max(stage.now());
             stage.cue(node.armed, Cue::Host(self.at.at(client as u32), Reminder::Tick));
         }
+    }
+}
+
+/// In two steps, so that the task is copied to where it belongs as it was written.
+#[inline]
+fn submit_into(place: &mut Packet, submit: &Submit) {
+    *place = Packet::Submit(Submit::default());
+    if let Packet::Submit(place) = place {
+        *place = *submit;
     }
 }
 

@@ -144,7 +144,8 @@ impl<O: Observer> Inhabited<Cue> for Rack<'_, O> {
         &mut self.stage.world
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
+    #[inline(always)]
     fn mail(&mut self, to: Address, mail: Mail) {
         self.nodes.mail(&mut self.stage, to, mail);
     }

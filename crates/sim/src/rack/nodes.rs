@@ -60,7 +60,8 @@ impl Nodes {
     }
 
     /// Something comes to one of the nodes.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
+    #[inline(always)]
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
         let Self { workers, clients, switch, plan } = self;
         let (places, node) = (plan.places, to.at(0));

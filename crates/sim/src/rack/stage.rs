@@ -70,10 +70,11 @@ impl<O: Observer> Stage<O> {
         self.world.now
     }
 
-    /// Sends a packet that leaves then.
+    /// Sends a packet that leaves then, and is made where it lies until it has been received.
     #[inline]
-    pub(super) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: &Packet) {
+    pub(super) fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
         self.meter.counts.packets += 1;
+        let packet = self.world.engine.packets.make(make);
         let copies = self.world.send(from, to, leaves, packet);
         self.meter.counts.lost_packets += u64::from(copies == 0);
     }

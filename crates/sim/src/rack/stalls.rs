@@ -15,6 +15,8 @@ pub(super) struct Cores {
     length: Nanos,
     /// Each worker's slow time; empty if none is ever slow.
     slow: Vec<Option<SlowTime>>,
+    /// Whether no core ever stalls or is slow.
+    are_even: bool,
 }
 
 /// A worker's next stall, and where the later ones come from.
@@ -37,13 +39,19 @@ impl Cores {
             Stall { at, dice }
         });
         let slowed = if testbed.slow.is_any() { 0..testbed.workers } else { 0..0 };
-        let slow = slowed.map(|worker| testbed.slow.of(worker)).collect();
-        Self { next: next.collect(), mean_gap_ns, length: stalls.length, slow }
+        let slow: Vec<_> = slowed.map(|worker| testbed.slow.of(worker)).collect();
+        let next: Vec<_> = next.collect();
+        let are_even = next.is_empty() && slow.is_empty();
+        Self { next, mean_gap_ns, length: stalls.length, slow, are_even }
     }
 
     /// When `work` that begins at `from` is done.
     #[inline]
     pub(super) fn spend(&mut self, worker: u32, from: Nanos, work: Nanos) -> Nanos {
+        if self.are_even { from + work } else { self.spend_uneven(worker, from, work) }
+    }
+
+    fn spend_uneven(&mut self, worker: u32, from: Nanos, work: Nanos) -> Nanos {
         let slow = self.slow.get(worker as usize).copied().flatten();
         let work = slow.map_or(work, |slow| slow.takes(from, work));
         if self.next.is_empty() { from + work } else { self.interrupted(worker, from, work) }

@@ -127,7 +127,7 @@ impl SwitchNode {
             _ => {}
         }
         let leaves = self.leaves(stage.world.now);
-        stage.send(self.at, to, leaves, packet);
+        stage.send(self.at, to, leaves, |place| *place = *packet);
     }
 
     fn again<O: Observer>(&mut self, stage: &mut Stage<O>, round: &Circulating) {

@@ -97,7 +97,7 @@ impl Inhabited<Cue> for Two {
         {
             let (task, now) = (*self.stage.world.engine.packets.get(packet), self.stage.now());
             let switch = self.racks[usize::from(from.of_node() / 3)].plan.places.switch;
-            return self.stage.send(from, switch, now, &task);
+            return self.stage.send(from, switch, now, |packet| *packet = task);
         }
         self.racks[usize::from(to.of_node() / 3)].mail(&mut self.stage, to, mail);
     }

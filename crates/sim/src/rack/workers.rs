@@ -177,7 +177,7 @@ impl Workers {
         self.machines[worker as usize].grant(now, &self.settings, grant, &mut self.actions);
         let desk = self.desk(worker, now);
         let busy_until = self.taken[desk].free_at.max(now);
-        self.act(stage, worker, busy_until);
+        self.act(stage, worker, desk, busy_until);
         self.arm(stage, worker);
     }
 
@@ -197,16 +197,16 @@ impl Workers {
             stage.books.moves(Place::ToWorker, Place::AtWorker);
         }
         let desk = self.desk(worker, now);
-        let desk = &mut self.taken[desk];
-        if desk.running.is_some() || !desk.mail.is_empty() {
-            desk.mail.push_back((now, packet));
+        let at = &mut self.taken[desk];
+        if at.running.is_some() || !at.mail.is_empty() {
+            at.mail.push_back((now, packet));
             return;
         }
-        let (free_at, from) = (desk.free_at, desk.free_at.max(now));
+        let (free_at, from) = (at.free_at, at.free_at.max(now));
         if let Some(adaptation) = &mut stage.adaptation {
             adaptation.wakes(now, worker, free_at);
         }
-        self.receive(stage, worker, from, now, packet);
+        self.receive(stage, worker, desk, from, now, packet);
         self.arm(stage, worker);
     }
 
@@ -230,7 +230,7 @@ impl Workers {
         }
         let (slot, status) = (run.slot, ReplyStatus::Done);
         machine.finished(now, &self.settings, slot, run.started, status, reply, &mut self.actions);
-        self.act(stage, worker, now);
+        self.act(stage, worker, desk, now);
         self.poll(stage, worker, desk);
         if self.taken[desk].running.is_none() {
             stage.world.engine.alarm(alarm, NEVER);
@@ -246,13 +246,13 @@ impl Workers {
 
     fn tick_soon<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
         let desk = self.desk(worker, stage.now());
-        let desk = &mut self.taken[desk];
-        if desk.running.is_some() {
-            desk.tick_due = true;
+        let at = &mut self.taken[desk];
+        if at.running.is_some() {
+            at.tick_due = true;
             return;
         }
-        let from = desk.free_at.max(stage.now());
-        self.tick_now(stage, worker, from);
+        let from = at.free_at.max(stage.now());
+        self.tick_now(stage, worker, desk, from);
         self.arm(stage, worker);
     }
 
@@ -264,18 +264,18 @@ impl Workers {
             }
             let free_at = at.free_at;
             let Some((arrived, packet)) = at.mail.pop_front() else { break };
-            self.receive(stage, worker, free_at, arrived, packet);
+            self.receive(stage, worker, desk, free_at, arrived, packet);
         }
         let at = &mut self.taken[desk];
         if std::mem::take(&mut at.tick_due) {
             let from = at.free_at;
-            self.tick_now(stage, worker, from);
+            self.tick_now(stage, worker, desk, from);
         }
     }
 
-    fn tick_now<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, now: Nanos) {
+    fn tick_now<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, desk: usize, now: Nanos) {
         self.machines[worker as usize].tick(now, &self.settings, &mut self.actions);
-        self.act(stage, worker, now);
+        self.act(stage, worker, desk, now);
     }
 
     #[inline]
@@ -283,6 +283,7 @@ impl Workers {
         &mut self,
         stage: &mut Stage<O>,
         worker: u32,
+        desk: usize,
         from: Nanos,
         arrived: Nanos,
         id: PacketId,
@@ -300,7 +301,7 @@ impl Workers {
         let now = self.cores.spend(worker, from, takes);
         self.machines[worker as usize].packet(now, arrived, &self.settings, packet, &mut self.actions);
         stage.world.engine.packets.free(id);
-        let runs = self.act(stage, worker, now);
+        let runs = self.act(stage, worker, desk, now);
         // A repeated task is not run again.
         if is_task && !runs {
             stage.meter.at_workers.leave(now);
@@ -310,15 +311,14 @@ impl Workers {
     /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says
     /// whether one does.
     #[inline]
-    fn act<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, now: Nanos) -> bool {
-        let mut actions = std::mem::take(&mut self.actions);
+    fn act<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, desk: usize, now: Nanos) -> bool {
         let mut free_at = now;
         let mut run = None;
-        for action in &actions {
+        for action in &self.actions {
             match action {
                 Action::ToSwitch(packet) => {
                     free_at = self.cores.spend(worker, free_at, self.costs.send);
-                    stage.send(self.at.at(worker), self.switch, free_at, packet);
+                    stage.send(self.at.at(worker), self.switch, free_at, |place| *place = *packet);
                 }
                 Action::Reply { to, packet } => {
                     free_at = self.cores.spend(worker, free_at, self.costs.send);
@@ -339,9 +339,7 @@ impl Workers {
                 | Action::Renew => {}
             }
         }
-        actions.clear();
-        self.actions = actions;
-        let desk = self.desk(worker, stage.now());
+        self.actions.clear();
         self.taken[desk].free_at = free_at;
         if let Some((slot, payload)) = run {
             self.serve(stage, worker, desk, free_at, slot, payload);
@@ -409,7 +407,7 @@ impl Workers {
             if let Action::ToSwitch(packet) = action {
                 let send = self.costs.send;
                 let leaves = self.cores.spend(worker, now, send);
-                stage.send(self.at.at(worker), self.switch, leaves, &packet);
+                stage.send(self.at.at(worker), self.switch, leaves, |place| *place = packet);
                 let ends = self.goes_on_for(worker, now, send);
                 stage.world.engine.alarm(self.alarm(worker), ends);
             }
@@ -439,7 +437,7 @@ impl Workers {
         }
         stage.meter.counts.passes += 1;
         stage.meter.counts.packets += 1;
-        stage.send(self.at.at(worker), Address::of(to), leaves, &Packet::Reply(*reply));
+        stage.send(self.at.at(worker), Address::of(to), leaves, |place| reply_into(place, reply));
     }
 
     /// A reply by which the switch learns how much the worker holds, with what waits in its NIC.
@@ -447,8 +445,10 @@ impl Workers {
     fn send_report<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, reply: &Reply) {
         let DeskIndex(desk) = self.desks[worker as usize];
         let waiting = self.taken.get(desk as usize).map_or(0, |desk| desk.mail.len());
-        let packet = Packet::Reply(Reply { load: reply.load + waiting as u32, ..*reply });
-        stage.send(self.at.at(worker), self.switch, leaves, &packet);
+        let load = reply.load + waiting as u32;
+        stage.send(self.at.at(worker), self.switch, leaves, |place| {
+            reply_into(place, &Reply { load, ..*reply });
+        });
     }
 
     /// Asks for the machine's next deadline, if it needs any.
@@ -463,6 +463,15 @@ impl Workers {
             *armed = due.max(stage.now());
             stage.cue(*armed, Cue::Host(self.at.at(worker), Reminder::Tick));
         }
+    }
+}
+
+/// In two steps, so that the reply is copied to where it belongs as it was written.
+#[inline]
+fn reply_into(place: &mut Packet, reply: &Reply) {
+    *place = Packet::Reply(Reply::default());
+    if let Packet::Reply(place) = place {
+        *place = *reply;
     }
 }
 

@@ -167,9 +167,9 @@ impl Recorder {
         if self.measured_ended > self.part_ends {
             self.next_part();
         }
-        let scale = SLOWDOWN_UNIT / service.0.max(1) as f64;
-        let own_milli = (latency.0 as f64 * scale) as u64;
-        let server_milli = ((waited.0 + service.0) as f64 * scale) as u64;
+        let scale = SLOWDOWN_UNIT / float(service.0.max(1));
+        let own_milli = (float(latency.0) * scale) as i64 as u64;
+        let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
         self.classes[class as usize].record(latency.0, own_milli, server_milli);
     }
 
@@ -323,6 +323,12 @@ impl Recorder {
         self.backlog.at_close = self.outstanding;
         self.backlog.replies = self.replied - self.backlog.replies;
     }
+}
+
+/// No span of a run comes near 2⁶³ ns, and a number with a sign becomes a float in one instruction.
+#[inline]
+const fn float(span: u64) -> f64 {
+    span as i64 as f64
 }
 
 impl Observer for Recorder {

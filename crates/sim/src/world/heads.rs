@@ -3,60 +3,102 @@
 use sluice_wire::Nanos;
 
 use super::agenda::Moment;
+use super::group::{GROUP, earliest};
 
 /// Most sources of a world: the agenda, the alarms, clocks and lanes.
-pub(crate) const SOURCES_MAX: usize = 1 << LEVELS_MAX;
-/// Levels of the largest tree, and bits of a source's number, which stands below a moment's order.
-const LEVELS_MAX: u32 = 5;
-/// Levels of a rack's tree, which has code of its own: every event climbs it two or three times.
-const LEVELS_FEW: u32 = 3;
-/// Places in the tree.
-const NODES: usize = 2 * SOURCES_MAX;
+pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;
+/// Below a moment's order stands where it comes from.
+const WHENCE_BITS: u32 = 16;
+/// A rack's sources are one of these.
+const GROUPS: usize = 4;
 
-/// A winner tree over the sources, in one place.
+/// The sources' keys, in no order: an event changes two or three of them, so that it costs less to look for
+/// the earliest of all once than to keep them in a tree that each change climbs.
 #[derive(Debug)]
 pub(crate) struct Heads {
-    /// Leaves stand behind as many other nodes; the node `n` holds the earlier of `2n` and `2n + 1`.
-    nodes: [u128; NODES],
-    are_few: bool,
+    groups: [[u128; GROUP]; GROUPS],
+    /// So many groups have sources.
+    used: usize,
 }
 
 impl Heads {
     /// So many sources, of which nothing comes.
     pub(crate) fn new(sources: usize) -> Self {
         assert!(sources <= SOURCES_MAX, "{sources} sources, and there is room for {SOURCES_MAX}");
-        Self { nodes: [Moment::NEVER.key(); NODES], are_few: sources <= 1 << LEVELS_FEW }
+        Self { groups: [[Moment::NEVER.key(); GROUP]; GROUPS], used: sources.div_ceil(GROUP) }
     }
 
     /// When something next comes from a source.
     #[inline]
-    pub(crate) fn set(&mut self, source: usize, Moment { at, order }: Moment) {
-        let key = Moment::new(at, order << LEVELS_MAX | source as u64).key();
-        if self.are_few {
-            self.climb::<LEVELS_FEW>(source, key);
-        } else {
-            self.climb::<LEVELS_MAX>(source, key);
-        }
+    pub(crate) fn set(&mut self, whence: Whence, Moment { at, order }: Moment) {
+        let key = Moment::new(at, order << WHENCE_BITS | u64::from(whence.0)).key();
+        let source = whence.source();
+        self.groups[source / GROUP][source % GROUP] = key;
     }
 
+    /// When the first of all comes, and where it comes from.
     #[inline]
-    fn climb<const LEVELS: u32>(&mut self, source: usize, mut best: u128) {
-        let leaves = 1 << LEVELS;
-        // So that no place is out of bounds.
-        let mut place = leaves + source % leaves;
-        self.nodes[place] = best;
-        for _ in 0..LEVELS {
-            best = best.min(self.nodes[(place ^ 1) % NODES]);
-            place /= 2;
-            self.nodes[place % NODES] = best;
+    pub(crate) fn first(&self) -> (Nanos, Whence) {
+        let [few, more @ ..] = &self.groups;
+        let mut key = earliest(few);
+        for group in more.iter().take(self.used - 1) {
+            key = key.min(earliest(group));
         }
+        (Nanos((key >> 64) as u64), Whence(key as u16))
+    }
+}
+
+/// Where something comes from: a source, of which kind, and if that is a lane, to which node it goes. It
+/// stands in the key itself, so that it is known what runs next before anything else has to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whence(u16);
+
+/// Kinds of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceKind {
+    Agenda,
+    Alarms,
+    Clock,
+    Lane,
+}
+
+impl Whence {
+    /// Above a source's number stands its kind, above that the node.
+    const KIND_SHIFT: u32 = SOURCES_MAX.ilog2();
+    const NODE_SHIFT: u32 = 8;
+
+    /// A source by its number.
+    pub(crate) const fn new(source: usize, kind: SourceKind) -> Self {
+        Self(source as u16 | (kind as u16) << Self::KIND_SHIFT)
     }
 
-    /// When the first of all comes, and from which source.
+    /// The same source, if what comes from it goes to this node.
     #[inline]
-    pub(crate) const fn first(&self) -> (Nanos, usize) {
-        let key = self.nodes[1];
-        (Nanos((key >> 64) as u64), key as usize % SOURCES_MAX)
+    pub(crate) const fn to_node(self, node: u8) -> Self {
+        Self(self.0 & ((1 << Self::NODE_SHIFT) - 1) | (node as u16) << Self::NODE_SHIFT)
+    }
+
+    /// The number of the source.
+    #[inline]
+    pub(crate) const fn source(self) -> usize {
+        self.0 as usize % SOURCES_MAX
+    }
+
+    /// The node that it goes to, if it comes from a lane.
+    #[inline]
+    pub(crate) const fn node(self) -> u8 {
+        (self.0 >> Self::NODE_SHIFT) as u8
+    }
+
+    /// What kind of source it is.
+    #[inline]
+    pub(crate) const fn kind(self) -> SourceKind {
+        match self.0 >> Self::KIND_SHIFT & 3 {
+            0 => SourceKind::Agenda,
+            1 => SourceKind::Alarms,
+            2 => SourceKind::Clock,
+            _ => SourceKind::Lane,
+        }
     }
 }
 
@@ -74,10 +116,17 @@ mod tests {
             for order in 0..1_000 {
                 let source = dice.below(sources as u64) as usize;
                 let at = Nanos(dice.below(40));
-                heads.set(source, Moment::new(at, order));
+                let kind = if source.is_multiple_of(2) { SourceKind::Lane } else { SourceKind::Clock };
+                let whence = Whence::new(source, kind).to_node(source as u8 + 1);
+                heads.set(whence, Moment::new(at, order));
                 model[source] = (at, order);
                 let first = (0..sources).min_by_key(|source| model[*source]).expect("there are some");
-                assert_eq!(heads.first(), (model[first].0, first));
+                let (at, whence) = heads.first();
+                assert_eq!((at, whence.source()), (model[first].0, first));
+                if at < Nanos(u64::MAX) {
+                    assert_eq!(usize::from(whence.node()), first + 1);
+                    assert_eq!(whence.kind() == SourceKind::Lane, first.is_multiple_of(2));
+                }
             }
         }
     }

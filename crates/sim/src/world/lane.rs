@@ -23,10 +23,10 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Copy> Lane<T> {
-    /// When the next one arrives.
+    /// The next one, and when it arrives.
     #[inline]
-    pub(crate) fn first(&self) -> Moment {
-        if self.head == self.tail { Moment::NEVER } else { self.ring[self.place(self.head)].0 }
+    pub(crate) fn first(&self) -> Option<&(Moment, T)> {
+        if self.head == self.tail { None } else { Some(&self.ring[self.place(self.head)]) }
     }
 
     /// Whether something that arrives then comes after all that was ever under way.
@@ -88,8 +88,8 @@ mod tests {
                 entered += 1;
             }
             for _ in 0..round % 6 {
-                let first = if left == entered { Moment::NEVER } else { Moment::new(Nanos(left), left) };
-                assert_eq!(lane.first(), first);
+                let first = (Moment::new(Nanos(left), left), left);
+                assert_eq!(lane.first(), (left < entered).then_some(&first));
                 assert_eq!(lane.pop(), (left < entered).then_some(left));
                 left = entered.min(left + 1);
             }

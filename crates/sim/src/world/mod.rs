@@ -8,25 +8,27 @@
 
 mod address;
 mod agenda;
+mod alarms;
 mod engine;
 mod fates;
+mod group;
 mod heads;
 mod lane;
 mod network;
 mod pool;
-mod tournament;
 
 use sluice_switch::Circulating;
-use sluice_wire::{Nanos, Packet};
+use sluice_wire::Nanos;
 
 pub(crate) use address::Address;
 pub(crate) use agenda::Agenda;
-pub(crate) use engine::{AlarmId, ClockId, EventEngine, LaneId, Mail, PacketId};
+pub(crate) use alarms::AlarmId;
+pub(crate) use engine::{ClockId, EventEngine, LaneId, Mail, PacketId};
 pub(crate) use fates::Fates;
 pub(crate) use network::{LinkQueue, Links, OneWay, Port};
-pub(crate) use tournament::Tournament;
 
-use engine::{Due, SourceKind};
+use engine::Due;
+use heads::SourceKind;
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
 #[derive(Debug)]
@@ -50,20 +52,27 @@ impl<C: Copy> World<C> {
     }
 
     /// Sends a packet that leaves then, unless a fault befalls it. Says how many copies will arrive.
-    #[inline]
-    pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: &Packet) -> u32 {
-        let Some((lane, at)) = self.network.leaves(from, to, leaves, packet) else {
+    pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
+        let packets = &self.engine.packets;
+        let Some((lane, at)) = self.network.leaves(from, to, leaves, packets.get(packet)) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return 0;
         };
-        let Some(fates) = &mut self.network.fates else {
-            let packet = self.engine.packets.keep(packet);
-            self.engine.send(lane, at, to, Mail::Packet { from, packet });
-            return 1;
-        };
+        if self.network.fates.is_some() {
+            return self.send_copies(lane, from, to, at, packet);
+        }
+        self.engine.send(lane, at, to, Mail::Packet { from, packet });
+        1
+    }
+
+    /// Sends as many copies as the packet's fates say.
+    #[inline(never)]
+    fn send_copies(&mut self, lane: LaneId, from: Address, to: Address, at: Nanos, packet: PacketId) -> u32 {
+        let Some(fates) = &mut self.network.fates else { return 0 };
+        let packet = self.engine.packets.take(packet);
         let mut sent = 0;
-        for at in fates.copies(at, packet).into_iter().flatten() {
-            let packet = self.engine.packets.keep(packet);
+        for at in fates.copies(at, &packet).into_iter().flatten() {
+            let packet = self.engine.packets.keep(&packet);
             self.engine.send(lane, at, to, Mail::Packet { from, packet });
             sent += 1;
         }
@@ -89,7 +98,7 @@ pub(crate) trait Inhabited<C: Copy> {
     /// An alarm goes off. It stays until it is set again, or to never.
     fn alarm(&mut self, alarm: AlarmId);
 
-    /// A clock strikes, and stands still until it is set again.
+    /// A clock strikes. It stays until it is set again, or to never.
     fn clock(&mut self, clock: ClockId);
 
     /// It is time for what somebody asked to be reminded of.
@@ -99,15 +108,15 @@ pub(crate) trait Inhabited<C: Copy> {
     #[inline]
     fn step(&mut self) -> bool {
         let world = self.world();
-        let (at, source) = world.engine.next();
+        let (at, whence) = world.engine.next();
         if at == Nanos(u64::MAX) {
             return false;
         }
         debug_assert!(at >= world.now, "time goes back");
         world.now = at;
-        match world.engine.kind(source) {
+        match whence.kind() {
             SourceKind::Lane => {
-                if let Some((to, mail)) = world.engine.pop(source) {
+                if let Some((to, mail)) = world.engine.pop(whence) {
                     self.mail(to, mail);
                 }
             }
@@ -116,8 +125,7 @@ pub(crate) trait Inhabited<C: Copy> {
                 self.alarm(alarm);
             }
             SourceKind::Clock => {
-                let clock = world.engine.strike(source);
-                self.clock(clock);
+                self.clock(EventEngine::<C>::striking(whence));
             }
             SourceKind::Agenda => match world.engine.take_due() {
                 Some(Due::Mail(to, mail)) => self.mail(to, mail),

@@ -31,7 +31,8 @@ impl LinkQueue {
         Self { port: Port::new(gbps), packet_bytes }
     }
 
-    /// When a packet that comes now has gone through.
+    /// When a packet that comes now has gone through. Apart from links without a queue, which are most.
+    #[inline(never)]
     fn pass(&mut self, now: Nanos, packet: &Packet) -> Nanos {
         let bytes = match packet {
             Packet::Dispatch(Dispatch { payload, place: Place::Here, .. }) if payload.is_large() => {
@@ -51,12 +52,17 @@ struct Way {
     places_each: u32,
 }
 
+impl Way {
+    /// No link is so far behind.
+    const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX };
+}
+
 /// All links.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     each: Vec<OneWay>,
     /// By the node that sends and the one that receives, of `nodes` each.
-    ways: Vec<Option<Way>>,
+    ways: Vec<Way>,
     nodes: usize,
     pub(crate) fates: Option<Box<Fates>>,
 }
@@ -77,7 +83,7 @@ impl Links {
     ) {
         let (from, to) = (usize::from(from.of_node()), usize::from(to.of_node()));
         self.make_room(from.max(to) + 1);
-        self.ways[from * self.nodes + to] = Some(Way { first: self.each.len() as u32, places_each });
+        self.ways[from * self.nodes + to] = Way { first: self.each.len() as u32, places_each };
         self.each.extend(links);
     }
 
@@ -106,7 +112,7 @@ impl Links {
     fn make_room(&mut self, nodes: usize) {
         let of = |from: usize, to: usize| {
             let is_known = from < self.nodes && to < self.nodes;
-            is_known.then(|| self.ways[from * self.nodes + to]).flatten()
+            if is_known { self.ways[from * self.nodes + to] } else { Way::NONE }
         };
         let nodes = nodes.max(self.nodes);
         self.ways = (0..nodes * nodes).map(|pair| of(pair / nodes, pair % nodes)).collect();
@@ -116,9 +122,9 @@ impl Links {
     #[inline]
     fn link(&mut self, from: Address, to: Address) -> Option<&mut OneWay> {
         let pair = usize::from(from.of_node()) * self.nodes + usize::from(to.of_node());
-        let Way { first, places_each } = (*self.ways.get(pair)?)?;
+        let Way { first, places_each } = *self.ways.get(pair)?;
         let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
-        self.each.get_mut((first + place) as usize)
+        self.each.get_mut(first as usize + place as usize)
     }
 }
 

@@ -19,28 +19,49 @@ impl<T> Copy for Id<T> {}
 pub(crate) struct Reused<T> {
     things: Vec<T>,
     vacant: Vec<u32>,
-}
-
-impl<T> Default for Reused<T> {
-    fn default() -> Self {
-        Self { things: Vec::new(), vacant: Vec::new() }
-    }
+    filler: T,
 }
 
 impl<T: Copy> Reused<T> {
+    /// No room yet; what is made first is filled with this.
+    pub(crate) fn new(filler: T) -> Self {
+        Self { things: Vec::new(), vacant: Vec::new(), filler }
+    }
+
+    /// A thing comes from elsewhere.
     #[inline]
     pub(crate) fn keep(&mut self, thing: &T) -> Id<T> {
-        if let Some(place) = self.vacant.pop() {
-            self.things[place as usize] = *thing;
-            return Id(place, PhantomData);
-        }
-        self.things.push(*thing);
-        Id(self.things.len() as u32 - 1, PhantomData)
+        self.make(|place| *place = *thing)
+    }
+
+    /// A thing is made where it will lie. One that is made elsewhere and moved there is copied in words that
+    /// nobody has written as a whole, and a processor waits for those.
+    #[inline]
+    pub(crate) fn make(&mut self, make: impl FnOnce(&mut T)) -> Id<T> {
+        let place = match self.vacant.pop() {
+            Some(place) => place,
+            None => self.grow(),
+        };
+        make(&mut self.things[place as usize]);
+        Id(place, PhantomData)
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.things.push(self.filler);
+        self.things.len() as u32 - 1
     }
 
     #[inline]
     pub(crate) fn get(&self, id: Id<T>) -> &T {
         &self.things[id.0 as usize]
+    }
+
+    /// It leaves.
+    #[inline]
+    pub(crate) fn take(&mut self, id: Id<T>) -> T {
+        self.free(id);
+        self.things[id.0 as usize]
     }
 
     /// Its place is free.

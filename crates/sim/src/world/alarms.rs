@@ -1,0 +1,81 @@
+//! When each of a fixed number of alarms goes off, and which does first.
+
+use sluice_wire::Nanos;
+
+use super::agenda::Moment;
+use super::group::{GROUP, earliest};
+
+/// Below a moment's order stands the alarm.
+const ALARM_BITS: u32 = 24;
+
+/// One of the alarms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AlarmId(pub(crate) u32);
+
+/// A winner tree of groups.
+#[derive(Debug)]
+pub(super) struct Alarms {
+    /// The lowest level first: each key of the next one is the earliest of a group of this one.
+    levels: Vec<Vec<[u128; GROUP]>>,
+    first: u128,
+}
+
+impl Alarms {
+    /// So many alarms, of which none is set.
+    pub(super) fn new(alarms: u32) -> Self {
+        assert!(alarms < 1 << ALARM_BITS, "{alarms} alarms are too many");
+        let mut groups = alarms as usize;
+        let mut levels = Vec::new();
+        while groups > 1 || levels.is_empty() {
+            groups = groups.div_ceil(GROUP).max(1);
+            levels.push(vec![[Moment::NEVER.key(); GROUP]; groups]);
+        }
+        Self { levels, first: Moment::NEVER.key() }
+    }
+
+    /// The alarm goes off then. At the end of time it never does.
+    #[inline]
+    pub(super) fn set(&mut self, AlarmId(alarm): AlarmId, Moment { at, order }: Moment) {
+        let mut key = Moment::new(at, order << ALARM_BITS | u64::from(alarm)).key();
+        let mut place = alarm as usize;
+        for level in &mut self.levels {
+            let group = &mut level[place / GROUP];
+            group[place % GROUP] = key;
+            key = earliest(group);
+            place /= GROUP;
+        }
+        self.first = key;
+    }
+
+    /// The alarm that goes off first, and when.
+    #[inline]
+    pub(super) const fn first(&self) -> (Moment, AlarmId) {
+        let (at, below) = ((self.first >> 64) as u64, self.first as u64);
+        let moment = Moment::new(Nanos(at), below >> ALARM_BITS);
+        (moment, AlarmId(below as u32 & ((1 << ALARM_BITS) - 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn the_first_is_the_earliest_and_of_one_time_the_one_that_was_entered_first() {
+        let mut dice = Dice::new(1, 1);
+        for count in [1, 2, 7, 8, 9, 64, 65, 600] {
+            let mut alarms = Alarms::new(count);
+            let mut model = vec![(u64::MAX, u64::MAX); count as usize];
+            for order in 0..3_000 {
+                let (alarm, at) = (dice.below(count.into()) as u32, dice.below(40));
+                alarms.set(AlarmId(alarm), Moment::new(Nanos(at), order));
+                model[alarm as usize] = (at, order);
+                let (first, rings) = alarms.first();
+                let expected = model.iter().min().expect("there are some");
+                assert_eq!((first.at.0, first.order), *expected);
+                assert_eq!(model[rings.0 as usize], *expected);
+            }
+        }
+    }
+}
