@@ -1,4 +1,5 @@
-//! Whatever a plan holds: it is read, or refused with one line.
+//! Whatever a plan holds: it is refused with one line, or read, and what is written of it then reads as the
+//! same plan.
 #![no_main]
 
 extern crate self as sluice_apps;
@@ -37,6 +38,28 @@ mod units;
 
 use error::NetError;
 
+/// Where a plan's packets are switched; the command's own is also a flag.
+mod flags {
+    /// Stands for it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Io {
+        /// On a UDP socket.
+        Udp,
+        /// In the kernel.
+        Xdp,
+    }
+
+    impl Io {
+        /// As plans say it.
+        pub const fn name(self) -> &'static str {
+            match self {
+                Self::Udp => "udp",
+                Self::Xdp => "xdp",
+            }
+        }
+    }
+}
+
 /// Asked when a plan's file cannot be read, which does not happen here.
 mod figures {
     /// No file is looked for.
@@ -59,7 +82,7 @@ pub mod rocks {
     pub const GET_KEYS_MAX: u32 = 20;
 
     /// Stands for the service's own.
-    #[derive(Clone, Debug, Default)]
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct RocksArgs {
         /// Its folder.
         pub db: std::path::PathBuf,
@@ -67,6 +90,8 @@ pub mod rocks {
         pub keys: u64,
         /// Length of each value, in bytes.
         pub item_bytes: u32,
+        /// Memory for each worker's blocks.
+        pub cache_mib: u32,
     }
 }
 
@@ -79,8 +104,15 @@ pub mod rdma {
 pub const SERVICES: [&str; 3] = ["rocksdb", "spin", "hold"];
 
 fuzz_target!(|text: &str| {
-    if let Err(failure) = plan::Plan::from_text("plan.toml", text) {
-        assert!(!failure.to_string().is_empty());
-        assert!(!failure.to_string().contains('\n'));
+    match plan::Plan::from_text("plan.toml", text) {
+        Err(failure) => {
+            assert!(!failure.to_string().is_empty());
+            assert!(!failure.to_string().contains('\n'));
+        }
+        Ok(plan) => {
+            let written = plan.to_toml().expect("what was read is text");
+            let again = plan::Plan::from_text("plan.toml", &written).expect("what was written can be read");
+            assert_eq!(again, plan);
+        }
     }
 });

@@ -116,16 +116,16 @@ pub(crate) struct Up {
     pub(crate) length: Option<Duration>,
     /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
     /// weigh less.
-    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) dilate: Option<u32>,
     /// Lose, double and reorder these shares of the packets in every socket, instead of the plan's:
     /// loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
-    /// Where packets are switched: on a socket of the switch's process, or in the kernel, on links between
-    /// network namespaces (takes root).
-    #[arg(long, value_name = "WHERE", default_value = "udp", conflicts_with = "sweep")]
-    pub(crate) io: Io,
+    /// Where packets are switched, instead of the plan's: on a socket of the switch's process, or in the
+    /// kernel, on links between network namespaces (takes root).
+    #[arg(long, value_name = "WHERE", conflicts_with = "sweep")]
+    pub(crate) io: Option<Io>,
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
@@ -156,9 +156,10 @@ pub(crate) struct Switch {
     /// racksched:2,tracked; `sluice policies` lists all.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<String>,
-    /// Where packets are switched: on a socket of this process, or in the kernel, on its links.
-    #[arg(long, value_name = "WHERE", default_value = "udp")]
-    pub(crate) io: Io,
+    /// Where packets are switched, instead of the plan's: on a socket of this process, or in the kernel, on
+    /// its links.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) io: Option<Io>,
     /// With xdp: an interface that carries the program; give it again for more.
     #[arg(long = "interface", value_name = "NAME")]
     pub(crate) interfaces: Vec<String>,
@@ -215,6 +216,9 @@ pub(crate) struct Controller {
     /// All times multiplied, instead of the plan's factor.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,
+    /// The scheduler instead of the plan's: what the switch was told.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Vec<String>,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
     #[command(flatten)]
@@ -229,8 +233,12 @@ pub(crate) struct Controller {
 #[derive(Debug, Args)]
 pub(crate) struct Worker {
     /// What to serve: rocksdb, spin or hold.
-    #[arg(required_unless_present = "exec")]
+    #[arg(required_unless_present_any = ["exec", "plan"])]
     pub(crate) service: Option<String>,
+    /// Be what this plan says of the worker called --name; other flags say the rest, and what is different.
+    #[arg(long, value_name = "FILE", requires = "name",
+          conflicts_with_all = ["service", "exec", "db", "keys", "item_bytes", "cache_mib"])]
+    pub(crate) plan: Option<PathBuf>,
     /// A program to become instead; what follows `--` is handed to it.
     #[arg(long, value_name = "PROGRAM", conflicts_with = "service")]
     pub(crate) exec: Option<PathBuf>,
@@ -249,6 +257,9 @@ pub(crate) struct Worker {
 
 #[derive(Debug, Args)]
 pub(crate) struct Server {
+    /// The rack's plan: what its [rdma] says, its scheduler, dilation, faults and seed [default: what a plan
+    /// has that says nothing].
+    pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) controller: ControllerArgs,
     /// The server's name, unlike all others [default: server-PID].
@@ -260,9 +271,10 @@ pub(crate) struct Server {
     /// The folder of the memory that its workers share, best one in memory such as /dev/shm/sluice.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) memory: PathBuf,
-    /// How many bytes one write into its memory may bring (the RDMA MTU).
-    #[arg(long, value_name = "BYTES", default_value_t = 2048)]
-    pub(crate) mtu: usize,
+    /// How many bytes one write into its memory may bring (the RDMA MTU), instead of the plan's [default:
+    /// 2048].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) mtu: Option<usize>,
     /// Acknowledge each write (a reliable connection, RC); otherwise none is (UC).
     #[arg(long)]
     pub(crate) reliable: bool,
@@ -272,13 +284,13 @@ pub(crate) struct Server {
     /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
     #[arg(long, value_name = "SLOTS", hide = true)]
     pub(crate) tiny_slots: Option<u32>,
-    /// The rack's scheduler; with rain:adaptive an agent finds how many tasks each worker here may hold at
-    /// once.
-    #[arg(long, value_name = "POLICY", default_value = "rain")]
-    pub(crate) policy: String,
-    /// The factor by which the rack's times are stretched.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) dilate: u32,
+    /// The rack's scheduler, instead of the plan's [default: rain]; with rain:adaptive an agent finds how
+    /// many tasks each worker here may hold at once.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// The factor by which the rack's times are stretched, instead of the plan's [default: 1].
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
     /// The switch holds packets back for as long as in the paper's rack: let the agent reckon with that.
     #[arg(long)]
     pub(crate) testbed_delays: bool,
@@ -288,12 +300,12 @@ pub(crate) struct Server {
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub(crate) pin: Option<usize>,
-    /// Faults to inject, such as loss=0.01,dup=0.01,reorder=0.05.
-    #[arg(long, value_name = "RATES", default_value = "", hide_default_value = true)]
-    pub(crate) faults: String,
-    /// Seeds the faults.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Faults to inject, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Seeds the faults, instead of the plan's [default: 1].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// End when the process of this number, our parent, does.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
@@ -507,7 +519,7 @@ pub(crate) fn json_was_asked() -> bool {
 }
 
 /// What, why and what next, without the pages of usage.
-fn one_line(why: &clap::Error) -> String {
+pub(crate) fn one_line(why: &clap::Error) -> String {
     let rendered = why.render().to_string();
     let text = rendered.lines().take_while(|line| !line.starts_with("Usage:"));
     let text: Vec<&str> = text.map(str::trim).filter(|line| !line.is_empty()).collect();

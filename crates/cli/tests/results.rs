@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
 use serde_json::Value;
+use sluice_ground::plan::{Arrivals, Plan};
 
 fn folder_with(plan: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,6 +58,43 @@ fn a_small_rack_answers_every_task_and_cleans_up() {
     for file in ["result.csv", "timeline.csv", "hold-latency-us.hgrm", "hold-slowdown.hgrm", "plan.toml"] {
         assert!(out.join(file).is_file(), "{file}");
     }
+    nothing_is_left_of(folder.path());
+}
+
+#[test]
+fn a_rack_that_was_started_with_flags_keeps_the_plan_that_ran_and_runs_again_from_it() {
+    let plan = SMALL.to_owned()
+        + "[switch]\ncontroller_apart = true\n[[event]]\nat = \"300ms\"\nkill = \"worker w-2\"\n\
+           [[event]]\nat = \"1s\"\nkill = \"controller\"\n";
+    let folder = folder_with(&plan);
+    let flags = ["--policy", "racksched:2", "--rate", "200", "--length", "700ms", "--dilate", "2"];
+    let flags = [&flags[..], &["--faults", "loss=0.001", "--out", "here", "--json"]].concat();
+    let first = sluice(folder.path(), &[&["up", "plan.toml"], &flags[..]].concat());
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert!(stderr(&first).contains("1 of 2 events cannot happen"), "{}", stderr(&first));
+
+    let kept = folder.path().join("here/plan.toml");
+    let read = |path: &Path| Plan::load(Some(path)).unwrap_or_else(|why| panic!("{why}"));
+    let mut wanted = read(&folder.path().join("plan.toml"));
+    let load = wanted.load.as_mut().expect("a load");
+    (load.arrivals, load.length) = (Arrivals::Poisson(200.0), Duration::from_millis(700));
+    load.deadline = read(&kept).load.expect("a load").deadline;
+    (wanted.policy, wanted.dilation) = ("racksched:2".into(), 2);
+    (wanted.faults, wanted.out, wanted.state) =
+        (Some("loss=0.001".into()), "here".into(), "here/state".into());
+    wanted.events.truncate(1);
+    assert_eq!(read(&kept), wanted);
+    let text = std::fs::read_to_string(&kept).expect("it is there");
+    let first_line = text.lines().next().expect("a line");
+    assert!(first_line.contains("sluice up plan.toml --policy racksched:2 --rate 200"), "{first_line}");
+
+    let again = sluice(folder.path(), &["up", "here/plan.toml", "--json"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    let (first, again) = (json(&first), json(&again));
+    for key in ["name", "policy", "seed", "dilation", "faults", "arrivals", "mix", "length_s", "deadline_s"] {
+        assert_eq!(first[key], again[key], "{key}");
+    }
+    assert_eq!(read(&kept), wanted, "it is kept again");
     nothing_is_left_of(folder.path());
 }
 

@@ -20,6 +20,14 @@ pub fn span(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(ns as u64))
 }
 
+/// A span as [`span`] reads it, in the largest unit that says it whole.
+pub fn span_text(span: Duration) -> String {
+    const UNITS: [(&str, u128); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+    let ns = span.as_nanos();
+    let (unit, scale) = UNITS.into_iter().find(|(_, scale)| ns.is_multiple_of(*scale)).unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / scale)
+}
+
 /// Reads a size such as `16MiB`, `64KiB` or `4096`.
 pub fn size_bytes(text: &str) -> Result<usize, String> {
     let wrong = || format!("`{text}` is not a size: write bytes, or a number with KiB, MiB or GiB");
@@ -33,6 +41,13 @@ pub fn size_bytes(text: &str) -> Result<usize, String> {
         _ => return Err(wrong()),
     };
     number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale)).ok_or_else(wrong)
+}
+
+/// A size as [`size_bytes`] reads it, in the largest unit that says it whole.
+pub fn size_text(bytes: usize) -> String {
+    const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let whole = UNITS.into_iter().find(|(_, scale)| bytes > 0 && bytes.is_multiple_of(*scale));
+    whole.map_or_else(|| bytes.to_string(), |(unit, scale)| format!("{}{unit}", bytes / scale))
 }
 
 /// Reads tasks per second.
@@ -58,6 +73,11 @@ pub fn retry(text: &str) -> Result<bool, String> {
         "never" => Ok(false),
         _ => Err(format!("retry `{text}` is neither `budget` nor `never`: write one of them")),
     }
+}
+
+/// What [`retry`] reads so.
+pub const fn retry_text(retry: bool) -> &'static str {
+    if retry { "budget" } else { "never" }
 }
 
 /// Reads a mix such as `get=0.9,scan=0.1`; the shares must add up to 1.

@@ -23,6 +23,7 @@ use sluice_ground::flags::{Io, Output};
 use sluice_ground::load::{self, Source, Tally, Target as LoadTarget};
 use sluice_ground::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_ground::print;
+use sluice_ground::results::kept::Keeper;
 use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::rocksdb;
 use sluice_ground::running::Told;
@@ -44,15 +45,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How a plan is run.
 pub struct Up<'u> {
-    /// Where packets are switched.
-    pub io: Io,
-    /// Where captures of servers' memory go.
-    pub pcap: Option<&'u Path>,
+    /// Who keeps the plan beside the results.
+    pub keeper: &'u Keeper,
     /// How results are told.
     pub output: &'u Output,
 }
 
-/// Runs a plan.
+/// Runs a plan, which it keeps beside the results: all processes read it there.
 ///
 /// # Errors
 /// What was wrong with it, died, or did not hold.
@@ -60,21 +59,19 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let logs = plan.out.join("logs");
     files::make(&logs)?;
-    if let Some(folder) = args.pcap {
+    if let Some(folder) = &plan.rdma.pcap {
         files::make(folder)?;
     }
     clear(&logs);
-    let plan_file = plan.out.join("plan.toml");
-    std::fs::write(&plan_file, &plan.text)
-        .map_err(|why| Failure::bad_input(format!("{} cannot be written: {why}", plan_file.display())))?;
+    let plan_file = args.keeper.keep(plan)?;
     let source =
         plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
-    let network = Network::of(plan, args.io)?;
+    let network = Network::of(plan)?;
     load_data(plan, shown, stop)?;
     let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
     let board = Board::default();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
-    let files = Files { program, plan: plan_file, logs, pcap: args.pcap.map(Path::to_owned) };
+    let files = Files { program, plan: plan_file, logs };
     if shown == Shown::Screen {
         // The screen is drawn once the rack is ready.
         print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
@@ -89,8 +86,8 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
     board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
     // Nobody outside reaches a controller in a namespace.
-    let told = (args.io == Io::Udp).then(|| Told::running(&plan.name, &controller.to_string()));
-    let heading = Heading { what: title(plan, args.io), place: format!("controller at {controller}") };
+    let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &controller.to_string()));
+    let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
         Some((load, source)) => run_load(plan, load, source, &mut processes, &board, stop).map(Some),
@@ -128,11 +125,11 @@ fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
     rocksdb::load(&plan.rocksdb, matches!(shown, Shown::Nothing), stop)
 }
 
-fn title(plan: &Plan, io: Io) -> String {
+fn title(plan: &Plan) -> String {
     let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
     let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
     let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
-    let io = if io == Io::Xdp { " in XDP" } else { "" };
+    let io = if plan.switch.io == Io::Xdp { " in XDP" } else { "" };
     format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
 }
 
@@ -184,7 +181,7 @@ fn run_load(
     let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
     let decided = board.decided().clone();
     let run = Run {
-        label: Label { io: Some(processes.network().io()), ..Label::of(plan) },
+        label: Label { io: Some(plan.switch.io), ..Label::of(plan) },
         load,
         measured: end.saturating_sub(load.warm_up).min(load.length),
         aborted,
@@ -198,7 +195,7 @@ fn run_load(
 }
 
 fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
-    let faults = processes.network().socket_faults(plan).map(|text| text.parse()).transpose()?;
+    let faults = plan.socket_faults().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         name: "load".to_owned(),
         listen: processes.network().host(plan, None),

@@ -38,8 +38,8 @@ pub(super) enum Who<'p> {
 impl Network {
     /// The network that a plan's rack needs. The calling thread, and all that it starts from now on, is where
     /// its client lives.
-    pub(super) fn of(plan: &Plan, io: Io) -> Outcome<Self> {
-        if io == Io::Udp {
+    pub(super) fn of(plan: &Plan) -> Outcome<Self> {
+        if plan.switch.io == Io::Udp {
             return Ok(Self::Loopback);
         }
         check(plan)?;
@@ -48,14 +48,6 @@ impl Network {
         let faults = link_faults(plan, &rack)?;
         rack.hosts()[0].space.enter()?;
         Ok(Self::Spaces { rack, faults })
-    }
-
-    /// Where packets are switched.
-    pub(super) const fn io(&self) -> Io {
-        match self {
-            Self::Loopback => Io::Udp,
-            Self::Spaces { .. } => Io::Xdp,
-        }
     }
 
     /// Runs `work`, which starts a process, where `who` lives.
@@ -100,18 +92,12 @@ impl Network {
     /// What the switch is told of its links.
     pub(super) fn switch_args(&self) -> Vec<String> {
         let Self::Spaces { rack, .. } = self else { return Vec::new() };
-        let io = ["--io".to_owned(), "xdp".to_owned()].into_iter();
-        io.chain(rack.links().flat_map(|link| ["--interface".to_owned(), link.to_owned()])).collect()
+        rack.links().flat_map(|link| ["--interface".to_owned(), link.to_owned()]).collect()
     }
 
     /// What a process that answers calls is told: nobody else reaches a namespace.
     pub(super) fn control_args(&self) -> Option<String> {
         matches!(self, Self::Spaces { .. }).then(|| "--own-network".to_owned())
-    }
-
-    /// The faults that sockets inject: none if the links do.
-    pub(super) fn socket_faults<'p>(&self, plan: &'p Plan) -> Option<&'p String> {
-        plan.faults.as_ref().filter(|_| matches!(self, Self::Loopback))
     }
 
     /// How many frames the links lost, doubled and reordered; `None` if they do not.

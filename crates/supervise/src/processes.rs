@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use sluice_apps::rocks;
 use sluice_ground::ask::{Asker, rack_now};
 use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::plan::{Plan, ServicePlan, Target, WorkerPlan};
+use sluice_ground::plan::{Plan, Target, WorkerPlan};
 use sluice_ground::stop::Stop;
 use sluice_net::rpc::Remote;
 
@@ -44,12 +43,10 @@ pub(super) struct Processes<'p> {
 pub(super) struct Files {
     /// This executable.
     pub(super) program: PathBuf,
-    /// The plan.
+    /// The plan, from which each process reads what is not its own alone.
     pub(super) plan: PathBuf,
     /// Where their logs go.
     pub(super) logs: PathBuf,
-    /// The folder of captures, if there are to be any.
-    pub(super) pcap: Option<PathBuf>,
 }
 
 /// Where the rack listens; the same again after a restart.
@@ -196,17 +193,9 @@ impl<'p> Processes<'p> {
 
     fn start_switch(&mut self) -> Outcome<()> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
-        args.extend(["--state".to_owned(), path(&self.plan.state)]);
         args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
         args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
-        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
-        args.extend(["--policy".to_owned(), self.plan.policy.clone()]);
-        if self.plan.faults.is_some() {
-            // The plan's file says them too: where the links inject them, the switch is told of none.
-            let faults = self.network.socket_faults(self.plan).cloned().unwrap_or_default();
-            args.extend(["--faults".to_owned(), faults]);
-        }
         let (child, listening) = self.start_listener("switch", args)?;
         self.at.switch = listening.switch;
         self.at.beside_switch = Some(listening.control);
@@ -222,7 +211,6 @@ impl<'p> Processes<'p> {
         args.extend(["--tables".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(self.at.controller).to_string()]);
         args.extend(self.network.control_args());
-        args.extend(["--dilate".to_owned(), self.plan.dilation.to_string()]);
         let (child, listening) = self.start_listener("controller", args)?;
         self.at.controller = Some(listening.control);
         self.controller = Some(child);
@@ -243,13 +231,13 @@ impl<'p> Processes<'p> {
     fn start_server(&mut self, name: &str) -> Outcome<()> {
         let place = self.place_of_server(name);
         let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
-        let at = self.network.server(place);
-        let mut args = servers::args(self.plan, (name, at), &self.memory, self.known_controller()?);
-        if let Some(faults) = self.network.socket_faults(self.plan) {
-            args.extend(["--faults".to_owned(), faults.clone()]);
-        }
+        let mut args = vec!["server".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--controller".to_owned(), self.known_controller()?.to_string()]);
+        args.extend(["--name".to_owned(), name.to_owned()]);
+        args.extend(["--listen".to_owned(), self.network.server(place).to_string()]);
+        args.extend(["--memory".to_owned(), path(&self.memory.join(name))]);
         self.starts[place] += 1;
-        if let Some(folder) = &self.files.pcap {
+        if let Some(folder) = &self.plan.rdma.pcap {
             let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
             args.extend(["--pcap".to_owned(), path(&file)]);
         }
@@ -272,65 +260,21 @@ impl<'p> Processes<'p> {
     }
 
     fn start_child(&self, name: &str, who: Who<'_>, mut args: Vec<String>) -> Outcome<Child> {
-        // Before a `--`, behind which everything belongs to a program of the user's.
-        args.splice(1..1, ["--parent".to_owned(), std::process::id().to_string()]);
+        args.extend(["--parent".to_owned(), std::process::id().to_string()]);
         let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
         self.network.within(self.plan, who, start)?
     }
 
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
-        let controller = self.known_controller()?;
-        let mut common: Vec<String> = [
-            ("--controller", controller.to_string()),
-            ("--listen", self.network.host(self.plan, Some(worker)).to_string()),
-            ("--name", worker.name.clone()),
-            ("--slice", worker.slice.clone()),
-            ("--quota", self.plan.quota(worker).to_string()),
-            ("--dilate", self.plan.dilation.to_string()),
-            ("--seed", self.plan.seed.to_string()),
-            ("--link-mtu", self.plan.rdma.link_mtu.to_string()),
-        ]
-        .into_iter()
-        .flat_map(|(flag, value)| [flag.to_owned(), value])
-        .collect();
+        let mut args = vec!["worker".to_owned(), "--plan".to_owned(), path(&self.files.plan)];
+        args.extend(["--name".to_owned(), worker.name.clone()]);
+        args.extend(["--controller".to_owned(), self.known_controller()?.to_string()]);
+        args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);
         if let Some(server) = self.plan.server_of(worker) {
             let memory = self.memory.join(&server);
-            common.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
-        }
-        if self.plan.program().adaptive().is_some() {
-            common.push("--adaptive".to_owned());
-        }
-        if self.plan.program().early().is_some() {
-            common.push("--early".to_owned());
-        }
-        if let Some(core) = worker.pin {
-            common.extend(["--pin".to_owned(), core.to_string()]);
-        }
-        if let Some(faults) = worker.faults.as_ref().or(self.network.socket_faults(self.plan)) {
-            common.extend(["--faults".to_owned(), faults.clone()]);
-        }
-        let mut args = vec!["worker".to_owned()];
-        match &worker.service {
-            ServicePlan::Ours(service) => {
-                args.push(service.clone());
-                args.extend(self.service_args(service));
-                args.extend(common);
-            }
-            ServicePlan::Program { exec, args: own } => {
-                args.extend(["--exec".to_owned(), path(exec), "--".to_owned()]);
-                args.extend(own.iter().cloned());
-                args.extend(common);
-            }
+            args.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
         }
         Ok(args)
-    }
-
-    fn service_args(&self, service: &str) -> Vec<String> {
-        if service != rocks::NAME {
-            return Vec::new();
-        }
-        let flags = self.plan.rocksdb.flags();
-        flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect()
     }
 }
 

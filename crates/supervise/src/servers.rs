@@ -1,4 +1,4 @@
-//! A rack's servers: where each listens, where its memory is, and how it is started.
+//! A rack's servers: where each listens, and where its memory is.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -42,38 +42,6 @@ pub(super) fn address(place: usize) -> SocketAddr {
     // Process numbers have 22 bits, servers of a rack 4: the first byte behind 127 holds what is left.
     let high = (place as u8 & 0x0f) << 3 | (b & 0x3) << 1 | 0x80;
     SocketAddr::from((Ipv4Addr::new(127, high, c, d), PORT))
-}
-
-/// What `sluice server` is told.
-pub(super) fn args(
-    plan: &Plan,
-    (name, at): (&str, SocketAddr),
-    memory: &Path,
-    controller: SocketAddr,
-) -> Vec<String> {
-    let mut args = vec!["server".to_owned(), "--json".to_owned()];
-    let mut flag = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
-    flag("--controller", controller.to_string());
-    flag("--name", name.to_owned());
-    flag("--listen", at.to_string());
-    flag("--memory", memory.join(name).display().to_string());
-    flag("--mtu", plan.rdma.mtu.bytes().to_string());
-    flag("--seed", plan.seed.to_string());
-    flag("--policy", plan.policy.clone());
-    flag("--dilate", plan.dilation.to_string());
-    if let Some(slots) = plan.rdma.tiny_slots {
-        flag("--tiny-slots", slots.to_string());
-    }
-    if plan.switch.testbed_delays {
-        args.push("--testbed-delays".to_owned());
-    }
-    if plan.rdma.reliable {
-        args.push("--reliable".to_owned());
-    }
-    if !plan.rdma.icrc {
-        args.push("--no-icrc".to_owned());
-    }
-    args
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::thread;
 
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::plan::Plan;
+use sluice_ground::plan::{Changes, Plan};
+use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_ground::running::Told;
 use sluice_ground::seed::random_seed;
@@ -23,8 +24,8 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate);
-    let at = match args.control.or(plan.switch.control) {
+    let plan = plan(args)?;
+    let at = match plan.switch.control {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
     };
@@ -51,4 +52,14 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
         thread::sleep(LOOK_EVERY);
     }
     if stop.is_asked() { Ok(()) } else { Err(Failure::broken("the controller's thread ended; see above")) }
+}
+
+/// The plan, with what the flags say instead.
+fn plan(args: &Controller) -> Outcome<Plan> {
+    Plan::load(args.plan.as_deref())?.with(&Changes {
+        policy: policies::at_most_one("controller", &args.policy)?,
+        dilation: args.dilate,
+        control: args.control,
+        ..Changes::default()
+    })
 }

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_ground::adaptation;
 use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::plan::{Changes, Plan};
 use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
@@ -17,7 +18,6 @@ use sluice_net::server::{Server, ServerOptions, ServerStopper};
 use sluice_sim::agents;
 use sluice_sim::testbed::Testbed;
 use sluice_supervise::parent;
-use sluice_switch::registry::Choice;
 
 use crate::args::Server as Args;
 
@@ -25,9 +25,10 @@ use crate::args::Server as Args;
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     parent::die_with(args.parent)?;
     log(args.output.quiet);
-    let options = options(args)?;
+    let plan = plan(args)?;
+    let options = options(args, &plan)?;
     let server = Server::new(&options)?;
-    let _agent = agent(args, &options)?;
+    let _agent = agent(&plan, &options)?;
     stop_on_signals(server.stopper())?;
     if args.output.json {
         print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
@@ -40,40 +41,60 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     Ok(())
 }
 
-fn options(args: &Args) -> Outcome<ServerOptions> {
+/// The plan, or one that says nothing, with what the flags say instead.
+fn plan(args: &Args) -> Outcome<Plan> {
+    let given = args.plan.as_deref().map_or_else(|| Ok(Plan::empty()), |path| Plan::load(Some(path)))?;
+    let mut plan = given.with(&Changes {
+        policy: policies::at_most_one("server", &args.policy)?,
+        dilation: args.dilate,
+        faults: args.faults.clone(),
+        ..Changes::default()
+    })?;
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.switch.testbed_delays |= args.testbed_delays;
+    if let Some(bytes) = args.mtu {
+        plan.rdma.mtu = Mtu::of_bytes(bytes).ok_or_else(|| {
+            let why = "it is one of 256, 512, 1024, 2048 and 4096";
+            Failure::bad_input(format!("an RDMA MTU of {bytes} bytes: {why}"))
+        })?;
+    }
+    plan.rdma.reliable |= args.reliable;
+    plan.rdma.icrc &= !args.no_icrc;
+    plan.rdma.tiny_slots = args.tiny_slots.or(plan.rdma.tiny_slots);
+    Ok(plan)
+}
+
+fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
     let mut options = ServerOptions::of(args.controller.remote()?, args.memory.clone());
     if let Some(name) = &args.name {
         options.name.clone_from(name);
     }
     options.listen = args.listen;
-    options.mtu = Mtu::of_bytes(args.mtu).ok_or_else(|| {
-        let mtu = args.mtu;
-        Failure::bad_input(format!("an RDMA MTU of {mtu} bytes: it is one of 256, 512, 1024, 2048 and 4096"))
-    })?;
-    options.reliable = args.reliable;
-    options.icrc = !args.no_icrc;
-    options.slots = args.tiny_slots;
+    options.mtu = plan.rdma.mtu;
+    options.reliable = plan.rdma.reliable;
+    options.icrc = plan.rdma.icrc;
+    options.slots = plan.rdma.tiny_slots;
     options.pcap.clone_from(&args.pcap);
     options.pin = args.pin;
-    options.faults = FaultPlan::both(args.seed, &options.name, args.faults.parse()?);
+    if let Some(faults) = plan.socket_faults() {
+        options.faults = FaultPlan::both(plan.seed, &options.name, faults.parse()?);
+    }
     Ok(options)
 }
 
 /// The agent that finds the workers' depths, if the policy asks for one.
-fn agent(args: &Args, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
-    let policy = policies::at_most_one("server", [&args.policy])?.unwrap_or_default();
-    let choice = Choice::parse(&policy).map_err(Failure::bad_input)?;
-    let Some(adaptive) = choice.adaptive() else { return Ok(None) };
-    let way = if args.testbed_delays {
+fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
+    let Some(adaptive) = plan.program().adaptive() else { return Ok(None) };
+    let way = if plan.switch.testbed_delays {
         agents::way(&Testbed::rain())
     } else {
-        adaptation::way_of_loopback(args.dilate)
+        adaptation::way_of_loopback(plan.dilation)
     };
     let options = AgentOptions {
         controller: server.controller.clone(),
         server: server.name.clone(),
         lines: Lines::make(&server.memory.join(LINES_FILE), LINES)?,
-        settings: adaptation::settings(adaptive, way, args.dilate),
+        settings: adaptation::settings(adaptive, way, plan.dilation),
         begins: None,
     };
     Ok(Some(start_agent(options)?))

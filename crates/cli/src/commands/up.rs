@@ -1,11 +1,12 @@
 //! `sluice up`: a rack on this machine, or with `--sweep` several, one after the other, beside the simulator.
 
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::plan::{Arrivals, Plan};
+use sluice_ground::plan::{Changes, Plan};
 use sluice_ground::policies;
+use sluice_ground::print;
+use sluice_ground::results::kept::Keeper;
 use sluice_ground::stop::Stop;
 use sluice_live::Sweep;
-use sluice_net::faults::Rates;
 
 use crate::args::Up;
 
@@ -15,7 +16,7 @@ pub(crate) fn run(args: &Up) -> Outcome<()> {
         return sluice_live::run(&sweep(args));
     }
     let stop = Stop::on_signals()?;
-    let how = sluice_supervise::Up { io: args.io, pcap: args.pcap.as_deref(), output: &args.output };
+    let how = sluice_supervise::Up { keeper: &keeper(args), output: &args.output };
     sluice_supervise::up(&plan(args)?, &how, &stop)
 }
 
@@ -32,29 +33,39 @@ fn sweep(args: &Up) -> Sweep<'_> {
 
 /// The plan, with what the flags say instead.
 fn plan(args: &Up) -> Outcome<Plan> {
-    let policy = policies::at_most_one("up without --sweep", &args.live.policy)?;
-    let mut plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy.as_deref())?;
-    if let Some(out) = &args.out {
-        plan.out.clone_from(out);
-    }
-    if let Some(faults) = &args.faults {
-        let rates: Rates = faults.parse()?;
-        plan.faults = (!rates.is_none()).then(|| faults.clone());
-    }
+    let changes = Changes {
+        policy: policies::at_most_one("up without --sweep", &args.live.policy)?,
+        dilation: args.dilate,
+        faults: args.faults.clone(),
+        io: args.io,
+        out: args.out.clone(),
+        pcap: args.pcap.clone(),
+        rate: args.rate,
+        length: args.length,
+        ..Changes::default()
+    };
+    let given = Plan::load(args.plan.as_deref())?;
+    let events = given.events.len();
+    let plan = given.with(&changes)?;
     if plan.workers.is_empty() && plan.load.is_some() {
         return Err(Failure::bad_input(
             "there are no workers for the plan's load; add a [[worker]] with a `count` of at least 1, or leave [load] out and \
              start workers and load beside the rack",
         ));
     }
-    if let Some(load) = &mut plan.load {
-        load.length = args.length.unwrap_or(load.length);
-        if let Some(rate) = args.rate {
-            load.arrivals = match &load.arrivals {
-                Arrivals::Constant(_) => Arrivals::Constant(rate),
-                _ => Arrivals::Poisson(rate),
-            };
-        }
+    let out = events - plan.events.len();
+    if out > 0 && !args.output.quiet {
+        print::aside(format_args!(
+            "with these flags {out} of {events} events cannot happen and are left out"
+        ));
     }
     Ok(plan)
+}
+
+fn keeper(args: &Up) -> Keeper {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let command: Vec<String> = std::iter::once("sluice".to_owned()).chain(words).collect();
+    let from =
+        args.plan.as_ref().map_or_else(|| "the built-in demo".to_owned(), |path| path.display().to_string());
+    Keeper { command: command.join(" "), from }
 }

@@ -112,7 +112,7 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
         "get" => Request::Get { keys: 1, spread: Spread::Constant },
         "scan" => Request::Scan { rows: 100, spread: Spread::Constant },
         "spin" | "hold" => Request::Busy { span: Duration::from_micros(10), spread: Spread::Exponential },
-        _ => Request::Bytes(Vec::new()),
+        _ => Request::Text(String::new()),
     }
 }
 
@@ -136,7 +136,7 @@ fn bytes(request: &Request, keys: u64, random: &mut ChaCha8Rng) -> Vec<u8> {
             debug_assert_eq!(spin::request(Nanos(1)), hold::request(Nanos(1)));
             bytes.extend(spin::request(Nanos(ns.max(1.0) as u64)));
         }
-        Request::Bytes(given) => bytes.extend(given),
+        Request::Text(given) => bytes.extend(given.as_bytes()),
     }
     bytes
 }

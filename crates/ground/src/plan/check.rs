@@ -3,7 +3,7 @@
 use sluice_control::check_name;
 use sluice_wire::sizes::QUOTA_MAX;
 
-use super::{Plan, Target};
+use super::parts::{Plan, Target};
 use crate::hint;
 
 /// The most slices that the switch is built for.

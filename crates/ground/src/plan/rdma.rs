@@ -1,5 +1,7 @@
 //! Where large tasks wait: `[rdma]`.
 
+use std::path::PathBuf;
+
 use sluice_net::first::{LINK_MTU, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
 
@@ -12,7 +14,7 @@ pub const SERVERS_MAX: u16 = 16;
 const LINK_MTU_MAX: u16 = 9_000;
 
 /// The servers, and what is written into their memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RdmaPlan {
     /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what
     /// waits.
@@ -31,6 +33,8 @@ pub struct RdmaPlan {
     pub stall_tasks: u32,
     /// Slots of each ring, against the rule. For tests.
     pub tiny_slots: Option<u32>,
+    /// The folder of captures of what is written into servers' memory.
+    pub pcap: Option<PathBuf>,
 }
 
 impl Default for RdmaPlan {
@@ -44,6 +48,7 @@ impl Default for RdmaPlan {
             copies: 0,
             stall_tasks: 1_024,
             tiny_slots: None,
+            pcap: None,
         }
     }
 }
@@ -73,7 +78,8 @@ pub(super) fn read(section: Option<Section<'_>>) -> Outcome<RdmaPlan> {
     if let Some(tasks) = number("stall_tasks", 0, 1 << 20)? {
         plan.stall_tasks = tasks as u32;
     }
-    plan.tiny_slots = super::read::ring(&section, "tiny_slots")?;
+    plan.tiny_slots = section.ring("tiny_slots")?;
+    plan.pcap = section.text("pcap")?.map(PathBuf::from);
     section.finish()?;
     Ok(plan)
 }
@@ -84,4 +90,9 @@ fn transport(text: &str) -> Result<bool, String> {
         "rc" => Ok(true),
         _ => Err(crate::hint::unknown("transport", text, &["uc", "rc"])),
     }
+}
+
+/// How a plan calls queue pairs of this kind.
+pub(super) const fn transport_name(reliable: bool) -> &'static str {
+    if reliable { "rc" } else { "uc" }
 }

@@ -8,20 +8,22 @@ use sluice_net::client::deadline_default;
 use sluice_switch::registry::Choice;
 use toml::de::DeTable;
 
-use super::section::{Section, Source};
-use super::{
-    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, Types,
-    WorkerPlan,
+use super::parts::{
+    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    live, state_in,
 };
+use super::section::{COUNT_MAX, Section, Source};
+use super::types::Types;
 use crate::fail::{Failure, Outcome};
+use crate::flags::Io;
 use crate::{hint, units};
 
 /// How a switch may wait for packets.
 const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
+/// Where packets may be switched.
+const IOS: [Io; 2] = [Io::Udp, Io::Xdp];
 /// How requests may vary.
 const SPREADS: [&str; 2] = ["constant", "exponential"];
-/// The most workers that one section may stand for.
-const COUNT_MAX: u64 = 1024;
 
 /// Reads a whole plan.
 pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
@@ -36,11 +38,10 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let dilation = dilation(&top)?;
     let mut types = types(top.section("types")?)?;
     let plan = Plan {
-        text: source.text.to_owned(),
         policy: policy(&top)?,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         dilation,
-        state: top.text("state")?.map_or_else(|| out.join("state"), PathBuf::from),
+        state: top.text("state")?.map_or_else(|| state_in(&out), PathBuf::from),
         faults: faults(&top)?,
         switch: switch(top.section("switch")?)?,
         rdma: super::rdma::read(top.section("rdma")?)?,
@@ -64,7 +65,7 @@ fn each<'p, T>(sections: Vec<Section<'p>>, read: impl FnMut(Section<'p>) -> Outc
 fn policy(top: &Section<'_>) -> Outcome<String> {
     let read = |text: &str| {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
-        super::live(choice).map(|_| text.to_owned())
+        live(choice).map(|_| text.to_owned())
     };
     Ok(top.parsed("policy", read)?.unwrap_or_else(|| Choice::default().name().to_owned()))
 }
@@ -96,6 +97,7 @@ fn named(section: &Section<'_>, key: &'static str, known: &[&str]) -> Outcome<St
 
 fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
     let mut plan = SwitchPlan {
+        io: Io::Udp,
         listen: None,
         control: None,
         controller_apart: false,
@@ -108,12 +110,13 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
         pin: None,
     };
     let Some(section) = section else { return Ok(plan) };
+    plan.io = section.parsed("io", io)?.unwrap_or(plan.io);
     plan.listen = section.parsed("listen", units::address)?;
     plan.control = section.parsed("control", units::address)?;
     plan.controller_apart = section.flag("controller_apart")?.unwrap_or(false);
-    plan.tasks_per_slice = ring(&section, "tasks_per_slice")?.unwrap_or(plan.tasks_per_slice);
-    plan.tokens_per_slice = ring(&section, "tokens_per_slice")?.unwrap_or(plan.tokens_per_slice);
-    plan.replay_cells = ring(&section, "replay_cells")?.unwrap_or(plan.replay_cells);
+    plan.tasks_per_slice = section.ring("tasks_per_slice")?.unwrap_or(plan.tasks_per_slice);
+    plan.tokens_per_slice = section.ring("tokens_per_slice")?.unwrap_or(plan.tokens_per_slice);
+    plan.replay_cells = section.ring("replay_cells")?.unwrap_or(plan.replay_cells);
     plan.payload_bytes = section.parsed("payload_memory", units::size_bytes)?;
     plan.waiting = named(&section, "waiting", &WAITINGS)?;
     plan.testbed_delays = section.flag("testbed_delays")?.unwrap_or(false);
@@ -122,13 +125,9 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
     Ok(plan)
 }
 
-pub(super) fn ring(section: &Section<'_>, key: &'static str) -> Outcome<Option<u32>> {
-    let Some(entries) = section.whole(key, 1..(1 << 20) + 1)? else { return Ok(None) };
-    if entries.is_power_of_two() {
-        return Ok(Some(entries as u32));
-    }
-    let why = format!("{entries} is not a power of two; the next is {}", entries.next_power_of_two());
-    Err(section.complain_of(key, why))
+fn io(text: &str) -> Result<Io, String> {
+    let found = IOS.into_iter().find(|io| io.name() == text);
+    found.ok_or_else(|| hint::unknown("io", text, &IOS.map(Io::name)))
 }
 
 fn core(section: &Section<'_>) -> Outcome<Option<usize>> {
@@ -161,7 +160,7 @@ fn workers(sections: Vec<Section<'_>>) -> Outcome<Vec<WorkerPlan>> {
     let mut workers = Vec::new();
     for section in sections {
         let name = section.needed_text("name")?;
-        let count = section.whole("count", 0..COUNT_MAX + 1)?;
+        let count = section.whole("count", 0..COUNT_MAX as u64 + 1)?;
         let one = worker(&section, name)?;
         section.finish()?;
         match count {
@@ -216,6 +215,7 @@ fn rocksdb(section: Option<Section<'_>>) -> Outcome<RocksArgs> {
     plan.db = section.text("path")?.map_or(plan.db, PathBuf::from);
     plan.keys = section.whole("keys", 1..1_000_000_001)?.unwrap_or(plan.keys);
     plan.item_bytes = section.whole("item_bytes", 1..(1 << 20) + 1)?.map_or(plan.item_bytes, |n| n as u32);
+    plan.cache_mib = section.whole("cache_mib", 0..(1 << 20) + 1)?.map_or(plan.cache_mib, |n| n as u32);
     section.finish()?;
     Ok(plan)
 }
@@ -281,7 +281,7 @@ fn request(section: Section<'_>) -> Outcome<Request> {
         (Some(keys), None, None, None) => Request::Get { keys, spread },
         (None, Some(rows), None, None) => Request::Scan { rows, spread },
         (None, None, Some(span), None) => Request::Busy { span, spread },
-        (None, None, None, Some(text)) => Request::Bytes(text.as_bytes().to_vec()),
+        (None, None, None, Some(text)) => Request::Text(text.to_owned()),
         _ => return Err(section.complain("needs exactly one of keys, rows, busy, text")),
     };
     section.finish()?;

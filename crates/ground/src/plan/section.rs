@@ -15,6 +15,9 @@ use toml::de::{DeTable, DeValue};
 use crate::fail::{Failure, Outcome};
 use crate::{hint, units};
 
+/// The most workers that one section may stand for.
+pub(crate) const COUNT_MAX: usize = 1024;
+
 /// Where a plan came from, for complaints.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'p> {
@@ -100,6 +103,16 @@ impl<'p> Section<'p> {
                 Err(self.complain_of(key, why))
             }
         }
+    }
+
+    /// A power of two, at most as many as any ring has entries.
+    pub(crate) fn ring(&self, key: &'static str) -> Outcome<Option<u32>> {
+        let Some(entries) = self.whole(key, 1..(1 << 20) + 1)? else { return Ok(None) };
+        if entries.is_power_of_two() {
+            return Ok(Some(entries as u32));
+        }
+        let why = format!("{entries} is not a power of two; the next is {}", entries.next_power_of_two());
+        Err(self.complain_of(key, why))
     }
 
     /// A number that `check` accepts.

@@ -3,15 +3,22 @@
 
 use crate::hint;
 
-/// The types that have names.
-#[derive(Clone, Debug)]
+/// The types that every plan knows, by their numbers.
+const OURS: [(&str, u16); 4] = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
+
+/// The types that have names, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Types(Vec<(String, u16)>);
 
 impl Types {
     /// Those that every plan knows.
     pub fn ours() -> Self {
-        let ours = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
-        Self(ours.map(|(name, number)| (name.to_owned(), number)).to_vec())
+        Self(OURS.map(|(name, number)| (name.to_owned(), number)).to_vec())
+    }
+
+    /// Those that a plan adds.
+    pub fn added(&self) -> impl Iterator<Item = &(String, u16)> {
+        self.0.iter().filter(|(name, number)| !OURS.contains(&(name.as_str(), *number)))
     }
 
     /// Names a number.
@@ -21,7 +28,7 @@ impl Types {
             return Err(format!("{number} and the name must both be new; `{other}` has one of them already"));
         }
         if self.number(name).is_none() {
-            self.0.push((name.to_owned(), number));
+            self.add(name.to_owned(), number);
         }
         Ok(())
     }
@@ -38,8 +45,14 @@ impl Types {
         if let Some((name, _)) = self.0.iter().find(|(_, used)| *used == number) {
             return Ok(name.clone());
         }
-        self.0.push((number.to_string(), number));
+        self.add(number.to_string(), number);
         Ok(number.to_string())
+    }
+
+    /// In its place, so that it does not matter in which order types are heard of.
+    fn add(&mut self, name: String, number: u16) {
+        let place = self.0.partition_point(|(_, used)| *used < number);
+        self.0.insert(place, (name, number));
     }
 
     /// The number of the type called `name`.

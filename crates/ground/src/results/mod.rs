@@ -1,6 +1,7 @@
 //! What a load found out, made from its tally; and its files.
 
 pub mod files;
+pub mod kept;
 pub mod studies;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

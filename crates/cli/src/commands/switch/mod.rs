@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
-use sluice_ground::plan::{Plan, SERVERS_MAX};
+use sluice_ground::plan::{Changes, Plan, SERVERS_MAX};
 use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_ground::running::Told;
@@ -66,12 +66,11 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
-    let policy = policies::at_most_one("switch", &args.policy)?;
-    let plan = Plan::load(args.plan.as_deref())?.dilated(args.dilate).under(policy.as_deref())?;
+    let plan = plan(args)?;
     if args.detach {
         return xdp::detach(args, &plan);
     }
-    let mut state = StateFolder::open(args.state.as_deref().unwrap_or(&plan.state))?;
+    let mut state = StateFolder::open(&plan.state)?;
     let (driver, epoch) = driver(args, &plan, &mut state)?;
     let handle = driver.handle();
     let server = serve(args, &plan, &handle, state)?;
@@ -90,15 +89,30 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     }
     if !args.output.quiet {
         print::aside(counters(&handle).to_string().trim_end());
-        if args.io == Io::Xdp {
+        if plan.switch.io == Io::Xdp {
             xdp::say_what_stays(args, &plan);
         }
     }
     Ok(())
 }
 
+/// The plan, with what the flags say instead.
+fn plan(args: &Switch) -> Outcome<Plan> {
+    Plan::load(args.plan.as_deref())?.with(&Changes {
+        policy: policies::at_most_one("switch", &args.policy)?,
+        dilation: args.dilate,
+        faults: args.faults.clone(),
+        io: args.io,
+        listen: args.listen,
+        control: args.control,
+        controller_apart: args.controller_apart,
+        state: args.state.clone(),
+        ..Changes::default()
+    })
+}
+
 fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
-    if args.io == Io::Xdp {
+    if plan.switch.io == Io::Xdp {
         let driver = xdp::driver(args, plan, state)?;
         let epoch = driver.epoch();
         return Ok((Driver::Xdp(Box::new(driver)), epoch));
@@ -107,17 +121,17 @@ fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Drive
         return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
     }
     let (epoch, term) = (state.next_epoch()?, state.term()?);
-    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, epoch, term)?)?)), epoch))
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(plan, epoch, term)?)?)), epoch))
 }
 
-fn config(args: &Switch, plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
+fn config(plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
     let switch = &plan.switch;
-    let faults = args.faults.as_ref().or(plan.faults.as_ref()).map(|text| text.parse()).transpose()?;
+    let faults = plan.socket_faults().map(|text| text.parse()).transpose()?;
     let defaults = SwitchConfig::new(size(plan, epoch, term));
     let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
     Ok(SwitchConfig {
         program: plan.program(),
-        at: args.listen.or(switch.listen).unwrap_or(defaults.at),
+        at: switch.listen.unwrap_or(defaults.at),
         slab_bytes: switch.payload_bytes.unwrap_or(if plan.servers().is_empty() {
             defaults.slab_bytes
         } else {
@@ -159,7 +173,7 @@ fn types(plan: &Plan) -> u16 {
 }
 
 fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) -> Outcome<RpcServer> {
-    let at = match args.control.or(plan.switch.control) {
+    let at = match plan.switch.control {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
     };
@@ -171,7 +185,7 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) 
         )));
     }
     let switch = LocalSwitch::new(handle.clone(), local.into()).keeping(state);
-    if args.controller_apart || plan.switch.controller_apart {
+    if plan.switch.controller_apart {
         return Ok(serve_tables(at, &guard, switch)?);
     }
     let plan = control_plan(plan, local.into());
@@ -203,8 +217,7 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
 
 /// A rack of its own is found by those who look for one; a part of another's is found through that.
 fn told(args: &Switch, plan: &Plan, server: &RpcServer) -> Option<Told> {
-    let has_controller = !args.controller_apart && !plan.switch.controller_apart;
-    let is_alone = has_controller && args.parent.is_none();
+    let is_alone = !plan.switch.controller_apart && args.parent.is_none();
     is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
 }
 

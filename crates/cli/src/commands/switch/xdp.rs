@@ -17,7 +17,7 @@ use crate::args::Switch;
 /// Puts the program on its links.
 pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {
     check(args, plan)?;
-    let Some(at) = args.listen.or(plan.switch.listen) else {
+    let Some(at) = plan.switch.listen else {
         return Err(Failure::bad_input(
             "--io xdp needs the address that hosts send to, one of this machine's: give it with --listen",
         ));
@@ -58,7 +58,7 @@ pub(super) fn say_what_stays(args: &Switch, plan: &Plan) {
 
 /// Takes the program off its links.
 pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
-    if args.io != Io::Xdp {
+    if plan.switch.io != Io::Xdp {
         return Err(Failure::bad_input("--detach takes a switch off its links: add --io xdp"));
     }
     let pins = pins(args, plan);
@@ -79,7 +79,8 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
     if !plan.program().runs_in_kernel() {
         return no("schedules by rain only", "leave the policy out, or take --io udp");
     }
-    let faults = args.faults.as_ref().or(plan.faults.as_ref());
+    // In namespaces of a rack's own links have them.
+    let faults = plan.faults.as_ref().filter(|_| !args.guard.own_network);
     if faults.is_some_and(|rates| !rates.is_empty()) {
         return no("has no socket whose packets faults could hit", "leave faults out, or take --io udp");
     }

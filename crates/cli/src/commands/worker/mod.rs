@@ -1,49 +1,40 @@
-//! `sluice worker`: one of our services as a worker, or a program of yours with a parent to die with.
+//! `sluice worker`: one of our services as a worker, or a program of yours with a parent to die with; or what
+//! a plan says of a worker, which may be either.
+
+mod planned;
+mod start;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::os::unix::ffi::OsStrExt as _;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, CommandFactory as _};
 use sluice_apps::rocks;
-use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::hint;
-use sluice_ground::print;
+use sluice_ground::fail::Outcome;
 use sluice_ground::rocksdb;
-use sluice_net::program::{WorkerArgs, log, serve};
+use sluice_net::program::WorkerArgs;
 use sluice_supervise::parent;
+
+use start::{become_program, serve_ours};
 
 use crate::args::{Sluice, Worker};
 
 /// Runs until a signal comes, then finishes what the worker holds.
 pub(crate) fn run(args: Worker) -> Outcome<()> {
     parent::die_with(args.parent)?;
+    if let Some(plan) = &args.plan {
+        let name = args.common.name.as_deref().unwrap_or_default();
+        return planned::run(plan, name, worker_flags(env::args_os()));
+    }
     if let Some(program) = args.exec {
-        let why = Command::new(&program).args(args.args).exec();
-        let program = program.display();
-        return Err(Failure::bad_input(format!(
-            "{program} cannot be run: {why}; give the path of an executable"
-        )));
+        return become_program(&program, &args.args);
     }
     let name = args.service.unwrap_or_default();
     if name == rocks::NAME {
         return rocksdb::become_worker(&args.data, worker_flags(env::args_os()));
     }
-    let service = sluice_apps::open(&name)
-        .ok_or_else(|| Failure::bad_input(hint::unknown("service", &name, &sluice_apps::SERVICES)))?;
-    log(args.common.quiet);
-    let report = serve(&args.common, service)?;
-    print::aside(&report);
-    if args.common.json {
-        print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
-    }
-    if report.drained {
-        return Ok(());
-    }
-    let why = "the worker could not finish what it held; its clients try again elsewhere";
-    Err(Failure::new(Kind::Aborted, why).with_result_shown())
+    serve_ours(&name, &args.common)
 }
 
 /// Of a command line of `sluice worker`, the flags that all workers share, as they were given.
@@ -64,8 +55,10 @@ fn as_given(arg: &Arg, given: &ArgMatches) -> Vec<OsString> {
     }
     let values: Vec<&OsStr> = given.get_raw(id).into_iter().flatten().collect();
     match values[..] {
-        // So a value may begin with a dash.
-        [value] => vec![[&flag, OsStr::new("="), value].into_iter().collect()],
+        // So a value may begin with a dash; programs of users know the other way.
+        [value] if value.as_bytes().starts_with(b"-") => {
+            vec![[&flag, OsStr::new("="), value].into_iter().collect()]
+        }
         _ => [&*flag].into_iter().chain(values).map(OsStr::to_owned).collect(),
     }
 }
@@ -86,11 +79,11 @@ mod tests {
             flags(
                 "sluice worker --db rocksdb --quota 3 rocksdb --early --parent 7 --ca ca --identity a b -q"
             ),
-            ["--ca=ca", "--identity", "a", "b", "--quota=3", "--early", "--quiet"]
+            ["--ca", "ca", "--identity", "a", "b", "--quota", "3", "--early", "--quiet"]
         );
         assert_eq!(
             flags("sluice worker rocksdb --name=-x --listen 127.0.0.1:0").join(" "),
-            "--name=-x --listen=127.0.0.1:0"
+            "--name=-x --listen 127.0.0.1:0"
         );
     }
 }

@@ -1,0 +1,122 @@
+//! `sluice worker --plan`: what a plan says of a worker, as the flags that all workers share.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Args as _, FromArgMatches as _};
+use sluice_apps::rocks;
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::hint;
+use sluice_ground::plan::{Plan, ServicePlan, WorkerPlan};
+use sluice_ground::rocksdb;
+use sluice_net::program::WorkerArgs;
+
+use super::start::{become_program, serve_ours};
+use crate::args::one_line;
+
+/// Is the worker called `name` of the plan in `path`, but for the flags that were given.
+pub(super) fn run(path: &Path, name: &str, given: Vec<OsString>) -> Outcome<()> {
+    let plan = Plan::load(Some(path))?;
+    let worker = worker(&plan, name)?;
+    let flags = merged(flags(&plan, worker), given);
+    match &worker.service {
+        ServicePlan::Ours(service) if service == rocks::NAME => rocksdb::become_worker(&plan.rocksdb, flags),
+        ServicePlan::Ours(service) => serve_ours(service, &read(flags)?),
+        ServicePlan::Program { exec, args } => {
+            let own = args.iter().map(OsString::from);
+            become_program(exec, &own.chain(flags).collect::<Vec<_>>())
+        }
+    }
+}
+
+fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
+    plan.workers.iter().find(|worker| worker.name == name).ok_or_else(|| {
+        let known: Vec<&str> = plan.workers.iter().map(|worker| worker.name.as_str()).collect();
+        Failure::bad_input(format!("plan {}: {}", plan.name, hint::unknown("worker", name, &known)))
+    })
+}
+
+/// What the plan says of a worker. Which server's memory it shares must be told with the memory's folder,
+/// which no plan knows.
+fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
+    let mut flags = vec![
+        ("--slice", Some(worker.slice.clone())),
+        ("--quota", Some(plan.quota(worker).to_string())),
+        ("--dilate", Some(plan.dilation.to_string())),
+        ("--seed", Some(plan.seed.to_string())),
+        ("--link-mtu", Some(plan.rdma.link_mtu.to_string())),
+    ];
+    let program = plan.program();
+    flags.extend(program.adaptive().map(|_| ("--adaptive", None)));
+    flags.extend(program.early().map(|_| ("--early", None)));
+    flags.extend(worker.pin.map(|core| ("--pin", Some(core.to_string()))));
+    let faults = worker.faults.as_ref().or(plan.socket_faults());
+    flags.extend(faults.map(|faults| ("--faults", Some(faults.clone()))));
+    flags
+}
+
+/// Those of the plan that were not given, and those that were.
+fn merged(planned: Vec<(&str, Option<String>)>, given: Vec<OsString>) -> Vec<OsString> {
+    let is_given = |flag: &str| {
+        let with_value = format!("{flag}=");
+        given.iter().any(|word| word == flag || word.to_string_lossy().starts_with(&with_value))
+    };
+    let mut flags = Vec::new();
+    for (flag, value) in planned.into_iter().filter(|(flag, _)| !is_given(flag)) {
+        flags.extend([flag.to_owned()].into_iter().chain(value).map(OsString::from));
+    }
+    flags.extend(given);
+    flags
+}
+
+fn read(flags: Vec<OsString>) -> Outcome<WorkerArgs> {
+    let line = std::iter::once("sluice worker".into()).chain(flags);
+    let command = WorkerArgs::augment_args(clap::Command::new("sluice worker"));
+    let matches = command.try_get_matches_from(line);
+    let args = matches.and_then(|matches| WorkerArgs::from_arg_matches(&matches));
+    args.map_err(|why| Failure::bad_input(one_line(&why)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "dilation = 3\nseed = 7\nfaults = \"loss=0.1\"\npolicy = \"rain:1\"\n\
+        [[slice]]\nname = \"a\"\ntypes = [\"hold\"]\n\
+        [[worker]]\nname = \"w\"\ncount = 2\nslice = \"a\"\nservice = \"hold\"\npin = 1\n";
+
+    fn told(plan: &str, name: &str, given: &[&str]) -> String {
+        let plan = Plan::from_text("here", plan).expect("legal");
+        let given = given.iter().map(OsString::from).collect();
+        let flags = merged(flags(&plan, worker(&plan, name).expect("there")), given);
+        flags.join(std::ffi::OsStr::new(" ")).into_string().expect("text")
+    }
+
+    #[test]
+    fn a_worker_of_a_plan_is_told_all_that_the_plan_says_of_it() {
+        assert_eq!(
+            told(PLAN, "w-2", &["--name", "w-2"]),
+            "--slice a --quota 1 --dilate 3 --seed 7 --link-mtu 3400 --pin 1 --faults loss=0.1 --name w-2"
+        );
+        let kernel = PLAN.to_owned() + "[switch]\nio = \"xdp\"\n";
+        assert!(!told(&kernel, "w-1", &[]).contains("--faults"), "the links have them");
+    }
+
+    #[test]
+    fn a_flag_that_is_given_counts_and_the_plans_does_not() {
+        let flags = told(PLAN, "w-1", &["--quota", "5", "--faults=", "--early"]);
+        assert_eq!(
+            flags,
+            "--slice a --dilate 3 --seed 7 --link-mtu 3400 --pin 1 --quota 5 --faults= --early"
+        );
+        let args = read(flags.split(' ').map(OsString::from).collect()).expect("legal");
+        assert_eq!((args.quota, args.dilate, args.seed, args.pin), (5, 3, 7, Some(1)));
+    }
+
+    #[test]
+    fn a_worker_that_a_plan_has_not_is_refused_with_those_it_has() {
+        let plan = Plan::from_text("here", PLAN).expect("legal");
+        let said = worker(&plan, "w-3").expect_err("there are two").to_string();
+        assert!(said.contains("unknown worker `w-3`") && said.contains("w-1, w-2"), "{said}");
+    }
+}

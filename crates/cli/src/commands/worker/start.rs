@@ -1,0 +1,35 @@
+//! How a worker begins: as one of our services in this process, or as a program that this process becomes.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::hint;
+use sluice_ground::print;
+use sluice_net::program::{WorkerArgs, log, serve};
+
+/// Becomes a program of the user's. It only comes back if that fails.
+pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
+    let why = Command::new(program).args(args).exec();
+    let program = program.display();
+    Err(Failure::bad_input(format!("{program} cannot be run: {why}; give the path of an executable")))
+}
+
+/// Serves one of our services that needs no program of its own.
+pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
+    let service = sluice_apps::open(name)
+        .ok_or_else(|| Failure::bad_input(hint::unknown("service", name, &sluice_apps::SERVICES)))?;
+    log(args.quiet);
+    let report = serve(args, service)?;
+    print::aside(&report);
+    if args.json {
+        print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
+    }
+    if report.drained {
+        return Ok(());
+    }
+    let why = "the worker could not finish what it held; its clients try again elsewhere";
+    Err(Failure::new(Kind::Aborted, why).with_result_shown())
+}

@@ -1,0 +1,118 @@
+//! What flags say instead of a plan: the plan with all of it is what a rack runs by.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sluice_net::client::deadline_default;
+use sluice_net::faults::Rates;
+use sluice_switch::registry::Choice;
+
+use super::check;
+use super::parts::{Arrivals, Plan, Target, live, state_in};
+use crate::fail::{Failure, Outcome};
+use crate::flags::Io;
+
+/// What is different from a plan; nothing where nothing is said.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// The scheduler.
+    pub policy: Option<String>,
+    /// The factor by which all times are multiplied.
+    pub dilation: Option<u32>,
+    /// What every socket or link does to packets.
+    pub faults: Option<String>,
+    /// Where packets are switched.
+    pub io: Option<Io>,
+    /// Where packets come in.
+    pub listen: Option<SocketAddr>,
+    /// Where the controller is asked.
+    pub control: Option<SocketAddr>,
+    /// Whether the controller is a process of its own; it also is if the plan says so.
+    pub controller_apart: bool,
+    /// Where results go.
+    pub out: Option<PathBuf>,
+    /// Where the switch keeps what must outlive it.
+    pub state: Option<PathBuf>,
+    /// Where captures of servers' memory go.
+    pub pcap: Option<PathBuf>,
+    /// Tasks per second, if there is a load.
+    pub rate: Option<f64>,
+    /// How long the load is measured, if there is one.
+    pub length: Option<Duration>,
+}
+
+impl Plan {
+    /// The plan with these changes. What was left to a default that hangs on another value goes along with
+    /// that: the deadline with the dilation, the state with the results' folder. Events that cannot happen
+    /// any more are left out.
+    pub fn with(mut self, changes: &Changes) -> Outcome<Self> {
+        let Changes { policy, dilation, faults, io, listen, control, controller_apart, .. } = changes;
+        if let Some(factor) = dilation {
+            self.dilate(*factor);
+        }
+        if let Some(policy) = policy {
+            live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
+            policy.clone_into(&mut self.policy);
+            check::adaptive(&self).map_err(Failure::bad_input)?;
+            // Under a scheduler that writes nothing ahead there is none to kill.
+            let servers = self.servers();
+            self.events
+                .retain(|event| !matches!(&event.kill, Target::Server(name) if !servers.contains(name)));
+        }
+        if let Some(faults) = faults {
+            let rates: Rates = faults.parse().map_err(Failure::bad_input)?;
+            self.faults = (!rates.is_none()).then(|| faults.clone());
+        }
+        self.switch.io = io.unwrap_or(self.switch.io);
+        self.switch.listen = listen.or(self.switch.listen);
+        self.switch.control = control.or(self.switch.control);
+        self.switch.controller_apart |= controller_apart;
+        self.change_folders(changes);
+        self.change_load(changes)?;
+        Ok(self)
+    }
+
+    fn dilate(&mut self, factor: u32) {
+        let own = deadline_default(self.dilation);
+        if let Some(load) = self.load.as_mut().filter(|load| load.deadline == own) {
+            load.deadline = deadline_default(factor);
+        }
+        self.dilation = factor;
+    }
+
+    fn change_folders(&mut self, Changes { out, state, pcap, .. }: &Changes) {
+        if let Some(out) = out {
+            if self.state == state_in(&self.out) {
+                self.state = state_in(out);
+            }
+            self.out.clone_from(out);
+        }
+        if let Some(state) = state {
+            self.state.clone_from(state);
+        }
+        if let Some(pcap) = pcap {
+            self.rdma.pcap = Some(pcap.clone());
+        }
+    }
+
+    fn change_load(&mut self, Changes { rate, length, .. }: &Changes) -> Outcome<()> {
+        let Some(load) = &mut self.load else { return Ok(()) };
+        if let Some(rate) = *rate {
+            load.arrivals = match &load.arrivals {
+                Arrivals::Constant(_) => Arrivals::Constant(rate),
+                _ => Arrivals::Poisson(rate),
+            };
+        }
+        if let Some(length) = *length {
+            if length.is_zero() {
+                return Err(Failure::bad_input("--length is zero; measure for some time, such as 1s"));
+            }
+            load.length = length;
+            let end = load.warm_up + length;
+            // They would never come.
+            self.events.retain(|event| event.at < end);
+        }
+        Ok(())
+    }
+}
