@@ -23,9 +23,6 @@ pub mod faults;
 #[allow(dead_code, reason = "only the limits are needed")]
 #[path = "../../crates/net/src/first.rs"]
 pub mod first;
-#[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/hint.rs"]
-mod hint;
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
 #[path = "../../crates/ground/src/plan/mod.rs"]
 mod plan;

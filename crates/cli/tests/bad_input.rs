@@ -275,7 +275,7 @@ fn events_that_cannot_happen_are_refused() {
 #[test]
 fn faults_that_make_no_sense_are_refused() {
     refuses_plan("name = \"small\"", "faults = \"lost=0.1\"", &["`lost` is none of loss"]);
-    refuses(folder().path(), &["up", "--faults", "loss=2"], &["not between 0 and 1"]);
+    refuses(folder().path(), &["up", "--faults", "loss=2"], &["loss `2` is not a share", "from 0 to 1"]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_rack_that_was_started_with_flags_keeps_the_plan_that_ran_and_runs_again_fro
         + "[switch]\ncontroller_apart = true\n[[event]]\nat = \"300ms\"\nkill = \"worker w-2\"\n\
            [[event]]\nat = \"1s\"\nkill = \"controller\"\n";
     let folder = folder_with(&plan);
-    let flags = ["--policy", "racksched:2", "--rate", "200", "--length", "700ms", "--dilate", "2"];
+    let flags = ["--policy", "racksched:2", "--rate", "0.2k", "--length", "700ms", "--dilate", "2"];
     let flags = [&flags[..], &["--faults", "loss=0.001", "--out", "here", "--json"]].concat();
     let first = sluice(folder.path(), &[&["up", "plan.toml"], &flags[..]].concat());
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
@@ -86,7 +86,7 @@ fn a_rack_that_was_started_with_flags_keeps_the_plan_that_ran_and_runs_again_fro
     assert_eq!(read(&kept), wanted);
     let text = std::fs::read_to_string(&kept).expect("it is there");
     let first_line = text.lines().next().expect("a line");
-    assert!(first_line.contains("sluice up plan.toml --policy racksched:2 --rate 200"), "{first_line}");
+    assert!(first_line.contains("sluice up plan.toml --policy racksched:2 --rate 0.2k"), "{first_line}");
 
     let again = sluice(folder.path(), &["up", "here/plan.toml", "--json"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));

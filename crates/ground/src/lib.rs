@@ -10,7 +10,6 @@ mod errors;
 pub mod fail;
 pub mod figures;
 pub mod flags;
-pub mod hint;
 pub mod load;
 pub mod plan;
 pub mod policies;

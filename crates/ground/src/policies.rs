@@ -8,7 +8,6 @@ use clap::Args;
 use sluice_sim::policy::Policy;
 
 use crate::fail::{Failure, Outcome};
-use crate::hint;
 
 /// The policies of a command that runs some.
 #[derive(Clone, Debug, Default, Args)]
@@ -121,7 +120,7 @@ fn explain(why: &str, policy: &str, before: Option<&str>) -> String {
     let mut parts = policy.split(',');
     let name = name_of(parts.next().unwrap_or_default());
     let wrong = parts.find(|part| Policy::parse(&format!("{name}:{part}")).is_err());
-    match wrong.and_then(|part| hint::nearest(name_of(part), names()).map(|near| (part, near))) {
+    match wrong.and_then(|part| sluice_units::nearest(name_of(part), names()).map(|near| (part, near))) {
         Some((part, near)) => format!("{why}; if `{part}` was to be a policy: did you mean `{near}`?"),
         None => why.to_owned(),
     }

@@ -1,60 +1,29 @@
-//! Numbers with units, as plans and flags write them.
+//! Numbers with units, as plans and flags of racks write them: [`sluice_units`] reads them, and here is what
+//! a rack makes of them.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use sluice_wire::Nanos;
+
 use crate::plan::Types;
+
+/// What a span may be at most: three years.
+const SPAN_MAX: Nanos = Nanos(100_000_000_000_000_000);
 
 /// Reads a span such as `200us`, `1.5s` or `15s`.
 pub fn span(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, f64); 6] =
-        [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
-    let wrong = || format!("`{text}` is not a span: write a number and a unit, such as 200us, 50ms or 1.5s");
-    let text_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(text_end);
-    let scale = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
-    let ns = number.parse::<f64>().map_err(|_| wrong())? * scale;
-    if ns > 1e17 {
-        return Err(format!("`{text}` is longer than three years: write a shorter one"));
-    }
-    Ok(Duration::from_nanos(ns as u64))
+    sluice_units::cut_span(text, SPAN_MAX).map(|span| Duration::from_nanos(span.0))
 }
 
-/// A span as [`span`] reads it, in the largest unit that says it whole.
+/// A span as [`span`] reads it.
 pub fn span_text(span: Duration) -> String {
-    const UNITS: [(&str, u128); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-    let ns = span.as_nanos();
-    let (unit, scale) = UNITS.into_iter().find(|(_, scale)| ns.is_multiple_of(*scale)).unwrap_or(("ns", 1));
-    format!("{}{unit}", ns / scale)
+    sluice_units::show_span(Nanos(span.as_nanos() as u64))
 }
 
-/// Reads a size such as `16MiB`, `64KiB` or `4096`.
-pub fn size_bytes(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is not a size: write bytes, or a number with KiB, MiB or GiB");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let scale: usize = match unit {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale)).ok_or_else(wrong)
-}
-
-/// A size as [`size_bytes`] reads it, in the largest unit that says it whole.
-pub fn size_text(bytes: usize) -> String {
-    const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let whole = UNITS.into_iter().find(|(_, scale)| bytes > 0 && bytes.is_multiple_of(*scale));
-    whole.map_or_else(|| bytes.to_string(), |(unit, scale)| format!("{}{unit}", bytes / scale))
-}
-
-/// Reads tasks per second.
+/// Reads tasks per second, such as `500` or `2000k`.
 pub fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 =
-        text.parse().map_err(|_| format!("rate `{text}` is not a number: write tasks per second"))?;
-    check_rate(rate)
+    check_rate(sluice_units::number(text).map_err(|why| format!("rate `{text}` {why}"))?)
 }
 
 /// Refuses a rate that no sender can keep.
@@ -87,23 +56,15 @@ pub fn mix(text: &str) -> Result<Vec<(String, f64)>, String> {
         let (name, share) = part
             .split_once('=')
             .ok_or_else(|| format!("mix `{text}`: `{part}` has no `=`; write it as get=0.9,scan=0.1"))?;
-        let share: f64 = share
-            .trim()
-            .parse()
-            .map_err(|_| format!("mix `{text}`: the share `{share}` is not a number; write 0 to 1"))?;
-        if !(0.0..=1.0).contains(&share) {
-            return Err(format!("mix `{text}`: the share {share} of {name} is not between 0 and 1"));
-        }
+        let share = sluice_units::share(share.trim())
+            .map_err(|why| format!("mix `{text}`: the share of {}: {why}", name.trim()))?;
         if shares.iter().any(|(known, _)| known == name.trim()) {
             return Err(format!("mix `{text}` names {} twice: give each type one share", name.trim()));
         }
         shares.push((name.trim().to_owned(), share));
     }
-    let sum: f64 = shares.iter().map(|(_, share)| share).sum();
-    if (sum - 1.0).abs() > 1e-6 {
-        let sum = (sum * 1e6).round() / 1e6;
-        return Err(format!("mix `{text}` adds up to {sum}, not 1: correct the shares"));
-    }
+    let sum = sluice_units::add_up(shares.iter().map(|(_, share)| *share));
+    sum.map_err(|sum| format!("mix `{text}` adds up to {sum}, not 1: correct the shares"))?;
     Ok(shares)
 }
 
@@ -140,12 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_with_their_units() {
-        assert_eq!(span("200us"), Ok(Duration::from_micros(200)));
-        assert_eq!(span("1.5s"), Ok(Duration::from_millis(1_500)));
-        for wrong in ["", "5", "s", "-1s", "5 parsecs", "1e3s", "1..2s"] {
-            assert!(span(wrong).is_err(), "{wrong}");
+    fn spans_of_up_to_three_years_are_read_and_shown() {
+        for (text, span_ms) in [("1.5s", 1_500), ("200ms", 200), ("94608000s", 94_608_000_000)] {
+            assert_eq!(span(text), Ok(Duration::from_millis(span_ms)));
+            assert_eq!(span_text(Duration::from_millis(span_ms)), text);
         }
+        assert!(span("5").is_err_and(|why| why.contains("is not a span")));
+        assert!(span("4000000min").is_err_and(|why| why.contains("longer than")));
     }
 
     #[test]
@@ -154,22 +116,18 @@ mod tests {
         assert!(mix("get=0.9,scan=0.2").is_err_and(|why| why.contains("adds up to 1.1, not 1")));
         assert!(mix("get=0.5,get=0.5").is_err_and(|why| why.contains("twice")));
         assert!(mix("get").is_err_and(|why| why.contains("no `=`")));
-        assert!(mix("get=NaN").is_err_and(|why| why.contains("not between")));
+        assert!(mix("get=NaN").is_err_and(|why| why.contains("`NaN` is not a share")));
+        assert_eq!(mix("get=1/3,scan=2/3").map(|shares| shares[0].1), Ok(1.0 / 3.0));
     }
 
     #[test]
     fn rates_that_no_sender_can_keep_are_refused() {
-        assert_eq!(rate("1000"), Ok(1_000.0));
+        for (text, per_s) in [("1000", 1e3), ("2000k", 2e6), ("2.8M", 2.8e6), ("1e3", 1e3)] {
+            assert_eq!(rate(text), Ok(per_s));
+        }
         for wrong in ["0", "-3", "NaN", "inf", "fast", "1e12"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn sizes_are_read_with_binary_units() {
-        assert_eq!(size_bytes("16MiB"), Ok(16 << 20));
-        assert!(size_bytes("16MB").is_err());
-        assert!(size_bytes("99999999999999999GiB").is_err());
     }
 
     #[test]

@@ -36,7 +36,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/host", 12),
     ("crates/hub", 15),
     ("crates/kernel", 17),
-    ("crates/live", 17),
+    ("crates/live", 16),
     ("crates/net", 27),
     ("crates/report", 5),
     ("crates/rocksdb", 1),

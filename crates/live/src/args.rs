@@ -12,6 +12,8 @@ use sluice_sim::study::numbers;
 
 /// How far apart the loads of a range are that does not say.
 const STEP: &str = "0.3";
+/// The fewest tasks that are worth measuring.
+const TASKS_MIN: u64 = 1_000;
 
 /// Which schedulers, and at which loads.
 #[derive(Clone, Debug, Args)]
@@ -94,7 +96,7 @@ pub struct Versus {
     #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub workers: u32,
     /// How many tasks to measure.
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = tasks)]
     pub tasks: u64,
     /// Stretch all times by this factor: this machine's own delays then weigh less.
     #[arg(long, value_name = "FACTOR", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -147,6 +149,12 @@ impl FollowArgs {
     pub(crate) fn policies(&self) -> Vec<String> {
         self.policy.iter().flat_map(|listed| split(listed)).collect()
     }
+}
+
+/// A number of tasks from which quantiles can be told.
+fn tasks(text: &str) -> Result<u64, String> {
+    let count = numbers::count(text).map_err(|why| why.to_string())?;
+    if count >= TASKS_MIN { Ok(count) } else { Err(format!("{count} is not in {TASKS_MIN}..")) }
 }
 
 /// Loads one by one, from a list or a range; a range without a step gets one.

@@ -175,32 +175,14 @@ fn set(rates: &mut Rates, part: &str) -> Result<(), String> {
         "dup" => &mut rates.dup,
         "reorder" => &mut rates.reorder,
         "delay" => {
-            rates.delay = span(value)?;
+            let delay = sluice_units::cut_span(value, Nanos(u64::MAX));
+            rates.delay = delay.map_err(|why| format!("delay {why}"))?;
             return Ok(());
         }
         _ => return Err(format!("`{key}` is none of loss, dup, reorder, delay")),
     };
-    let share: f64 = value.parse().map_err(|_| format!("{key} `{value}` is not a number"))?;
-    if !(0.0..=1.0).contains(&share) {
-        return Err(format!("{key} {share} is not between 0 and 1"));
-    }
-    *place = share;
+    *place = sluice_units::share(value).map_err(|why| format!("{key} {why}"))?;
     Ok(())
-}
-
-/// Reads a span such as `500us` or `2ms`.
-fn span(text: &str) -> Result<Nanos, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let unit_ns: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return Err(format!("delay `{text}` needs a whole number and a unit: ns, us, ms or s")),
-    };
-    let number: u64 = number.parse().map_err(|_| format!("delay `{text}` is not a whole number"))?;
-    number.checked_mul(unit_ns).map(Nanos).ok_or_else(|| format!("delay `{text}` is too long"))
 }
 
 #[cfg(test)]
@@ -239,16 +221,22 @@ mod tests {
     }
 
     #[test]
+    fn shares_and_spans_are_written_as_everywhere() {
+        let rates: Rates = "loss=1/4,delay=1.5ms".parse().expect("well written");
+        assert_eq!((rates.loss, rates.delay), (0.25, Nanos(1_500_000)));
+    }
+
+    #[test]
     fn text_that_makes_no_sense_is_refused_with_the_reason() {
         let cases = [
             ("lost=0.1", "`lost` is none of loss"),
             ("loss", "has no `=`"),
-            ("dup=x", "not a number"),
-            ("reorder=1.5", "not between 0 and 1"),
-            ("loss=NaN", "not between 0 and 1"),
-            ("delay=3", "needs a whole number and a unit"),
-            ("delay=ms", "not a whole number"),
-            ("delay=99999999999999999s", "too long"),
+            ("dup=x", "dup `x` is not a share"),
+            ("reorder=1.5", "reorder `1.5` is not a share"),
+            ("loss=NaN", "a number from 0 to 1"),
+            ("delay=3", "delay `3` is not a span"),
+            ("delay=ms", "write a number and a unit"),
+            ("delay=99999999999999999s", "is longer than"),
         ];
         for (text, reason) in cases {
             let said = text.parse::<Rates>().unwrap_err().to_string();

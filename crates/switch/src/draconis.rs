@@ -22,10 +22,10 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use sluice_units::WholeSpan;
 use sluice_wire::tables::{Feed, SliceRow, SliceState};
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
-use crate::arguments;
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -265,7 +265,7 @@ pub(crate) struct Settings {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.every == Nanos(0) { Ok(()) } else { write!(f, "poll={}", arguments::Span(self.every)) }
+        if self.every == Nanos(0) { Ok(()) } else { write!(f, "poll={}", WholeSpan(self.every)) }
     }
 }
 
@@ -287,7 +287,7 @@ impl ProgramSettings for Settings {
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
-        let span = arguments::Span::read(argument.strip_prefix("poll=")?)?;
+        let span = sluice_units::span(argument.strip_prefix("poll=")?).ok()?;
         self.every = Some(span).filter(|span| *span <= Nanos::from_millis(4_000))?;
         Some(())
     }

@@ -217,33 +217,12 @@ pub enum ChoiceError {
 
 impl ChoiceError {
     fn unknown(name: &str) -> Self {
-        let known: Vec<&str> = Choice::all().map(|program| program.name).collect();
-        Self::Unknown { name: name.to_owned(), nearest: nearest(name), known: known.join(", ") }
+        let known: Vec<&'static str> = Choice::all().map(|program| program.name).collect();
+        let nearest = sluice_units::nearest(name, known.iter().copied());
+        Self::Unknown { name: name.to_owned(), nearest, known: known.join(", ") }
     }
 }
 
 fn meant(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(" did you mean `{name}`?"))
-}
-
-/// The known name that takes the fewest edits, if those are at most half of it.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.to_lowercase();
-    let known = Choice::all().map(|program| (edits(&name, program.name), program.name));
-    known.min().filter(|(edits, near)| *edits <= near.len().max(name.len()) / 2).map(|(_, near)| near)
-}
-
-/// How many letters have to be put in, taken out or changed to make one word of another.
-fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (i, have) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, want) in to.chars().enumerate() {
-            let change = diagonal + usize::from(have != want);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -14,7 +14,7 @@ use sluice_apps::rocks::codec;
 use sluice_apps::rocks::measure::Clock;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::stop::Stop;
-use sluice_ground::{hint, print, rocksdb};
+use sluice_ground::{print, rocksdb};
 use sluice_report::table::{Table, time};
 use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
@@ -29,7 +29,7 @@ const PREEMPTED_MAX: f64 = 0.001;
 /// Measures, writes the profile's file, and shows it.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     if !SERVICES.contains(&args.service.as_str()) {
-        return Err(Failure::bad_input(hint::unknown("service", &args.service, &SERVICES)));
+        return Err(Failure::bad_input(sluice_units::unknown("service", &args.service, &SERVICES)));
     }
     args.measure.operations().map_err(Failure::bad_input)?;
     let target = Target::open(&args.out)?;

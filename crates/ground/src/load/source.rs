@@ -10,7 +10,6 @@ use sluice_apps::{hold, spin};
 use sluice_wire::Nanos;
 
 use crate::fail::{Failure, Outcome};
-use crate::hint;
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
 
 /// One task that is to be sent.
@@ -189,7 +188,7 @@ fn read_trace(path: &Path, names: &[&str]) -> Outcome<Vec<(Nanos, usize)>> {
         let kind = names.iter().position(|name| *name == kind.trim()).ok_or_else(|| {
             complain(format!(
                 "{}; the mix names the types of a trace",
-                hint::unknown("type", kind.trim(), names)
+                sluice_units::unknown("type", kind.trim(), names)
             ))
         })?;
         let due = Nanos((at * 1e3) as u64);

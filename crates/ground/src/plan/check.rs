@@ -4,7 +4,6 @@ use sluice_control::check_name;
 use sluice_wire::sizes::QUOTA_MAX;
 
 use super::parts::{Plan, Target};
-use crate::hint;
 
 /// The most slices that the switch is built for.
 const SLICES_MAX: usize = 64;
@@ -62,7 +61,7 @@ fn workers(plan: &Plan) -> Result<(), String> {
             return Err(format!("two workers are called `{}`; rename one", worker.name));
         }
         if !names.contains(&worker.slice.as_str()) {
-            let why = hint::unknown("slice", &worker.slice, &names);
+            let why = sluice_units::unknown("slice", &worker.slice, &names);
             return Err(format!("worker `{}`: {why}", worker.name));
         }
     }
@@ -127,12 +126,12 @@ fn events(plan: &Plan) -> Result<(), String> {
         }
         match &event.kill {
             Target::Worker(name) if !names.contains(&name.as_str()) => {
-                return Err(format!("an event: {}", hint::unknown("worker", name, &names)));
+                return Err(format!("an event: {}", sluice_units::unknown("worker", name, &names)));
             }
             Target::Server(name) if !plan.servers().contains(name) => {
                 let servers = plan.servers();
                 let known: Vec<&str> = servers.iter().map(String::as_str).collect();
-                return Err(format!("an event: {}", hint::unknown("server", name, &known)));
+                return Err(format!("an event: {}", sluice_units::unknown("server", name, &known)));
             }
             Target::Controller if !plan.switch.controller_apart => {
                 return Err("an event kills the controller, which lives in the switch's process; set \

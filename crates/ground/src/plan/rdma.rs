@@ -88,7 +88,7 @@ fn transport(text: &str) -> Result<bool, String> {
     match text {
         "uc" => Ok(false),
         "rc" => Ok(true),
-        _ => Err(crate::hint::unknown("transport", text, &["uc", "rc"])),
+        _ => Err(sluice_units::unknown("transport", text, &["uc", "rc"])),
     }
 }
 

@@ -16,7 +16,7 @@ use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
-use crate::{hint, units};
+use crate::units;
 
 /// How a switch may wait for packets.
 const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
@@ -90,7 +90,7 @@ fn faults(section: &Section<'_>) -> Outcome<Option<String>> {
 
 fn named(section: &Section<'_>, key: &'static str, known: &[&str]) -> Outcome<String> {
     let name = section.parsed(key, |name| {
-        if known.contains(&name) { Ok(name.to_owned()) } else { Err(hint::unknown(key, name, known)) }
+        if known.contains(&name) { Ok(name.to_owned()) } else { Err(sluice_units::unknown(key, name, known)) }
     })?;
     Ok(name.unwrap_or_else(|| known[0].to_owned()))
 }
@@ -117,7 +117,7 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
     plan.tasks_per_slice = section.ring("tasks_per_slice")?.unwrap_or(plan.tasks_per_slice);
     plan.tokens_per_slice = section.ring("tokens_per_slice")?.unwrap_or(plan.tokens_per_slice);
     plan.replay_cells = section.ring("replay_cells")?.unwrap_or(plan.replay_cells);
-    plan.payload_bytes = section.parsed("payload_memory", units::size_bytes)?;
+    plan.payload_bytes = section.parsed("payload_memory", sluice_units::size)?;
     plan.waiting = named(&section, "waiting", &WAITINGS)?;
     plan.testbed_delays = section.flag("testbed_delays")?.unwrap_or(false);
     plan.pin = core(&section)?;
@@ -127,7 +127,7 @@ fn switch(section: Option<Section<'_>>) -> Outcome<SwitchPlan> {
 
 fn io(text: &str) -> Result<Io, String> {
     let found = IOS.into_iter().find(|io| io.name() == text);
-    found.ok_or_else(|| hint::unknown("io", text, &IOS.map(Io::name)))
+    found.ok_or_else(|| sluice_units::unknown("io", text, &IOS.map(Io::name)))
 }
 
 fn core(section: &Section<'_>) -> Outcome<Option<usize>> {
@@ -199,7 +199,8 @@ fn service(section: &Section<'_>) -> Outcome<ServicePlan> {
         }
         (Some(name), None) if sluice_apps::SERVICES.contains(&name) => Ok(ServicePlan::Ours(name.to_owned())),
         (Some(name), None) => {
-            Err(section.complain_of("service", hint::unknown("service", name, &sluice_apps::SERVICES)))
+            Err(section
+                .complain_of("service", sluice_units::unknown("service", name, &sluice_apps::SERVICES)))
         }
         (None, Some(exec)) => {
             let args = args.into_iter().map(str::to_owned).collect();

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::fail::{Failure, Outcome};
-use crate::{hint, units};
+use crate::units;
 
 /// The most workers that one section may stand for.
 pub(crate) const COUNT_MAX: usize = 1024;
@@ -115,7 +115,7 @@ impl<'p> Section<'p> {
         Err(self.complain_of(key, why))
     }
 
-    /// A number that `check` accepts.
+    /// A number that `check` accepts; in quotes it may have its thousands, such as `"2000k"`.
     pub(crate) fn number(
         &self,
         key: &'static str,
@@ -182,7 +182,7 @@ impl<'p> Section<'p> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !asked.contains(&name) {
-                let why = hint::unknown("key", name, &asked);
+                let why = sluice_units::unknown("key", name, &asked);
                 return Err(self.source.complain(key.span().start, format!("{}: {why}", self.name)));
             }
         }
@@ -223,6 +223,7 @@ fn float(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(_) => integer(value).map(|number| number as f64),
         DeValue::Float(number) => number.as_str().parse().ok(),
+        DeValue::String(text) => sluice_units::number(text).ok(),
         _ => None,
     }
 }

@@ -1,8 +1,6 @@
 //! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number
 //! will do.
 
-use crate::hint;
-
 /// The types that every plan knows, by their numbers.
 const OURS: [(&str, u16); 4] = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
 
@@ -40,7 +38,7 @@ impl Types {
         }
         let Some(number) = text.parse::<u16>().ok().filter(|number| *number > 0) else {
             let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
-            return Err(format!("{}; or give its number", hint::unknown("type", text, &names)));
+            return Err(format!("{}; or give its number", sluice_units::unknown("type", text, &names)));
         };
         if let Some((name, _)) = self.0.iter().find(|(_, used)| *used == number) {
             return Ok(name.clone());

@@ -63,7 +63,7 @@ fn write_switch(toml: &mut Toml, switch: &SwitchPlan) {
     toml.plain("tasks_per_slice", tasks_per_slice);
     toml.plain("tokens_per_slice", tokens_per_slice);
     toml.plain("replay_cells", replay_cells);
-    toml.some_text("payload_memory", payload_bytes.map(units::size_text));
+    toml.some_text("payload_memory", payload_bytes.map(sluice_units::show_size));
     toml.text("waiting", waiting);
     toml.plain("testbed_delays", testbed_delays);
     toml.some_plain("pin", *pin);

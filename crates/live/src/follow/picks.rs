@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::hint;
 use sluice_ground::load::nanos;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
@@ -44,14 +43,14 @@ pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
     let plan = bench.plan();
     let cases: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
     if let Some(name) = args.case.iter().find(|name| !cases.contains(&name.as_str())) {
-        return Err(Failure::bad_input(hint::unknown("case", name, &cases)));
+        return Err(Failure::bad_input(sluice_units::unknown("case", name, &cases)));
     }
     let named = args.policies();
     let runs = || plan.cases.iter().flat_map(|case| &case.runs).filter(|run| follows(run).is_some());
     if let Some(name) = named.iter().find(|name| !runs().any(|run| run.policy == **name)) {
         let mut known: Vec<&str> = runs().map(|run| run.policy.as_str()).collect();
         known.dedup();
-        return Err(Failure::bad_input(hint::unknown("policy with an agent", name, &known)));
+        return Err(Failure::bad_input(sluice_units::unknown("policy with an agent", name, &known)));
     }
     let mut picks = Vec::new();
     for (place, case) in plan.cases.iter().enumerate() {

@@ -119,10 +119,7 @@ fn parse_bound(text: &str) -> Result<Option<NonZeroU32>, ReferenceError> {
 
 fn unknown(name: &str) -> ReferenceError {
     let known = Reference::NAMES.map(|known| known.split(':').next().unwrap_or(known));
-    let distances = known.map(|known| (strsim::damerau_levenshtein(&name.to_lowercase(), known), known));
-    let near =
-        distances.into_iter().min().filter(|(distance, near)| *distance <= near.len().max(name.len()) / 2);
-    let near = near.map_or(String::new(), |(_, near)| format!("did you mean `{near}`? "));
+    let near = sluice_units::did_you_mean(name, known);
     ReferenceError::Unknown { name: name.to_owned(), near }
 }
 

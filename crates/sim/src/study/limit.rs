@@ -68,7 +68,7 @@ impl Limit {
 /// Reads a number in a unit's own writing: a span for nanoseconds, `k` and `M` for rates.
 pub fn value_of(text: &str, unit: Unit) -> Option<f64> {
     let value = match unit {
-        Unit::Ns => span_ns(text)?,
+        Unit::Ns => sluice_units::span_ns(text).ok()?,
         Unit::PerS => super::numbers::rate(text).ok()?,
         Unit::Ratio | Unit::Share | Unit::Count => text.parse().ok()?,
     };
@@ -98,14 +98,6 @@ impl fmt::Display for Limit {
 
 fn part_named(name: &str) -> Option<Part> {
     Part::ALL.into_iter().find(|part| part.name() == name)
-}
-
-fn span_ns(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(at);
-    let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
-    Some(number.parse::<f64>().ok()? * scale)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use sluice_ground::plan::Kind as PlanKind;
 use sluice_ground::print;
 use sluice_ground::results::{files, studies};
 use sluice_ground::stop::Stop;
-use sluice_ground::{hint, view};
+use sluice_ground::view;
 use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_report::table::Table;
@@ -220,7 +220,7 @@ fn find(name: &str) -> Outcome<Found> {
     if path.extension().is_none_or(|ending| ending != "toml") {
         let mut known = PLANS.map(|(known, _)| known).to_vec();
         known.extend([RAIN, ALL]);
-        let unknown = hint::unknown("plan", name, &known);
+        let unknown = sluice_units::unknown("plan", name, &known);
         return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
     }
     let text = std::fs::read_to_string(path).map_err(|why| {

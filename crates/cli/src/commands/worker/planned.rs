@@ -6,7 +6,6 @@ use std::path::Path;
 use clap::{Args as _, FromArgMatches as _};
 use sluice_apps::rocks;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::hint;
 use sluice_ground::plan::{Plan, ServicePlan, WorkerPlan};
 use sluice_ground::rocksdb;
 use sluice_net::program::WorkerArgs;
@@ -32,7 +31,7 @@ pub(super) fn run(path: &Path, name: &str, given: Vec<OsString>) -> Outcome<()> 
 fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
     plan.workers.iter().find(|worker| worker.name == name).ok_or_else(|| {
         let known: Vec<&str> = plan.workers.iter().map(|worker| worker.name.as_str()).collect();
-        Failure::bad_input(format!("plan {}: {}", plan.name, hint::unknown("worker", name, &known)))
+        Failure::bad_input(format!("plan {}: {}", plan.name, sluice_units::unknown("worker", name, &known)))
     })
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::hint;
 use sluice_ground::print;
 use sluice_net::program::{WorkerArgs, log, serve};
 
@@ -20,7 +19,7 @@ pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
 /// Serves one of our services that needs no program of its own.
 pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
     let service = sluice_apps::open(name)
-        .ok_or_else(|| Failure::bad_input(hint::unknown("service", name, &sluice_apps::SERVICES)))?;
+        .ok_or_else(|| Failure::bad_input(sluice_units::unknown("service", name, &sluice_apps::SERVICES)))?;
     log(args.quiet);
     let report = serve(args, service)?;
     print::aside(&report);
