@@ -199,7 +199,7 @@ type Parts = (Types, Vec<SlicePlan>, Vec<WorkerPlan>, Option<LoadPlan>, Vec<Even
 /// What hangs together: slices of known types, workers of known slices, a load of types that are served, and
 /// events among them.
 fn parts() -> impl Strategy<Value = Parts> {
-    let names = subsequence(vec!["get", "scan", "spin", "echo", "70", "a b"], 1..=6);
+    let names = subsequence(vec!["get", "scan", "spin", "echo", "70", "a b", "a,b=", " c"], 1..=8);
     (names, 1usize..3, of(1u32..=8)).prop_flat_map(|(names, count, limit)| {
         let slices: Vec<SlicePlan> = (0..count.min(names.len()))
             .map(|slice| SlicePlan {
@@ -220,7 +220,9 @@ fn parts() -> impl Strategy<Value = Parts> {
 
 fn types() -> Types {
     let mut types = Types::ours();
-    for (name, number) in [("echo", 17), ("a b", 5), ("70", 70), ("\"\u{7f}\n", 65_535)] {
+    for (name, number) in
+        [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"\u{7f}\n", 65_535)]
+    {
         types.name(name, number).expect("both are new");
     }
     types

@@ -13,6 +13,7 @@ use super::parts::{
 };
 use super::rdma::{RdmaPlan, transport_name};
 use super::section::COUNT_MAX;
+use super::types::Types;
 use crate::units;
 
 /// Writes a whole plan.
@@ -44,7 +45,7 @@ pub(super) fn write(plan: &Plan) -> Result<String, String> {
     }
     write_rocksdb(&mut toml, rocksdb)?;
     if let Some(load) = load {
-        write_load(&mut toml, load)?;
+        write_load(&mut toml, load, types)?;
     }
     for event in events {
         write_event(&mut toml, event);
@@ -142,7 +143,7 @@ fn write_rocksdb(toml: &mut Toml, rocksdb: &RocksArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn write_load(toml: &mut Toml, load: &LoadPlan) -> Result<(), String> {
+fn write_load(toml: &mut Toml, load: &LoadPlan, types: &Types) -> Result<(), String> {
     let LoadPlan { arrivals, mix, requests, warm_up, length, deadline, retry, behind_max } = load;
     toml.section("[load]");
     match arrivals {
@@ -156,7 +157,8 @@ fn write_load(toml: &mut Toml, load: &LoadPlan) -> Result<(), String> {
         }
         Arrivals::Trace(path) => toml.path("trace", path)?,
     }
-    let shares: Vec<String> = mix.iter().map(|(name, share)| format!("{name}={share}")).collect();
+    let share = |(name, share): &(String, f64)| format!("{}={share}", in_mix(name, types));
+    let shares: Vec<String> = mix.iter().map(share).collect();
     toml.text("mix", shares.join(","));
     toml.span("warm_up", *warm_up);
     toml.span("length", *length);
@@ -168,6 +170,18 @@ fn write_load(toml: &mut Toml, load: &LoadPlan) -> Result<(), String> {
         write_request(toml, request);
     }
     Ok(())
+}
+
+/// A type's name; its number where a mix could not be cut again around the name.
+fn in_mix(name: &str, types: &Types) -> String {
+    let number = types.number(name).filter(|_| name.contains([',', '=']) || name.trim() != name);
+    let Some(number) = number else { return name.to_owned() };
+    let mut text = number.to_string();
+    // Another type may be called like this number; with a zero before it, it is the same number.
+    while types.number(&text).is_some_and(|other| other != number) {
+        text.insert(0, '0');
+    }
+    text
 }
 
 fn write_request(toml: &mut Toml, request: &Request) {

@@ -26,7 +26,8 @@ impl Keeper {
         let text = format!("{}\n{}", self.first_line(), plan.to_toml()?);
         let path = plan.out.join(PLAN);
         if Plan::from_text(&path.display().to_string(), &text)? != *plan {
-            return Err(Failure::broken(format!("the plan cannot be kept as it is; this is a bug:\n{text}")));
+            let why = "it would be another one when it is read";
+            return Err(Failure::broken(format!("the plan cannot be kept, a bug: {why}; please report it")));
         }
         let half = format!("{PLAN}.half");
         files::save(&plan.out, &half, &text)?;
