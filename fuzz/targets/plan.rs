@@ -79,7 +79,7 @@ pub mod rocks {
     pub const GET_KEYS_MAX: u32 = 20;
 
     /// Stands for the service's own.
-    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RocksArgs {
         /// Its folder.
         pub db: std::path::PathBuf,
@@ -89,6 +89,13 @@ pub mod rocks {
         pub item_bytes: u32,
         /// Memory for each worker's blocks.
         pub cache_mib: u32,
+    }
+
+    impl Default for RocksArgs {
+        /// Legal, as the service's own.
+        fn default() -> Self {
+            Self { db: "db".into(), keys: 1, item_bytes: 1, cache_mib: 1 }
+        }
     }
 }
 
