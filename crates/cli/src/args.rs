@@ -257,7 +257,7 @@ pub(crate) struct Worker {
 
 #[derive(Debug, Args)]
 pub(crate) struct Server {
-    /// The rack's plan: what its [rdma] says, its scheduler, dilation, faults and seed [default: what a plan
+    /// The rack's plan: what it says of rdma, its scheduler, dilation, faults and seed [default: what a plan
     /// has that says nothing].
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]

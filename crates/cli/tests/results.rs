@@ -99,6 +99,20 @@ fn a_rack_that_was_started_with_flags_keeps_the_plan_that_ran_and_runs_again_fro
 }
 
 #[test]
+fn a_folder_of_a_rack_that_runs_is_left_alone() {
+    let folder = folder_with(SMALL);
+    let out = folder.path().join("here");
+    std::fs::create_dir_all(out.join("logs")).expect("a folder");
+    std::fs::write(out.join("logs/switch.log"), "of the other").expect("a log");
+    let other = std::fs::File::open(&out).expect("it is there");
+    other.lock().expect("nobody holds it");
+    let refused = sluice(folder.path(), &["up", "plan.toml", "--out", "here", "--json"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("here is the folder of a rack that runs"), "{}", stderr(&refused));
+    assert!(out.join("logs/switch.log").is_file() && !out.join("plan.toml").exists());
+}
+
+#[test]
 fn faults_and_dilation_are_marked_in_the_result() {
     let plan = SMALL.replace("rate = 300", "rate = 100").replace("name = \"small\"", "dilation = 10");
     let folder = folder_with(&plan);

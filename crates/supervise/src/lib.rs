@@ -23,7 +23,7 @@ use sluice_ground::flags::{Io, Output};
 use sluice_ground::load::{self, Source, Tally, Target as LoadTarget};
 use sluice_ground::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_ground::print;
-use sluice_ground::results::kept::Keeper;
+use sluice_ground::results::kept::{HeldFolder, Keeper};
 use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::rocksdb;
 use sluice_ground::running::Told;
@@ -62,6 +62,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
     if let Some(folder) = &plan.rdma.pcap {
         files::make(folder)?;
     }
+    let _held = HeldFolder::take(&plan.out)?;
     clear(&logs);
     let plan_file = args.keeper.keep(plan)?;
     let source =
