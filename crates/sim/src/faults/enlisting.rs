@@ -6,7 +6,7 @@
 //! reliable pair into its error state. Then its workers send no tokens until they were let in anew, as live
 //! ones do.
 
-use sluice_control::{Answer, RingNeed, RingOffer, ServerGrant, ServerHello};
+use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant, ServerHello};
 use sluice_host::rdma::WriterEnd;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
@@ -88,7 +88,7 @@ impl Rack<'_> {
             let ServerNode { life, .. } = self.servers.nodes[server];
             let call = self.brain.call(host, life);
             let name = self.servers.nodes[server].name();
-            self.call(sluice_control::Event::ServerLeave { call, name, life });
+            self.call(Told::ServerLeave { call, name, life });
         }
     }
 
