@@ -116,7 +116,9 @@ static __always_inline int parse_as(const struct frame *frame, const struct head
 	length = parse_length(frame, header, kind == KIND_DISPATCH && header->code);
 	if (length != PARSED)
 		return length;
-	if (kind == KIND_TOKEN || kind == KIND_PROBE)
+	if (kind == KIND_TOKEN)
+		return header->code > RANK_MAX ? MALFORMED_CODE : PARSED;
+	if (kind == KIND_PROBE)
 		return PARSED;
 	if (kind == KIND_SUBMIT)
 		return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;

@@ -31,7 +31,7 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 	},
 	/* TOKEN */
 	{
-		0x00000000ff000000, 0xffffffff00000000, 0x000000000000ffff,
+		0x0000000000000000, 0xffffffff00000000, 0x000000000000ffff,
 		0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
 		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
 		0x00000000ffffffff, 0xffffffffffffffff,

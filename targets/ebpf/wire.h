@@ -55,6 +55,9 @@ enum sweep {
 	SWEEP_CARRIES = 2,
 };
 
+/* A TOKEN's code is its rank, at most this; tasks meet tokens here whatever their ranks. */
+enum { RANK_MAX = 7 };
+
 /* An address and port; IPv4 is carried as IPv4-mapped IPv6. */
 struct endpoint {
 	__be32 ip[4];

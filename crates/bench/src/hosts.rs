@@ -42,6 +42,7 @@ pub(crate) fn token(worker: u16, issued: u32) -> Token {
         generation: GENERATION,
         nonce: Nonce(issued),
         issued: Serial(issued),
+        ..Token::default()
     }
 }
 

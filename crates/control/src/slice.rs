@@ -7,7 +7,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{SliceRow, SliceState};
+use sluice_wire::tables::{RingCounts, SliceRow, SliceState};
 use sluice_wire::{Nanos, Serial, TaskType, WorkerId};
 
 use crate::plan::SlicePlan;
@@ -52,7 +52,7 @@ pub(crate) struct Slice {
     /// Whether a reading is on its way.
     pub(crate) asked: bool,
     /// How far the last broom for tokens was sent, and when it had set out.
-    swept_to: Serial,
+    swept_to: RingCounts,
     pub(crate) swept_at: Option<Nanos>,
 }
 
@@ -96,8 +96,8 @@ pub(crate) struct Stale {
     pub(crate) worker: Option<WorkerId>,
     /// At most this many.
     pub(crate) tokens: u32,
-    /// They are gone when as many tokens as this have left the ring.
-    pub(crate) until: Serial,
+    /// They are gone when as many tokens as this have left each ring.
+    pub(crate) until: RingCounts,
     /// A broom was about and may have carried one of them past `until`: from this time on look once more.
     pub(crate) again: Option<Nanos>,
 }
@@ -118,7 +118,7 @@ impl Slice {
             look: None,
             pace: SWEEP_EVERY,
             asked: false,
-            swept_to: Serial(0),
+            swept_to: RingCounts::default(),
             swept_at: None,
         }
     }
@@ -134,7 +134,7 @@ impl Slice {
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
         self.swept_at = None;
-        let parked = state.tokens_in.since(state.tokens_out).max(1) as u32;
+        let parked = state.tokens_in.since(state.tokens_out).max(1);
         let again = Some(now + SWEEP_EVERY);
         self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
         self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
@@ -179,7 +179,7 @@ impl Slice {
                 stale.again = None;
                 stale.until = state.tokens_in;
             }
-            stale.again.is_some() || state.tokens_out.since(stale.until) < 0
+            stale.again.is_some() || state.tokens_out.behind(stale.until) > 0
         });
         if self.calm_left > 0 {
             self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
@@ -191,13 +191,13 @@ impl Slice {
 
     /// How many entries a broom for tokens should visit now; `None` while one is still about.
     pub(crate) fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
-        let entries = |s: &Stale| s.until.since(state.tokens_out).max(0) as u32;
+        let entries = |s: &Stale| state.tokens_out.behind(s.until);
         let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
-        if moved && state.tokens_out.since(self.swept_to) < 0 {
+        if moved && state.tokens_out.behind(self.swept_to) > 0 {
             return None;
         }
         let left = u16::try_from(left).unwrap_or(u16::MAX);
-        self.swept_to = state.tokens_out.plus(u32::from(left));
+        self.swept_to = state.tokens_out.towards(state.tokens_in, left.into());
         Some(left)
     }
 }

@@ -43,12 +43,12 @@ impl Bench {
     }
 
     fn with_quota(quota: u8) -> Self {
-        Self::new(WorkerRegistration {
-            epoch: Epoch(1),
-            generation: Generation(1),
-            quota,
-            ..WorkerRegistration::default()
-        })
+        Self::fed(Feed::TOKENS, quota)
+    }
+
+    fn fed(feed: Feed, quota: u8) -> Self {
+        let (epoch, generation) = (Epoch(1), Generation(1));
+        Self::new(WorkerRegistration { epoch, generation, quota, feed, ..WorkerRegistration::default() })
     }
 
     /// A worker that knows its lead.
@@ -134,6 +134,18 @@ fn the_token_leaves_the_measured_gap_before_the_expected_end_and_not_sooner() {
     assert_eq!(bench.promised(), (1, 1), "N + 1");
     assert!(!bench.early(), "one token a task");
     assert_eq!(bench.early_in(), None);
+}
+
+#[test]
+fn an_early_token_does_not_stand_behind_the_task_that_is_about_to_end() {
+    let mut bench = Bench::fed(Feed::Tokens { ranked: true }, 1);
+    (0..4).for_each(|_| bench.round(TaskType(0), SERVICE, None));
+    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
+    bench.now = bench.now + SERVICE - GAP;
+    bench.out.clear();
+    assert!(bench.early());
+    let [Action::ToSwitch(Packet::Token(token))] = bench.out[..] else { panic!("{:?}", bench.out) };
+    assert_eq!(token.rank.get(), 0);
 }
 
 #[test]

@@ -89,6 +89,23 @@ impl Bench {
         self.actions().into_iter().filter_map(token).collect()
     }
 
+    fn ranks(&mut self) -> Vec<u8> {
+        let rank = |action| match action {
+            Action::ToSwitch(Packet::Token(token)) => Some(token.rank.get()),
+            _ => None,
+        };
+        self.actions().into_iter().filter_map(rank).collect()
+    }
+
+    /// The run that is to begin.
+    fn run(&mut self) -> u64 {
+        let slot = |action| match action {
+            Action::Run { slot, .. } => Some(slot),
+            _ => None,
+        };
+        self.actions().into_iter().find_map(slot).expect("a run begins")
+    }
+
     fn reports(&mut self) -> Vec<Reply> {
         let report = |action| match action {
             Action::Report(reply) => Some(reply),
@@ -254,4 +271,36 @@ proptest! {
             prop_assert!(bench.worker.stats().held <= 4);
         }
     }
+}
+
+#[test]
+fn a_ranked_token_says_how_many_tasks_stand_before_it_where_it_leaves() {
+    let mut bench = Bench::new(Feed::Tokens { ranked: true });
+    assert_eq!(
+        bench.ranks(),
+        [0, 1, 2, 3, 4, 5, 6, 7],
+        "of an idle worker's, the first brings its next task"
+    );
+    (1..=3).for_each(|number| bench.dispatch(number, number));
+    for left in [2, 1] {
+        let slot = bench.run();
+        bench.finish(slot);
+        let leaves = bench.actions();
+        bench.out = leaves.clone();
+        assert_eq!(bench.ranks(), [left], "so many wait");
+        bench.out = leaves;
+    }
+    let slot = bench.run();
+    bench.finish(slot);
+    assert_eq!(bench.ranks(), [0]);
+}
+
+#[test]
+fn where_the_switch_does_not_rank_tokens_say_nothing() {
+    let mut bench = Bench::new(Feed::TOKENS);
+    assert_eq!(bench.ranks(), [0; 8]);
+    (1..=3).for_each(|number| bench.dispatch(number, number));
+    let slot = bench.run();
+    bench.finish(slot);
+    assert_eq!(bench.ranks(), [0]);
 }

@@ -173,6 +173,7 @@ impl Hosts {
                 generation: Generation(1),
                 nonce: Nonce(self.rounds),
                 issued: Serial(self.rounds + 1),
+                ..Token::default()
             });
             let outbox = self.worker.outbox();
             outbox.send_with(self.middle, |out| encode(&packet, &[], out).expect("a legal packet"));

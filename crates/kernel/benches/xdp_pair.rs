@@ -105,6 +105,7 @@ fn set_up(switch: &mut XdpSwitch) -> Result<(), Box<dyn Error>> {
         generation: Generation(1),
         nonce: Nonce(1),
         issued: Serial(SHAPE.counters_start),
+        ..Token::default()
     });
     let token = framed(at, &token)?;
     let (key, at) = key_at(false)?;

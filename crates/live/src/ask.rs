@@ -94,7 +94,10 @@ impl Ask {
         if self.io == Io::Xdp
             && let Some(who) = self.policies.iter().find(|who| !who.choice.runs_in_kernel())
         {
-            let why = format!("{}: a switch in the kernel schedules by rain only; take --io udp", who.name);
+            let why = format!(
+                "{}: a switch in the kernel schedules by rain only, without ranks; take --io udp",
+                who.name
+            );
             return Err(Failure::bad_input(why));
         }
         for load in &self.loads {

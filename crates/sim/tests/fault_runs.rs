@@ -11,11 +11,13 @@ fn ten_thousand_seeds_of_rain_keep_every_promise() {
     keeps_every_promise("rain", 10_000);
 }
 
-/// The other programs, as many seeds as fit in about the same time: a polled one takes seven times as long.
-/// One that is new in the registry is tried as its example says.
+/// Rain with ranks and the other programs, as many seeds as fit in about the same time: a polled one takes
+/// seven times as long. One that is new in the registry is tried as its example says.
 #[test]
 fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
     let of = [
+        ("rain:2,ranked", 1_000),
+        ("rain:4,ranked", 1_000),
         ("r2p2:2", 1_000),
         ("draconis:poll=20us", 500),
         ("racksched:2", 1_500),

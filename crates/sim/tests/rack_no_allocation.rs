@@ -27,7 +27,16 @@ fn allocations(policy: &str, tasks: u64) -> u64 {
 
 #[test]
 fn a_hundred_thousand_tasks_more_cost_no_allocation() {
-    for policy in ["rain:1", "rain:2", "r2p2:2", "racksched:2", "racksched:2,tracked", "draconis", "pallas"] {
+    for policy in [
+        "rain:1",
+        "rain:2",
+        "rain:4,ranked",
+        "r2p2:2",
+        "racksched:2",
+        "racksched:2,tracked",
+        "draconis",
+        "pallas",
+    ] {
         // Queues grow when more wait than ever before: that may happen late, but rarely.
         let (few, many) = (allocations(policy, 20_000), allocations(policy, 120_000));
         assert!(many <= few + 40, "{policy}: {few} and {many}");

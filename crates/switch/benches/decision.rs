@@ -174,6 +174,7 @@ fn token(turn: u32) -> Arrival {
         generation: Generation(1),
         nonce: Nonce(turn),
         issued: Serial(turn / u32::from(WORKERS) + 1),
+        ..Token::default()
     });
     Arrival::Wire { from: at(worker), packet, room: true }
 }

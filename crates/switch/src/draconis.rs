@@ -24,7 +24,7 @@ use core::fmt;
 
 use sluice_units::WholeSpan;
 use sluice_wire::tables::{Feed, SliceRow, SliceState};
-use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
+use sluice_wire::{Nanos, Rank, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask, cell};
@@ -123,7 +123,8 @@ impl Draconis {
         if self.retrieve_fix.read(pass, s) != CLEAR {
             return None;
         }
-        let entry = self.entries.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
+        let entry =
+            self.entries.read(pass, cell(slice.0 as usize, ticket, self.front.config.tasks_per_slice));
         let left = ahead(added, ticket).max(1) as u32 - 1;
         (entry.ticket == ticket).then_some((entry, left))
     }
@@ -150,7 +151,7 @@ impl Draconis {
         if fixing != CLEAR && ahead(ticket, fixing as u32) >= limit {
             return self.front.reject(submit, RejectReason::QueueFull);
         }
-        let index = cell(slice, ticket, self.front.config.tasks_per_slice);
+        let index = cell(slice.0 as usize, ticket, self.front.config.tasks_per_slice);
         let kept = if self.front.config.servers > 0 { Kept::Client } else { Kept::Driver };
         self.entries.write(pass, index, Entry { ticket, task: WaitingTask::of(submit, arrived, kept) });
         if starts(fixing) {
@@ -165,8 +166,8 @@ impl Draconis {
         let (first, length) = (self.next_out(slice), self.front.config.tasks_per_slice);
         let places = ahead(settled(&self.add, &self.add_fix, slice), first).clamp(0, length as i32) as u32;
         let tickets = (0..places).map(|place| first.wrapping_add(place));
-        let id = SliceId(slice as u16);
-        tickets.filter(|ticket| self.entries.peek(cell(id, *ticket, length)).ticket == *ticket).count() as u32
+        tickets.filter(|ticket| self.entries.peek(cell(slice, *ticket, length)).ticket == *ticket).count()
+            as u32
     }
 
     /// The ticket of the task that is retrieved next.
@@ -187,7 +188,7 @@ impl Scheduler for Draconis {
     }
 
     /// A worker polls: retrieves.
-    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict {
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
         let Some((Entry { ticket, task }, left)) = self.take(pass, slice) else {
             return self.front.send_empty(pass, granted);
         };
@@ -221,7 +222,7 @@ impl Scheduler for Draconis {
     }
 
     /// Only a closed slice is swept, of tasks: a retrieve for nobody. Tokens never wait.
-    fn sweep(&mut self, pass: &mut Pass, _: Nanos, sweep: Sweep) -> Verdict {
+    fn sweep(&mut self, pass: &mut Pass, _: Nanos, sweep: Sweep, _: u64) -> Verdict {
         let closed = !self.front.tables.slices[sweep.slice.0 as usize].open;
         if sweep.of == SweepOf::Tokens || sweep.left == 0 || !closed {
             return Verdict::Drop(Refusal::SweepDone);

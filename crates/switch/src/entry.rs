@@ -5,10 +5,10 @@ use sluice_wire::{
     Submit, TaskId, TaskType,
 };
 
-/// A ticket's cell in its slice's part of a ring of `len` a slice.
+/// A ticket's cell where rings of `len` cells lie behind each other, a ring for each slice or more.
 #[inline]
-pub(crate) const fn cell(slice: SliceId, ticket: u32, len: u32) -> usize {
-    slice.0 as usize * len as usize + (ticket & (len - 1)) as usize
+pub(crate) const fn cell(ring: usize, ticket: u32, len: u32) -> usize {
+    ring * len as usize + (ticket & (len - 1)) as usize
 }
 
 /// A task in its ring.

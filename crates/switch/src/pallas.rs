@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, WorkerId};
 
 use crate::arguments;
 use crate::config::Config;
@@ -89,7 +89,7 @@ impl Scheduler for Pallas {
     }
 
     /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted) -> Verdict {
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
-use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, WorkerId};
 
 use crate::arguments;
 use crate::config::Config;
@@ -74,7 +74,7 @@ impl R2p2 {
     fn new(settings: Settings, config: Config) -> Self {
         let behind = TOKENS_STAGE + settings.sample;
         let back = BackStages { gen_out: behind, sent: behind + 1 };
-        let mut front = Front::new(Self::NAME, Feed::Tokens, config, back);
+        let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
         let seats = Seats::new(&config);
@@ -149,7 +149,7 @@ impl Scheduler for R2p2 {
     }
 
     /// A task ended at a worker, or there was none yet: its depth falls by one.
-    fn token(&mut self, pass: &mut Pass, _: Nanos, _: SliceId, granted: Granted) -> Verdict {
+    fn token(&mut self, pass: &mut Pass, _: Nanos, _: SliceId, granted: Granted, _: Rank) -> Verdict {
         let Some(seat) = self.seats.seat(granted.worker) else { return Verdict::Drop(Refusal::Closed) };
         let (array, cell) = self.cell(seat);
         self.tokens[array].update(pass, cell, |tokens| tokens.saturating_add(1));
@@ -307,7 +307,7 @@ impl ProgramSettings for Settings {
     }
 
     fn feed(&self) -> Feed {
-        Feed::Tokens
+        Feed::TOKENS
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

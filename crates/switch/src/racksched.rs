@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, Packet, RejectReason, Reply, SliceId, WorkerId};
+use sluice_wire::{Endpoint, Generation, Nanos, Packet, Rank, RejectReason, Reply, SliceId, WorkerId};
 
 use crate::arguments;
 use crate::config::Config;
@@ -129,7 +129,7 @@ impl Scheduler for RackSched {
     }
 
     /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted) -> Verdict {
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 

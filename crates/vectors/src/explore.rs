@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
     Age, Attempt, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Payload, Probe,
-    Serial, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
+    Rank, Serial, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
 };
 
 use crate::model::Model;
@@ -145,13 +145,15 @@ impl Rack {
         if issued.wrapping_sub(host.issued) == 1 {
             self.workers[usize::from(worker)].issued = issued;
         }
+        let nonce = self.dice.next_u32();
         let mut token = Token {
             epoch: Epoch(SHAPE.epoch),
             key: worker_key(worker),
             worker: WorkerId(worker),
             generation: Generation(host.generation),
-            nonce: Nonce(self.dice.next_u32()),
+            nonce: Nonce(nonce),
             issued: Serial(issued),
+            rank: Rank::behind(nonce % 8),
         };
         let mut from = worker_at(worker);
         match self.below(48) {

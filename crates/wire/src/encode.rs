@@ -114,6 +114,7 @@ fn reply(header: &mut Header, p: &Reply) {
 }
 
 fn token(header: &mut Header, p: &Token) {
+    header.code = p.rank.get();
     header.epoch = p.epoch.0.into();
     header.key = p.key.0.into();
     set_token(header, p.worker, p.generation);

@@ -49,6 +49,50 @@ id!(/// Names a question, so that its answer can be told from an older one.
 id!(/// Where the bytes of a payload lie. Only the driver that made it knows what it means.
     Handle(u32));
 
+/// How many tasks stand before a token at its worker when it leaves: 0 to [`Rank::MAX`]. A switch that ranks
+/// gives a task the parked token with the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(u8);
+
+impl Rank {
+    /// The last: nobody has more tokens, and so more tasks before one.
+    pub const MAX: Self = Self(crate::sizes::QUOTA_MAX - 1);
+
+    /// The rank behind so many tasks; the last one stands for all further.
+    #[inline]
+    #[must_use]
+    pub const fn behind(tasks: u32) -> Self {
+        if tasks < Self::MAX.0 as u32 { Self(tasks as u8) } else { Self::MAX }
+    }
+
+    /// The rank behind so many more.
+    #[inline]
+    #[must_use]
+    pub const fn further(self, tasks: u32) -> Self {
+        Self::behind((self.0 as u32).saturating_add(tasks))
+    }
+
+    /// How many tasks stand before it.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// The rank of this number; `None` beyond [`Rank::MAX`].
+    #[inline]
+    #[must_use]
+    pub const fn new(number: u8) -> Option<Self> {
+        if number <= Self::MAX.0 { Some(Self(number)) } else { None }
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
 impl Qpn {
     /// The queue pair of this number; `None` beyond 24 bits.
     pub const fn new(number: u32) -> Option<Self> {

@@ -196,9 +196,9 @@ const USES: [Uses; 12] = [
     },
     Uses {
         kind: Kind::Token,
-        fields: "epoch key worker generation",
+        fields: "code epoch key worker generation",
         words: ["issued", "", "nonce", "", ""],
-        codes: "",
+        codes: "its rank: 0 to 7 tasks stand before it at its worker",
     },
     Uses {
         kind: Kind::Probe,

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, Nonce, Serial,
-    SliceId, TaskId, TaskType, WorkerId, descriptor_len,
+    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, Nonce, Rank,
+    Serial, SliceId, TaskId, TaskType, WorkerId, descriptor_len,
 };
 
 /// A task's or a reply's bytes, as the state machines see them.
@@ -207,6 +207,8 @@ pub struct Token {
     pub nonce: Nonce,
     /// How many tokens the worker has issued in this generation, this one included.
     pub issued: Serial,
+    /// How many tasks stand before it at the worker. A hint: nothing but speed rests on it.
+    pub rank: Rank,
 }
 
 /// A worker's question how its counters stand.

@@ -39,11 +39,13 @@ pub struct Shape {
 }
 
 /// How workers get their tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
     /// Each TOKEN brings one task, whenever there is one.
-    #[default]
-    Tokens,
+    Tokens {
+        /// Whether TOKENs say their rank: how many tasks stand before them at their worker.
+        ranked: bool,
+    },
     /// One TOKEN is out at most; it is answered at once, with a task or with EMPTY.
     Polls {
         /// How long after an EMPTY the worker asks again; zero: at once.
@@ -54,6 +56,17 @@ pub enum Feed {
         /// Whether REPLYs go through the switch and tell it how much the worker holds.
         reports: bool,
     },
+}
+
+impl Feed {
+    /// A task for each TOKEN, whoever sent it.
+    pub const TOKENS: Self = Self::Tokens { ranked: false };
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self::TOKENS
+    }
 }
 
 /// A worker's row in the source table.
@@ -143,6 +156,43 @@ pub struct WorkerState {
     pub sent: Serial,
 }
 
+/// The most ranks that a switch tells apart.
+pub const RANKS_MAX: usize = 4;
+
+/// A cumulative count for each of a slice's rings of parked tokens: a ring for each rank that the switch
+/// tells apart, the least first. What is not there stands still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingCounts(pub [Serial; RANKS_MAX]);
+
+impl RingCounts {
+    /// Of a switch that has one ring.
+    #[must_use]
+    pub const fn of_one(count: Serial) -> Self {
+        Self([count, Serial(0), Serial(0), Serial(0)])
+    }
+
+    /// How far the ring that lies furthest behind `other` lies behind it.
+    #[must_use]
+    pub fn behind(self, other: Self) -> u32 {
+        self.0.iter().zip(other.0).map(|(own, other)| other.since(*own).max(0) as u32).max().unwrap_or(0)
+    }
+
+    /// Each ring's count so much further, but not past `end`.
+    #[must_use]
+    pub fn towards(mut self, end: Self, by: u32) -> Self {
+        for (own, end) in self.0.iter_mut().zip(end.0) {
+            *own = own.plus(by.min(end.since(*own).max(0) as u32));
+        }
+        self
+    }
+
+    /// How many more than `other`, in all rings together.
+    #[must_use]
+    pub fn since(self, other: Self) -> u32 {
+        self.0.iter().zip(other.0).map(|(own, other)| own.since(other).max(0) as u32).sum()
+    }
+}
+
 /// What the switch holds of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceState {
@@ -150,10 +200,10 @@ pub struct SliceState {
     pub row: SliceRow,
     /// Tokens parked if positive, tasks waiting if negative.
     pub balance: i32,
-    /// Cumulative count of tokens that were parked.
-    pub tokens_in: Serial,
-    /// Cumulative count of parked tokens that were taken.
-    pub tokens_out: Serial,
+    /// Cumulative counts of tokens that were parked.
+    pub tokens_in: RingCounts,
+    /// Cumulative counts of parked tokens that were taken.
+    pub tokens_out: RingCounts,
     /// Cumulative count of waiting tasks that were taken, where they wait in one queue; else it stands still.
     pub tasks_out: Serial,
 }

@@ -12,8 +12,8 @@ use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
     INLINE_BYTES, Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Place, Probe,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType,
-    Token, WorkerId,
+    Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId,
+    TaskType, Token, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
                 read(header, body, |header| Ok(Packet::Dispatch(header.dispatch(header.elsewhere()?)?)))
             }
             Kind::Reply => read(header, body, |header| Ok(Packet::Reply(header.reply()?))),
-            Kind::Token => read(header, body, |header| Ok(Packet::Token(header.token()))),
+            Kind::Token => read(header, body, |header| header.token().map(Packet::Token)),
             Kind::Probe => read(header, body, |header| Ok(Packet::Probe(header.probe()))),
             Kind::Answer => read(header, body, |header| Ok(Packet::Answer(header.answer()?))),
             Kind::Reject => read(header, body, |header| Ok(Packet::Reject(header.reject()?))),
@@ -182,16 +182,17 @@ impl Header {
     }
 
     #[inline]
-    fn token(&self) -> Token {
+    fn token(&self) -> Result<Token, ParseError> {
         let [issued, _, nonce, ..] = self.words();
-        Token {
+        Ok(Token {
             epoch: self.epoch(),
             key: self.key(),
             worker: self.worker(),
             generation: self.generation(),
             nonce: Nonce(nonce),
             issued: Serial(issued),
-        }
+            rank: Rank::new(self.code).ok_or(ParseError::Code)?,
+        })
     }
 
     #[inline]

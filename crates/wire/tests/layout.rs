@@ -78,6 +78,7 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Token, HEADER_LENGTH, &[89]), ParseError::HeaderLength),
         (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
         (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
+        (with(Kind::Token, CODE, &[8]), ParseError::Code),
         (with(Kind::Reply, CODE, &[4]), ParseError::Code),
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
         (with(Kind::Reject, CODE, &[5]), ParseError::Code),

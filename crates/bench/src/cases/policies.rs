@@ -58,7 +58,7 @@ impl Bench {
 
     /// A worker reports before anything is weighed.
     fn idle(&mut self, worker: u16) {
-        if self.feed == Feed::Tokens {
+        if matches!(self.feed, Feed::Tokens { .. }) {
             let arrival = self.token(worker);
             self.program.pass(Nanos(0), arrival);
         }
@@ -75,7 +75,7 @@ impl Bench {
                     let poll = self.token((self.polled % u32::from(WORKERS)) as u16);
                     self.settled(turn, poll)
                 }
-                Feed::Tokens | Feed::Pushed { .. } => self.settled(turn, task),
+                Feed::Tokens { .. } | Feed::Pushed { .. } => self.settled(turn, task),
             };
             self.done(turn, &dispatch);
         }
@@ -84,7 +84,7 @@ impl Bench {
     /// What the switch hears when the task is done.
     fn done(&mut self, turn: u32, dispatch: &Dispatch) {
         match self.feed {
-            Feed::Tokens => {
+            Feed::Tokens { .. } => {
                 let report = self.token(dispatch.worker.0);
                 assert_eq!(self.pass(turn, report), Verdict::Parked);
             }

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sluice_wire::tables::{
-    ClientRow, Feed, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp,
-    WorkerRow, WorkerState,
+    ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer,
+    TableOp, WorkerRow, WorkerState,
 };
 use sluice_wire::{Epoch, Generation, Psn, Serial, SliceId, Sweep, SweepOf, TaskType, Term, WorkerId};
 
@@ -68,7 +68,7 @@ impl Switch {
             tokens_per_slice,
             replay_cells: 16,
             servers: SERVERS as u16,
-            feed: Feed::Tokens,
+            feed: Feed::TOKENS,
             plain_writes: false,
         };
         let slice = || Slice {
@@ -311,8 +311,8 @@ impl Slice {
             row: self.row,
             balance: self.ring.len() as i32 - self.tasks.len() as i32,
             tasks_out: self.tasks_out,
-            tokens_in: self.tokens_in,
-            tokens_out: self.tokens_out,
+            tokens_in: RingCounts::of_one(self.tokens_in),
+            tokens_out: RingCounts::of_one(self.tokens_out),
         }
     }
 }

@@ -13,7 +13,7 @@
 
 use alloc::vec::Vec;
 
-use sluice_wire::{Dispatch, Nanos};
+use sluice_wire::{Dispatch, Nanos, Rank};
 
 use super::types::{Action, Outlook, WorkerSettings};
 use super::{Phase, Worker};
@@ -41,10 +41,15 @@ impl Worker {
         if self.early_at(settings).is_none_or(|from| now < from) {
             return;
         }
-        self.issue_token(now, settings, out);
+        self.issue_token(now, settings, self.early_rank(), out);
         if let Some(work) = &mut self.work {
             work.early.sent += 1;
         }
+    }
+
+    /// The running task will have ended when an early token's comes.
+    fn early_rank(&self) -> Rank {
+        if self.feeding.is_ranked() { Rank::behind(self.held().saturating_sub(1)) } else { Rank::default() }
     }
 
     /// A token left, for the first time or not.

@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
-    Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, ReplyStatus, Serial, SliceId, Token,
+    Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, Rank, ReplyStatus, Serial, SliceId, Token,
     WorkerId,
 };
 
@@ -126,7 +126,7 @@ impl Worker {
             at: Registration::default(),
             joined: (Epoch(0), Generation(0)),
             newest: Epoch(0),
-            feeding: Feeding::Tokens,
+            feeding: Feeding::Tokens { ranked: false },
             quota: 0,
             written_off: 0,
             dropped: 0,
@@ -344,16 +344,25 @@ impl Worker {
 
     #[inline]
     fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        let mut before = 0;
         while self.wants_token(settings) && self.feeding.not_before().is_none_or(|from| from <= now) {
-            self.issue_token(now, settings, out);
+            self.issue_token(now, settings, self.rank(before), out);
+            before += 1;
         }
+    }
+
+    /// The rank of a token behind what is held and so many tokens that leave with it. Those that left earlier
+    /// left behind more: the switch spends a worker's tokens from the least rank on, so that a new one stands
+    /// before them.
+    fn rank(&self, before: u32) -> Rank {
+        if self.feeding.is_ranked() { Rank::behind(self.held() + before) } else { Rank::default() }
     }
 
     /// Apart from the loop, which mostly ends before it.
     #[inline(never)]
-    fn issue_token(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+    fn issue_token(&mut self, now: Nanos, settings: &WorkerSettings, rank: Rank, out: &mut Vec<Action>) {
         self.issued = self.issued.plus(1);
-        self.token(now, settings, true, out);
+        self.token(now, settings, rank, true, out);
     }
 
     #[inline]
@@ -373,18 +382,25 @@ impl Worker {
         if self.phase != Phase::Serving {
             return;
         }
-        for _ in 0..lost.clamp(0, QUOTA_MAX.into()) {
+        for before in 0..lost.clamp(0, QUOTA_MAX.into()) {
             self.repeated_tokens += 1;
-            self.token(now, settings, false, out);
+            self.token(now, settings, self.rank(before as u32), false, out);
         }
     }
 
-    fn token(&mut self, now: Nanos, settings: &WorkerSettings, first: bool, out: &mut Vec<Action>) {
+    fn token(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        rank: Rank,
+        first: bool,
+        out: &mut Vec<Action>,
+    ) {
         let nonce = self.probing.next_nonce();
         self.probing.token_sent(now, settings, first);
         self.time_token(now, settings, first);
         let Registration { key, epoch, generation, worker, .. } = self.at;
-        let token = Token { epoch, key, worker, generation, nonce, issued: self.issued };
+        let token = Token { epoch, key, worker, generation, nonce, issued: self.issued, rank };
         out.push(Action::ToSwitch(Packet::Token(token)));
     }
 

@@ -81,7 +81,7 @@ fn feed(choice: u8) -> Feed {
         0 => Feed::Polls { every: Nanos(0) },
         1 => Feed::Polls { every: Nanos::from_micros(7) },
         2 => Feed::Pushed { reports: true },
-        _ => Feed::Tokens,
+        _ => Feed::TOKENS,
     }
 }
 

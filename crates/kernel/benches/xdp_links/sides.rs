@@ -393,6 +393,7 @@ fn first() -> [Packet; 2] {
         generation: Generation(1),
         nonce: Nonce(1),
         issued: Serial(0),
+        ..Token::default()
     });
     let task = Packet::Submit(Submit {
         epoch: EPOCH,

@@ -1,6 +1,8 @@
 //! The controller's steps on the program's maps.
 
-use sluice_wire::tables::{ClientRow, Feed, Shape, SliceState, TableAnswer, TableOp, WorkerState};
+use sluice_wire::tables::{
+    ClientRow, Feed, RingCounts, Shape, SliceState, TableAnswer, TableOp, WorkerState,
+};
 use sluice_wire::{ClientId, Generation, Serial, SliceId, Term, WorkerId};
 
 use super::XdpSwitch;
@@ -100,7 +102,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         tasks_per_slice: size.tasks_per_slice,
         tokens_per_slice: size.tokens_per_slice,
         replay_cells: size.replay_cells,
-        feed: Feed::Tokens,
+        feed: Feed::TOKENS,
         plain_writes: true,
     }
 }
@@ -124,7 +126,7 @@ fn set_client(
 
 fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
     let queue: Queue = maps.queues.get(slice.0.into());
-    let [tokens_in, tokens_out] = queue.tokens().map(Serial);
+    let [tokens_in, tokens_out] = queue.tokens().map(|count| RingCounts::of_one(Serial(count)));
     SliceState {
         row: maps.rows::<Slice>(Table::Slices, slice.0.into()).holds().into(),
         balance: queue.balance(),

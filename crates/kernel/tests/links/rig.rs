@@ -183,6 +183,7 @@ impl Hosts {
             generation: Generation(1),
             nonce: Nonce(0),
             issued: self.issued,
+            ..Token::default()
         };
         send(&self.worker, self.switch, &Packet::Token(token));
     }

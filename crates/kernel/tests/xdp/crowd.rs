@@ -99,6 +99,7 @@ impl<'a> Pair<'a> {
             generation: Generation(1),
             nonce: Nonce(0),
             issued: self.issued.plus(1),
+            ..Token::default()
         };
         let answered = self.answered;
         self.send(at(true, self.index), &Packet::Token(token));

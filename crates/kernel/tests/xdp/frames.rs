@@ -139,7 +139,7 @@ fn a_task_goes_where_its_worker_s_last_packet_came_from() {
         Step::SetWorker { worker: 0, key, at, generation, .. } => {
             let (key, worker, generation) = (Key(key), WorkerId(0), Generation(generation));
             let issued = Serial(SHAPE.counters_start).plus(1);
-            let token = Token { epoch, key, worker, generation, nonce: Nonce(1), issued };
+            let token = Token { epoch, key, worker, generation, nonce: Nonce(1), issued, ..Token::default() };
             Some(framed(at, &Packet::Token(token)))
         }
         _ => None,

@@ -1,8 +1,8 @@
 //! Table operations and their answers, as messages and back.
 
 use sluice_wire::tables::{
-    ClientRow, Feed, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer, TableOp,
-    WorkerRow, WorkerState,
+    ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer,
+    TableOp, WorkerRow, WorkerState,
 };
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId, SliceId, Sweep,
@@ -138,8 +138,8 @@ impl From<TableAnswer> for v1::TableAnswer {
             TableAnswer::Slice(state) => Answer::Slice(v1::SliceState {
                 row: Some(state.row.into()),
                 balance: state.balance,
-                tokens_in: state.tokens_in.0,
-                tokens_out: state.tokens_out.0,
+                tokens_in: state.tokens_in.0.map(|count| count.0).to_vec(),
+                tokens_out: state.tokens_out.0.map(|count| count.0).to_vec(),
                 tasks_out: state.tasks_out.0,
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
@@ -173,8 +173,8 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
             Answer::Slice(state) => Self::Slice(SliceState {
                 row: present("slice.row", state.row)?.into(),
                 balance: state.balance,
-                tokens_in: Serial(state.tokens_in),
-                tokens_out: Serial(state.tokens_out),
+                tokens_in: ring_counts("slice.tokens_in", &state.tokens_in)?,
+                tokens_out: ring_counts("slice.tokens_out", &state.tokens_out)?,
                 tasks_out: Serial(state.tasks_out),
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
@@ -233,11 +233,25 @@ impl TryFrom<v1::Shape> for Shape {
     }
 }
 
+/// A count for each rank that the sender tells apart.
+fn ring_counts(field: &'static str, counts: &[u32]) -> Result<RingCounts, Malformed> {
+    let mut all = RingCounts::default();
+    if counts.len() > all.0.len() {
+        return Err(Malformed::new(
+            field,
+            format!("has {} counts, {} are the most", counts.len(), all.0.len()),
+        ));
+    }
+    all.0.iter_mut().zip(counts).for_each(|(to, count)| *to = Serial(*count));
+    Ok(all)
+}
+
 impl From<Feed> for v1::Feed {
     fn from(feed: Feed) -> Self {
         use v1::feed::Kind;
         let kind = match feed {
-            Feed::Tokens => Kind::Tokens(v1::Nothing {}),
+            Feed::Tokens { ranked: false } => Kind::Tokens(v1::Nothing {}),
+            Feed::Tokens { ranked: true } => Kind::RankedTokens(v1::Nothing {}),
             Feed::Polls { every } => Kind::PollsEveryNs(every.0),
             Feed::Pushed { reports } => Kind::PushedReports(reports),
         };
@@ -249,7 +263,8 @@ impl From<v1::Feed> for Feed {
     fn from(message: v1::Feed) -> Self {
         use v1::feed::Kind;
         match message.kind {
-            None | Some(Kind::Tokens(_)) => Self::Tokens,
+            None | Some(Kind::Tokens(_)) => Self::TOKENS,
+            Some(Kind::RankedTokens(_)) => Self::Tokens { ranked: true },
             Some(Kind::PollsEveryNs(every)) => Self::Polls { every: Nanos(every) },
             Some(Kind::PushedReports(reports)) => Self::Pushed { reports },
         }
@@ -450,8 +465,8 @@ mod tests {
         };
         let slice = SliceState {
             balance: -5,
-            tokens_in: Serial(u32::MAX),
-            tokens_out: Serial(1),
+            tokens_in: RingCounts([1, u32::MAX, 3, 4].map(Serial)),
+            tokens_out: RingCounts::of_one(Serial(1)),
             tasks_out: Serial(2),
             ..SliceState::default()
         };

@@ -47,8 +47,8 @@ pub(crate) struct Engine<S> {
     actions: Vec<Action>,
     effects: Effects,
     busy: Option<Busy>,
-    /// Whether replies tell the switch how much is held here.
-    reports: bool,
+    /// Whether replies or tokens tell the switch how much is held here.
+    tells_held: bool,
     /// The newest first.
     switches: Vec<Endpoint>,
     stopper: Stopper,
@@ -107,7 +107,7 @@ impl<S: Service> Engine<S> {
             runner: Runner::new(service, TASK_BYTES_MAX as usize, packet_max),
             actions: Vec::new(),
             busy: None,
-            reports: false,
+            tells_held: false,
             switches: Vec::new(),
             leaving: None,
             drained: false,
@@ -271,7 +271,8 @@ impl<S: Service> Engine<S> {
         }
         self.said.granted(&self.hello.name, grant);
         self.effects.slots.granted(self.clock.now(), grant.slice, grant.ring);
-        self.reports = grant.feed == Feed::Pushed { reports: true };
+        self.effects.ranked = grant.feed == Feed::Tokens { ranked: true };
+        self.tells_held = self.effects.ranked || grant.feed == Feed::Pushed { reports: true };
         self.settings.retry_horizon = grant.retry_horizon;
         self.settings.transit = grant.transit;
         let now = self.clock.now();
@@ -355,8 +356,8 @@ impl<S: Service> Engine<S> {
                 None => (Ended::Failed, Payload::EMPTY),
             };
         self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
-        // A worker that reports its load first looks what came meanwhile.
-        if is_real && !self.reports {
+        // A worker that tells how much it holds first looks what came meanwhile.
+        if is_real && !self.tells_held {
             self.free(self.clock.now());
         }
     }
@@ -476,6 +477,8 @@ struct Effects {
     run: Option<Run>,
     renew: bool,
     processor: Processor,
+    /// Whether tokens say how many tasks stand before them.
+    ranked: bool,
     /// Where this worker is, for those who send it bytes or ask for some.
     at: Endpoint,
     slots: Slots,
@@ -497,6 +500,7 @@ impl Effects {
             run: None,
             renew: false,
             processor: Processor::new(options.costs.as_ref()),
+            ranked: false,
         }
     }
 
@@ -554,8 +558,14 @@ impl Effects {
         }
         for action in actions.drain(..) {
             match action {
-                Action::ToSwitch(packet) => {
+                Action::ToSwitch(mut packet) => {
                     let Some(switch) = switch else { continue };
+                    // What has not been received is held all the same.
+                    if let Packet::Token(token) = &mut packet
+                        && self.ranked
+                    {
+                        token.rank = token.rank.further(self.processor.waiting(at));
+                    }
                     let write = |out: &mut [u8]| encode(&packet, &[], out).unwrap_or(0);
                     self.processor.send(Way::ToSwitch(switch), outbox, write);
                 }
@@ -567,7 +577,6 @@ impl Effects {
                 }
                 Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
-                    // What has not been received is held all the same.
                     packet.load += self.processor.waiting(at);
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use sluice_switch::{Arrival, Cargo, Verdict};
-use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, Packet, Serial, SliceId, WorkerId};
 
 use super::rack::Rack;
@@ -57,7 +57,7 @@ impl Rack<'_> {
     }
 
     /// How many tokens were ever granted to this worker, and how many entered each slice's ring.
-    fn let_in(&mut self, bearer: Option<Registration>) -> (Option<Serial>, [Option<Serial>; SLICES]) {
+    fn let_in(&mut self, bearer: Option<Registration>) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
         let granted = bearer.and_then(|(worker, _)| {
             match self.switch.program.as_mut()?.table(TableOp::ReadWorker(worker)) {
                 TableAnswer::Worker(state) => Some(state.seen),

@@ -105,7 +105,7 @@ impl Rack<'_> {
         }
         self.inspect_servers()?;
         match self.scenario.program.feed() {
-            Feed::Tokens => self.inspect_parked(),
+            Feed::Tokens { .. } => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {
                 (0..self.workers.len()).try_for_each(|worker| self.inspect_registration(worker))
             }

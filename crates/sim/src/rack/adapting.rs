@@ -111,7 +111,7 @@ impl<O: Observer> Rack<'_, O> {
         self.nodes.switch.table(TableOp::SetWorker(worker, Some(closed)));
         self.nodes.switch.table(TableOp::RaiseGeneration(worker, generation));
         if let TableAnswer::Slice(state) = self.nodes.switch.table(TableOp::ReadSlice(from)) {
-            let left = state.tokens_in.since(state.tokens_out).clamp(0, u16::MAX.into()) as u16;
+            let left = state.tokens_out.behind(state.tokens_in).min(u16::MAX.into()) as u16;
             let sweep = Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None };
             self.nodes.switch.sweep(&mut self.stage, sweep);
         }

@@ -35,6 +35,8 @@ pub(super) struct Workers {
     costs: WorkerTimes,
     /// Whether the switch's program sees replies.
     reports: bool,
+    /// Whether it ranks tokens.
+    ranked: bool,
     /// How long it takes to fetch a large task that was not written ahead.
     fetch_unwritten: Nanos,
     pub(super) servers: Servers,
@@ -98,6 +100,7 @@ impl Workers {
             alarms,
             costs: testbed.worker,
             reports: plan.program_sees_replies(),
+            ranked: matches!(plan.feed, Feed::Tokens { ranked: true }),
             fetch_unwritten: testbed.fetch(),
             servers: plan.servers(testbed),
             machines: (0..count).map(|_| Worker::new()).collect(),
@@ -318,7 +321,7 @@ impl Workers {
             match action {
                 Action::ToSwitch(packet) => {
                     free_at = self.cores.spend(worker, free_at, self.costs.send);
-                    stage.send(self.at.at(worker), self.switch, free_at, |place| *place = *packet);
+                    self.send_to_switch(stage, worker, free_at, packet);
                 }
                 Action::Reply { to, packet } => {
                     free_at = self.cores.spend(worker, free_at, self.costs.send);
@@ -407,7 +410,7 @@ impl Workers {
             if let Action::ToSwitch(packet) = action {
                 let send = self.costs.send;
                 let leaves = self.cores.spend(worker, now, send);
-                stage.send(self.at.at(worker), self.switch, leaves, |place| *place = packet);
+                self.send_to_switch(stage, worker, leaves, &packet);
                 let ends = self.goes_on_for(worker, now, send);
                 stage.world.engine.alarm(self.alarm(worker), ends);
             }
@@ -419,6 +422,24 @@ impl Workers {
     #[inline]
     const fn alarm(&self, worker: u32) -> AlarmId {
         AlarmId(self.alarms + worker)
+    }
+
+    /// A packet leaves for the switch. What waits in the NIC stands before a token, too.
+    #[inline]
+    fn send_to_switch<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, packet: &Packet) {
+        let unread = if self.ranked { self.unread(worker) } else { 0 };
+        stage.send(self.at.at(worker), self.switch, leaves, |place| {
+            *place = *packet;
+            if let (Packet::Token(token), 1..) = (place, unread) {
+                token.rank = token.rank.further(unread);
+            }
+        });
+    }
+
+    /// How many packets wait in a worker's NIC.
+    fn unread(&self, worker: u32) -> u32 {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        self.taken.get(desk as usize).map_or(0, |desk| desk.mail.len() as u32)
     }
 
     /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise
@@ -443,9 +464,7 @@ impl Workers {
     /// A reply by which the switch learns how much the worker holds, with what waits in its NIC.
     #[inline]
     fn send_report<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, reply: &Reply) {
-        let DeskIndex(desk) = self.desks[worker as usize];
-        let waiting = self.taken.get(desk as usize).map_or(0, |desk| desk.mail.len());
-        let load = reply.load + waiting as u32;
+        let load = reply.load + self.unread(worker);
         stage.send(self.at.at(worker), self.switch, leaves, |place| {
             reply_into(place, &Reply { load, ..*reply });
         });

@@ -1,7 +1,7 @@
 //! A scheduler behind the front is a [`Program`].
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, SliceId};
+use sluice_wire::{Nanos, Packet, SliceId, Sweep};
 
 use super::control;
 use super::scheduler::{Entering, Scheduler};
@@ -54,7 +54,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
     match arrival {
         Arrival::Wire { from, packet: Packet::Token(token), .. } => {
             match program.front_mut().admit_token(pass, from, &token) {
-                Ok((slice, granted)) => program.token(pass, now, slice, granted),
+                Ok((slice, granted)) => program.token(pass, now, slice, granted, token.rank),
                 Err(verdict) => verdict,
             }
         }
@@ -72,14 +72,20 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
             program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
         }
         Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, memo),
-        Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), .. }) | Arrival::Control(sweep) => {
-            let config = &program.front().config;
-            if sweep.epoch != config.epoch || sweep.slice.0 >= config.slices {
-                return Verdict::Drop(Refusal::WrongEpoch);
-            }
-            program.sweep(pass, now, sweep)
+        Arrival::Control(sweep) => sweep_in(program, pass, now, sweep, 0),
+        Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), memo, .. }) => {
+            sweep_in(program, pass, now, sweep, memo)
         }
         Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
         Arrival::Wire { .. } => Verdict::Drop(Refusal::Unexpected),
     }
+}
+
+/// A broom comes, if it is of this life and of a slice that exists.
+fn sweep_in<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+    let config = &program.front().config;
+    if sweep.epoch != config.epoch || sweep.slice.0 >= config.slices {
+        return Verdict::Drop(Refusal::WrongEpoch);
+    }
+    program.sweep(pass, now, sweep, memo)
 }

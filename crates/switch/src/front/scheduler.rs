@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Psn, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::{Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
 
 use super::{Front, Granted};
 use crate::pipeline::Pass;
@@ -29,8 +29,9 @@ pub(crate) trait Scheduler: Debug + Send {
 
     fn front_mut(&mut self) -> &mut Front;
 
-    /// A worker of this slice was granted a token.
-    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict;
+    /// A worker of this slice was granted a token, which says what it stands behind.
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, rank: Rank)
+    -> Verdict;
 
     /// A task wants to a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
@@ -45,8 +46,9 @@ pub(crate) trait Scheduler: Debug + Send {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// The controller's broom, of this life and of a slice that exists.
-    fn sweep(&mut self, _pass: &mut Pass, _now: Nanos, _sweep: Sweep) -> Verdict {
+    /// The controller's broom, of this life and of a slice that exists, and what the program noted when it
+    /// sent it round; zero when it comes.
+    fn sweep(&mut self, _pass: &mut Pass, _now: Nanos, _sweep: Sweep, _memo: u64) -> Verdict {
         Verdict::Drop(Refusal::SweepDone)
     }
 

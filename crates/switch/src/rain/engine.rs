@@ -88,18 +88,19 @@ impl Numbers {
 }
 
 impl RdmaEngine {
-    pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
+    /// Its tables live in this stage, its numbers in the next.
+    pub(super) fn new(layout: &mut Layout, config: &Config, stage: u8) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
         // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and
         // slot.
         layout.table("rdma: slices", 0, 16 + 16, slices);
-        layout.table("rdma: servers", 7, 144 + 48 + 24 + 1 + 1, servers);
-        layout.table("rdma: rings", 7, 32 + 64 + 5 + 16, slices * servers);
+        layout.table("rdma: servers", stage, 144 + 48 + 24 + 1 + 1, servers);
+        layout.table("rdma: rings", stage, 32 + 64 + 5 + 16, slices * servers);
         Self {
             servers: vec![None; servers].into_boxed_slice(),
             rings: vec![None; slices * servers].into_boxed_slice(),
             groups: vec![Group::default(); slices].into_boxed_slice(),
-            numbers: Register::new(layout, "rdma: numbers", 8, 64, servers, Numbers::default()),
+            numbers: Register::new(layout, "rdma: numbers", stage + 1, 64, servers, Numbers::default()),
         }
     }
 

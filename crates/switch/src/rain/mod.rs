@@ -12,40 +12,35 @@
 //! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made
 //! without servers: then they stay with the driver, under their handle.
 //!
+//! Tokens may be told apart by how many tasks stand before them at their workers (module `tokens`).
+//!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8).
+//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Where tokens have
+//! ranks, their counts take one or two stages behind `balance`, and all else comes so much later.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod engine;
 mod memory;
+mod settings;
+mod sweeps;
+mod tokens;
 
-use alloc::boxed::Box;
-use core::fmt;
+use sluice_wire::tables::{Feed, RANKS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Nanos, Place, Psn, Rank, RejectReason, Serial, ServerId, SliceId, Sweep};
 
-use sluice_wire::tables::{Feed, SliceRow, SliceState, TableAnswer, TableOp};
-use sluice_wire::{
-    Endpoint, Generation, Nanos, Psn, RejectReason, Serial, ServerId, SliceId, Submit, Sweep, SweepOf,
-    WorkerId,
-};
-
-use crate::adaptive::Adaptive;
-use crate::arguments;
 use crate::config::Config;
-use crate::early::Early;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
-use crate::program::{Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
+use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
-use crate::settings::{ProgramSettings, Published};
 use engine::RdmaEngine;
-use memory::{ParkedToken, RainMemory};
+use memory::{RainMemory, Stages};
+pub(crate) use settings::Settings;
+use tokens::ParkedToken;
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
 pub const ROUNDS_MAX: u64 = 16;
-
-/// Tokens of each worker, unless something else is asked for.
-const DEPTH: u8 = 2;
 
 /// Rain's program and memory.
 #[derive(Debug)]
@@ -62,9 +57,21 @@ impl Rain {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn new(config: Config) -> Self {
-        let mut front = Front::new(Self::NAME, Feed::Tokens, config, BackStages { gen_out: 5, sent: 6 });
-        let memory = RainMemory::new(&mut front.layout, &config);
-        let engine = (config.servers > 0).then(|| RdmaEngine::new(&mut front.layout, &config));
+        Self::ranked(config, 1)
+    }
+
+    /// The same with tokens told apart by so many ranks, 1 to [`RANKS_MAX`].
+    ///
+    /// # Panics
+    /// As [`Rain::new`], and if there are more ranks or none.
+    pub fn ranked(config: Config, ranks: u8) -> Self {
+        assert!((1..=RANKS_MAX).contains(&usize::from(ranks)), "1 to {RANKS_MAX} ranks, not {ranks}");
+        let stages = Stages::of(ranks);
+        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent() };
+        let mut front = Front::new(Self::NAME, Feed::Tokens { ranked: ranks > 1 }, config, back);
+        let memory = RainMemory::new(&mut front.layout, &config, ranks, stages);
+        let engine =
+            (config.servers > 0).then(|| RdmaEngine::new(&mut front.layout, &config, stages.rings + 3));
         Self { front, memory, engine }
     }
 }
@@ -84,25 +91,30 @@ impl Scheduler for Rain {
 
     /// A granted token meets a waiting task, or parks (Rain §3.2.1).
     #[inline(always)]
-    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted) -> Verdict {
-        let s = slice.0 as usize;
+    fn token(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
         let cap = self.front.config.tokens_per_slice;
-        let balance = self.memory.balance.branch(pass, s, |b| b < cap as i32, |b| b + 1, |b| b);
+        let balance =
+            self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
         if balance >= cap as i32 {
             debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
             return Verdict::Drop(Refusal::TokenRingFull);
         }
         if balance >= 0 {
-            let ticket = self.memory.token_tail.update(pass, s, |tail| tail.wrapping_add(1));
             let token = ParkedToken { worker: granted.worker, generation: granted.generation };
-            self.memory.tokens.write(pass, cell(slice, ticket, cap), token);
+            self.memory.tokens.park(pass, slice, rank, token);
             self.front.note_granted(pass, granted);
             return Verdict::Parked;
         }
-        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
-        let task = self.memory.tasks.read(pass, cell(slice, ticket, self.front.config.tasks_per_slice));
+        let (task, place) = self.take_task(pass, slice);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch_from(pass, &task.submit(), task.place(slice, ticket), granted, queued)
+        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
     /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round
@@ -126,7 +138,7 @@ impl Scheduler for Rain {
         }
         if balance <= 0 {
             let ticket = self.memory.task_tail.update(pass, s, |tail| tail.wrapping_add(1));
-            let index = cell(slice, ticket, self.front.config.tasks_per_slice);
+            let index = cell(s, ticket, self.front.config.tasks_per_slice);
             let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, ticket, submit));
             self.memory.tasks.write(
                 pass,
@@ -135,7 +147,10 @@ impl Scheduler for Rain {
             );
             return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
-        let ParkedToken { worker, generation } = self.pop_token(pass, slice);
+        let Some(ParkedToken { worker, generation }) = self.memory.tokens.take(pass, slice) else {
+            debug_assert!(false, "rain: slice {slice} has fewer tokens than its balance");
+            return self.front.reject(submit, RejectReason::StaleTokens);
+        };
         if !self.front.is_live(pass, worker, generation) {
             return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: round + 1 });
         }
@@ -144,21 +159,9 @@ impl Scheduler for Rain {
         self.front.dispatch(pass, submit, granted, queued)
     }
 
-    /// The broom: one entry a pass, and a second pass for a token that parks again.
     #[inline(never)]
-    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep) -> Verdict {
-        if let Some((worker, generation)) = sweep.carried
-            && self.front.is_admitted(worker, generation)
-        {
-            let granted = Granted { worker, generation, seen: None };
-            let verdict = self.token(pass, now, sweep.slice, granted);
-            return if verdict == Verdict::Parked { go_on(sweep, None) } else { verdict };
-        }
-        match sweep.of {
-            _ if sweep.left == 0 => Verdict::Drop(Refusal::SweepDone),
-            SweepOf::Tokens => self.sweep_token(pass, sweep),
-            SweepOf::Tasks => self.sweep_task(pass, sweep),
-        }
+    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+        self.broom(pass, now, sweep, memo)
     }
 
     fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
@@ -186,11 +189,12 @@ impl Scheduler for Rain {
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {
+        let (tokens_in, tokens_out) = self.memory.tokens.counts(slice);
         SliceState {
             row: SliceRow::default(),
             balance: self.memory.balance.peek(slice),
-            tokens_in: Serial(self.memory.token_tail.peek(slice)),
-            tokens_out: Serial(self.memory.token_head.peek(slice)),
+            tokens_in,
+            tokens_out,
             tasks_out: Serial(self.memory.task_head.peek(slice)),
         }
     }
@@ -202,16 +206,13 @@ impl Scheduler for Rain {
 
     fn parked(&self, slice: SliceId) -> Parked {
         let (memory, config, s) = (&self.memory, &self.front.config, slice.0 as usize);
-        let tickets =
-            |from: u32, to: u32| (0..to.wrapping_sub(from)).map(move |step| from.wrapping_add(step));
-        let tasks = tickets(memory.task_head.peek(s), memory.task_tail.peek(s));
-        let tokens = tickets(memory.token_head.peek(s), memory.token_tail.peek(s));
-        let token = |ticket| memory.tokens.peek(cell(slice, ticket, config.tokens_per_slice));
+        let (head, tail) = (memory.task_head.peek(s), memory.task_tail.peek(s));
+        let tickets = (0..tail.wrapping_sub(head)).map(|step| head.wrapping_add(step));
+        let task = |ticket| memory.tasks.peek(cell(s, ticket, config.tasks_per_slice)).submit();
+        let token = |token: ParkedToken| (token.worker, token.generation);
         Parked {
-            tasks: tasks
-                .map(|ticket| memory.tasks.peek(cell(slice, ticket, config.tasks_per_slice)).submit())
-                .collect(),
-            tokens: tokens.map(token).map(|token| (token.worker, token.generation)).collect(),
+            tasks: tickets.map(task).collect(),
+            tokens: memory.tokens.parked(slice).map(token).collect(),
         }
     }
 }
@@ -226,135 +227,12 @@ impl Rain {
         }
     }
 
-    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
-        let s = sweep.slice.0 as usize;
-        if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {
-            return Verdict::Drop(Refusal::SweepDone);
-        }
-        let ParkedToken { worker, generation } = self.pop_token(pass, sweep.slice);
-        let live = self.front.is_live(pass, worker, generation).then_some((worker, generation));
-        go_on(Sweep { left: sweep.left - 1, ..sweep }, live)
-    }
-
-    /// Only a closed slice is swept of tasks: an open one's tasks have workers to wait for.
-    fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
-        let s = sweep.slice.0 as usize;
-        let closed = !self.front.tables.slices[s].open;
-        let takes = |balance: i32| closed && balance < 0;
-        if !takes(self.memory.balance.branch(pass, s, takes, |b| b + 1, |b| b)) {
-            return Verdict::Drop(Refusal::SweepDone);
-        }
-        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
-        let index = cell(sweep.slice, ticket, self.front.config.tasks_per_slice);
-        let task: Submit = self.memory.tasks.read(pass, index).submit();
-        self.front.sweep_out(&task)
-    }
-
+    /// Takes the task that has waited longest. The balance has told that there is one.
     #[inline(always)]
-    fn pop_token(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
-        let ticket = self.memory.token_head.update(pass, slice.0 as usize, |head| head.wrapping_add(1));
-        self.memory.tokens.read(pass, cell(slice, ticket, self.front.config.tokens_per_slice))
-    }
-}
-
-fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>) -> Verdict {
-    let cargo = Cargo::Sweep(Sweep { carried, ..sweep });
-    Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo: 0 })
-}
-
-/// How many tokens each worker has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    tokens: u8,
-    adaptive: Option<Adaptive>,
-    early: Option<Early>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { tokens: DEPTH, adaptive: None, early: None }
-    }
-}
-
-impl fmt::Display for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.adaptive {
-            None => write!(f, "{}", self.tokens)?,
-            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f)?,
-            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens)?,
-        }
-        self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
-    }
-}
-
-impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        Rain::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
-         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
-         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
-         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
-         workers stay in their slices; early, tokens leave before tasks end, as services tell when; early=10%, the same, \
-         told with this error (simulator only); early=learned, the same, as tasks of one type took (simulator only)"
-    }
-
-    fn example(&self) -> &'static str {
-        "rain:2"
-    }
-
-    fn take(&mut self, argument: &str) -> Option<()> {
-        if let Some(early) = Early::take(argument) {
-            self.early = Some(early);
-            return Some(());
-        }
-        match arguments::number(argument, 1..=8) {
-            Some(tokens) => self.tokens = tokens,
-            None => self.adaptive = Some(Adaptive::take(self.adaptive, argument)?),
-        }
-        Some(())
-    }
-
-    fn quota(&self) -> u8 {
-        self.tokens
-    }
-
-    fn adaptive(&self) -> Option<Adaptive> {
-        self.adaptive
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Tokens
-    }
-
-    fn writes_ahead(&self) -> bool {
-        true
-    }
-
-    fn hosts_choose_depth(&self) -> bool {
-        true
-    }
-
-    fn runs_in_kernel(&self) -> bool {
-        true
-    }
-
-    fn early(&self) -> Option<Early> {
-        self.early
-    }
-
-    /// Rain §4. The other papers give no figures for this shape.
-    fn published(&self) -> Option<Published> {
-        Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
-    }
-
-    fn build(&self, config: Config) -> Box<dyn Program> {
-        Box::new(Rain::new(config))
+    fn take_task(&mut self, pass: &mut Pass, slice: SliceId) -> (WaitingTask, Place) {
+        let s = slice.0 as usize;
+        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
+        let task = self.memory.tasks.read(pass, cell(s, ticket, self.front.config.tasks_per_slice));
+        (task, task.place(slice, ticket))
     }
 }

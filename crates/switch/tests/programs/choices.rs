@@ -99,8 +99,9 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
 #[test]
 fn each_program_says_how_it_feeds_its_workers() {
     let of = |text| (choice(text).feed(), choice(text).quota(), choice(text).fetches());
-    assert_eq!(of("rain:3"), (Feed::Tokens, 3, false));
-    assert_eq!(of("r2p2:2"), (Feed::Tokens, 2, false));
+    assert_eq!(of("rain:3"), (Feed::TOKENS, 3, false));
+    assert_eq!(of("rain:3,ranked"), (Feed::Tokens { ranked: true }, 3, false));
+    assert_eq!(of("r2p2:2"), (Feed::TOKENS, 2, false));
     assert_eq!(of("racksched:2,tracked"), (Feed::Pushed { reports: true }, 0, false));
     assert_eq!(of("draconis:poll=1us"), (Feed::Polls { every: Nanos(1_000) }, 1, true));
     assert_eq!(of("pallas"), (Feed::Pushed { reports: false }, 0, false));
@@ -108,7 +109,7 @@ fn each_program_says_how_it_feeds_its_workers() {
 
 #[test]
 fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
-    let largest = ["rain:8", "r2p2:8,sample=8", "racksched:8,tracked", "pallas:weights=16"];
+    let largest = ["rain:8,ranked", "r2p2:8,sample=8", "racksched:8,tracked", "pallas:weights=16"];
     for name in Choice::all().map(|program| program.name) {
         let text = largest.into_iter().find(|text| text.starts_with(name)).unwrap_or(name);
         let program = choice(text).build(Config::full(Epoch(1)));

@@ -10,3 +10,4 @@ mod r2p2;
 mod rack;
 mod racksched;
 mod rain;
+mod ranked;

@@ -5,7 +5,7 @@ use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
-    Payload, Probe, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskType, Token, WorkerId,
+    Payload, Probe, Rank, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskType, Token, WorkerId,
 };
 
 pub(crate) const EPOCH: Epoch = Epoch(7);
@@ -102,10 +102,15 @@ impl Rack {
 
     /// The worker's next TOKEN.
     pub(crate) fn token(&mut self, worker: u16) -> Verdict {
+        self.ranked_token(worker, 0)
+    }
+
+    /// The worker's next TOKEN, behind so many tasks.
+    pub(crate) fn ranked_token(&mut self, worker: u16, rank: u32) -> Verdict {
         let issued = &mut self.issued[worker as usize];
         *issued = issued.plus(1);
         let generation = self.generations[worker as usize];
-        let token = Token { generation, ..token(worker, *issued) };
+        let token = Token { generation, rank: Rank::behind(rank), ..token(worker, *issued) };
         self.wire(at(100 + worker), Packet::Token(token))
     }
 
@@ -174,6 +179,7 @@ pub(crate) fn token(worker: u16, issued: Serial) -> Token {
         generation: Generation(1),
         nonce: Nonce(3),
         issued,
+        ..Token::default()
     }
 }
 

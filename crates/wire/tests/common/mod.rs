@@ -2,9 +2,9 @@
 
 use sluice_wire::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Place, Probe, Reject,
-    RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType, Token,
-    WorkerId,
+    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Place, Probe, Rank,
+    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType,
+    Token, WorkerId,
 };
 
 /// Numbers to fill fields with; zeros when they run out.
@@ -147,6 +147,7 @@ fn token(n: &mut Numbers<'_>) -> Token {
         generation: Generation(n.u32()),
         nonce: Nonce(n.u32()),
         issued: Serial(n.u32()),
+        rank: Rank::behind(u32::from(n.u8() % 8)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Early tokens in a simulated rack: what they gain, and where they change nothing.
+//! Ranked and early tokens in a simulated rack: what they gain, and where they change nothing.
 
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +30,26 @@ fn run(policy: &str, workload: &str, load: f64) -> Measured {
 
 fn p99_us(policy: &str, workload: &str, load: f64) -> f64 {
     summarize(&[run(policy, workload, load)]).overall.latency_ns.p99.value / 1e3
+}
+
+#[test]
+fn with_ranks_a_second_token_costs_nothing_while_workers_are_idle() {
+    for load in [0.3, 0.5] {
+        let [ranked, one, two] =
+            ["rain:2,ranked", "rain:1", "rain:2"].map(|policy| p99_us(policy, BIMODAL, load));
+        assert!(ranked < one * 1.02, "at {load}: {ranked} us with ranks, {one} with one token");
+        assert!(ranked * 1.5 < two, "at {load}: {ranked} us with ranks, {two} without");
+    }
+}
+
+#[test]
+fn with_ranks_a_second_token_is_there_when_all_are_busy() {
+    let [ranked, one, two] =
+        ["rain:2,ranked", "rain:1", "rain:2"].map(|policy| p99_us(policy, "exp:10us", 0.8));
+    assert!(
+        ranked <= two && ranked * 2.0 < one,
+        "{ranked} us with ranks, {two} without, {one} with one token"
+    );
 }
 
 #[test]

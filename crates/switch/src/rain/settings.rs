@@ -1,0 +1,137 @@
+//! How Rain is asked for: `rain:2,ranked`.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use sluice_wire::tables::{Feed, RANKS_MAX};
+
+use super::Rain;
+use crate::adaptive::Adaptive;
+use crate::arguments;
+use crate::config::Config;
+use crate::early::Early;
+use crate::front::Scheduler;
+use crate::program::Program;
+use crate::settings::{ProgramSettings, Published};
+
+/// Tokens of each worker, unless something else is asked for.
+const DEPTH: u8 = 2;
+/// What asks for ranks.
+const RANKED: &str = "ranked";
+
+/// How many tokens each worker has, and what is done with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    tokens: u8,
+    ranked: bool,
+    adaptive: Option<Adaptive>,
+    early: Option<Early>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tokens: DEPTH, ranked: false, adaptive: None, early: None }
+    }
+}
+
+impl Settings {
+    /// As many as workers have tokens, in whole words; the last stands for all beyond.
+    const fn ranks(&self) -> u8 {
+        match (self.ranked, self.tokens) {
+            (false, _) => 1,
+            (true, ..=2) if self.adaptive.is_none() => 2,
+            (true, _) => RANKS_MAX as u8,
+        }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.adaptive {
+            None => write!(f, "{}", self.tokens)?,
+            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f)?,
+            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens)?,
+        }
+        if self.ranked {
+            write!(f, ",{RANKED}")?;
+        }
+        self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
+    }
+}
+
+impl ProgramSettings for Settings {
+    fn name(&self) -> &'static str {
+        Rain::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
+         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
+         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
+         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
+         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; early, tokens leave \
+         before tasks end, as services tell when; early=10%, the same, told with this error (simulator only); \
+         early=learned, likewise, as tasks of one type took (simulator only)"
+    }
+
+    fn example(&self) -> &'static str {
+        "rain:2"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        if argument == RANKED {
+            self.ranked = true;
+            return Some(());
+        }
+        if let Some(early) = Early::take(argument) {
+            self.early = Some(early);
+            return Some(());
+        }
+        match arguments::number(argument, 1..=8) {
+            Some(tokens) => self.tokens = tokens,
+            None => self.adaptive = Some(Adaptive::take(self.adaptive, argument)?),
+        }
+        Some(())
+    }
+
+    fn quota(&self) -> u8 {
+        self.tokens
+    }
+
+    fn adaptive(&self) -> Option<Adaptive> {
+        self.adaptive
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Tokens { ranked: self.ranked }
+    }
+
+    fn writes_ahead(&self) -> bool {
+        true
+    }
+
+    fn hosts_choose_depth(&self) -> bool {
+        true
+    }
+
+    fn runs_in_kernel(&self) -> bool {
+        !self.ranked
+    }
+
+    fn early(&self) -> Option<Early> {
+        self.early
+    }
+
+    /// Rain §4. The other papers give no figures for this shape.
+    fn published(&self) -> Option<Published> {
+        Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Box::new(Rain::ranked(config, self.ranks()))
+    }
+}

@@ -1,0 +1,121 @@
+//! The controller's broom: one entry a pass, and a second pass for a token that parks again.
+//!
+//! A broom for tokens takes one rank after the other, each from its oldest token on, and no more of each than
+//! lay there when it came. It takes a token off the balance before it can see whether its rank has one. If
+//! all that are left lie in stages that it has passed, it goes round once more and takes one of those.
+
+use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
+
+use super::Rain;
+use super::tokens::{ParkedToken, Taken};
+use crate::front::{Granted, Scheduler};
+use crate::pipeline::Pass;
+use crate::program::{Cargo, Circulating, Verdict};
+use crate::refusal::Refusal;
+
+/// Where a broom for tokens stands: what it notes for its next pass. All zero is one that begins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stand {
+    /// How many entries of each rank it may visit.
+    each: u16,
+    /// The rank that it visits.
+    rank: u8,
+    /// Whether it has been there.
+    begun: bool,
+    /// The rank of the token in its hand.
+    carries: Rank,
+    /// It took a token off the balance and found none.
+    owes: bool,
+}
+
+impl Stand {
+    const fn read(memo: u64) -> Self {
+        Self {
+            each: memo as u16,
+            rank: (memo >> 16) as u8,
+            carries: Rank::behind((memo >> 24) as u8 as u32),
+            begun: memo >> 32 & 1 == 1,
+            owes: memo >> 33 & 1 == 1,
+        }
+    }
+
+    const fn memo(self) -> u64 {
+        let flags = self.begun as u64 | (self.owes as u64) << 1;
+        self.each as u64 | (self.rank as u64) << 16 | (self.carries.get() as u64) << 24 | flags << 32
+    }
+}
+
+impl Rain {
+    pub(super) fn broom(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+        let stand = Stand::read(memo);
+        if stand.owes {
+            return self.find_owed(pass, sweep);
+        }
+        if let Some((worker, generation)) = sweep.carried
+            && self.front.is_admitted(worker, generation)
+        {
+            let granted = Granted { worker, generation, seen: None };
+            let verdict = self.token(pass, now, sweep.slice, granted, stand.carries);
+            return if verdict == Verdict::Parked { go_on(sweep, None, stand) } else { verdict };
+        }
+        match sweep.of {
+            _ if sweep.left == 0 => Verdict::Drop(Refusal::SweepDone),
+            SweepOf::Tokens => self.sweep_token(pass, sweep, stand),
+            SweepOf::Tasks => self.sweep_task(pass, sweep),
+        }
+    }
+
+    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: Stand) -> Verdict {
+        let s = sweep.slice.0 as usize;
+        if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {
+            return Verdict::Drop(Refusal::SweepDone);
+        }
+        let Some(taken) = self.memory.tokens.take_from(pass, sweep.slice, stand.rank) else {
+            return go_on(Sweep { left: 0, ..sweep }, None, Stand { owes: true, ..Stand::default() });
+        };
+        let mut left = sweep.left;
+        if !stand.begun {
+            (stand.each, stand.begun) = (left, true);
+            left = left.min(u16::try_from(taken.of).unwrap_or(u16::MAX));
+        }
+        // One of another rank: this one has no more.
+        left = if taken.rank == stand.rank { left - 1 } else { 0 };
+        if left == 0 && stand.rank < self.memory.tokens.last() {
+            (stand.rank, stand.begun, left) = (stand.rank + 1, false, stand.each);
+        }
+        self.carry(pass, Sweep { left, ..sweep }, taken, stand)
+    }
+
+    /// The token that was taken off the balance is looked for from the first stage on. It is there: whoever
+    /// took one meanwhile was told so by the balance, which did not tell of this one.
+    fn find_owed(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
+        let Some(taken) = self.memory.tokens.take_from(pass, sweep.slice, 0) else {
+            debug_assert!(false, "rain: a broom finds no token in slice {}", sweep.slice);
+            return Verdict::Drop(Refusal::SweepDone);
+        };
+        self.carry(pass, sweep, taken, Stand::default())
+    }
+
+    fn carry(&mut self, pass: &mut Pass, sweep: Sweep, taken: Taken, stand: Stand) -> Verdict {
+        let ParkedToken { worker, generation } = taken.token;
+        let live = self.front.is_live(pass, worker, generation).then_some((worker, generation));
+        go_on(sweep, live, Stand { carries: Rank::behind(taken.rank.into()), ..stand })
+    }
+
+    /// Only a closed slice is swept of tasks: an open one's tasks have workers to wait for.
+    fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
+        let s = sweep.slice.0 as usize;
+        let closed = !self.front.tables.slices[s].open;
+        let takes = |balance: i32| closed && balance < 0;
+        if !takes(self.memory.balance.branch(pass, s, takes, |b| b + 1, |b| b)) {
+            return Verdict::Drop(Refusal::SweepDone);
+        }
+        let (task, _) = self.take_task(pass, sweep.slice);
+        self.front.sweep_out(&task.submit())
+    }
+}
+
+fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>, stand: Stand) -> Verdict {
+    let cargo = Cargo::Sweep(Sweep { carried, ..sweep });
+    Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo: stand.memo() })
+}
