@@ -4,7 +4,8 @@ use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Dispatch, Epoch, Generation, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
+    Answer, Counters, Dispatch, Epoch, Generation, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial,
+    TaskId, TaskType,
 };
 
 const GAP: Nanos = Nanos(3_500);
@@ -134,6 +135,29 @@ fn the_token_leaves_the_measured_gap_before_the_expected_end_and_not_sooner() {
     assert_eq!(bench.promised(), (1, 1), "N + 1");
     assert!(!bench.early(), "one token a task");
     assert_eq!(bench.early_in(), None);
+}
+
+/// While tokens park, no task tells how long one's way is.
+#[test]
+fn a_worker_that_was_let_in_asks_how_long_a_round_trip_is_and_takes_that_for_its_lead_at_first() {
+    let settings = WorkerSettings { early: Some(EarlySettings::default()), ..WorkerSettings::default() };
+    let (mut worker, mut out, begin) = (Worker::new(), Vec::new(), Nanos(1_000_000));
+    let (epoch, generation) = (Epoch(1), Generation(1));
+    let grant = WorkerRegistration { epoch, generation, quota: 2, ..WorkerRegistration::default() };
+    worker.grant(begin, &settings, grant, &mut out);
+    let [.., Action::ToSwitch(Packet::Probe(probe))] = out[..] else { panic!("{out:?}") };
+    worker.grant(begin, &settings, grant, &mut out);
+    let counters = Some(Counters { seen: Serial(2), sent: Serial(0) });
+    let answer = Answer { epoch, generation, nonce: probe.nonce, counters, ..Answer::default() };
+    let heard = begin + GAP;
+    worker.packet(heard, heard, &settings, &Packet::Answer(answer), &mut out);
+    let (sent, seen, task) = (Serial(1), Serial(2), TaskId::default());
+    let dispatch = Dispatch { epoch, generation, sent, seen, task, ..Dispatch::default() };
+    out.clear();
+    worker.packet(heard, heard, &settings, &Packet::Dispatch(dispatch), &mut out);
+    let [Action::Run { slot, .. }] = out[..] else { panic!("{out:?}") };
+    worker.expect(heard, slot, Outlook::Left(SERVICE));
+    assert_eq!(worker.early_at(&settings), Some(heard + SERVICE - GAP));
 }
 
 #[test]

@@ -53,6 +53,12 @@ fn with_ranks_a_second_token_is_there_when_all_are_busy() {
 }
 
 #[test]
+fn ranks_and_early_tokens_together_gain_more_than_ranks() {
+    let [both, ranked] = ["rain:2,ranked,early", "rain:2,ranked"].map(|policy| p99_us(policy, BIMODAL, 0.7));
+    assert!(both < 110.0 && both * 1.1 < ranked, "{both} us with both, {ranked} with ranks alone");
+}
+
+#[test]
 fn with_early_tokens_one_token_has_the_tail_of_one_and_the_throughput_of_two() {
     for load in [0.7, 0.9] {
         let [early, one, two] =

@@ -30,9 +30,16 @@ impl Worker {
 
     /// When [`Worker::early`] has to be called while a task runs, as far as is known now.
     pub fn early_at(&self, settings: &WorkerSettings) -> Option<Nanos> {
-        let from = self.work.as_ref()?.early.begins(settings.early?)?;
+        let from = self.work.as_ref()?.early.begins(settings.early?, self.probing.rtt())?;
         let allows = self.phase == Phase::Serving && self.feeding.is_counted() && self.quota > 0;
         (allows && self.has_room_for_token(settings, u32::from(self.quota) + 1)).then_some(from)
+    }
+
+    /// A PROBE's way is as long as a token's and its task's. While tokens park, nothing else tells how long.
+    pub(super) fn ask_for_lead(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        if settings.early.is_some() && self.feeding.is_counted() && self.probing.rtt().is_none() {
+            self.probe(now, settings, out);
+        }
     }
 
     /// Sends the running task's early token, if it is time. Unlike [`Worker::tick`] it may be called before

@@ -32,9 +32,10 @@ pub(super) struct EndEstimate {
 }
 
 impl EndEstimate {
-    /// When the lead before the running task's end begins.
-    pub(super) fn begins(&self, settings: EarlySettings) -> Option<Nanos> {
-        let lead = self.lead.known()?.min(settings.lead_max);
+    /// When the lead before the running task's end begins. Until a lead was measured, it is the round trip of
+    /// an answer.
+    pub(super) fn begins(&self, settings: EarlySettings, round_trip: Option<Nanos>) -> Option<Nanos> {
+        let lead = self.lead.known().or(round_trip)?.min(settings.lead_max);
         Some(self.ends_at? - lead)
     }
 

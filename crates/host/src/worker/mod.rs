@@ -159,6 +159,7 @@ impl Worker {
         self.quota = self.feeding.quota(grant.quota.min(QUOTA_MAX));
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
+        self.ask_for_lead(now, settings, out);
     }
 
     /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly
