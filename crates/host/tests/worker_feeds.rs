@@ -21,7 +21,12 @@ struct Bench {
 
 impl Bench {
     fn new(feed: Feed) -> Self {
+        Self::with_patience(feed, 0)
+    }
+
+    fn with_patience(feed: Feed, patience: u8) -> Self {
         let settings = WorkerSettings {
+            patience,
             first_rtt: Nanos(10_000),
             held_max: 4,
             counters_start: START,
@@ -48,12 +53,26 @@ impl Bench {
 
     /// The `number`th packet of this generation, with a task.
     fn dispatch(&mut self, number: u32, sequence: u32) {
+        self.dispatch_from_among(number, sequence, 0);
+    }
+
+    /// The same, while so many more wait in the switch.
+    fn dispatch_from_among(&mut self, number: u32, sequence: u32, occupancy: u32) {
         let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let task = TaskId { incarnation: Incarnation(33), sequence: Serial(sequence) };
         let (sent, seen) = (START.plus(number), START);
         let attempt = Attempt(1);
-        let dispatch =
-            Dispatch { worker, epoch, generation, sent, seen, task, attempt, ..Dispatch::default() };
+        let dispatch = Dispatch {
+            worker,
+            epoch,
+            generation,
+            sent,
+            seen,
+            task,
+            attempt,
+            occupancy,
+            ..Dispatch::default()
+        };
         self.hear(Packet::Dispatch(dispatch));
     }
 
@@ -303,4 +322,24 @@ fn where_the_switch_does_not_rank_tokens_say_nothing() {
     let slot = bench.run();
     bench.finish(slot);
     assert_eq!(bench.ranks(), [0]);
+}
+
+#[test]
+fn a_patient_worker_sends_one_token_only_until_enough_tasks_wait_in_the_switch() {
+    let mut bench = Bench::with_patience(Feed::TOKENS, 4);
+    assert_eq!(bench.tokens(), [1], "nothing is known of the queue");
+    bench.dispatch_from_among(1, 1, 3);
+    assert_eq!(bench.tokens(), [0; 0], "three are too few");
+    bench.finish(1);
+    assert_eq!(bench.tokens(), [2]);
+    bench.dispatch_from_among(2, 2, 4);
+    assert_eq!(bench.tokens(), [3, 4, 5, 6, 7, 8, 9], "all of its quota, with the task that runs");
+    bench.dispatch_from_among(3, 3, 0);
+    bench.finish(2);
+    assert_eq!(bench.tokens(), [0; 0], "none until what it has is spent");
+    (4..=9).for_each(|number| bench.dispatch(number, number));
+    (3..=8).for_each(|slot| bench.finish(slot));
+    assert_eq!(bench.tokens(), [0; 0]);
+    bench.finish(9);
+    assert_eq!(bench.tokens(), [10]);
 }

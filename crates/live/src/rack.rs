@@ -385,6 +385,7 @@ fn worker_options(
         dilation: ask.dilation,
         costs: Some(ask.costs(number, beginning)),
         early: who.choice.early().is_some(),
+        patience: who.choice.patience(),
         ..WorkerOptions::new(controller)?
     })
 }

@@ -71,6 +71,9 @@ pub struct WorkerArgs {
     /// when that is.
     #[arg(long)]
     pub early: bool,
+    /// Ask for one task at a time, until so many wait in the switch; 0: always for as many as --quota says.
+    #[arg(long, value_name = "TASKS", default_value_t = 0)]
+    pub patience: u8,
     /// Let the server's agent find how many tasks may be here at once, beginning with --quota.
     #[arg(long, requires = "memory")]
     pub adaptive: bool,
@@ -137,6 +140,7 @@ impl WorkerArgs {
             datagram_max: FirstPacket::fitting(self.link_mtu, None).datagram_max,
             dilation: self.dilate,
             early: self.early,
+            patience: self.patience,
             agent: self.memory.as_ref().filter(|_| self.adaptive).map(|folder| folder.join(LINES_FILE)),
             waiting: self.waiting.into(),
             pin: self.pin,

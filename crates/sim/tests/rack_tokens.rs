@@ -59,6 +59,29 @@ fn ranks_and_early_tokens_together_gain_more_than_ranks() {
 }
 
 #[test]
+fn patient_workers_have_the_tail_of_one_token_and_the_throughput_of_two() {
+    let [patient, one, two] =
+        ["rain:2,patient", "rain:1", "rain:2"].map(|policy| p99_us(policy, BIMODAL, 0.8));
+    assert!(
+        patient < one * 1.05 && patient * 1.4 < two,
+        "{patient} us patient, {one} with one, {two} with two"
+    );
+    let [patient, one, two] =
+        ["rain:2,patient", "rain:1", "rain:2"].map(|policy| p99_us(policy, "exp:10us", 0.8));
+    assert!(
+        patient < two * 1.05 && patient * 2.0 < one,
+        "{patient} us patient, {one} with one, {two} with two"
+    );
+}
+
+#[test]
+fn patient_workers_with_early_tokens_do_not_collapse_where_early_tokens_alone_do() {
+    let [both, early] =
+        ["rain:2,patient,early", "rain:1,early"].map(|policy| p99_us(policy, "exp:10us", 0.92));
+    assert!(both * 1.5 < early, "{both} us patient, {early} with one token");
+}
+
+#[test]
 fn with_early_tokens_one_token_has_the_tail_of_one_and_the_throughput_of_two() {
     for load in [0.7, 0.9] {
         let [early, one, two] =

@@ -121,6 +121,11 @@ impl Choice {
         self.0.settings().hosts_choose_depth()
     }
 
+    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
+    pub fn patience(&self) -> u8 {
+        self.0.settings().patience()
+    }
+
     /// Whether workers send tokens before their tasks end, and how they know when.
     pub fn early(&self) -> Option<Early> {
         self.0.settings().early()

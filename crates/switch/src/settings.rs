@@ -63,6 +63,11 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
+    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
+    fn patience(&self) -> u8 {
+        0
+    }
+
     /// Whether workers send tokens before their tasks end.
     fn early(&self) -> Option<Early> {
         None

@@ -28,6 +28,7 @@ impl Worker {
             Origin::Older => Some(Arrival::Late),
             Origin::Present => {
                 self.hear(now, received, settings, counters, None, out);
+                self.waiting = dispatch.occupancy.min(u8::MAX.into()) as u8;
                 let arrival = self.window.take(dispatch.sent);
                 self.time_task(received, settings, dispatch);
                 self.time_gap(now, settings);

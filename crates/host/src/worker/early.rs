@@ -32,7 +32,7 @@ impl Worker {
     pub fn early_at(&self, settings: &WorkerSettings) -> Option<Nanos> {
         let from = self.work.as_ref()?.early.begins(settings.early?, self.probing.rtt())?;
         let allows = self.phase == Phase::Serving && self.feeding.is_counted() && self.quota > 0;
-        (allows && self.has_room_for_token(settings, u32::from(self.quota) + 1)).then_some(from)
+        (allows && self.has_room_for_token(settings, self.quota_now(settings) + 1)).then_some(from)
     }
 
     /// A PROBE's way is as long as a token's and its task's. While tokens park, nothing else tells how long.

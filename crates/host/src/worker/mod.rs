@@ -68,6 +68,8 @@ pub struct Worker {
     newest: Epoch,
     feeding: Feeding,
     quota: u8,
+    /// Tasks that waited in the switch when it sent the last one here; 255 stands for all above.
+    waiting: u8,
     written_off: u32,
     dropped: u32,
     probes: u32,
@@ -128,6 +130,7 @@ impl Worker {
             newest: Epoch(0),
             feeding: Feeding::Tokens { ranked: false },
             quota: 0,
+            waiting: 0,
             written_off: 0,
             dropped: 0,
             probes: 0,
@@ -336,6 +339,7 @@ impl Worker {
         self.newest = self.newest.max(epoch);
         self.issued = grant.start;
         self.seen = grant.start;
+        self.waiting = 0;
         self.window = SentWindow::new(grant.start);
         self.probing.reset();
         if let Some(work) = &mut self.work {
@@ -368,7 +372,14 @@ impl Worker {
 
     #[inline]
     fn wants_token(&self, settings: &WorkerSettings) -> bool {
-        self.phase == Phase::Serving && self.has_room_for_token(settings, self.quota.into())
+        self.phase == Phase::Serving && self.has_room_for_token(settings, self.quota_now(settings))
+    }
+
+    /// How many tasks may be granted or held now: one of a patient worker's while few wait in the switch.
+    #[inline]
+    fn quota_now(&self, settings: &WorkerSettings) -> u32 {
+        let is_calm = self.waiting < settings.patience;
+        if is_calm { u32::from(self.quota.min(1)) } else { self.quota.into() }
     }
 
     /// Whether fewer than `quota` tasks are granted or held, and one more can be remembered.

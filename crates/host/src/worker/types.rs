@@ -38,6 +38,9 @@ pub struct WorkerSettings {
     pub counters_start: Serial,
     /// Whether the last token leaves before the running task ends, where that can be told.
     pub early: Option<EarlySettings>,
+    /// How many tasks have to wait in the switch, when it sends one here, before more than one may be granted
+    /// or held here; zero: none has to.
+    pub patience: u8,
 }
 
 impl Default for WorkerSettings {
@@ -58,6 +61,7 @@ impl Default for WorkerSettings {
             reply_bytes_max: 64 << 20,
             counters_start: Serial(0),
             early: None,
+            patience: 0,
         }
     }
 }

@@ -96,7 +96,7 @@ impl<S: Service> Engine<S> {
         service: S,
         stopper: Stopper,
     ) -> Self {
-        let settings = settings(options.dilation, options.early);
+        let settings = settings(options);
         let clock = Clock::start();
         let began = clock.now();
         let measure = (options.capacity == 0).then(|| Measure { since: began, before: Served::default() });
@@ -605,15 +605,17 @@ impl Effects {
 }
 
 /// The state machine's settings under dilation. The retry horizon comes with each grant.
-fn settings(dilation: u32, early: bool) -> WorkerSettings {
+fn settings(options: &WorkerOptions) -> WorkerSettings {
     let plain = WorkerSettings::default();
-    let factor = u64::from(dilation.max(1));
+    let factor = u64::from(options.dilation.max(1));
+    let lead_max = EarlySettings::default().lead_max.times(factor);
     WorkerSettings {
         first_rtt: plain.first_rtt.times(factor),
         probe_max_busy: plain.probe_max_busy.times(factor),
         probe_longest: plain.probe_longest.times(factor),
         retry_horizon: plain.retry_horizon.times(factor),
-        early: early.then(|| EarlySettings { lead_max: EarlySettings::default().lead_max.times(factor) }),
+        early: options.early.then_some(EarlySettings { lead_max }),
+        patience: options.patience,
         ..plain
     }
 }

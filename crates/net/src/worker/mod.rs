@@ -55,6 +55,8 @@ pub struct WorkerOptions {
     pub dilation: u32,
     /// Whether tokens leave before their tasks end, where that can be told ([`crate::service::Task::left`]).
     pub early: bool,
+    /// How many tasks have to wait in the switch before more than one is asked for; 0: none.
+    pub patience: u8,
     /// The lines of its server's agent ([`crate::agent::Lines`]), if that finds its quota.
     pub agent: Option<PathBuf>,
     /// What a testbed's processor takes for packets, if this machine stands for one.
@@ -91,6 +93,7 @@ impl WorkerOptions {
             capacity: 0,
             dilation: 1,
             early: false,
+            patience: 0,
             agent: None,
             costs: None,
             datagram_max: DATAGRAM_BYTES,

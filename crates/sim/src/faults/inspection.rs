@@ -112,11 +112,12 @@ impl Rack<'_> {
         }
     }
 
-    /// Every worker's whole quota is parked, and nothing else is.
+    /// Every worker's whole quota is parked, of a patient one's at least one token, and nothing else is.
     fn inspect_parked(&mut self) -> Result<(), String> {
         let mut all_parked = 0;
         for worker in 0..self.workers.len() {
             let quota = u32::from(self.scenario.quotas[worker]);
+            let quota = if self.scenario.program.patience() > 0 { quota.min(1) } else { quota };
             let highest = u32::from(self.workers[worker].quota_highest);
             let parked = self.parked_of(worker);
             let Some(parked) = parked.filter(|parked| (quota..=highest.max(quota)).contains(parked)) else {

@@ -106,6 +106,7 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         replies_max: scenario.replies_max,
         reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
+        patience: scenario.program.patience(),
         ..WorkerSettings::default()
     }
 }

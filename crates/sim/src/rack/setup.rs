@@ -284,7 +284,8 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
 /// Without faults a worker never has to ask how its counters stand, and no task comes twice.
 pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice) -> WorkerSettings {
     let early = choice.early().map(|_| EarlySettings::default());
-    let plain = WorkerSettings { transit: TRANSIT, early, ..WorkerSettings::default() };
+    let patience = choice.patience();
+    let plain = WorkerSettings { transit: TRANSIT, early, patience, ..WorkerSettings::default() };
     if !testbed.has_faults() {
         return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
     }

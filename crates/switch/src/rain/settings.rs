@@ -16,6 +16,9 @@ use crate::settings::{ProgramSettings, Published};
 
 /// Tokens of each worker, unless something else is asked for.
 const DEPTH: u8 = 2;
+/// What asks for patience, and how much that is if it does not say.
+const PATIENT: &str = "patient";
+const PATIENCE: u8 = 16;
 /// What asks for ranks.
 const RANKED: &str = "ranked";
 
@@ -24,13 +27,15 @@ const RANKED: &str = "ranked";
 pub(crate) struct Settings {
     tokens: u8,
     ranked: bool,
+    /// Tasks that have to wait before a worker sends more than one token.
+    patience: u8,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tokens: DEPTH, ranked: false, adaptive: None, early: None }
+        Self { tokens: DEPTH, ranked: false, patience: 0, adaptive: None, early: None }
     }
 }
 
@@ -55,6 +60,11 @@ impl fmt::Display for Settings {
         if self.ranked {
             write!(f, ",{RANKED}")?;
         }
+        match self.patience {
+            0 => {}
+            PATIENCE => write!(f, ",{PATIENT}")?,
+            other => write!(f, ",{PATIENT}={other}")?,
+        }
         self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
     }
 }
@@ -73,9 +83,10 @@ impl ProgramSettings for Settings {
          serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
          these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
          slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
-         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; early, tokens leave \
-         before tasks end, as services tell when; early=10%, the same, told with this error (simulator only); \
-         early=learned, likewise, as tasks of one type took (simulator only)"
+         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; patient, \
+         workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
+         early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
+         error (simulator only); early=learned, likewise, as tasks of one type took (simulator only)"
     }
 
     fn example(&self) -> &'static str {
@@ -89,6 +100,10 @@ impl ProgramSettings for Settings {
         }
         if let Some(early) = Early::take(argument) {
             self.early = Some(early);
+            return Some(());
+        }
+        if let Some(patience) = patience(argument) {
+            self.patience = patience;
             return Some(());
         }
         match arguments::number(argument, 1..=8) {
@@ -122,6 +137,10 @@ impl ProgramSettings for Settings {
         !self.ranked
     }
 
+    fn patience(&self) -> u8 {
+        self.patience
+    }
+
     fn early(&self) -> Option<Early> {
         self.early
     }
@@ -133,5 +152,14 @@ impl ProgramSettings for Settings {
 
     fn build(&self, config: Config) -> Box<dyn Program> {
         Box::new(Rain::ranked(config, self.ranks()))
+    }
+}
+
+/// Reads `patient` or `patient=8`.
+fn patience(argument: &str) -> Option<u8> {
+    match argument.split_once('=') {
+        None if argument == PATIENT => Some(PATIENCE),
+        Some((PATIENT, tasks)) => arguments::number(tasks, 1..=u8::MAX),
+        _ => None,
     }
 }

@@ -17,6 +17,9 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:adaptive",
         "rain:3,adaptive,theta=0.1,slowdown=20,replay",
         "rain:1,advise",
+        "rain:2,ranked",
+        "rain:2,patient",
+        "rain:3,adaptive,ranked,patient=8,early=10%",
         "r2p2:2",
         "r2p2:1,sample=2,step=1",
         "r2p2:2,rise=4",
@@ -33,6 +36,7 @@ fn a_choice_is_written_as_it_is_read() {
     for (short, whole) in [
         ("rain", "rain:2"),
         ("rain:adaptive,2", "rain:adaptive"),
+        ("rain:early,patient=16,ranked", "rain:2,ranked,patient,early"),
         ("r2p2", "r2p2:2"),
         ("racksched", "racksched:2"),
         ("racksched:tracked", "racksched:2,tracked"),
@@ -46,11 +50,11 @@ fn a_choice_is_written_as_it_is_read() {
 }
 
 #[test]
-fn every_rain_runs_in_the_kernel_whatever_its_depth_and_no_other_program_does() {
-    for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early"] {
+fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
+    for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
         assert!(choice(text).runs_in_kernel(), "{text}");
     }
-    for text in ["r2p2:2", "racksched", "draconis", "pallas"] {
+    for text in ["rain:2,ranked", "r2p2:2", "racksched", "draconis", "pallas"] {
         assert!(!choice(text).runs_in_kernel(), "{text}");
     }
 }
@@ -75,6 +79,9 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "rain:adaptive,theta=2",
         "rain:two",
         "rain:2,",
+        "rain:patient=0",
+        "rain:patient=256",
+        "rain:ranked=4",
         "r2p2:sample=9",
         "r2p2:step=0",
         "r2p2:rise=0",

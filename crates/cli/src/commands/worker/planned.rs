@@ -48,6 +48,8 @@ fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
     let program = plan.program();
     flags.extend(program.adaptive().map(|_| ("--adaptive", None)));
     flags.extend(program.early().map(|_| ("--early", None)));
+    let patience = Some(program.patience()).filter(|patience| *patience > 0);
+    flags.extend(patience.map(|patience| ("--patience", Some(patience.to_string()))));
     flags.extend(worker.pin.map(|core| ("--pin", Some(core.to_string()))));
     let faults = worker.faults.as_ref().or(plan.socket_faults());
     flags.extend(faults.map(|faults| ("--faults", Some(faults.clone()))));
@@ -97,6 +99,9 @@ mod tests {
             told(PLAN, "w-2", &["--name", "w-2"]),
             "--slice a --quota 1 --dilate 3 --seed 7 --link-mtu 3400 --pin 1 --faults loss=0.1 --name w-2"
         );
+        let patient = PLAN.replace("rain:1", "rain:3,patient=5");
+        assert!(told(&patient, "w-1", &[]).contains("--quota 3"));
+        assert!(told(&patient, "w-1", &[]).contains("--patience 5"));
         let kernel = PLAN.to_owned() + "[switch]\nio = \"xdp\"\n";
         assert!(!told(&kernel, "w-1", &[]).contains("--faults"), "the links have them");
     }
