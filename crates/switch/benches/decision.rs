@@ -4,7 +4,7 @@
 //! gives the same packet out. It knows no sources, epochs, generations, counters, replays, slices or limits,
 //! so that the ratio is the price of the rules. Packets are made before the clock runs, for both; some
 //! entries always wait, so that neither pops what it has just written. The two sides take turns, batch by
-//! batch, in one run.
+//! batch, in one run; so does Rain with ranked tokens, which is held to Rain without.
 //!
 //! Prints one line of JSON, with the bare copy of an entry in and out beside it, and fails if Rain allocates.
 
@@ -16,7 +16,7 @@ use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,
-    Payload, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
+    Payload, Rank, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
 };
 
 /// Matches on the clock at a time: their packets fit the nearest cache, as a driver's batch does.
@@ -26,6 +26,8 @@ const TURNS: usize = 15;
 /// Entries that wait all the time.
 const STANDING: u32 = 32;
 const WORKERS: u16 = 64;
+/// Those of `rain:2,ranked`; tokens have the one and the other by turns.
+const RANKS: u8 = 2;
 const CLIENTS: u16 = 16;
 
 fn main() {
@@ -52,39 +54,45 @@ struct Compared {
     ring_ns: f64,
     rain_ns: f64,
     ratio: f64,
+    /// With ranks, over without.
+    ranked: f64,
     allocations: u64,
 }
 
 impl Compared {
     fn json(&self) -> String {
-        let Self { ring_ns, rain_ns, ratio, allocations } = self;
+        let Self { ring_ns, rain_ns, ratio, ranked, allocations } = self;
         format!(
-            r#"{{"ring_ns":{ring_ns:.2},"rain_ns":{rain_ns:.2},"ratio":{ratio:.3},"allocations":{allocations}}}"#
+            r#"{{"ring_ns":{ring_ns:.2},"rain_ns":{rain_ns:.2},"ratio":{ratio:.3},"ranked":{ranked:.3},"allocations":{allocations}}}"#
         )
     }
 }
 
 fn compare(order: Order) -> Compared {
-    let mut rain = Bench::new(order, registered());
+    let mut rain = Bench::new(order, registered(1));
+    let mut ranked = Bench::new(order, registered(RANKS));
     let mut ring = Bench::new(order, BareRing::new());
     let mut turns = Vec::new();
     for _ in 0..TURNS {
-        let (mut of_ring, mut of_rain) = (0.0, 0.0);
+        let (mut of_ring, mut of_rain, mut of_ranked) = (0.0, 0.0, 0.0);
         for _ in 0..BATCHES_A_TURN {
             of_ring += ring.batch();
             of_rain += rain.batch();
+            of_ranked += ranked.batch();
         }
-        turns.push((of_ring, of_rain));
+        turns.push((of_ring, of_rain, of_ranked));
     }
     let allocations = allocation_counter::measure(|| {
         rain.batch();
+        ranked.batch();
     });
-    let of = |number: fn(&(f64, f64)) -> f64| median(turns.iter().map(number).collect());
+    let of = |number: fn(&(f64, f64, f64)) -> f64| median(turns.iter().map(number).collect());
     let matches = f64::from(BATCHES_A_TURN * BATCH);
     Compared {
         ring_ns: of(|turn| turn.0) / matches,
         rain_ns: of(|turn| turn.1) / matches,
         ratio: of(|turn| turn.1 / turn.0),
+        ranked: of(|turn| turn.2 / turn.1),
         allocations: allocations.count_total,
     }
 }
@@ -174,7 +182,7 @@ fn token(turn: u32) -> Arrival {
         generation: Generation(1),
         nonce: Nonce(turn),
         issued: Serial(turn / u32::from(WORKERS) + 1),
-        ..Token::default()
+        rank: Rank::behind(turn % u32::from(RANKS)),
     });
     Arrival::Wire { from: at(worker), packet, room: true }
 }
@@ -197,9 +205,9 @@ fn at(host: u16) -> Endpoint {
 }
 
 /// A switch with all its sources registered.
-fn registered() -> Rain {
+fn registered(ranks: u8) -> Rain {
     let config = Config::full(Epoch(1));
-    let mut rain = Rain::new(config);
+    let mut rain = Rain::ranked(config, ranks);
     let slice = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
     rain.table(TableOp::SetSlice(SliceId(0), slice));
     rain.table(TableOp::SetType(TaskType(1), Some(SliceId(0))));

@@ -65,9 +65,10 @@ impl Pace {
         self.arrived.pop_front()
     }
 
-    /// How many packets had come by `at` and wait to be received.
+    /// How many tasks had come by `at` and wait to be received. Answers to PROBEs wait among them.
     pub(super) fn waiting(&self, at: Nanos) -> u32 {
-        self.arrived.iter().take_while(|(came, _)| *came <= at).count() as u32
+        let come = self.arrived.iter().take_while(|(came, _)| *came <= at);
+        come.filter(|(_, packet)| matches!(packet, Packet::Dispatch(_))).count() as u32
     }
 
     /// Something else was done, until then.
@@ -100,7 +101,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use sluice_wire::{Probe, Token};
+    use sluice_wire::{Answer, Dispatch, Token};
 
     use super::*;
 
@@ -130,9 +131,10 @@ mod tests {
     #[test]
     fn packets_are_received_one_after_the_other_however_late_the_machine_looks() {
         let mut pace = pace();
-        pace.arrived(Nanos(100), Packet::Token(Token::default()));
-        pace.arrived(Nanos(105), Packet::Probe(Probe::default()));
-        assert_eq!((pace.waiting(Nanos(99)), pace.waiting(Nanos(104)), pace.waiting(Nanos(105))), (0, 1, 2));
+        pace.arrived(Nanos(100), Packet::Dispatch(Dispatch::default()));
+        pace.arrived(Nanos(105), Packet::Answer(Answer::default()));
+        pace.arrived(Nanos(105), Packet::Dispatch(Dispatch::default()));
+        assert_eq!([99, 104, 105].map(|at| pace.waiting(Nanos(at))), [0, 1, 2], "tasks, not answers");
         assert_eq!(pace.receive(Nanos(119)), None);
         assert_eq!(pace.receive(Nanos(500)).map(|(at, _)| at), Some(Nanos(100)));
         assert_eq!(pace.free(), Nanos(120));

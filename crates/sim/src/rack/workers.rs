@@ -427,7 +427,7 @@ impl Workers {
     /// A packet leaves for the switch. What waits in the NIC stands before a token, too.
     #[inline]
     fn send_to_switch<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, packet: &Packet) {
-        let unread = if self.ranked { self.unread(worker) } else { 0 };
+        let unread = if self.ranked { self.unread(stage, worker) } else { 0 };
         stage.send(self.at.at(worker), self.switch, leaves, |place| {
             *place = *packet;
             if let (Packet::Token(token), 1..) = (place, unread) {
@@ -436,10 +436,12 @@ impl Workers {
         });
     }
 
-    /// How many packets wait in a worker's NIC.
-    fn unread(&self, worker: u32) -> u32 {
+    /// How many tasks wait in a worker's NIC, perhaps among answers.
+    fn unread<O: Observer>(&self, stage: &Stage<O>, worker: u32) -> u32 {
         let DeskIndex(desk) = self.desks[worker as usize];
-        self.taken.get(desk as usize).map_or(0, |desk| desk.mail.len() as u32)
+        let is_task =
+            |(_, id): &&(Nanos, PacketId)| matches!(stage.world.engine.packets.get(*id), Packet::Dispatch(_));
+        self.taken.get(desk as usize).map_or(0, |desk| desk.mail.iter().filter(is_task).count() as u32)
     }
 
     /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise
@@ -464,7 +466,7 @@ impl Workers {
     /// A reply by which the switch learns how much the worker holds, with what waits in its NIC.
     #[inline]
     fn send_report<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, reply: &Reply) {
-        let load = reply.load + self.unread(worker);
+        let load = reply.load + self.unread(stage, worker);
         stage.send(self.at.at(worker), self.switch, leaves, |place| {
             reply_into(place, &Reply { load, ..*reply });
         });

@@ -41,7 +41,7 @@ impl Processor {
         self.0.as_ref().and_then(Pace::next_received)
     }
 
-    /// How many packets that had come by `at` are kept.
+    /// How many tasks that had come by `at` are kept.
     pub(super) fn waiting(&self, at: Nanos) -> u32 {
         self.0.as_ref().map_or(0, |pace| pace.waiting(at))
     }
