@@ -12,6 +12,7 @@ mod error;
 pub mod faults;
 pub mod ideal;
 mod jobs;
+mod names;
 pub mod point;
 pub mod policy;
 mod rack;

@@ -12,6 +12,7 @@ use super::rack::{Event, Host, Rack};
 use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
 use super::story::{self, CLIENT_PORTS, Who};
 use super::switch::{START, SwitchNode};
+use crate::names;
 
 /// A client's process; it always lives.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl ClientNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("client-{}", self.index)
+        names::client(self.index.into())
     }
 }
 

@@ -16,6 +16,7 @@ use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
 use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
+use crate::names;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
@@ -91,7 +92,7 @@ fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
 
 fn plan(scenario: &Scenario) -> Plan {
     let slice = |index: usize| SlicePlan {
-        name: slice_name(index),
+        name: names::slice(index),
         types: vec![TaskType(index as u16)],
         limit: scenario.limit,
     };
@@ -115,13 +116,7 @@ fn plan(scenario: &Scenario) -> Plan {
 }
 
 fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
-    let mut seed = [0; 32];
-    seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&seeds.word().to_le_bytes()));
-    Controller::new(plan.clone(), seed).expect("the plan is sound")
-}
-
-pub(super) fn slice_name(index: usize) -> String {
-    format!("slice-{index}")
+    Controller::new(plan.clone(), seeds.seed()).expect("the plan is sound")
 }
 
 impl Rack<'_> {

@@ -16,6 +16,7 @@ use super::rack::{Event, Host, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
 use super::story::{WORKER_PORTS, Who};
 use super::switch::SwitchNode;
+use crate::names;
 
 /// A worker's process, if it lives.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl WorkerNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("worker-{}", self.index)
+        names::worker(self.index.into())
     }
 }
 
