@@ -9,10 +9,10 @@
 
 use sluice_host::agent::{Agent, Decision, Sample, Verdict};
 use sluice_switch::registry::Adaptive;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
 
-use super::setup::{GENERATION, Plan};
 use crate::agents;
 use crate::stats::{Depths, Ended};
 use crate::testbed::Testbed;
@@ -45,20 +45,18 @@ pub(super) struct Serving {
 }
 
 impl Adaptation {
-    pub(super) fn new(asked: Adaptive, plan: &Plan, testbed: &Testbed) -> Self {
-        let workers = testbed.workers;
+    pub(super) fn new(asked: Adaptive, workers: &[WorkerRegistration], testbed: &Testbed) -> Self {
         let settings = agents::settings(asked, agents::way(testbed));
         let count = testbed.servers.agents.map_or(1, u32::from);
-        let workers_each = workers.div_ceil(count).max(1);
+        let workers_each = testbed.workers.div_ceil(count).max(1);
         let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
         let mut agents: Vec<Agent> = (0..count).map(agent).collect();
-        let seat = |worker| {
-            let grant = plan.worker_grant(worker);
-            let agent = &mut agents[(worker / workers_each) as usize];
-            agent.serves(Nanos(0), grant.worker, grant.slice, grant.quota);
-            Serving { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
+        let seat = |grant: &WorkerRegistration| {
+            let WorkerRegistration { worker, slice, quota: depth, generation, .. } = *grant;
+            agents[(u32::from(worker.0) / workers_each) as usize].serves(Nanos(0), worker, slice, depth);
+            Serving { slice, depth, generation, is_open: true }
         };
-        let seats = (0..workers).map(seat).collect();
+        let seats = workers.iter().map(seat).collect();
         Self {
             agents,
             workers_each,

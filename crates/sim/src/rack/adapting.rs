@@ -3,13 +3,14 @@
 use sluice_control::{SliceChange, slice_step};
 use sluice_host::agent::Decision;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::tables::{TableAnswer, TableOp, WorkerRow};
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
 
 use super::Rack;
 use super::adaptation::{Adaptation, Serving};
-use super::setup::EPOCH;
+use super::nodes::Nodes;
+use super::setup::{EPOCH, Plan};
 use super::stage::Cue;
 use crate::stats::Observer;
 
@@ -50,13 +51,23 @@ impl<O: Observer> Rack<'_, O> {
         let seat = &mut adaptation.seats[worker as usize];
         seat.is_open = true;
         let Serving { slice, depth, generation, .. } = *seat;
-        for op in self.nodes.plan.worker_ops(WorkerId(worker as u16), slice, generation) {
+        let grant = WorkerRegistration {
+            generation,
+            slice,
+            quota: depth,
+            ..self.nodes.registrations[worker as usize]
+        };
+        let row = worker_row(&self.nodes.plan, &grant, true);
+        for op in [
+            TableOp::RaiseGeneration(grant.worker, generation),
+            TableOp::ResetCounters(grant.worker, grant.start),
+            TableOp::SetWorker(grant.worker, Some(row)),
+        ] {
             self.nodes.switch.table(op);
         }
-        self.nodes.workers.servers.serves(self.nodes.switch.program(), worker, slice);
+        let Nodes { controller, workers, switch, .. } = &mut self.nodes;
+        controller.provide(&mut workers.servers, worker, slice, switch.program());
         adaptation.agent_of(worker).serves(self.stage.now(), WorkerId(worker as u16), slice, depth);
-        let grant =
-            WorkerRegistration { generation, slice, quota: depth, ..self.nodes.plan.worker_grant(worker) };
         self.stage.adaptation = Some(adaptation);
         self.nodes.workers.grant(&mut self.stage, worker, grant);
     }
@@ -107,7 +118,10 @@ impl<O: Observer> Rack<'_, O> {
         *seat = Serving { slice: to, depth, generation, is_open: false };
         adaptation.moves += 1;
         adaptation.agent_of(worker.0.into()).gone(worker);
-        let closed = self.nodes.plan.worker_row(worker, from, Generation(generation.0 - 1), false);
+        let before = Generation(generation.0 - 1);
+        let grant = self.nodes.registrations[usize::from(worker.0)];
+        let grant = WorkerRegistration { generation: before, slice: from, ..grant };
+        let closed = worker_row(&self.nodes.plan, &grant, false);
         self.nodes.switch.table(TableOp::SetWorker(worker, Some(closed)));
         self.nodes.switch.table(TableOp::RaiseGeneration(worker, generation));
         if let TableAnswer::Slice(state) = self.nodes.switch.table(TableOp::ReadSlice(from)) {
@@ -117,6 +131,12 @@ impl<O: Observer> Rack<'_, O> {
         }
         self.stage.cue(self.stage.now() + OPENS_AFTER, Cue::Opens(worker.0.into()));
     }
+}
+
+fn worker_row(plan: &Plan, grant: &WorkerRegistration, open: bool) -> WorkerRow {
+    let WorkerRegistration { worker, key, slice, generation, .. } = *grant;
+    let at = plan.places.workers.at(worker.0.into()).endpoint();
+    WorkerRow { key, at, slice, generation, open, life: 1 }
 }
 
 fn of_agent(tally: &SliceTally, seats: &[Serving]) -> SliceTally {

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use sluice_control::ClientGrant;
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
 use sluice_wire::{Nanos, Packet, Payload, Submit};
 
@@ -54,9 +55,15 @@ impl Clients {
         plan: &Plan,
         clock: ClockId,
         requests: Requests,
+        grants: Vec<ClientGrant>,
         settings: ClientSettings,
         retries: bool,
     ) -> Self {
+        let registered = |(index, grant): (usize, ClientGrant)| {
+            let mut machine = plan.client(index as u16);
+            machine.grant(Nanos(0), &settings, grant.registration, &mut Vec::new());
+            machine
+        };
         let node = |machine| ClientNode {
             machine,
             backlogs: (0..plan.slices()).map(|_| VecDeque::new()).collect(),
@@ -70,7 +77,7 @@ impl Clients {
             requests,
             next: None,
             asked: plan.asked.clone(),
-            nodes: plan.clients(&settings).into_iter().map(node).collect(),
+            nodes: grants.into_iter().enumerate().map(registered).map(node).collect(),
             deadline: settings.deadline_default,
             settings,
             retries,
