@@ -19,3 +19,8 @@ pub(crate) fn client(index: usize) -> String {
 pub(crate) fn server(index: usize) -> String {
     format!("server-{index}")
 }
+
+/// The name of an agent's server.
+pub(crate) fn agent(index: usize) -> String {
+    format!("agent-{index}")
+}

@@ -1,16 +1,17 @@
 //! The rack's controller, the real one: hosts register with it before the first request, and the switch's
-//! program carries out its steps.
+//! program carries out its steps. Where depths and slices are found at run time it goes on (`adapting`).
 //!
-//! Calls and steps take no time before the run begins, and nothing goes wrong with them: the fault runs are
-//! about that.
+//! Calls take no time, and before the run begins steps take none. Nothing goes wrong with either: the fault
+//! runs are about that.
 
 use std::collections::VecDeque;
 
 use sluice_control::{
-    Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, ServerGrant, ServerHello,
-    WorkerGrant, WorkerHello,
+    Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, WorkerGrant, WorkerHello,
 };
 use sluice_switch::Program;
+use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, SliceId};
 
 use super::servers::Servers;
@@ -18,6 +19,7 @@ use super::setup::Plan;
 
 /// When hosts register.
 const BEGINNING: Nanos = Nanos(0);
+const NEVER: Nanos = Nanos(u64::MAX);
 
 /// What hosts hold when the run begins.
 #[derive(Debug)]
@@ -30,7 +32,13 @@ pub(super) struct Grants {
 #[derive(Debug)]
 pub(super) struct ControllerNode {
     machine: Controller,
+    /// So long it has been there when the run begins.
+    ahead: Nanos,
     calls: u64,
+    /// Steps that the switch has not carried out.
+    steps: VecDeque<TableOp>,
+    /// When its next tick is in the agenda.
+    armed: Nanos,
 }
 
 impl ControllerNode {
@@ -38,9 +46,16 @@ impl ControllerNode {
     pub(super) fn new(plan: &Plan, switch: &mut dyn Program) -> Self {
         let seed = plan.dice("controller").seed();
         let machine = Controller::new(plan.of_controller(), seed).expect("the plan is sound");
-        let mut node = Self { machine, calls: 0 };
+        let ahead = Nanos(0);
+        let mut node = Self { machine, ahead, calls: 0, steps: VecDeque::new(), armed: NEVER };
         let shape = switch.shape();
-        node.tell(switch, Event::SwitchUp(shape));
+        node.tell_at_once(switch, Event::SwitchUp(shape));
+        // It looks a while for what may lie in the switch of an earlier life.
+        while let Some(due) = node.machine.deadline() {
+            node.ahead = due;
+            let actions = node.tick(BEGINNING);
+            node.carry_out_at_once(switch, actions);
+        }
         node
     }
 
@@ -59,17 +74,15 @@ impl ControllerNode {
     }
 
     /// The worker's server gets a ring for a slice, if it has none.
-    pub(super) fn provide(
-        &mut self,
-        servers: &mut Servers,
-        worker: u32,
-        slice: SliceId,
-        switch: &mut dyn Program,
-    ) {
+    fn provide(&mut self, servers: &mut Servers, worker: u32, slice: SliceId, switch: &mut dyn Program) {
         let Some(server) = servers.without_ring(worker, slice) else { return };
-        let grant = self.server(servers.hello(server), switch);
-        servers.keep(server, &grant.rings[usize::from(slice.0)]);
-        self.server(servers.hello(server), switch);
+        servers.keep(server, slice);
+        let hello = servers.hello(server);
+        let answer = self.ask(switch, |call| Event::ServerHello { call, hello });
+        debug_assert!(
+            matches!(answer, Answer::Server(_)),
+            "the rack is laid out for all servers: {answer:?}"
+        );
     }
 
     fn worker(&mut self, hello: WorkerHello, switch: &mut dyn Program) -> WorkerGrant {
@@ -86,40 +99,86 @@ impl ControllerNode {
         }
     }
 
-    fn server(&mut self, hello: ServerHello, switch: &mut dyn Program) -> ServerGrant {
-        match self.ask(switch, |call| Event::ServerHello { call, hello }) {
-            Answer::Server(grant) => grant,
-            other => unreachable!("the rack is laid out for all servers: {other:?}"),
-        }
-    }
-
     fn ask(&mut self, switch: &mut dyn Program, call: impl FnOnce(CallId) -> Event) -> Answer {
-        self.calls += 1;
-        let event = call(CallId(self.calls));
-        self.tell(switch, event).expect("nobody has to wait for a switch that answers at once")
+        let event = call(self.call());
+        let said = self.tell_at_once(switch, event);
+        let answer = |action| if let Action::Answer { answer, .. } = action { Some(answer) } else { None };
+        said.into_iter().find_map(answer).expect("nobody has to wait for a switch that answers at once")
     }
 
-    /// Tells it something, and lets the program do all that follows; gives the answer, if one was asked for.
-    fn tell(&mut self, switch: &mut dyn Program, event: Event) -> Option<Answer> {
-        let (mut told, mut actions, mut given) = (VecDeque::from([event]), Vec::new(), None);
-        while let Some(event) = told.pop_front() {
-            self.machine.event(BEGINNING, event, &mut actions);
-            for action in actions.drain(..) {
-                match action {
-                    Action::Table(op) => told.push_back(Event::TableAnswered(switch.table(op))),
-                    Action::Answer { answer, .. } => given = Some(answer),
-                    Action::SetDepth { .. } | Action::TellAgent { .. } | Action::Note(_) => {}
-                }
-            }
+    /// Tells it something, and lets the program carry out all that follows.
+    fn tell_at_once(&mut self, switch: &mut dyn Program, event: Event) -> Vec<Action> {
+        let said = self.tell(BEGINNING, event);
+        self.carry_out_at_once(switch, said)
+    }
+
+    fn carry_out_at_once(&mut self, switch: &mut dyn Program, mut said: Vec<Action>) -> Vec<Action> {
+        while let Some(step) = self.next_step() {
+            said.extend(self.tell(BEGINNING, Event::TableAnswered(switch.table(step))));
         }
-        given
+        said
+    }
+
+    /// A name for a call. Grants say whose they are, so that it need not be kept.
+    pub(super) fn call(&mut self) -> CallId {
+        self.calls += 1;
+        CallId(self.calls)
+    }
+
+    /// Tells it something; gives what it wants done.
+    pub(super) fn tell(&mut self, now: Nanos, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.machine.event(now + self.ahead, event, &mut actions);
+        self.note_steps(&actions);
+        actions
+    }
+
+    /// Lets it do what is due.
+    pub(super) fn tick(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.machine.tick(now + self.ahead, &mut actions);
+        self.note_steps(&actions);
+        actions
+    }
+
+    /// When it wants to be woken, unless that is known already.
+    pub(super) fn wakes(&mut self, now: Nanos) -> Option<Nanos> {
+        let due = self.machine.deadline()?.since(self.ahead).max(now);
+        (due < self.armed).then(|| {
+            self.armed = due;
+            due
+        })
+    }
+
+    /// Whether this is when it wanted to be woken.
+    pub(super) fn is_due(&mut self, now: Nanos) -> bool {
+        let is_due = self.armed == now;
+        if is_due {
+            self.armed = NEVER;
+        }
+        is_due
+    }
+
+    /// The oldest step that the switch has not carried out, from now on under way.
+    pub(super) fn next_step(&mut self) -> Option<TableOp> {
+        self.steps.pop_front()
+    }
+
+    /// Whether a worker's registration is another than this one, and stands.
+    pub(super) fn has_changed(&self, held: &WorkerRegistration) -> bool {
+        self.machine.settled(held.worker).is_some_and(|(_, generation)| generation != held.generation)
+    }
+
+    fn note_steps(&mut self, actions: &[Action]) {
+        let step = |action: &Action| if let Action::Table(step) = action { Some(*step) } else { None };
+        self.steps.extend(actions.iter().filter_map(step));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use sluice_wire::WorkerId;
-    use sluice_wire::tables::{TableAnswer, TableOp};
+    use sluice_wire::tables::TableAnswer;
 
     use super::super::stage::Places;
     use super::*;

@@ -114,9 +114,8 @@ impl<'p, O: Observer> Rack<'p, O> {
 
     fn begin(&mut self, phases: &mut Dice) {
         self.nodes.begin(&mut self.stage, self.testbed, phases);
-        if let Some(adaptation) = &self.stage.adaptation {
-            let deadline = adaptation.deadline();
-            self.stage.cue(deadline, Cue::Adapts);
+        if self.stage.adaptation.is_some() {
+            self.begin_adapting();
         }
     }
 
@@ -163,7 +162,8 @@ impl<O: Observer> Inhabited<Cue> for Rack<'_, O> {
         match cue {
             Cue::Host(at, what) => self.nodes.cue(&mut self.stage, at, what),
             Cue::Adapts => self.adapt(),
-            Cue::Opens(worker) => self.opens(worker),
+            Cue::Controls => self.controls(),
+            Cue::Step => self.carry_out_step(),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Nodes {
                 requests,
                 clients,
                 client_settings(testbed),
-                testbed.has_faults(),
+                testbed.has_faults() || plan.is_adaptive,
             ),
             plan,
         }

@@ -7,11 +7,11 @@
 //! copies a written task before it does anything else. Left out: the bytes themselves (the fault runs are
 //! about them) and what a NIC takes to place a WRITE.
 
-use sluice_control::{RingNeed, RingOffer, ServerHello};
+use sluice_control::{RingOffer, ServerHello};
 use sluice_switch::{Program, WriteAhead};
 use sluice_wire::roce::write_len;
 use sluice_wire::tables::RingRow;
-use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, SliceId};
+use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SLOT_HEAD_BYTES, SliceId};
 
 use super::setup::Plan;
 use super::stage::Places;
@@ -30,8 +30,7 @@ pub(super) struct Servers {
     copy_ps_a_byte: f64,
     /// The rings of each that tasks are written ahead to; nobody's if the program writes none.
     rings: Vec<Vec<RingOffer>>,
-    /// How many tasks a ring holds.
-    slots: u32,
+    ring: RingRow,
     /// For each slice and server, the first ticket that was written to its ring.
     since: Vec<Option<u32>>,
 }
@@ -45,21 +44,20 @@ impl Servers {
             workers_each: testbed.workers / u32::from(testbed.servers.count).max(1),
             copy_ps_a_byte: testbed.servers.copy_gbps.map_or(0.0, |gbps| 8_000.0 / gbps),
             rings: vec![Vec::new(); count],
-            slots: plan.slots(),
+            ring: plan.ring(),
             since: vec![None; plan.slices() * count],
         }
     }
 
     /// Servers that tasks are written ahead to.
-    const fn count(&self) -> usize {
+    pub(super) const fn count(&self) -> usize {
         self.rings.len()
     }
 
-    /// What the rings of one server take, if it keeps one for each slice.
+    /// What the rings of one server take, if tasks are written ahead and it keeps one for each slice.
     pub(super) fn ring_bytes(&self) -> Option<u64> {
-        let RingRow { slots, slot_bytes, .. } = self.rings.first()?.first()?.row;
-        let slices = (self.since.len() / self.count()) as u64;
-        Some(slices * u64::from(slots) * u64::from(slot_bytes))
+        let slices = self.since.len().checked_div(self.count())? as u64;
+        Some(slices * u64::from(self.ring.slots) * u64::from(self.ring.slot_bytes))
     }
 
     /// What a server says of itself.
@@ -82,11 +80,9 @@ impl Servers {
         self.of(worker).filter(|server| self.rings[*server].iter().all(|ring| ring.slice != slice))
     }
 
-    /// A server keeps a ring from now on, of slots as long as the controller needs them.
-    pub(super) fn keep(&mut self, server: usize, need: &RingNeed) {
-        let RingNeed { slice, slot_bytes, .. } = *need;
-        let row = RingRow { rkey: Rkey(1), address: 0, slots: self.slots, slot_bytes };
-        self.rings[server].push(RingOffer { slice, row });
+    /// A server keeps a ring for a slice from now on.
+    pub(super) fn keep(&mut self, server: usize, slice: SliceId) {
+        self.rings[server].push(RingOffer { slice, row: self.ring });
     }
 
     /// The name of the server that a worker shares memory with; empty, if nothing is written ahead.

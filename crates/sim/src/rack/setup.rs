@@ -7,8 +7,10 @@ use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
 use sluice_wire::sizes::{self, QUOTA_MAX, token_cells};
-use sluice_wire::tables::Feed;
-use sluice_wire::{Epoch, INLINE_BYTES, Incarnation, Nanos, Serial, SliceId, TaskType, Term};
+use sluice_wire::tables::{Feed, RingRow};
+use sluice_wire::{
+    Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
+};
 
 use super::stage::Places;
 use crate::dice::Dice;
@@ -17,7 +19,6 @@ use crate::point::Point;
 use crate::testbed::Testbed;
 use crate::workload::Class;
 
-pub(super) const EPOCH: Epoch = Epoch(1);
 const START: Serial = Serial(0);
 /// What falls due then never does.
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -37,8 +38,8 @@ pub(super) struct Plan {
     writes_ahead: bool,
     queue: u32,
     quota: u8,
-    /// The largest depth that a worker may come to have.
-    depth_max: u8,
+    /// Whether depths are found at run time.
+    pub(super) is_adaptive: bool,
     clients: u16,
     pub(super) feed: Feed,
     retry_for: Nanos,
@@ -87,7 +88,7 @@ impl Plan {
             writes_ahead: choice.writes_ahead(),
             queue,
             quota,
-            depth_max: if choice.adaptive().is_some() { QUOTA_MAX } else { quota },
+            is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
             clients,
             feed: choice.feed(),
             retry_for: retries.deadline,
@@ -138,7 +139,7 @@ impl Plan {
     pub(super) fn config(&self) -> Config {
         let types = self.slices.iter().flat_map(|slice| &slice.types).map(|kind| kind.0 + 1).max();
         Config {
-            epoch: EPOCH,
+            epoch: Epoch(1),
             term: Term(0),
             workers: self.workers() as u16,
             clients: self.clients,
@@ -162,18 +163,13 @@ impl Plan {
             limit: Some(self.waiting_max(slice)),
         };
         let slices = self.slices.iter().enumerate().map(slice).collect();
-        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
         sluice_control::Plan {
             max_wait: PACKET_LIFETIME.times(2),
             retry_after: RETRY_AFTER,
             retry_for: self.retry_for,
             packet_lifetime: PACKET_LIFETIME,
             counters_start: START,
-            rdma: RdmaPlan {
-                first_bytes: u32::from(largest).max(INLINE_BYTES as u32 + 1),
-                tiny_rings: true,
-                ..RdmaPlan::default()
-            },
+            rdma: RdmaPlan { first_bytes: self.first_bytes(), tiny_rings: true, ..RdmaPlan::default() },
             ..sluice_control::Plan::new(self.places.switch.endpoint(), slices)
         }
     }
@@ -210,21 +206,36 @@ impl Plan {
         Client::new(self.incarnation(client), START)
     }
 
-    /// How many tasks the switch has to keep for a slice, and a server's ring for what is written ahead.
-    pub(super) fn slots(&self) -> u32 {
+    /// The ring that a server keeps for a slice: of slots for all that may wait, as long as the controller
+    /// wants them: in whole words.
+    pub(super) fn ring(&self) -> RingRow {
+        let slot_bytes = (SLOT_HEAD_BYTES as u32 + self.first_bytes()).next_multiple_of(8);
+        RingRow { rkey: Rkey(1), address: 0, slots: self.slots(), slot_bytes }
+    }
+
+    /// The longest task that may be written ahead; one that rides in its queue entry never is.
+    fn first_bytes(&self) -> u32 {
+        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
+        u32::from(largest).max(INLINE_BYTES as u32 + 1)
+    }
+
+    /// How many tasks the switch has to keep for a slice.
+    fn slots(&self) -> u32 {
         let waiting = self.slices.iter().map(|slice| self.outstanding(slice));
         waiting.max().unwrap_or(1).next_power_of_two()
     }
 
-    /// Tasks that may wait in a slice (C). Where depths are found at run time, each may come to be the
-    /// largest.
+    /// Tasks that may wait in a slice (C). Where depths are found at run time, that leaves room for them to
+    /// grow: they do where tasks wait, and clients with no more outstanding than workers hold let none wait.
     fn waiting_max(&self, slice: &SliceLayout) -> u32 {
-        self.queue + slice.workers * u32::from(self.depth_max.max(self.quota) - self.quota)
+        let growth = if self.is_adaptive { QUOTA_MAX - 1 } else { 0 };
+        self.queue + slice.workers * u32::from(growth)
     }
 
-    /// Tasks that the clients may have outstanding there together: C + ΣN.
+    /// The most tasks that the clients may come to have outstanding there together: C + ΣN.
     fn outstanding(&self, slice: &SliceLayout) -> u32 {
-        self.waiting_max(slice) + slice.workers * u32::from(self.quota)
+        let depth_max = if self.is_adaptive { QUOTA_MAX } else { self.quota };
+        self.waiting_max(slice) + slice.workers * u32::from(depth_max)
     }
 
     fn replay_cells(&self) -> u32 {
