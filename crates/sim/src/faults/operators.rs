@@ -8,8 +8,9 @@
 
 use std::fmt;
 
-use sluice_control::{Event as Told, ServerHello, SliceTally};
+use sluice_control::{Event as Told, ServerHello};
 use sluice_wire::tables::TableOp;
+use sluice_wire::tallies::SliceTally;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
 use super::network::CALLS;
