@@ -20,6 +20,7 @@ mod replicate;
 pub mod stats;
 pub mod study;
 pub mod testbed;
+mod wakeup;
 pub mod workload;
 mod world;
 

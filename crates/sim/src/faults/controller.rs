@@ -17,6 +17,7 @@ use super::story::{self, Who};
 use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
 use crate::names;
+use crate::wakeup::Wakeup;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
@@ -87,7 +88,14 @@ impl Brain {
 
 fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
     let controller = Some(new_controller(plan, seeds));
-    Seat { controller, life, ops_until: Nanos(0), answers_until: Nanos(0), armed: None, awaits: Vec::new() }
+    Seat {
+        controller,
+        life,
+        ops_until: Nanos(0),
+        answers_until: Nanos(0),
+        wakeup: Wakeup::NONE,
+        awaits: Vec::new(),
+    }
 }
 
 fn plan(scenario: &Scenario) -> Plan {
@@ -139,7 +147,7 @@ impl Rack<'_> {
     fn new_connection(&mut self) {
         self.brain.lines += 1;
         self.brain.seat.life = self.brain.lines;
-        self.brain.seat.armed = None;
+        self.brain.seat.wakeup = Wakeup::NONE;
     }
 
     pub(super) fn brain_back(&mut self) {
@@ -212,15 +220,14 @@ impl Rack<'_> {
     }
 
     pub(super) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
-        if brain != self.brain.seat.life || self.brain.seat.armed != Some(self.now) {
+        if brain != self.brain.seat.life || !self.brain.seat.wakeup.comes(self.now) {
             return Ok(());
         }
         if self.now < self.brain.stalled_until {
-            self.brain.seat.armed = Some(self.brain.stalled_until);
+            self.brain.seat.wakeup.by(self.brain.stalled_until);
             self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
             return Ok(());
         }
-        self.brain.seat.armed = None;
         self.tick_brain()
     }
 
@@ -290,9 +297,8 @@ impl Rack<'_> {
     fn arm_brain(&mut self) {
         let due = self.brain.seat.controller.as_ref().and_then(Controller::deadline);
         if let Some(due) = due.map(|due| due.max(self.now + Nanos(1)))
-            && self.brain.seat.armed.is_none_or(|armed| due < armed)
+            && self.brain.seat.wakeup.by(due)
         {
-            self.brain.seat.armed = Some(due);
             self.agenda.add(due, Event::BrainWakes(self.brain.seat.life));
         }
     }

@@ -16,10 +16,10 @@ use sluice_wire::{Nanos, SliceId};
 
 use super::servers::Servers;
 use super::setup::Plan;
+use crate::wakeup::Wakeup;
 
 /// When hosts register.
 const BEGINNING: Nanos = Nanos(0);
-const NEVER: Nanos = Nanos(u64::MAX);
 
 /// What hosts hold when the run begins.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct ControllerNode {
     /// Steps that the switch has not carried out.
     steps: VecDeque<TableOp>,
     /// When its next tick is in the agenda.
-    armed: Nanos,
+    wakeup: Wakeup,
 }
 
 impl ControllerNode {
@@ -47,7 +47,7 @@ impl ControllerNode {
         let seed = plan.dice("controller").seed();
         let machine = Controller::new(plan.of_controller(), seed).expect("the plan is sound");
         let ahead = Nanos(0);
-        let mut node = Self { machine, ahead, calls: 0, steps: VecDeque::new(), armed: NEVER };
+        let mut node = Self { machine, ahead, calls: 0, steps: VecDeque::new(), wakeup: Wakeup::NONE };
         let shape = switch.shape();
         node.tell_at_once(switch, Event::SwitchUp(shape));
         // It looks a while for what may lie in the switch of an earlier life.
@@ -144,19 +144,12 @@ impl ControllerNode {
     /// When it wants to be woken, unless that is known already.
     pub(super) fn wakes(&mut self, now: Nanos) -> Option<Nanos> {
         let due = self.machine.deadline()?.since(self.ahead).max(now);
-        (due < self.armed).then(|| {
-            self.armed = due;
-            due
-        })
+        self.wakeup.by(due).then_some(due)
     }
 
     /// Whether this is when it wanted to be woken.
     pub(super) fn is_due(&mut self, now: Nanos) -> bool {
-        let is_due = self.armed == now;
-        if is_due {
-            self.armed = NEVER;
-        }
-        is_due
+        self.wakeup.comes(now)
     }
 
     /// The oldest step that the switch has not carried out, from now on under way.
