@@ -23,7 +23,7 @@ const WORKER_MILLI: u32 = 1_000;
 
 /// What a slice step changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SliceChange {
+pub(crate) enum SliceChange {
     /// All workers of a slice get this depth.
     Even {
         /// The slice.
@@ -50,7 +50,7 @@ pub enum SliceChange {
 
 /// Decides on one tally a slice; a slice gives only what it is idle beyond `idle_floor_milli`. `may_move`
 /// says whether a worker can serve a slice; the next smallest is asked for if not.
-pub fn slice_step(
+pub(crate) fn slice_step(
     tallies: &[SliceTally],
     idle_floor_milli: u32,
     mut may_move: impl FnMut(WorkerId, SliceId) -> bool,

@@ -42,7 +42,6 @@ mod view;
 mod worker;
 mod workers;
 
-pub use adapt::{SliceChange, slice_step};
 pub use controller::Controller;
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
@@ -51,6 +50,4 @@ pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
-pub use sluice_wire::sizes::QUOTA_MAX;
-pub use sluice_wire::tallies::{SliceOthers, SliceTally};
 pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

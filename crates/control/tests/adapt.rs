@@ -4,7 +4,8 @@
 mod rack;
 
 use rack::{Rack, client, worker};
-use sluice_control::{Answer, Event, Note, Refusal, SliceOthers, SliceTally, Waiting, WorkerHello};
+use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello};
+use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
 
 const GET: SliceId = SliceId(0);

@@ -5,7 +5,8 @@ mod rack;
 
 use proptest::prelude::*;
 use rack::{LEASE, RENEW, Rack, address, client, server, with_rings, worker};
-use sluice_control::{Answer, ClientHello, Event, ServerHello, SliceTally, WorkerGrant, WorkerHello};
+use sluice_control::{Answer, ClientHello, Event, ServerHello, WorkerGrant, WorkerHello};
+use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
 
 const NAMES: usize = 5;

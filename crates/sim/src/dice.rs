@@ -29,6 +29,13 @@ impl Dice {
         self.0.next_u64()
     }
 
+    /// A seed of somebody's own stream.
+    pub(crate) fn seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.word().to_le_bytes()));
+        seed
+    }
+
     /// Even over `0..bound`; the bias of the remainder is below 2⁻³² for bounds below 2³².
     pub fn below(&mut self, bound: u64) -> u64 {
         self.word() % bound

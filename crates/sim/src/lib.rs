@@ -12,6 +12,7 @@ mod error;
 pub mod faults;
 pub mod ideal;
 mod jobs;
+mod names;
 pub mod point;
 pub mod policy;
 mod rack;
@@ -19,6 +20,7 @@ mod replicate;
 pub mod stats;
 pub mod study;
 pub mod testbed;
+mod wakeup;
 pub mod workload;
 mod world;
 

@@ -177,6 +177,14 @@ impl Point {
         if let Some((names, _)) = slices.iter().find(|(_, workers)| *workers == 0) {
             return Some(format!("the slice of `{names}` has no workers: give it one at least"));
         }
+        let classes = &self.workload.classes;
+        let of_type = |class: &Class| classes.iter().find(|other| other.task_type == class.task_type);
+        let apart = |class: &&Class| of_type(class).is_some_and(|o| self.slice_of(o) != self.slice_of(class));
+        if let Some(Class { name, task_type, .. }) = classes.iter().find(apart) {
+            return Some(format!(
+                "a type goes to one slice: class `{name}` has type {task_type} of one in another"
+            ));
+        }
         let (of_slices, all) = (self.workers_by_slice().iter().sum::<u32>(), self.testbed.workers);
         (of_slices != all)
             .then(|| format!("the slices have {of_slices} workers, the testbed {all}: make them the same"))

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::str::FromStr;
 
-use sluice_host::worker::QUOTA_MAX;
 use sluice_switch::registry::Choice;
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
 use crate::error::SimError;

@@ -76,6 +76,26 @@ fn an_overloaded_slice_borrows_from_an_idle_one_and_no_task_is_lost() {
 }
 
 #[test]
+fn nobody_loses_a_lease_in_a_run_that_outlasts_them() {
+    let point = Point {
+        policy: Policy::parse("rain:1,adaptive").expect("a policy"),
+        testbed: Testbed { workers: 2, ..Testbed::rain_rdma() },
+        workload: Workload::parse("exp:10us,large=1").expect("a workload"),
+        rate_per_s: 100e3,
+        tasks: 50_000,
+        // Past a lease.
+        warmup: Warmup::Tasks(120_000),
+        seed: 1,
+        transient: true,
+        repeats: false,
+        slices: None,
+    };
+    let measured = point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(measured.counts.replied, measured.counts.sent);
+    assert!(measured.counts.writes > 1_000, "servers keep their rings: {:?}", measured.counts);
+}
+
+#[test]
 fn one_seed_gives_one_run() {
     let once = || run("rain:adaptive", "exp:10us", 2_000e3, None);
     assert_eq!(once(), once());

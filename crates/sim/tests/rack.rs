@@ -228,6 +228,13 @@ fn nonsense_is_refused_in_one_line() {
         (Point { slices: slices(&[("get", 14), ("scan", 19)]), ..good() }, "33 workers, the testbed 32"),
         (Point { slices: slices(&[("get", 32), ("scan", 0)]), ..good() }, "no workers"),
         (
+            Point {
+                slices: slices(&[("get", 14), ("scan", 18)]),
+                ..point("rain:2", "get=0.9@const:8us+scan=0.1@const:107us,type=0", 1.0e6)
+            },
+            "class `scan` has type 0",
+        ),
+        (
             Point { policy: Policy::parse("jsq").unwrap(), slices: slices(&[("get", 32)]), ..good() },
             "leave the slices",
         ),

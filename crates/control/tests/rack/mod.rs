@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
-    ServerGrant, ServerHello, SliceOthers, SlicePlan, WorkerGrant, WorkerHello,
+    ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
 use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
+use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
 
 use switch::Switch;

@@ -12,6 +12,8 @@ use super::rack::{Event, Host, Rack};
 use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
 use super::story::{self, CLIENT_PORTS, Who};
 use super::switch::{START, SwitchNode};
+use crate::names;
+use crate::wakeup::Wakeup;
 
 /// A client's process; it always lives.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub(super) struct ClientNode {
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) dealings: Dealings,
-    pub(super) armed: Option<Nanos>,
+    pub(super) wakeup: Wakeup,
     /// The bytes of its outstanding tasks.
     pub(super) tasks: Bytes,
     /// What the replies that are being fetched consist of.
@@ -42,7 +44,7 @@ impl ClientNode {
             starts: 0,
             held: None,
             dealings: Dealings::default(),
-            armed: None,
+            wakeup: Wakeup::NONE,
             tasks: Bytes::default(),
             replies: Pieces::new(),
             in_hand: Payload::EMPTY,
@@ -58,7 +60,7 @@ impl ClientNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("client-{}", self.index)
+        names::client(self.index.into())
     }
 }
 

@@ -16,6 +16,8 @@ use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
 use super::switch::{START, SwitchNode};
 use crate::dice::Dice;
+use crate::names;
+use crate::wakeup::Wakeup;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
@@ -86,12 +88,19 @@ impl Brain {
 
 fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
     let controller = Some(new_controller(plan, seeds));
-    Seat { controller, life, ops_until: Nanos(0), answers_until: Nanos(0), armed: None, awaits: Vec::new() }
+    Seat {
+        controller,
+        life,
+        ops_until: Nanos(0),
+        answers_until: Nanos(0),
+        wakeup: Wakeup::NONE,
+        awaits: Vec::new(),
+    }
 }
 
 fn plan(scenario: &Scenario) -> Plan {
     let slice = |index: usize| SlicePlan {
-        name: slice_name(index),
+        name: names::slice(index),
         types: vec![TaskType(index as u16)],
         limit: scenario.limit,
     };
@@ -115,13 +124,7 @@ fn plan(scenario: &Scenario) -> Plan {
 }
 
 fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
-    let mut seed = [0; 32];
-    seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&seeds.word().to_le_bytes()));
-    Controller::new(plan.clone(), seed).expect("the plan is sound")
-}
-
-pub(super) fn slice_name(index: usize) -> String {
-    format!("slice-{index}")
+    Controller::new(plan.clone(), seeds.seed()).expect("the plan is sound")
 }
 
 impl Rack<'_> {
@@ -144,7 +147,7 @@ impl Rack<'_> {
     fn new_connection(&mut self) {
         self.brain.lines += 1;
         self.brain.seat.life = self.brain.lines;
-        self.brain.seat.armed = None;
+        self.brain.seat.wakeup = Wakeup::NONE;
     }
 
     pub(super) fn brain_back(&mut self) {
@@ -217,15 +220,14 @@ impl Rack<'_> {
     }
 
     pub(super) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
-        if brain != self.brain.seat.life || self.brain.seat.armed != Some(self.now) {
+        if brain != self.brain.seat.life || !self.brain.seat.wakeup.comes(self.now) {
             return Ok(());
         }
         if self.now < self.brain.stalled_until {
-            self.brain.seat.armed = Some(self.brain.stalled_until);
+            self.brain.seat.wakeup.by(self.brain.stalled_until);
             self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
             return Ok(());
         }
-        self.brain.seat.armed = None;
         self.tick_brain()
     }
 
@@ -295,9 +297,8 @@ impl Rack<'_> {
     fn arm_brain(&mut self) {
         let due = self.brain.seat.controller.as_ref().and_then(Controller::deadline);
         if let Some(due) = due.map(|due| due.max(self.now + Nanos(1)))
-            && self.brain.seat.armed.is_none_or(|armed| due < armed)
+            && self.brain.seat.wakeup.by(due)
         {
-            self.brain.seat.armed = Some(due);
             self.agenda.add(due, Event::BrainWakes(self.brain.seat.life));
         }
     }

@@ -3,10 +3,10 @@
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_wire::Nanos;
 
-use super::controller::slice_name;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
 use super::scenario::RENEW_EVERY;
+use crate::names;
 
 /// How long a host waits for the controller's answer before it asks again.
 const PATIENCE: Nanos = Nanos::from_millis(1);
@@ -125,7 +125,7 @@ impl Rack<'_> {
             name: node.name(),
             life: node.life,
             at: node.at,
-            slice: slice_name(worker % self.scenario.slices),
+            slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),

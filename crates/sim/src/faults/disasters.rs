@@ -3,10 +3,10 @@
 use sluice_control::Event as Told;
 use sluice_wire::Nanos;
 
-use super::controller::slice_name;
 use super::rack::{Event, Host, Rack};
 use super::scenario::{Disaster, FAULTS_END, TYPES};
 use super::story::{self, Who};
+use crate::names;
 
 /// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
 /// their places.
@@ -133,6 +133,6 @@ impl Rack<'_> {
     pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
         let call = self.brain.call(Host::Worker(worker), 0);
         let name = self.workers[worker].name();
-        self.call(Told::MoveWorker { call, name, slice: slice_name(slice) });
+        self.call(Told::MoveWorker { call, name, slice: names::slice(slice) });
     }
 }

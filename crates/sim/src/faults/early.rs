@@ -7,6 +7,7 @@ use sluice_wire::Nanos;
 use super::oracle::Life;
 use super::rack::{Event, Rack};
 use crate::dice::Dice;
+use crate::wakeup::Wakeup;
 
 /// What a seed says of early tokens.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub(super) struct EarlyBook {
     /// From when on the running task may have an early token.
     from: Option<Nanos>,
     /// When the machine is to be called for its next one.
-    armed: Option<Nanos>,
+    wakeup: Wakeup,
 }
 
 impl EarlyBook {
@@ -66,8 +67,7 @@ impl Rack<'_> {
     pub(super) fn arm_early(&mut self, worker: usize, due: Option<Nanos>) {
         let Some(due) = due.map(|due| due.max(self.now + Nanos(1))) else { return };
         let node = &mut self.workers[worker];
-        if node.early.armed.is_none_or(|armed| due < armed) {
-            node.early.armed = Some(due);
+        if node.early.wakeup.by(due) {
             self.agenda.add(due, Event::Early { worker, life: node.life });
         }
     }
@@ -75,15 +75,14 @@ impl Rack<'_> {
     /// A running service lets the machine send its early token.
     pub(super) fn early(&mut self, worker: usize, life: Life) -> Result<(), String> {
         let node = &mut self.workers[worker];
-        if node.life != life || node.early.armed != Some(self.now) {
+        if node.life != life || !node.early.wakeup.comes(self.now) {
             return Ok(());
         }
         if self.now < node.stalled_until {
-            node.early.armed = Some(node.stalled_until);
+            node.early.wakeup.by(node.stalled_until);
             self.agenda.add(node.stalled_until, Event::Early { worker, life });
             return Ok(());
         }
-        node.early.armed = None;
         self.on_worker(worker, Worker::early)
     }
 }

@@ -46,27 +46,25 @@ impl Rack<'_> {
     pub(super) fn wake(&mut self, host: Host) -> Result<(), String> {
         let now = self.now;
         match host {
-            Host::Worker(worker) if self.workers[worker].armed == Some(now) => {
+            Host::Worker(worker) if self.workers[worker].wakeup.comes(now) => {
                 if now < self.workers[worker].stalled_until {
                     // Behind the packets that were received meanwhile.
                     let goes_on = self.workers[worker].stalled_until + Nanos(1);
-                    self.workers[worker].armed = Some(goes_on);
+                    self.workers[worker].wakeup.by(goes_on);
                     self.agenda.add(goes_on, Event::Wake(host));
                     return Ok(());
                 }
-                self.workers[worker].armed = None;
                 self.on_worker(worker, Worker::tick)?;
                 let next = self.worker_due(worker);
                 nothing_is_due("a worker", next, now)
             }
-            Host::Client(client) if self.clients[client].armed == Some(now) => {
+            Host::Client(client) if self.clients[client].wakeup.comes(now) => {
                 let thaws = self.clients[client].dealings.frozen_until;
                 if now < thaws {
-                    self.clients[client].armed = Some(thaws);
+                    self.clients[client].wakeup.by(thaws);
                     self.agenda.add(thaws, Event::Wake(host));
                     return Ok(());
                 }
-                self.clients[client].armed = None;
                 self.on_client(client, Client::tick)?;
                 nothing_is_due("a client", self.clients[client].machine.deadline(), now)
             }
@@ -76,14 +74,13 @@ impl Rack<'_> {
 
     pub(super) fn arm(&mut self, host: Host, due: Option<Nanos>) {
         let Some(due) = due.map(|due| due.max(self.now + Nanos(1))) else { return };
-        let armed = match host {
-            Host::Worker(worker) => &mut self.workers[worker].armed,
-            Host::Client(client) => &mut self.clients[client].armed,
+        let wakeup = match host {
+            Host::Worker(worker) => &mut self.workers[worker].wakeup,
+            Host::Client(client) => &mut self.clients[client].wakeup,
             // It has no timers but its renewals.
             Host::Server(_) => return,
         };
-        if armed.is_none_or(|armed| due < armed) {
-            *armed = Some(due);
+        if wakeup.by(due) {
             self.agenda.add(due, Event::Wake(host));
         }
     }

@@ -8,16 +8,17 @@
 
 use std::fmt;
 
-use sluice_control::{Event as Told, ServerHello, SliceTally};
+use sluice_control::{Event as Told, ServerHello};
 use sluice_wire::tables::TableOp;
+use sluice_wire::tallies::SliceTally;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
-use super::controller::slice_name;
 use super::network::CALLS;
 use super::rack::{Event, Host, Rack};
 use super::scenario::{FAULTS_END, LEASE, Scenario};
 use super::story::Who;
 use crate::dice::Dice;
+use crate::names;
 
 /// Task types that people speak of: the last one is more than the switch can map.
 const TYPES: u64 = 6;
@@ -131,7 +132,7 @@ impl Rack<'_> {
             Order::Map { task_type, slice } => self.map_type(task_type, slice),
             Order::Report { server, tallies } => {
                 let advises = self.seed.is_multiple_of(8);
-                self.call(Told::Tallies { server: format!("server-{server}"), advises, tallies });
+                self.call(Told::Tallies { server: names::server(server), advises, tallies });
             }
             Order::Goodbye(host) => self.say_goodbye(host),
             Order::Server => self.introduce_a_server(),
@@ -153,7 +154,7 @@ impl Rack<'_> {
 
     pub(super) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
         let call = self.brain.call(Host::Worker(0), 0);
-        let (task_type, slice) = (TaskType(task_type), slice.map(slice_name));
+        let (task_type, slice) = (TaskType(task_type), slice.map(names::slice));
         self.call(Told::SetType { call, task_type, slice });
     }
 
@@ -163,7 +164,7 @@ impl Rack<'_> {
         self.call(match host {
             Host::Worker(worker) => Told::WorkerLeave { call, name: self.workers[worker].name(), life: gone },
             Host::Client(client) => {
-                let (name, incarnation) = (format!("client-{client}"), Incarnation(gone));
+                let (name, incarnation) = (names::client(client), Incarnation(gone));
                 Told::ClientLeave { call, name, incarnation }
             }
             Host::Server(server) => {
@@ -173,7 +174,7 @@ impl Rack<'_> {
     }
 
     fn introduce_a_server(&mut self) {
-        let (name, life) = ("server-0".to_owned(), 7);
+        let (name, life) = (names::server(0), 7);
         let call = self.brain.call(Host::Worker(0), 0);
         let hello = ServerHello {
             name: name.clone(),

@@ -11,6 +11,7 @@ use super::controller::Brain;
 use super::rack::{Event, Rack};
 use super::scenario::RENEW_EVERY;
 use super::story::Who;
+use crate::wakeup::Wakeup;
 
 /// Of a thousand calls, those that still come to the controller before.
 const CALLS_TO_FORMER: u64 = 200;
@@ -23,7 +24,7 @@ pub(super) struct Seat {
     /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
     pub(super) ops_until: Nanos,
     pub(super) answers_until: Nanos,
-    pub(super) armed: Option<Nanos>,
+    pub(super) wakeup: Wakeup,
     /// Workers that asked it to be told of a change.
     pub(super) awaits: Vec<Await>,
 }

@@ -26,6 +26,7 @@ use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
 use super::story::{self, Who};
 use crate::dice::Dice;
+use crate::names;
 
 /// Workers of a server.
 pub(super) const WORKERS: usize = 2;
@@ -165,7 +166,7 @@ impl ServerNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("server-{}", self.index)
+        names::server(self.index)
     }
 
     /// Opens a pair that nothing that is still on its way was sent to.

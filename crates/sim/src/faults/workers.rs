@@ -16,6 +16,8 @@ use super::rack::{Event, Host, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
 use super::story::{WORKER_PORTS, Who};
 use super::switch::SwitchNode;
+use crate::names;
+use crate::wakeup::Wakeup;
 
 /// A worker's process, if it lives.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(super) struct WorkerNode {
     /// The highest quota that this life was granted.
     pub(super) quota_highest: u8,
     pub(super) dealings: Dealings,
-    pub(super) armed: Option<Nanos>,
+    pub(super) wakeup: Wakeup,
     /// The bytes of the tasks that it holds, and of the replies that it keeps.
     pub(super) tasks: Bytes,
     pub(super) replies: Bytes,
@@ -60,7 +62,7 @@ impl WorkerNode {
             ring: None,
             quota_highest: 0,
             dealings: Dealings::default(),
-            armed: None,
+            wakeup: Wakeup::NONE,
             tasks: Bytes::default(),
             replies: Bytes::default(),
             pieces: Pieces::new(),
@@ -91,7 +93,7 @@ impl WorkerNode {
     }
 
     pub(super) fn name(&self) -> String {
-        format!("worker-{}", self.index)
+        names::worker(self.index.into())
     }
 }
 

@@ -2,71 +2,76 @@
 //! serves where.
 //!
 //! One agent looks after all workers, or several after a block of them each if the testbed says so
-//! (`servers.agents`). They hear of each other what a controller would tell them, at once. Samples come from
-//! what each DISPATCH carried and what its worker knew. A move follows the generation rules: the worker is
-//! closed, its generation raised, and after 100 µs it is let in again elsewhere, with new counters; its old
-//! tokens are swept. What is left out is the controller's own time for the step.
+//! (`servers.agents`). They report to the controller, which tells them of each other and takes the slice step
+//! (`adapting`). Samples come from what each DISPATCH carried and what its worker knew.
 
 use sluice_host::agent::{Agent, Decision, Sample, Verdict};
 use sluice_switch::registry::Adaptive;
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
-use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
+use sluice_wire::{Nanos, SliceId, WorkerId};
 
-use super::setup::{GENERATION, Plan};
 use crate::agents;
+use crate::names;
 use crate::stats::{Depths, Ended};
 use crate::testbed::Testbed;
 
-/// The agents and the controller of a rack.
+/// The agents of a rack.
 #[derive(Debug)]
 pub(super) struct Adaptation {
     agents: Vec<Agent>,
     /// How many workers each looks after.
     workers_each: u32,
-    pub(super) carries_out: bool,
-    pub(super) interval_began: Nanos,
-    pub(super) seats: Vec<Serving>,
-    pub(super) decisions: Vec<Decision>,
-    /// Of all agents together.
-    pub(super) tallies: Vec<SliceTally>,
+    advises: bool,
+    interval_began: Nanos,
+    seats: Vec<Serving>,
+    decisions: Vec<Decision>,
     /// The interval's tasks by slice.
     ended: Vec<Ended>,
     log: Vec<Depths>,
-    pub(super) moves: u32,
+    moves: u32,
 }
 
 /// Where a worker serves.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Serving {
-    pub(super) slice: SliceId,
-    pub(super) depth: u8,
-    pub(super) generation: Generation,
-    pub(super) is_open: bool,
+struct Serving {
+    slice: SliceId,
+    depth: u8,
+}
+
+/// What the agents make of an interval.
+#[derive(Debug)]
+pub(super) struct IntervalEnd {
+    /// When the next one ends.
+    pub(super) next: Nanos,
+    /// Whether nothing is to be changed.
+    pub(super) advises: bool,
+    /// What is to be changed at once.
+    pub(super) decisions: Vec<Decision>,
+    /// What each agent reports.
+    pub(super) reports: Vec<Vec<SliceTally>>,
 }
 
 impl Adaptation {
-    pub(super) fn new(asked: Adaptive, plan: &Plan, testbed: &Testbed) -> Self {
-        let workers = testbed.workers;
+    pub(super) fn new(asked: Adaptive, workers: &[WorkerRegistration], testbed: &Testbed) -> Self {
         let settings = agents::settings(asked, agents::way(testbed));
         let count = testbed.servers.agents.map_or(1, u32::from);
-        let workers_each = workers.div_ceil(count).max(1);
+        let workers_each = testbed.workers.div_ceil(count).max(1);
         let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
         let mut agents: Vec<Agent> = (0..count).map(agent).collect();
-        let seat = |worker| {
-            let grant = plan.worker_grant(worker);
-            let agent = &mut agents[(worker / workers_each) as usize];
-            agent.serves(Nanos(0), grant.worker, grant.slice, grant.quota);
-            Serving { slice: grant.slice, depth: grant.quota, generation: GENERATION, is_open: true }
+        let seat = |grant: &WorkerRegistration| {
+            let WorkerRegistration { worker, slice, quota: depth, .. } = *grant;
+            agents[(u32::from(worker.0) / workers_each) as usize].serves(Nanos(0), worker, slice, depth);
+            Serving { slice, depth }
         };
-        let seats = (0..workers).map(seat).collect();
+        let seats = workers.iter().map(seat).collect();
         Self {
             agents,
             workers_each,
-            carries_out: !asked.advises,
+            advises: asked.advises,
             interval_began: Nanos(0),
             seats,
             decisions: Vec::new(),
-            tallies: Vec::new(),
             ended: Vec::new(),
             log: Vec::new(),
             moves: 0,
@@ -96,24 +101,51 @@ impl Adaptation {
     }
 
     #[inline]
-    pub(super) fn agent_of(&mut self, worker: u32) -> &mut Agent {
+    fn agent_of(&mut self, worker: u32) -> &mut Agent {
         &mut self.agents[(worker / self.workers_each) as usize]
     }
 
-    /// The interval ends for all agents, and each hears what the others' workers did in it.
-    pub(super) fn tick(&mut self, now: Nanos) {
+    /// The interval ends for all agents.
+    pub(super) fn tick(&mut self, now: Nanos) -> IntervalEnd {
+        self.interval_began = now;
         self.decisions.clear();
         let tick = |agent: &mut Agent| {
             let mut tallies = Vec::new();
             agent.tick(now, &mut self.decisions, &mut tallies);
             tallies
         };
-        let of_agents: Vec<_> = self.agents.iter_mut().map(tick).collect();
-        self.tallies = together(of_agents.iter().flatten());
-        for (agent, own) in self.agents.iter_mut().zip(&of_agents) {
-            let others = own.iter().map(|own| beside(own, &self.tallies));
-            agent.told(now, &others.collect::<Vec<_>>());
+        let reports = self.agents.iter_mut().map(tick).collect();
+        let decisions = if self.advises { Vec::new() } else { self.decisions.clone() };
+        IntervalEnd { next: self.deadline(), advises: self.advises, decisions, reports }
+    }
+
+    /// An agent hears what the workers of other agents did in the interval that has just ended.
+    pub(super) fn told(&mut self, name: &str, others: &[SliceOthers]) {
+        let ended = self.interval_began;
+        let called = |(index, _): &(usize, &mut Agent)| names::agent(*index) == name;
+        if let Some((_, agent)) = self.agents.iter_mut().enumerate().find(called) {
+            agent.told(ended, others);
         }
+    }
+
+    /// A worker has another depth; says whether it had not.
+    pub(super) fn set_depth(&mut self, now: Nanos, worker: WorkerId, depth: u8) -> bool {
+        let seat = &mut self.seats[usize::from(worker.0)];
+        let is_new = std::mem::replace(&mut seat.depth, depth) != depth;
+        let slice = seat.slice;
+        if is_new {
+            self.agent_of(worker.0.into()).serves(now, worker, slice, depth);
+        }
+        is_new
+    }
+
+    /// A worker has another registration.
+    pub(super) fn granted(&mut self, now: Nanos, grant: &WorkerRegistration) {
+        let WorkerRegistration { worker, slice, quota: depth, .. } = *grant;
+        let seat = &mut self.seats[usize::from(worker.0)];
+        self.moves += u32::from(seat.slice != slice);
+        *seat = Serving { slice, depth };
+        self.agent_of(worker.0.into()).serves(now, worker, slice, depth);
     }
 
     /// What became of depths and slices, interval by interval.
@@ -121,19 +153,19 @@ impl Adaptation {
         self.log
     }
 
-    pub(super) fn note(&mut self, now: Nanos) {
-        for tally in &self.tallies {
-            let seats = self.seats.iter().filter(|seat| seat.slice == tally.slice && seat.is_open);
+    /// An interval of which the agents say this has ended.
+    pub(super) fn note(&mut self, now: Nanos, reports: &[Vec<SliceTally>]) {
+        for (slice, idle_milli) in together(reports.iter().flatten()) {
+            let seats = self.seats.iter().filter(|seat| seat.slice == slice);
             let depths: Vec<u8> = seats.map(|seat| seat.depth).collect();
             let of = |verdict| {
-                let fits = |d: &&Decision| d.slice == tally.slice && d.verdict == verdict;
+                let fits = |d: &&Decision| d.slice == slice && d.verdict == verdict;
                 self.decisions.iter().filter(fits).count() as u32
             };
-            let mut ended =
-                self.ended.get_mut(usize::from(tally.slice.0)).map(std::mem::take).unwrap_or_default();
+            let mut ended = self.ended.get_mut(usize::from(slice.0)).map(std::mem::take).unwrap_or_default();
             self.log.push(Depths {
                 at_ns: now.0,
-                slice: tally.slice.0.into(),
+                slice: slice.0.into(),
                 workers: depths.len() as u32,
                 depth_mean: depths.iter().map(|d| f64::from(*d)).sum::<f64>() / depths.len().max(1) as f64,
                 depth_min: depths.iter().copied().min().unwrap_or(0),
@@ -144,33 +176,21 @@ impl Adaptation {
                 tasks: ended.tasks(),
                 slowdown_p99: ended.slowdown_p99(),
                 response_p99_ns: ended.response_p99_ns(),
-                idle_workers: f64::from(tally.idle_milli) / 1_000.0,
+                idle_workers: f64::from(idle_milli) / 1_000.0,
                 moves: self.moves,
             });
         }
     }
 }
 
-/// The tallies of all agents, one for each slice.
-fn together<'t>(all: impl Iterator<Item = &'t SliceTally>) -> Vec<SliceTally> {
-    let mut sums: Vec<SliceTally> = Vec::new();
-    for tally in all {
-        match sums.iter_mut().find(|sum| sum.slice == tally.slice) {
-            Some(sum) => {
-                sum.overloads += tally.overloads;
-                sum.idle_milli += tally.idle_milli;
-                sum.tasks += tally.tasks;
-                sum.depths.extend(&tally.depths);
-            }
-            None => sums.push(tally.clone()),
+/// What all agents say of each slice's idleness.
+fn together<'t>(all: impl Iterator<Item = &'t SliceTally>) -> Vec<(SliceId, u32)> {
+    let mut sums: Vec<(SliceId, u32)> = Vec::new();
+    for SliceTally { slice, idle_milli, .. } in all {
+        match sums.iter_mut().find(|(known, _)| known == slice) {
+            Some((_, sum)) => *sum += idle_milli,
+            None => sums.push((*slice, *idle_milli)),
         }
     }
     sums
-}
-
-/// What the workers of a slice that are not this agent's did.
-fn beside(own: &SliceTally, sums: &[SliceTally]) -> SliceOthers {
-    let all = sums.iter().find(|sum| sum.slice == own.slice).unwrap_or(own);
-    let workers = (all.depths.len() - own.depths.len()) as u32;
-    SliceOthers { slice: own.slice, workers, heard: workers, tasks: all.tasks - own.tasks }
 }

@@ -1,131 +1,170 @@
-//! What an interval's end changes in a rack: depths at once, and workers that move to another slice.
+//! What an interval's end changes in a rack: depths at once, and through the controller what follows for
+//! slices.
+//!
+//! Agents report to the controller. Once it has gathered what all of them say it evens out depths, or moves
+//! workers by the generation rules: closed, raised, read, reset, and opened elsewhere, while their old tokens
+//! are swept. A worker hears of its new registration as soon as it stands. Hosts renew when an interval ends:
+//! real ones do so four times a second, and for as long clients have more outstanding than fallen depths
+//! leave room for, or less than risen ones do.
 
-use sluice_control::{SliceChange, slice_step};
+use sluice_control::{Action, Answer, ClientHello, Event, WorkerHello};
 use sluice_host::agent::Decision;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::tallies::SliceTally;
-use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, WorkerId};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{Nanos, WorkerId};
 
 use super::Rack;
-use super::adaptation::{Adaptation, Serving};
-use super::setup::EPOCH;
+use super::adaptation::IntervalEnd;
+use super::nodes::Nodes;
 use super::stage::Cue;
+use crate::names;
 use crate::stats::Observer;
 
-/// What closing a worker, raising its generation and opening it again takes: four steps of a controller over
-/// a link.
-const OPENS_AFTER: Nanos = Nanos::from_micros(100);
-/// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
-const IDLE_FLOOR_MILLI: u32 = 1_000;
+/// What a step on the switch takes the controller, there and back. A worker that moves is away for four.
+const STEP: Nanos = Nanos::from_micros(25);
 
 impl<O: Observer> Rack<'_, O> {
-    /// An interval ends: depths change at once, workers that move in a moment.
+    /// The agents' first interval begins, and the controller goes on.
+    pub(super) fn begin_adapting(&mut self) {
+        if let Some(adaptation) = &self.stage.adaptation {
+            let ends = adaptation.deadline();
+            self.stage.cue(ends, Cue::Adapts);
+        }
+        self.carry_out(Vec::new());
+    }
+
+    /// An interval ends: depths change at once, and the controller hears of it.
     pub(super) fn adapt(&mut self) {
-        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
+        let now = self.stage.now();
+        let Some(adaptation) = &mut self.stage.adaptation else { return };
         for worker in 0..self.testbed.workers {
-            if let Some(free_at) = self.nodes.workers.blocked_since(worker, self.stage.now()) {
-                adaptation.wakes(self.stage.now(), worker, free_at);
+            if let Some(free_at) = self.nodes.workers.blocked_since(worker, now) {
+                adaptation.wakes(now, worker, free_at);
             }
         }
-        adaptation.interval_began = self.stage.now();
-        adaptation.tick(self.stage.now());
-        if adaptation.carries_out {
-            for index in 0..adaptation.decisions.len() {
-                let Decision { worker, to, .. } = adaptation.decisions[index];
-                self.set_depth(&mut adaptation, worker, to);
-            }
-            self.slice_step(&mut adaptation);
+        let IntervalEnd { next, advises, decisions, reports } = adaptation.tick(now);
+        for Decision { worker, to, .. } in decisions {
+            self.set_depth(worker, to);
         }
-        adaptation.note(self.stage.now());
+        if let Some(adaptation) = &mut self.stage.adaptation {
+            adaptation.note(now, &reports);
+        }
+        for (index, tallies) in reports.into_iter().enumerate() {
+            self.tell(Event::Tallies { server: names::agent(index), advises, tallies });
+        }
+        self.renew();
         if self.nodes.clients.has_more() {
-            self.stage.cue(adaptation.deadline(), Cue::Adapts);
-        }
-        self.stage.adaptation = Some(adaptation);
-    }
-
-    /// A worker that moves is let in again.
-    pub(super) fn opens(&mut self, worker: u32) {
-        let Some(mut adaptation) = self.stage.adaptation.take() else { return };
-        let seat = &mut adaptation.seats[worker as usize];
-        seat.is_open = true;
-        let Serving { slice, depth, generation, .. } = *seat;
-        for op in self.nodes.plan.worker_ops(WorkerId(worker as u16), slice, generation) {
-            self.nodes.switch.table(op);
-        }
-        self.nodes.workers.servers.serves(self.nodes.switch.program(), worker, slice);
-        adaptation.agent_of(worker).serves(self.stage.now(), WorkerId(worker as u16), slice, depth);
-        let grant =
-            WorkerRegistration { generation, slice, quota: depth, ..self.nodes.plan.worker_grant(worker) };
-        self.stage.adaptation = Some(adaptation);
-        self.nodes.workers.grant(&mut self.stage, worker, grant);
-    }
-
-    fn slice_step(&mut self, adaptation: &mut Adaptation) {
-        let seats = &adaptation.seats;
-        let tallies: Vec<SliceTally> =
-            adaptation.tallies.iter().map(|tally| of_agent(tally, seats)).collect();
-        let changes = slice_step(&tallies, IDLE_FLOOR_MILLI, |_, _| true);
-        for change in changes {
-            match change {
-                SliceChange::Even { slice, depth } => {
-                    for worker in 0..self.testbed.workers {
-                        if adaptation.seats[worker as usize].slice == slice {
-                            self.set_depth(adaptation, WorkerId(worker as u16), depth);
-                        }
-                    }
-                }
-                SliceChange::Move { worker, from, to, depth, .. } => {
-                    self.close(adaptation, worker, from, to, depth);
-                }
-            }
+            self.stage.cue(next, Cue::Adapts);
         }
     }
 
-    fn set_depth(&mut self, adaptation: &mut Adaptation, worker: WorkerId, depth: u8) {
-        let seat = &mut adaptation.seats[usize::from(worker.0)];
-        if seat.depth == depth || !seat.is_open {
-            return;
+    /// The controller does what is due.
+    pub(super) fn controls(&mut self) {
+        if self.nodes.controller.is_due(self.stage.now()) {
+            let actions = self.nodes.controller.tick(self.stage.now());
+            self.carry_out(actions);
         }
-        seat.depth = depth;
-        let slice = seat.slice;
-        adaptation.agent_of(worker.0.into()).serves(self.stage.now(), worker, slice, depth);
-        self.nodes.workers.set_quota(&mut self.stage, worker.0.into(), depth);
     }
 
-    /// No new tokens of the worker, and none of its old ones are used any more.
-    fn close(
-        &mut self,
-        adaptation: &mut Adaptation,
-        worker: WorkerId,
-        from: SliceId,
-        to: SliceId,
-        depth: u8,
-    ) {
-        let seat = &mut adaptation.seats[usize::from(worker.0)];
-        let generation = Generation(seat.generation.0 + 1);
-        *seat = Serving { slice: to, depth, generation, is_open: false };
-        adaptation.moves += 1;
-        adaptation.agent_of(worker.0.into()).gone(worker);
-        let closed = self.nodes.plan.worker_row(worker, from, Generation(generation.0 - 1), false);
-        self.nodes.switch.table(TableOp::SetWorker(worker, Some(closed)));
-        self.nodes.switch.table(TableOp::RaiseGeneration(worker, generation));
-        if let TableAnswer::Slice(state) = self.nodes.switch.table(TableOp::ReadSlice(from)) {
-            let left = state.tokens_out.behind(state.tokens_in).min(u16::MAX.into()) as u16;
-            let sweep = Sweep { epoch: EPOCH, slice: from, of: SweepOf::Tokens, left, carried: None };
+    /// The switch carries out the controller's next step, and answers.
+    pub(super) fn carry_out_step(&mut self) {
+        let Some(step) = self.nodes.controller.next_step() else { return };
+        let answer = self.nodes.switch.table(step);
+        if let TableOp::Inject(sweep) = step {
             self.nodes.switch.sweep(&mut self.stage, sweep);
         }
-        self.stage.cue(self.stage.now() + OPENS_AFTER, Cue::Opens(worker.0.into()));
+        self.tell(Event::TableAnswered(answer));
+        for worker in 0..self.testbed.workers {
+            if self.nodes.controller.has_changed(&self.nodes.registrations[worker as usize]) {
+                self.renew_worker(worker);
+            }
+        }
     }
-}
 
-fn of_agent(tally: &SliceTally, seats: &[Serving]) -> SliceTally {
-    let depth = |(worker, _): &(WorkerId, u8)| (*worker, seats[usize::from(worker.0)].depth);
-    SliceTally {
-        slice: tally.slice,
-        overloads: tally.overloads,
-        idle_milli: tally.idle_milli,
-        depths: tally.depths.iter().map(depth).collect(),
-        tasks: tally.tasks,
+    /// All hosts renew: what clients may have outstanding follows from the depths.
+    fn renew(&mut self) {
+        for server in 0..self.nodes.workers.servers.count() {
+            self.renew_server(server);
+        }
+        for worker in 0..self.testbed.workers {
+            self.renew_worker(worker);
+        }
+        for client in 0..self.testbed.clients {
+            let (call, floor) = (self.nodes.controller.call(), self.nodes.clients.floor(client));
+            let hello = ClientHello { floor, ..self.nodes.plan.client_hello(client) };
+            self.tell(Event::ClientHello { call, hello });
+        }
+    }
+
+    fn renew_server(&mut self, server: usize) {
+        let hello = self.nodes.workers.servers.hello(server);
+        let call = self.nodes.controller.call();
+        self.tell(Event::ServerHello { call, hello });
+    }
+
+    fn renew_worker(&mut self, worker: u32) {
+        let Nodes { controller, plan, registrations, workers, .. } = &mut self.nodes;
+        let WorkerRegistration { worker: id, key, generation, quota, .. } = registrations[worker as usize];
+        let server = workers.servers.name_for(worker);
+        let held = Some((id, key, generation));
+        let hello = WorkerHello { quota, held, ..plan.worker_hello(worker, server) };
+        let call = controller.call();
+        self.tell(Event::WorkerHello { call, hello });
+    }
+
+    fn tell(&mut self, event: Event) {
+        let actions = self.nodes.controller.tell(self.stage.now(), event);
+        self.carry_out(actions);
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Answer { answer: Answer::Worker(grant), .. } => self.granted(grant.registration),
+                Action::Answer { answer: Answer::Client(grant), .. } => {
+                    self.nodes.clients.grant(&mut self.stage, grant.registration);
+                }
+                Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
+                Action::TellAgent { server, others } => {
+                    if let Some(adaptation) = &mut self.stage.adaptation {
+                        adaptation.told(&server, &others);
+                    }
+                }
+                Action::Table(_) => self.stage.cue(self.stage.now() + STEP, Cue::Step),
+                Action::Answer { .. } | Action::Note(_) => {}
+            }
+        }
+        if self.nodes.clients.has_more()
+            && let Some(due) = self.nodes.controller.wakes(self.stage.now())
+        {
+            self.stage.cue(due, Cue::Controls);
+        }
+    }
+
+    fn set_depth(&mut self, worker: WorkerId, depth: u8) {
+        let now = self.stage.now();
+        let adaptation = self.stage.adaptation.as_mut();
+        if adaptation.is_some_and(|adaptation| adaptation.set_depth(now, worker, depth)) {
+            self.nodes.registrations[usize::from(worker.0)].quota = depth;
+            self.nodes.workers.set_quota(&mut self.stage, worker.0.into(), depth);
+        }
+    }
+
+    /// A worker that was lent begins anew where it is now, and its server keeps a ring there; others know
+    /// what they are told.
+    fn granted(&mut self, grant: WorkerRegistration) {
+        let worker = u32::from(grant.worker.0);
+        let held = &mut self.nodes.registrations[worker as usize];
+        if std::mem::replace(held, grant).generation == grant.generation {
+            return;
+        }
+        if let Some(adaptation) = &mut self.stage.adaptation {
+            adaptation.granted(self.stage.world.now, &grant);
+        }
+        self.nodes.workers.grant(&mut self.stage, worker, grant);
+        if let Some(server) = self.nodes.workers.servers.without_ring(worker, grant.slice) {
+            self.nodes.workers.servers.keep(server, grant.slice);
+            self.renew_server(server);
+        }
     }
 }

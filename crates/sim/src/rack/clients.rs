@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 
+use sluice_control::ClientGrant;
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Nanos, Packet, Payload, Submit};
+use sluice_wire::registrations::ClientRegistration;
+use sluice_wire::{Nanos, Packet, Payload, Serial, Submit};
 
 use super::books::Place;
 use super::setup::{ClassNeeds, Plan};
@@ -54,9 +56,15 @@ impl Clients {
         plan: &Plan,
         clock: ClockId,
         requests: Requests,
+        grants: Vec<ClientGrant>,
         settings: ClientSettings,
         retries: bool,
     ) -> Self {
+        let registered = |(index, grant): (usize, ClientGrant)| {
+            let mut machine = plan.client(index as u16);
+            machine.grant(Nanos(0), &settings, grant.registration, &mut Vec::new());
+            machine
+        };
         let node = |machine| ClientNode {
             machine,
             backlogs: (0..plan.slices()).map(|_| VecDeque::new()).collect(),
@@ -70,13 +78,26 @@ impl Clients {
             requests,
             next: None,
             asked: plan.asked.clone(),
-            nodes: plan.clients(&settings).into_iter().map(node).collect(),
+            nodes: grants.into_iter().enumerate().map(registered).map(node).collect(),
             deadline: settings.deadline_default,
             settings,
             retries,
             turn: 0,
             actions: Vec::new(),
         }
+    }
+
+    /// A client learns of its registration, as it is now.
+    pub(super) fn grant<O: Observer>(&mut self, stage: &mut Stage<O>, grant: ClientRegistration) {
+        let client = usize::from(grant.client.0);
+        self.nodes[client].machine.grant(stage.now(), &self.settings, grant, &mut self.actions);
+        self.act(stage, client);
+        self.send_held_back(stage, client);
+    }
+
+    /// A client's oldest task that has not ended.
+    pub(super) fn floor(&self, client: u16) -> Serial {
+        self.nodes[usize::from(client)].machine.floor()
     }
 
     /// Tasks that clients have sent and that have not ended.
@@ -175,7 +196,10 @@ impl Clients {
         for action in &self.actions {
             match action {
                 Action::ToSwitch(submit) => {
-                    stage.meter.counts.retries += u64::from(submit.attempt.0 > 1);
+                    if submit.attempt.0 > 1 {
+                        stage.meter.counts.retries += 1;
+                        stage.books.moves(Place::ToClient, Place::ToSwitch);
+                    }
                     let (from, now) = (self.at.at(client as u32), stage.now());
                     stage.send(from, self.front, now, |place| submit_into(place, submit));
                 }

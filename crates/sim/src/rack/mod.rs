@@ -2,14 +2,15 @@
 //! clients' state machines as they run on the wire.
 //!
 //! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at
-//! a worker's core. Packets are header fields and never become bytes. What is left out: the controller
-//! (everyone is registered when the run begins; the fault runs are about it), congestion on links but those
-//! to servers, the time that a client takes.
+//! a worker's core. Packets are header fields and never become bytes. Everyone registers with the real
+//! controller before the run begins; what may go wrong there is the fault runs' affair. What is left out:
+//! congestion on links but those to servers, the time that a client takes.
 
 mod adaptation;
 mod adapting;
 mod books;
 mod clients;
+mod controller;
 mod early;
 mod meter;
 mod nodes;
@@ -60,9 +61,7 @@ pub(crate) fn replicate<O: Observer>(
         }
     }
     let (observer, counts, mut gauges) = rack.stage.meter.finish(rack.stage.world.now);
-    if rack.nodes.workers.servers.write() {
-        gauges.ring_bytes = Some(rack.nodes.workers.servers.ring_bytes() as f64);
-    }
+    gauges.ring_bytes = rack.nodes.workers.servers.ring_bytes().map(|bytes| bytes as f64);
     let depths = rack.stage.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
     Ok(Ran { observer, counts, gauges, depths })
 }
@@ -101,7 +100,7 @@ impl<'p, O: Observer> Rack<'p, O> {
         world.network.fates = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
         let places = Places::ALONE;
         let nodes = Nodes::new(&mut world, places, point, choice, replication, program);
-        let adaptation = |asked| Box::new(Adaptation::new(asked, &nodes.plan, testbed));
+        let adaptation = |asked| Box::new(Adaptation::new(asked, &nodes.registrations, testbed));
         let stage = Stage {
             world,
             meter: Meter::new(observer, testbed.workers),
@@ -115,9 +114,8 @@ impl<'p, O: Observer> Rack<'p, O> {
 
     fn begin(&mut self, phases: &mut Dice) {
         self.nodes.begin(&mut self.stage, self.testbed, phases);
-        if let Some(adaptation) = &self.stage.adaptation {
-            let deadline = adaptation.deadline();
-            self.stage.cue(deadline, Cue::Adapts);
+        if self.stage.adaptation.is_some() {
+            self.begin_adapting();
         }
     }
 
@@ -164,7 +162,8 @@ impl<O: Observer> Inhabited<Cue> for Rack<'_, O> {
         match cue {
             Cue::Host(at, what) => self.nodes.cue(&mut self.stage, at, what),
             Cue::Adapts => self.adapt(),
-            Cue::Opens(worker) => self.opens(worker),
+            Cue::Controls => self.controls(),
+            Cue::Step => self.carry_out_step(),
         }
     }
 }

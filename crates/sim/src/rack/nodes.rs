@@ -3,10 +3,13 @@
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::Nanos;
+use sluice_wire::registrations::WorkerRegistration;
 
 use super::books::Books;
 use super::clients::Clients;
-use super::setup::{Plan, client_settings};
+use super::controller::{ControllerNode, Grants};
+use super::servers::Servers;
+use super::setup::{Plan, client_settings, worker_settings};
 use super::stage::{Cue, Places, Reminder, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
@@ -16,11 +19,14 @@ use crate::stats::Observer;
 use crate::testbed::Testbed;
 use crate::world::{Address, LinkQueue, Mail, OneWay, World};
 
-/// A rack's nodes, registered with each other.
+/// A rack's nodes, registered with its controller.
 #[derive(Debug)]
 pub(super) struct Nodes {
     pub(super) plan: Plan,
+    pub(super) controller: ControllerNode,
     pub(super) switch: SwitchNode,
+    /// What the workers begin with.
+    pub(super) registrations: Vec<WorkerRegistration>,
     pub(super) workers: Workers,
     pub(super) clients: Clients,
 }
@@ -39,14 +45,25 @@ impl Nodes {
         let plan = Plan::new(places, point, choice, replication);
         join(world, places, testbed);
         let (clock, requests) = (world.engine.clock(), point.requests(replication));
-        let mut nodes = Self {
+        let (mut program, mut servers) = (program(plan.config()), Servers::new(&plan, testbed));
+        let mut controller = ControllerNode::new(&plan, &mut *program);
+        let Grants { workers, clients } = controller.enrol(&plan, &mut servers, &mut *program);
+        let settings = worker_settings(testbed, choice, &workers[0]);
+        Self {
             switch: switch_of(world, &plan, testbed, program),
-            workers: Workers::new(&plan, point, choice, replication, places.alarms),
-            clients: Clients::new(&plan, clock, requests, client_settings(testbed), testbed.has_faults()),
+            controller,
+            workers: Workers::new(&plan, point, choice, replication, settings, servers),
+            registrations: workers.into_iter().map(|grant| grant.registration).collect(),
+            clients: Clients::new(
+                &plan,
+                clock,
+                requests,
+                clients,
+                client_settings(testbed),
+                testbed.has_faults() || plan.is_adaptive,
+            ),
             plan,
-        };
-        nodes.plan.set_up_servers(&nodes.workers.servers, nodes.switch.program());
-        nodes
+        }
     }
 
     /// Tokens go out at once; those who poll begin at random times within a round trip.
@@ -63,7 +80,7 @@ impl Nodes {
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
-        let Self { workers, clients, switch, plan } = self;
+        let Self { workers, clients, switch, plan, .. } = self;
         let (places, node) = (plan.places, to.at(0));
         if node == places.workers {
             workers.mail(stage, to.place(), mail);
@@ -80,9 +97,9 @@ impl Nodes {
 
     /// One of the hosts is reminded of something.
     pub(super) fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: Reminder) {
-        let Self { workers, clients, plan, .. } = self;
+        let Self { workers, clients, plan, registrations, .. } = self;
         match what {
-            Reminder::Start => workers.grant(stage, at.place(), plan.worker_grant(at.place())),
+            Reminder::Start => workers.grant(stage, at.place(), registrations[at.place() as usize]),
             Reminder::Early => workers.early_token(stage, at.place()),
             Reminder::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
             Reminder::Tick => clients.tick(stage, at.place()),
@@ -118,15 +135,12 @@ fn join(world: &mut World<Cue>, places: Places, testbed: &Testbed) {
     world.network.join_each(switch, workers, each, (0..servers.count).map(link));
 }
 
-/// The switch with its tables filled.
 fn switch_of(
     world: &mut World<Cue>,
     plan: &Plan,
     testbed: &Testbed,
-    program: impl FnOnce(Config) -> Box<dyn Program>,
+    program: Box<dyn Program>,
 ) -> SwitchNode {
-    let mut program = program(plan.config());
-    plan.set_up(&mut *program);
     let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
     SwitchNode::new(plan.places.switch, program, testbed.switch, lane, plan.is_polled())
 }

@@ -7,14 +7,17 @@
 //! copies a written task before it does anything else. Left out: the bytes themselves (the fault runs are
 //! about them) and what a NIC takes to place a WRITE.
 
+use sluice_control::{RingOffer, ServerHello};
 use sluice_switch::{Program, WriteAhead};
 use sluice_wire::roce::write_len;
-use sluice_wire::tables::{RingRow, ServerRow, TableOp};
-use sluice_wire::{Dispatch, Endpoint, Nanos, Place, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId};
+use sluice_wire::tables::RingRow;
+use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SLOT_HEAD_BYTES, SliceId};
 
+use super::setup::Plan;
 use super::stage::Places;
+use crate::names;
 use crate::testbed::Testbed;
-use crate::world::Links;
+use crate::world::{Address, Links};
 
 /// Ethernet, IPv4 and UDP in front of a WRITE, and what a frame takes beside its bytes: preamble, check, gap.
 const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
@@ -24,63 +27,71 @@ const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
 pub(super) struct Servers {
     places: Places,
     workers_each: u32,
-    count: usize,
     copy_ps_a_byte: f64,
-    /// Whether the program writes tasks ahead.
-    writes: bool,
+    /// The rings of each that tasks are written ahead to; nobody's if the program writes none.
+    rings: Vec<Vec<RingOffer>>,
+    ring: RingRow,
     /// For each slice and server, the first ticket that was written to its ring.
     since: Vec<Option<u32>>,
-    ring: RingRow,
 }
 
 impl Servers {
-    /// `slots` and `largest` are what rings have to hold: so many tasks, so long each.
-    pub(super) fn new(
-        places: Places,
-        testbed: &Testbed,
-        writes: bool,
-        slices: usize,
-        slots: u32,
-        largest: u16,
-    ) -> Self {
-        let count = u32::from(testbed.servers.count);
-        let slot_bytes = SLOT_HEAD_BYTES as u32 + u32::from(largest);
+    /// Servers that have no rings yet.
+    pub(super) fn new(plan: &Plan, testbed: &Testbed) -> Self {
+        let count = usize::from(plan.servers());
         Self {
-            places,
-            workers_each: testbed.workers / count.max(1),
-            count: count as usize,
+            places: plan.places,
+            workers_each: testbed.workers / u32::from(testbed.servers.count).max(1),
             copy_ps_a_byte: testbed.servers.copy_gbps.map_or(0.0, |gbps| 8_000.0 / gbps),
-            writes: writes && count > 0,
-            since: vec![None; slices * count as usize],
-            ring: RingRow { rkey: Rkey(1), address: 0, slots, slot_bytes },
+            rings: vec![Vec::new(); count],
+            ring: plan.ring(),
+            since: vec![None; plan.slices() * count],
         }
     }
 
-    /// Whether tasks that wait are written ahead.
-    pub(super) const fn write(&self) -> bool {
-        self.writes
+    /// Servers that tasks are written ahead to.
+    pub(super) const fn count(&self) -> usize {
+        self.rings.len()
     }
 
-    /// What the rings of one server take, if it keeps one for each slice.
-    pub(super) fn ring_bytes(&self) -> u64 {
-        let slices = (self.since.len() / self.count.max(1)) as u64;
-        slices * u64::from(self.ring.slots) * u64::from(self.ring.slot_bytes)
+    /// What the rings of one server take, if tasks are written ahead and it keeps one for each slice.
+    pub(super) fn ring_bytes(&self) -> Option<u64> {
+        let slices = self.since.len().checked_div(self.count())? as u64;
+        Some(slices * u64::from(self.ring.slots) * u64::from(self.ring.slot_bytes))
     }
 
-    /// The servers' queue pairs enter the switch's tables.
-    pub(super) fn set_up(&self, switch: &mut dyn Program) {
-        for server in (0..self.count).filter(|_| self.writes) {
-            let row = ServerRow { at: Endpoint::default(), qpn: Qpn(1), reliable: false, icrc: true };
-            switch.table(TableOp::SetServer(ServerId(server as u16), Some((row, Psn::new(0)))));
+    /// What a server says of itself.
+    pub(super) fn hello(&self, server: usize) -> ServerHello {
+        ServerHello {
+            name: names::server(server),
+            life: server as u64 + 1,
+            at: self.place(server).endpoint(),
+            qpn: Qpn(1),
+            first: Psn::new(0),
+            mtu: u32::MAX,
+            reliable: false,
+            icrc: true,
+            rings: self.rings[server].clone(),
         }
     }
 
-    /// A worker serves a slice: its server keeps a ring for it.
-    pub(super) fn serves(&self, switch: &mut dyn Program, worker: u32, slice: SliceId) {
-        if self.writes {
-            let server = ServerId(self.server(worker) as u16);
-            switch.table(TableOp::SetRing(slice, server, Some(self.ring)));
-        }
+    /// The server of a worker that is to serve a slice, if it keeps no ring for it yet.
+    pub(super) fn without_ring(&self, worker: u32, slice: SliceId) -> Option<usize> {
+        self.of(worker).filter(|server| self.rings[*server].iter().all(|ring| ring.slice != slice))
+    }
+
+    /// A server keeps a ring for a slice from now on.
+    pub(super) fn keep(&mut self, server: usize, slice: SliceId) {
+        self.rings[server].push(RingOffer { slice, row: self.ring });
+    }
+
+    /// The name of the server that a worker shares memory with; empty, if nothing is written ahead.
+    pub(super) fn name_for(&self, worker: u32) -> String {
+        self.of(worker).map_or_else(String::new, names::server)
+    }
+
+    fn of(&self, worker: u32) -> Option<usize> {
+        Some((worker / self.workers_each) as usize).filter(|_| self.count() > 0)
     }
 
     /// A task that waits is written ahead: so many copies leave.
@@ -96,8 +107,7 @@ impl Servers {
         for copy in 0..write.copies {
             let Some(replica) = switch.replica(write, copy) else { continue };
             let server = usize::from(replica.server.0);
-            let worker = self.places.workers.at(server as u32 * self.workers_each);
-            network.takes(self.places.switch, worker, leaves, bytes);
+            network.takes(self.places.switch, self.place(server), leaves, bytes);
             let ring = self.ring_of(write.slice, server);
             self.since[ring].get_or_insert(write.ticket);
             copies += 1;
@@ -110,16 +120,17 @@ impl Servers {
     #[inline]
     pub(super) fn takes(&self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };
-        let since = self.since[self.ring_of(slice, self.server(worker))]?;
+        let since = self.since[self.ring_of(slice, self.of(worker)?)]?;
         let is_there = ticket.wrapping_sub(since) <= u32::MAX / 2;
         is_there.then(|| Nanos((f64::from(dispatch.payload.len) * self.copy_ps_a_byte / 1e3) as u64))
     }
 
-    fn server(&self, worker: u32) -> usize {
-        (worker / self.workers_each) as usize
+    /// Where its first worker is.
+    fn place(&self, server: usize) -> Address {
+        self.places.workers.at(server as u32 * self.workers_each)
     }
 
     fn ring_of(&self, slice: SliceId, server: usize) -> usize {
-        usize::from(slice.0) * self.count + server
+        usize::from(slice.0) * self.count() + server
     }
 }

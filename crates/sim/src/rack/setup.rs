@@ -1,46 +1,45 @@
-//! What a controller would have done before the run: tables, registrations, shares.
+//! How a rack is laid out for a point: what its switch has room for, what its controller is told, and what
+//! its hosts say of themselves.
 
+use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
 use sluice_host::client::{Client, ClientSettings};
 use sluice_host::worker::{EarlySettings, WorkerSettings};
+use sluice_switch::Config;
 use sluice_switch::registry::Choice;
-use sluice_switch::{Config, Program};
-use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::sizes::{self, QUOTA_MAX, token_cells};
-use sluice_wire::tables::{ClientRow, Feed, SliceRow, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
-    ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
+    Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
 };
 
-use super::servers::Servers;
 use super::stage::Places;
 use crate::dice::Dice;
+use crate::names;
 use crate::point::Point;
 use crate::testbed::Testbed;
+use crate::workload::Class;
 
-pub(super) const EPOCH: Epoch = Epoch(1);
-pub(super) const KEY: Key = Key(1);
-pub(super) const GENERATION: Generation = Generation(1);
 const START: Serial = Serial(0);
 /// What falls due then never does.
 const NEVER: Nanos = Nanos(u64::MAX);
 /// What a REJECT advises.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
-/// How much longer than a task may be tried again workers remember it: two of its packets may be under way so
-/// long.
-const TRANSIT: Nanos = Nanos::from_millis(2);
+/// The longest that a packet is under way; twice that is how much longer than a task may be tried again
+/// workers remember it, and as long again it may wait.
+const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
 
 /// How the rack is laid out.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) places: Places,
-    slices: Vec<SlicePlan>,
-    types: Vec<(TaskType, SliceId)>,
+    slices: Vec<SliceLayout>,
     pub(super) asked: ClassNeeds,
     servers: u16,
     writes_ahead: bool,
     queue: u32,
-    /// The largest depth that a worker may come to have.
-    depth_max: u8,
+    quota: u8,
+    /// Whether depths are found at run time.
+    pub(super) is_adaptive: bool,
     clients: u16,
     pub(super) feed: Feed,
     retry_for: Nanos,
@@ -58,69 +57,54 @@ pub(super) struct ClassNeeds {
 }
 
 #[derive(Debug)]
-struct SlicePlan {
+struct SliceLayout {
+    types: Vec<TaskType>,
     first_worker: u32,
     workers: u32,
-    quota: u8,
-}
-
-impl SlicePlan {
-    /// Tasks that the clients may have outstanding here together: C + ΣN.
-    fn outstanding(&self, queue: u32, depth_max: u8) -> u32 {
-        queue + self.workers * u32::from(depth_max.max(self.quota).max(1))
-    }
 }
 
 impl Plan {
     pub(super) fn new(places: Places, point: &Point, choice: &Choice, replication: u32) -> Self {
-        let Testbed { clients, queue, retries, .. } = point.testbed;
-        let quota = choice.quota();
-        let mut slices = Vec::new();
-        let mut first_worker = 0;
-        for workers in point.workers_by_slice() {
-            slices.push(SlicePlan { first_worker, workers, quota });
+        let Testbed { clients, queue, retries, servers, .. } = point.testbed;
+        // Who is pushed tasks has no tokens, and says that it takes one task.
+        let quota = choice.quota().max(1);
+        let (classes, mut first_worker) = (&point.workload.classes, 0);
+        let slice = |(slice, workers): (usize, u32)| {
+            let is_here = |class: &&Class| point.slice_of(class) == slice;
+            let types = classes.iter().filter(is_here).map(|class| class.task_type).collect();
             first_worker += workers;
-        }
-        let of_class: Vec<usize> = point.workload.classes.iter().map(|class| point.slice_of(class)).collect();
-        let classes = point.workload.classes.iter().zip(&of_class);
-        let types = classes.map(|(class, slice)| (class.task_type, SliceId(*slice as u16))).collect();
-        let depth_max = if choice.adaptive().is_some() { QUOTA_MAX } else { quota };
-        let (seed, retry_for) = (point.seed, retries.deadline);
-        let bytes = point.workload.classes.iter().map(|class| class.bytes).collect();
+            SliceLayout { types, first_worker: first_worker - workers, workers }
+        };
+        let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
+        let asked = ClassNeeds {
+            slice: classes.iter().map(|class| point.slice_of(class)).collect(),
+            bytes: classes.iter().map(|class| class.bytes).collect(),
+        };
         Self {
             places,
             slices,
-            types,
-            asked: ClassNeeds { slice: of_class, bytes },
-            servers: point.testbed.servers.count,
+            asked,
+            servers: servers.count,
             writes_ahead: choice.writes_ahead(),
             queue,
-            depth_max,
+            quota,
+            is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
             clients,
             feed: choice.feed(),
-            retry_for,
-            seed,
+            retry_for: retries.deadline,
+            seed: point.seed,
             replication,
-        }
-    }
-
-    /// The servers, with rings for all tasks that may wait.
-    pub(super) fn servers(&self, testbed: &Testbed) -> Servers {
-        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
-        let slots = self.config().tasks_per_slice;
-        Servers::new(self.places, testbed, self.writes_ahead, self.slices.len(), slots, largest)
-    }
-
-    /// Their queue pairs and rings enter the switch's tables.
-    pub(super) fn set_up_servers(&self, servers: &Servers, switch: &mut dyn Program) {
-        servers.set_up(switch);
-        for worker in 0..self.workers() {
-            servers.serves(switch, worker, self.worker_grant(worker).slice);
         }
     }
 
     pub(super) fn slices(&self) -> usize {
         self.slices.len()
+    }
+
+    /// The slice that a worker begins in.
+    pub(super) fn slice_of(&self, worker: u32) -> SliceId {
+        let begins = |slice: &SliceLayout| slice.first_worker <= worker;
+        SliceId(self.slices.iter().rposition(begins).unwrap_or(0) as u16)
     }
 
     /// Whether replies go through the program, and not only past it.
@@ -133,137 +117,134 @@ impl Plan {
         matches!(self.feed, Feed::Polls { .. })
     }
 
-    fn workers(&self) -> u32 {
+    pub(super) fn workers(&self) -> u32 {
         self.slices.iter().map(|slice| slice.workers).sum()
+    }
+
+    pub(super) const fn clients(&self) -> u16 {
+        self.clients
+    }
+
+    /// Servers that tasks are written ahead to.
+    pub(super) const fn servers(&self) -> u16 {
+        if self.writes_ahead { self.servers } else { 0 }
+    }
+
+    /// A stream of this replication.
+    pub(super) fn dice(&self, name: &str) -> Dice {
+        Dice::named(self.seed, name, self.replication)
     }
 
     /// How large the switch has to be.
     pub(super) fn config(&self) -> Config {
-        let waiting = self.slices.iter().map(|slice| slice.outstanding(self.queue, self.depth_max));
-        let types = self.types.iter().map(|(kind, _)| kind.0 + 1).max();
+        let types = self.slices.iter().flat_map(|slice| &slice.types).map(|kind| kind.0 + 1).max();
         Config {
-            epoch: EPOCH,
+            epoch: Epoch(1),
             term: Term(0),
             workers: self.workers() as u16,
             clients: self.clients,
             slices: self.slices.len() as u16,
             types: types.unwrap_or(1),
-            tasks_per_slice: waiting.max().unwrap_or(1).next_power_of_two(),
+            tasks_per_slice: self.slots(),
             // As many stale ones of workers that moved may lie there until they are swept.
             tokens_per_slice: token_cells(self.workers(), 2 * u32::from(QUOTA_MAX)),
             replay_cells: self.replay_cells(),
             servers: self.servers,
             counters_start: START,
-            seed: Dice::named(self.seed, "switch", self.replication).word(),
+            seed: self.dice("switch").word(),
         }
+    }
+
+    /// What the controller is told.
+    pub(super) fn of_controller(&self) -> sluice_control::Plan {
+        let slice = |(index, slice): (usize, &SliceLayout)| SlicePlan {
+            name: names::slice(index),
+            types: slice.types.clone(),
+            limit: Some(self.waiting_max(slice)),
+        };
+        let slices = self.slices.iter().enumerate().map(slice).collect();
+        sluice_control::Plan {
+            max_wait: PACKET_LIFETIME.times(2),
+            retry_after: RETRY_AFTER,
+            retry_for: self.retry_for,
+            packet_lifetime: PACKET_LIFETIME,
+            counters_start: START,
+            rdma: RdmaPlan { first_bytes: self.first_bytes(), tiny_rings: true, ..RdmaPlan::default() },
+            ..sluice_control::Plan::new(self.places.switch.endpoint(), slices)
+        }
+    }
+
+    /// What a worker says of itself: it serves everything, so that it may be lent.
+    pub(super) fn worker_hello(&self, worker: u32, server: String) -> WorkerHello {
+        WorkerHello {
+            name: names::worker(worker as usize),
+            life: u64::from(worker) + 1,
+            at: self.places.workers.at(worker).endpoint(),
+            slice: names::slice(self.slice_of(worker).0.into()),
+            types: self.slices.iter().flat_map(|slice| &slice.types).copied().collect(),
+            quota: self.quota,
+            capacity: 0,
+            server,
+            rejoins: 0,
+            held: None,
+        }
+    }
+
+    /// What a client says of itself.
+    pub(super) fn client_hello(&self, client: u16) -> ClientHello {
+        ClientHello {
+            name: names::client(client.into()),
+            incarnation: self.incarnation(client),
+            at: self.places.clients.at(client.into()).endpoint(),
+            floor: START,
+            held: None,
+        }
+    }
+
+    /// A client that is not registered yet.
+    pub(super) fn client(&self, client: u16) -> Client {
+        Client::new(self.incarnation(client), START)
+    }
+
+    /// The ring that a server keeps for a slice: of slots for all that may wait, as long as the controller
+    /// wants them: in whole words.
+    pub(super) fn ring(&self) -> RingRow {
+        let slot_bytes = (SLOT_HEAD_BYTES as u32 + self.first_bytes()).next_multiple_of(8);
+        RingRow { rkey: Rkey(1), address: 0, slots: self.slots(), slot_bytes }
+    }
+
+    /// The longest task that may be written ahead; one that rides in its queue entry never is.
+    fn first_bytes(&self) -> u32 {
+        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
+        u32::from(largest).max(INLINE_BYTES as u32 + 1)
+    }
+
+    /// How many tasks the switch has to keep for a slice.
+    fn slots(&self) -> u32 {
+        let waiting = self.slices.iter().map(|slice| self.outstanding(slice));
+        waiting.max().unwrap_or(1).next_power_of_two()
+    }
+
+    /// Tasks that may wait in a slice (C). Where depths are found at run time, that leaves room for them to
+    /// grow: they do where tasks wait, and clients with no more outstanding than workers hold let none wait.
+    fn waiting_max(&self, slice: &SliceLayout) -> u32 {
+        let growth = if self.is_adaptive { QUOTA_MAX - 1 } else { 0 };
+        self.queue + slice.workers * u32::from(growth)
+    }
+
+    /// The most tasks that the clients may come to have outstanding there together: C + ΣN.
+    fn outstanding(&self, slice: &SliceLayout) -> u32 {
+        let depth_max = if self.is_adaptive { QUOTA_MAX } else { self.quota };
+        self.waiting_max(slice) + slice.workers * u32::from(depth_max)
     }
 
     fn replay_cells(&self) -> u32 {
-        sizes::replay_cells((0..self.slices.len()).map(|slice| self.share(slice)).sum())
-    }
-
-    /// What each client may have outstanding in a slice.
-    fn share(&self, slice: usize) -> u32 {
-        sizes::share(self.slices[slice].outstanding(self.queue, self.depth_max), self.clients.into())
-    }
-
-    /// Fills the switch's tables.
-    pub(super) fn set_up(&self, switch: &mut dyn Program) {
-        for op in self.table_ops() {
-            let answer = switch.table(op);
-            debug_assert_eq!(answer, TableAnswer::Done, "{op:?}");
-        }
-    }
-
-    fn table_ops(&self) -> Vec<TableOp> {
-        let mut ops = Vec::new();
-        for (slice, plan) in self.slices.iter().enumerate() {
-            let id = SliceId(slice as u16);
-            let limit = plan.outstanding(self.queue, self.depth_max);
-            ops.push(TableOp::SetSlice(id, SliceRow { open: true, limit, retry_after: RETRY_AFTER }));
-            for worker in plan.first_worker..plan.first_worker + plan.workers {
-                ops.extend(self.worker_ops(WorkerId(worker as u16), id, GENERATION));
-            }
-        }
-        ops.extend(self.types.iter().map(|(kind, slice)| TableOp::SetType(*kind, Some(*slice))));
-        ops.extend((0..self.clients).map(|client| {
-            let (client, incarnation) = (ClientId(client), self.incarnation(client));
-            let row =
-                ClientRow { key: KEY, at: self.places.clients.at(client.0.into()).endpoint(), incarnation };
-            TableOp::SetClient(client, Some((row, START)))
-        }));
-        ops
-    }
-
-    /// Lets a worker in, with new counters.
-    pub(super) fn worker_ops(
-        &self,
-        worker: WorkerId,
-        slice: SliceId,
-        generation: Generation,
-    ) -> [TableOp; 3] {
-        let row = self.worker_row(worker, slice, generation, true);
-        [
-            TableOp::RaiseGeneration(worker, generation),
-            TableOp::ResetCounters(worker, START),
-            TableOp::SetWorker(worker, Some(row)),
-        ]
-    }
-
-    pub(super) fn worker_row(
-        &self,
-        worker: WorkerId,
-        slice: SliceId,
-        generation: Generation,
-        open: bool,
-    ) -> WorkerRow {
-        let at = self.places.workers.at(worker.0.into()).endpoint();
-        WorkerRow { key: KEY, at, slice, generation, open, life: 1 }
-    }
-
-    /// A worker's registration.
-    pub(super) fn worker_grant(&self, worker: u32) -> WorkerRegistration {
-        let serves = |slice: &SlicePlan| slice.first_worker <= worker;
-        let slice = self.slices.iter().rposition(serves).unwrap_or(0);
-        WorkerRegistration {
-            worker: WorkerId(worker as u16),
-            key: KEY,
-            epoch: EPOCH,
-            generation: GENERATION,
-            slice: SliceId(slice as u16),
-            quota: self.slices[slice].quota,
-            start: START,
-            switch: self.places.switch.endpoint(),
-            feed: self.feed,
-        }
-    }
-
-    /// The registered clients.
-    pub(super) fn clients(&self, settings: &ClientSettings) -> Vec<Client> {
-        let client = |index| {
-            let mut client = Client::new(self.incarnation(index), START);
-            client.grant(Nanos(0), settings, self.client_grant(index), &mut Vec::new());
-            client
-        };
-        (0..self.clients).map(client).collect()
-    }
-
-    fn client_grant(&self, index: u16) -> ClientRegistration {
-        let share = |slice| (SliceId(slice as u16), self.share(slice));
-        ClientRegistration {
-            client: ClientId(index),
-            key: KEY,
-            epoch: EPOCH,
-            switch: self.places.switch.endpoint(),
-            replay_cells: self.replay_cells(),
-            slices: self.types.clone(),
-            shares: (0..self.slices.len()).map(share).collect(),
-            retry_for: self.retry_for,
-        }
+        let share = |slice| sizes::share(self.outstanding(slice), self.clients.into());
+        sizes::replay_cells(self.slices.iter().map(share).sum())
     }
 
     fn incarnation(&self, client: u16) -> Incarnation {
-        Incarnation(Dice::named(self.seed, &format!("client {client}"), self.replication).word())
+        Incarnation(self.dice(&format!("client {client}")).word())
     }
 }
 
@@ -282,12 +263,12 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
 }
 
 /// Without faults a worker never has to ask how its counters stand, and no task comes twice.
-pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice) -> WorkerSettings {
+pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice, grant: &WorkerGrant) -> WorkerSettings {
     let early = choice.early().map(|_| EarlySettings::default());
     let patience = choice.patience();
-    let plain = WorkerSettings { transit: TRANSIT, early, patience, ..WorkerSettings::default() };
+    let plain = WorkerSettings { transit: grant.transit, early, patience, ..WorkerSettings::default() };
     if !testbed.has_faults() {
         return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
     }
-    WorkerSettings { retry_horizon: testbed.retries.deadline + TRANSIT.times(2), ..plain }
+    WorkerSettings { retry_horizon: grant.retry_horizon, ..plain }
 }

@@ -39,8 +39,10 @@ pub(super) enum Cue {
     Host(Address, Reminder),
     /// The agents' interval ends.
     Adapts,
-    /// A worker that moves is let in again.
-    Opens(u32),
+    /// The controller has something to do.
+    Controls,
+    /// The switch carries out the controller's next step.
+    Step,
 }
 
 /// What a host wants to be reminded of.

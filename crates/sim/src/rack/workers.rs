@@ -15,7 +15,7 @@ use sluice_wire::{Endpoint, Nanos, Packet, Payload, Reply, ReplyStatus};
 use super::books::Place;
 use super::early::Estimates;
 use super::servers::Servers;
-use super::setup::{Plan, worker_settings};
+use super::setup::Plan;
 use super::stage::{Cue, Reminder, Stage};
 use super::stalls::Cores;
 use crate::point::Point;
@@ -89,24 +89,31 @@ impl Desk {
 }
 
 impl Workers {
-    /// The workers of a rack, whose alarms begin with this one.
-    pub(super) fn new(plan: &Plan, point: &Point, choice: &Choice, replication: u32, alarms: u32) -> Self {
+    /// The workers of a rack.
+    pub(super) fn new(
+        plan: &Plan,
+        point: &Point,
+        choice: &Choice,
+        replication: u32,
+        settings: WorkerSettings,
+        servers: Servers,
+    ) -> Self {
         let (testbed, seed) = (&point.testbed, point.seed);
         let count = testbed.workers as usize;
         let needs_ticks = testbed.has_faults() || waits_between_polls(plan.feed);
         Self {
             at: plan.places.workers,
             switch: plan.places.switch,
-            alarms,
+            alarms: plan.places.alarms,
             costs: testbed.worker,
             reports: plan.program_sees_replies(),
             ranked: matches!(plan.feed, Feed::Tokens { ranked: true }),
             fetch_unwritten: testbed.fetch(),
-            servers: plan.servers(testbed),
+            servers,
             machines: (0..count).map(|_| Worker::new()).collect(),
             desks: vec![DeskIndex::NONE; count],
             taken: Vec::new(),
-            settings: worker_settings(testbed, choice),
+            settings,
             cores: Cores::new(testbed, seed, replication),
             armed: if needs_ticks { vec![NEVER; count] } else { Vec::new() },
             actions: Vec::new(),

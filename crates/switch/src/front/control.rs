@@ -5,6 +5,7 @@ use sluice_wire::{Attempt, ClientId, Generation, Serial, SliceId, TaskType, Work
 
 use super::memory::replay_word;
 use super::{Front, Scheduler};
+use crate::program::Program;
 
 /// One step.
 pub(super) fn table<S: Scheduler>(program: &mut S, op: TableOp) -> TableAnswer {
@@ -15,7 +16,7 @@ pub(super) fn table<S: Scheduler>(program: &mut S, op: TableOp) -> TableAnswer {
 fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
     let front = program.front_mut();
     match op {
-        TableOp::ReadShape => return Some(TableAnswer::Shape(front.shape())),
+        TableOp::ReadShape => return Some(TableAnswer::Shape(program.shape())),
         TableOp::Claim(term) => return Some(front.term.claim(term)),
         TableOp::SetType(of, slice) => front.set_type(of, slice)?,
         TableOp::ReadType(of) => return Some(TableAnswer::Type(*front.tables.types.get(of.0 as usize)?)),

@@ -77,7 +77,7 @@ impl Front {
         Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: config.term }
     }
 
-    pub(crate) const fn shape(&self) -> Shape {
+    const fn shape(&self, servers: u16) -> Shape {
         Shape {
             epoch: self.config.epoch,
             term: self.term,
@@ -88,7 +88,7 @@ impl Front {
             tasks_per_slice: self.config.tasks_per_slice,
             tokens_per_slice: self.config.tokens_per_slice,
             replay_cells: self.config.replay_cells,
-            servers: self.config.servers,
+            servers,
             feed: self.feed,
             plain_writes: false,
         }

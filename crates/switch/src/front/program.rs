@@ -28,7 +28,7 @@ impl<S: Scheduler> Program for S {
     }
 
     fn shape(&self) -> Shape {
-        self.front().shape()
+        self.front().shape(self.servers())
     }
 
     fn layout(&self) -> &Layout {

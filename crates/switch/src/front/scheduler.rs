@@ -61,6 +61,11 @@ pub(crate) trait Scheduler: Debug + Send {
     /// Nothing that was granted to a worker until now counts any more.
     fn grants_ended(&mut self, _worker: WorkerId) {}
 
+    /// Servers whose rows it keeps.
+    fn servers(&self) -> u16 {
+        0
+    }
+
     /// The controller's steps about servers and their rings; `None` where nothing is written ahead.
     fn rings(&mut self, _op: TableOp) -> Option<TableAnswer> {
         None

@@ -164,6 +164,10 @@ impl Scheduler for Rain {
         self.broom(pass, now, sweep, memo)
     }
 
+    fn servers(&self) -> u16 {
+        self.front.config.servers
+    }
+
     fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
         let engine = self.engine.as_mut()?;
         match op {
