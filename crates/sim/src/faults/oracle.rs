@@ -98,6 +98,10 @@ struct Fate {
     abandoned: bool,
 }
 
+/// By then clients have given up the replies that workers lost under faults. A client fetches few at a time, so
+/// that until then it may come too late for one of after the faults, if its worker keeps few.
+const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
+
 /// The book of all tasks.
 #[derive(Debug)]
 pub(super) struct Oracle {
@@ -195,6 +199,7 @@ impl Oracle {
             Ending::Unknown(UnknownWhy::Deadline) if now < fate.submitted + DEADLINE => {
                 Err(format!("promise 1: task {task} was given up before its deadline"))
             }
+            Ending::Unknown(_) if fate.submitted < FETCHED && !fate.runs.is_empty() => Ok(()),
             Ending::Unknown(_) if fate.submitted >= SETTLED && has_room => {
                 Err(format!("promise 4: task {task} found no worker in a rack without faults"))
             }
