@@ -42,11 +42,8 @@ use ask::Ask;
 use favour::Favour;
 use outcome::{Cell, late_testbed_name, lateness};
 use rack::LiveRack;
-use record::{BEHIND_MAX, Take};
+use record::{BEHIND_MAX, TRIES_MAX, Take};
 use trace::Traces;
-
-/// How often a run is tried that this machine disturbs.
-const TRIES_MAX: u32 = 3;
 
 /// How long the simulator may go on after a signal: what was measured is worth its prediction, but not
 /// minutes of it.
@@ -182,21 +179,14 @@ fn takes(
 ) -> Outcome<Vec<Take>> {
     let one = |number| {
         let trace = traces.get(load, number);
-        let mut tries = 0;
-        loop {
-            let performance = rack.play(trace, ask.dilation, stop)?;
-            tries += 1;
-            let take = Take::of(ask, ask.loads[load], trace, &performance, tries);
-            if take.is_disturbed() && tries < TRIES_MAX {
-                continue;
-            }
-            if ask.each_task {
-                let (policy, at) = (ask.policies[who].name.replace([':', ','], "-"), ask.loads[load]);
-                let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
-                record::write_tasks(&path, ask, trace, &performance.played)?;
-            }
-            return Ok(take);
+        let (take, played) =
+            record::tried(ask, ask.loads[load], trace, || rack.play(trace, ask.dilation, stop))?;
+        if ask.each_task {
+            let (policy, at) = (ask.policies[who].name.replace([':', ','], "-"), ask.loads[load]);
+            let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
+            record::write_tasks(&path, ask, trace, &played)?;
         }
+        Ok(take)
     };
     (0..ask.replications).map(one).collect()
 }

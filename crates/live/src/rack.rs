@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sluice_apps::hold::{self, Hold};
+use sluice_apps::hold::Hold;
 use sluice_ground::adaptation;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::flags::Io;
@@ -20,19 +20,21 @@ use sluice_hub::rpc::{LocalSwitch, RpcServer};
 use sluice_hub::switch::{Count, SwitchConfig};
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
-use sluice_net::crew::{Beginning, Crew, Planned, Played, Player, RunningCrew};
+use sluice_net::crew::{Beginning, Crew, Player, RunningCrew};
 use sluice_net::pin::{cores, pin_thread};
 use sluice_net::rpc::Remote;
+use sluice_net::schedule::{Played, Playing};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
 use sluice_sim::agents;
-use sluice_sim::workload::Trace;
+use sluice_sim::workload::{Trace, TracedTask};
 use sluice_switch::Config;
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
 use super::place::{Place, Running};
+use super::trace::planned;
 
 /// How long registration may take.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -157,23 +159,11 @@ impl LiveRack {
         dilation: u32,
         stop: &Stop,
     ) -> Outcome<Performance> {
-        let factor = u64::from(dilation);
-        let planned = trace.tasks().iter().map(|task| Planned {
-            due: task.at.times(factor),
-            task_type: self.types[usize::from(task.class)],
-            bytes: hold::request(task.service.unwrap_or_default()),
-        });
+        let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
         let (counted, switch_late, hosts_late) =
             (self.counted(), self.switch.handle.counters().late(), self.crew.late());
-        let playing = self.player.play_from(start, planned.collect(), deadline(dilation));
-        let played = loop {
-            if stop.is_asked() {
-                return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
-            }
-            if let Some(played) = playing.wait(LOOK_EVERY)? {
-                break played;
-            }
-        };
+        let planned = planned(trace, dilation, of);
+        let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         Ok(Performance {
             played,
             counted: self.counted().since(&counted),
@@ -295,6 +285,18 @@ impl Layout {
         let usable = |core| std::thread::spawn(move || pin_thread(core).is_ok()).join().unwrap_or(false);
         let on = |core| (usable(0) && usable(1)).then_some(core);
         Self { waiting: Waiting::Spin, switch_core: on(0), hosts_core: on(1) }
+    }
+}
+
+/// What became of a schedule's tasks, unless a signal comes before.
+pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
+    loop {
+        if stop.is_asked() {
+            return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
+        }
+        if let Some(played) = playing.wait(LOOK_EVERY)? {
+            return Ok(played);
+        }
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
+use sluice_apps::hold;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
-use sluice_sim::workload::{Arrivals, Requests, Trace, TraceWriter, Workload};
+use sluice_net::schedule::Planned;
+use sluice_sim::workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
+use sluice_wire::{Nanos, TaskType};
 
 use super::ask::Ask;
 
@@ -37,26 +40,46 @@ impl Traces {
 }
 
 fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
-    let path = path(ask, load, number);
+    let path = ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1));
+    let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
+    let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
+    let requests = requests.take(usize::try_from(tasks).unwrap_or(usize::MAX));
+    written(&path, &ask.workload, requests, stop).map(Arc::new)
+}
+
+/// Writes these tasks into a file and reads it again: both sides get what stands there.
+pub(crate) fn written(
+    path: &Path,
+    workload: &Workload,
+    requests: impl Iterator<Item = Request>,
+    stop: &Stop,
+) -> Outcome<Trace> {
     let failed = |why: std::io::Error| {
         let path = path.display();
         Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another --out"))
     };
-    let names: Vec<String> = ask.workload.classes.iter().map(|class| class.name.clone()).collect();
-    let out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
+    let out = BufWriter::new(File::create(path).map_err(failed)?);
     let mut writer = TraceWriter::new(out, names.clone()).map_err(failed)?;
-    let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
-    let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
-    for request in requests.take(usize::try_from(tasks).unwrap_or(usize::MAX)) {
+    for request in requests {
         if stop.is_asked() {
             return Err(Failure::new(Kind::Aborted, "stopped by a signal before anything was measured"));
         }
         writer.write(&request).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;
-    Trace::read(&path, Some(&names)).map(Arc::new).map_err(Failure::broken)
+    Trace::read(path, Some(&names)).map_err(Failure::broken)
 }
 
-fn path(ask: &Ask, load: f64, number: u32) -> PathBuf {
-    ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1))
+/// A trace as a client sends it, all times stretched; `of` says a task's type and what span it carries.
+pub(crate) fn planned(
+    trace: &Trace,
+    dilation: u32,
+    of: impl Fn(&TracedTask) -> (TaskType, Nanos),
+) -> Vec<Planned> {
+    let planned = |task: &TracedTask| {
+        let (kind, span) = of(task);
+        Planned { due: task.at.times(dilation.into()), kind, bytes: hold::request(span) }
+    };
+    trace.tasks().iter().map(planned).collect()
 }

@@ -9,31 +9,30 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use sluice_apps::hold;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::flags::Io;
 use sluice_ground::print;
 use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
-use sluice_net::crew::{Outcome as Ending, Planned, Played};
+use sluice_host::client::Outcome as Ending;
 use sluice_net::plain::{PlainOptions, PlainRack};
+use sluice_net::schedule::Played;
 use sluice_net::udp::Lateness;
 use sluice_outcome::study::{Measure, Metric, Part};
 use sluice_report::table::{Table, digits};
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Measured, summarize};
 use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::{Trace, Workload};
+use sluice_sim::workload::{Trace, TracedTask, Workload};
 use sluice_switch::registry::Choice;
 use sluice_wire::{Epoch, TaskType};
 
-use super::TRIES_MAX;
 use super::ask::{self, Ask, Who};
 use super::favour::Favour;
 use super::nginx::Nginx;
 use super::rack::{self, Counted, Layout, LiveRack, Performance};
-use super::record::Take;
-use super::trace::Traces;
+use super::record::{self, Take};
+use super::trace::{Traces, planned};
 use crate::args::{Today, Versus};
 
 const SCHEMA: &str = "sluice.versus.v1";
@@ -41,9 +40,6 @@ const SCHEMA: &str = "sluice.versus.v1";
 const CENTRAL: &str = "central";
 /// More than that is a mistake.
 const LOAD_MAX: f64 = 10.0;
-/// How often a signal is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Found {
@@ -160,19 +156,11 @@ fn central(ask: &Ask, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
 }
 
 /// Plays the trace, again if this machine was disturbed.
-fn tried(ask: &Ask, trace: &Trace, mut play: impl FnMut() -> Outcome<Performance>) -> Outcome<Tried> {
-    let mut tries = 0;
-    loop {
-        let performance = play()?;
-        tries += 1;
-        let take = Take::of(ask, ask.loads[0], trace, &performance, tries);
-        if take.is_disturbed() && tries < TRIES_MAX {
-            continue;
-        }
-        let is_unanswered = |played: &&Played| !matches!(played.outcome, Ending::Reply(_));
-        let unanswered = performance.played.iter().filter(is_unanswered).count() as u64;
-        return Ok(Tried { take, unanswered });
-    }
+fn tried(ask: &Ask, trace: &Trace, play: impl FnMut() -> Outcome<Performance>) -> Outcome<Tried> {
+    let (take, played) = record::tried(ask, ask.loads[0], trace, play)?;
+    let is_unanswered = |played: &&Played| !matches!(played.outcome, Ending::Reply(_));
+    let unanswered = played.iter().filter(is_unanswered).count() as u64;
+    Ok(Tried { take, unanswered })
 }
 
 /// What was measured.
@@ -208,34 +196,19 @@ fn through(
     };
     let target = proxy.as_ref().map_or(rack.workers()[0], Nginx::at);
     let tried = tried(ask, trace, || {
-        let playing = rack.play(target, planned(trace, ask.dilation), rack::deadline(ask.dilation));
-        loop {
-            if stop.is_asked() {
-                return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
-            }
-            if let Some(played) = playing.wait(LOOK_EVERY)? {
-                return Ok(Performance {
-                    played,
-                    counted: Counted::default(),
-                    switch_late: Lateness::default(),
-                    hosts_late: Lateness::default(),
-                });
-            }
-        }
+        let factor = u64::from(ask.dilation);
+        let of = |task: &TracedTask| (TaskType(0), task.service.unwrap_or_default().times(factor));
+        let playing = rack.play(target, planned(trace, ask.dilation, of), rack::deadline(ask.dilation));
+        Ok(Performance {
+            played: rack::finished(&playing, stop)?,
+            counted: Counted::default(),
+            switch_late: Lateness::default(),
+            hosts_late: Lateness::default(),
+        })
     });
     drop(proxy);
     rack.end()?;
     tried.map(Ok)
-}
-
-fn planned(trace: &Trace, dilation: u32) -> Vec<Planned> {
-    let factor = u64::from(dilation);
-    let of = |task: &sluice_sim::workload::TracedTask| Planned {
-        due: task.at.times(factor),
-        task_type: TaskType(0),
-        bytes: hold::request(task.service.unwrap_or_default().times(factor)),
-    };
-    trace.tasks().iter().map(of).collect()
 }
 
 fn live_row(name: String, tried: &Tried) -> Row {

@@ -23,6 +23,7 @@ pub mod program;
 pub mod rdma;
 pub mod registrar;
 pub mod rpc;
+pub mod schedule;
 pub mod server;
 pub mod service;
 pub mod udp;

@@ -51,13 +51,13 @@ impl Rows {
         for class in &point.classes {
             self.times(out, &class.name, &class.times);
         }
-        for (name, value) in gauges(&point.gauges) {
-            if let Some(value) = value {
-                self.row(out, ALL, name, &Estimate::exact(value));
+        for gauge in Gauges::ALL {
+            if let Some(value) = (gauge.get)(&point.gauges) {
+                self.row(out, ALL, gauge.name, &Estimate::exact(value));
             }
         }
-        for (name, count) in counts(&point.counts) {
-            self.row(out, ALL, name, &Estimate::exact(count as f64));
+        for count in Counts::ALL {
+            self.row(out, ALL, count.name, &Estimate::exact((count.get)(&point.counts) as f64));
         }
         for class in &point.classes {
             self.row(out, &class.name, "tasks", &Estimate::exact(class.tasks as f64));
@@ -109,40 +109,6 @@ fn head(study: &StudyOutcome, panel: &str, workload: &str, series: &Series, poin
 fn field(text: impl Display) -> String {
     let text = text.to_string();
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-}
-
-const fn gauges(of: &Gauges) -> [(&'static str, Option<f64>); 10] {
-    [
-        ("switch_queue_mean", of.switch_queue_mean),
-        ("switch_queue_max", of.switch_queue_max),
-        ("worker_queue_mean", of.worker_queue_mean),
-        ("idle_share", of.idle_share),
-        ("recirculations_per_task", of.recirculations_per_task),
-        ("recirculation_utilization", of.recirculation_utilization),
-        ("packets_per_task", of.packets_per_task),
-        ("empty_polls_per_task", of.empty_polls_per_task),
-        ("depth_mean", of.depth_mean),
-        ("ring_bytes", of.ring_bytes),
-    ]
-}
-
-const fn counts(of: &Counts) -> [(&'static str, u64); 14] {
-    [
-        ("sent", of.sent),
-        ("replied", of.replied),
-        ("refused", of.refused),
-        ("unknown", of.unknown),
-        ("pushed_back", of.pushed_back),
-        ("retries", of.retries),
-        ("lost_packets", of.lost_packets),
-        ("passes", of.passes),
-        ("recirculations", of.recirculations),
-        ("packets", of.packets),
-        ("polls", of.polls),
-        ("empty_polls", of.empty_polls),
-        ("queued", of.queued),
-        ("writes", of.writes),
-    ]
 }
 
 const fn method_name(method: Method) -> &'static str {

@@ -1,6 +1,8 @@
 //! A panel of a study as pictures: the main one, smaller ones beside it, and one legend for all.
 
-use sluice_outcome::study::{Estimate, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit};
+use sluice_outcome::study::{
+    Estimate, GaugeDescriptor, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit,
+};
 
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
 use super::html::{Html, tag};
@@ -40,21 +42,6 @@ struct Pictures<'p> {
     looks: &'p Looks,
 }
 
-/// What a gauge is called, and how it is read.
-type NamedGauge = (&'static str, Unit, fn(&Gauges) -> Option<f64>);
-
-/// The gauges that have a picture.
-const GAUGES: [NamedGauge; 8] = [
-    ("tasks waiting in the switch, mean", Unit::Count, |gauges| gauges.switch_queue_mean),
-    ("tasks waiting at a worker, mean", Unit::Count, |gauges| gauges.worker_queue_mean),
-    ("workers' idle share", Unit::Share, |gauges| gauges.idle_share),
-    ("recirculations a task", Unit::Count, |gauges| gauges.recirculations_per_task),
-    ("recirculation bandwidth in use", Unit::Share, |gauges| gauges.recirculation_utilization),
-    ("packets a task", Unit::Count, |gauges| gauges.packets_per_task),
-    ("empty polls a task", Unit::Count, |gauges| gauges.empty_polls_per_task),
-    ("workers' depth, mean", Unit::Count, |gauges| gauges.depth_mean),
-];
-
 impl Pictures<'_> {
     fn all(&self, html: &mut Html) {
         let main = self.main_metric();
@@ -76,7 +63,7 @@ impl Pictures<'_> {
             row(html, "By class", charts.collect());
         }
         row(html, "All tasks", self.others(main));
-        let gauges = GAUGES.iter().map(|gauge| self.gauge(gauge));
+        let gauges = Gauges::ALL.iter().filter_map(|gauge| self.gauge(gauge));
         row(html, "Behind the times", gauges.collect());
         super::timeline::timelines(html, self.panel);
     }
@@ -114,9 +101,10 @@ impl Pictures<'_> {
         chart
     }
 
-    fn gauge(&self, (title, unit, of): &NamedGauge) -> Chart {
-        let of_gauge = |point: &Point| of(&point.gauges).map(Estimate::exact);
-        self.of_points((*title).to_owned(), *unit, Size::Small, of_gauge)
+    fn gauge(&self, gauge: &GaugeDescriptor) -> Option<Chart> {
+        let of_gauge = |point: &Point| (gauge.get)(&point.gauges).map(Estimate::exact);
+        let chart = |title: &str| self.of_points(title.to_owned(), gauge.unit, Size::Small, of_gauge);
+        gauge.picture.map(chart)
     }
 
     fn of_points(

@@ -1,10 +1,11 @@
 //! The tables of a report's page: verdicts, searches, comparisons, and all numbers.
 
 use std::fmt::Display;
+use std::iter;
 
 use sluice_outcome::study::{
-    Cause, Comparison, Estimate, Expectation, Measure, Metric, Panel, Part, Point, Search, Series,
-    StudyOutcome, Times, Unit, Verdict,
+    Cause, Comparison, Counts, Estimate, Expectation, Gauges, Measure, Metric, Panel, Part, Point, Search,
+    Series, StudyOutcome, Times, Unit, Verdict,
 };
 
 use super::html::{Html, tag};
@@ -176,58 +177,22 @@ fn times_row(html: &mut Html, point: &Point, class: &str, times: &Times, measure
 }
 
 fn behind(html: &mut Html, series: &Series) {
-    let headings = [
-        "offered",
-        "waiting in the switch",
-        "at most",
-        "waiting at a worker",
-        "idle",
-        "recirculations a task",
-        "of their bandwidth",
-        "packets a task",
-        "empty polls a task",
-        "sent",
-        "replied",
-        "refused",
-        "unknown",
-        "pushed back",
-        "retries",
-        "packets lost",
-        "passes",
-        "backlog",
-        "intervals",
-    ];
+    let gauges = || Gauges::ALL.iter().filter_map(|gauge| gauge.heading.map(|heading| (heading, gauge)));
+    let counts = || Counts::ALL.iter().filter_map(|count| count.heading.map(|heading| (heading, count)));
+    let headings = gauges().map(|(heading, _)| heading).chain(counts().map(|(heading, _)| heading));
+    let headings: Vec<_> = iter::once("offered").chain(headings).chain(["backlog", "intervals"]).collect();
     numeric_table(html, "behind the times", &headings, |html| {
         for point in &series.points {
-            let (gauges, counts) = (&point.gauges, &point.counts);
             html.element("tr", |html| {
                 html.leaf(tag("th").with("scope", "row"), show::rate(point.offered_per_s));
-                for (gauge, unit) in [
-                    (gauges.switch_queue_mean, Unit::Count),
-                    (gauges.switch_queue_max, Unit::Count),
-                    (gauges.worker_queue_mean, Unit::Count),
-                    (gauges.idle_share, Unit::Share),
-                    (gauges.recirculations_per_task, Unit::Count),
-                    (gauges.recirculation_utilization, Unit::Share),
-                    (gauges.packets_per_task, Unit::Count),
-                    (gauges.empty_polls_per_task, Unit::Count),
-                ] {
-                    html.leaf(
-                        "td",
-                        gauge.map_or_else(|| "–".to_owned(), |gauge| show::quantity(gauge, unit)),
-                    );
+                for (_, gauge) in gauges() {
+                    let value = (gauge.get)(&point.gauges);
+                    let shown =
+                        value.map_or_else(|| "–".to_owned(), |value| show::quantity(value, gauge.unit));
+                    html.leaf("td", shown);
                 }
-                for count in [
-                    counts.sent,
-                    counts.replied,
-                    counts.refused,
-                    counts.unknown,
-                    counts.pushed_back,
-                    counts.retries,
-                    counts.lost_packets,
-                    counts.passes,
-                ] {
-                    html.leaf("td", show::whole(count));
+                for (_, count) in counts() {
+                    html.leaf("td", show::whole((count.get)(&point.counts)));
                 }
                 html.leaf("td", backlog(point));
                 html.leaf("td", if point.caveat.is_empty() { "sound" } else { point.caveat.as_str() });

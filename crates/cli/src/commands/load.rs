@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use sluice_apps::rocks::RocksArgs;
 use sluice_ground::board::Board;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::load::{self, Rack, Source, Target};
+use sluice_ground::load::{self, Source, Target};
 use sluice_ground::plan::{Arrivals, LoadPlan, Plan, Types};
 use sluice_ground::print;
 use sluice_ground::results::{self, Label, Run, files};

@@ -1,73 +1,53 @@
 //! The tasks of an open-loop load: when each is due, its type, and its bytes. One seed gives one load.
+//!
+//! Arrivals and types are drawn as the simulator draws them: with one seed, both have the same.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 use sluice_apps::rocks::{GET_KEYS_MAX, codec};
 use sluice_apps::{hold, spin};
-use sluice_wire::Nanos;
+use sluice_net::schedule::Planned;
+use sluice_sim::Dice;
+use sluice_sim::workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
+use sluice_wire::{Nanos, TaskType};
 
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
 
-/// One task that is to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
-    /// When it is due, from the start of the load.
-    pub due: Nanos,
-    /// Its place in the mix.
-    pub kind: usize,
-    /// What it carries.
-    pub bytes: Vec<u8>,
-}
+/// One task that is to be sent; its kind is its place in the mix.
+pub type Task = Planned<usize, Vec<u8>>;
+
+/// As many types as a mix may have.
+const TYPES_MAX: usize = 256;
 
 /// All tasks of a load, in the order in which they are due.
 #[derive(Debug)]
 pub struct Source {
-    clock: Clock,
-    kinds: Vec<Kind>,
-    pick: ChaCha8Rng,
-    make: ChaCha8Rng,
+    requests: Requests,
+    /// What tasks carry, type by type.
+    carried: Vec<Request>,
+    dice: Dice,
     keys: u64,
     end: Nanos,
-}
-
-#[derive(Debug)]
-struct Kind {
-    up_to: f64,
-    request: Request,
-}
-
-#[derive(Debug)]
-enum Clock {
-    Poisson { mean_ns: f64, at_ns: f64, random: Box<ChaCha8Rng> },
-    Constant { gap_ns: f64, sent: u64 },
-    Trace(std::vec::IntoIter<(Nanos, usize)>),
 }
 
 impl Source {
     /// The tasks of `plan`, on a database of `keys` keys.
     pub fn new(plan: &LoadPlan, seed: u64, keys: u64) -> Outcome<Self> {
-        let clock = match &plan.arrivals {
-            Arrivals::Poisson(rate) => {
-                Clock::Poisson { mean_ns: 1e9 / rate, at_ns: 0.0, random: Box::new(stream(seed, 0)) }
-            }
-            Arrivals::Constant(rate) => Clock::Constant { gap_ns: 1e9 / rate, sent: 0 },
-            Arrivals::Trace(path) => {
-                let names: Vec<&str> = plan.mix.iter().map(|(name, _)| name.as_str()).collect();
-                Clock::Trace(read_trace(path, &names)?.into_iter())
-            }
-        };
-        let mut up_to = 0.0;
-        let kinds = plan.mix.iter().map(|(name, share)| {
-            up_to += share;
-            Kind { up_to, request: request_of(plan, name) }
-        });
-        let kinds = kinds.collect();
-        let end = Nanos((plan.warm_up + plan.length).as_nanos() as u64);
-        Ok(Self { clock, kinds, pick: stream(seed, 1), make: stream(seed, 2), keys, end })
+        if plan.mix.len() > TYPES_MAX {
+            let why = format!("a mix of {} types: it may have {TYPES_MAX} at most", plan.mix.len());
+            return Err(Failure::bad_input(why));
+        }
+        let rate_per_s = plan.arrivals.rate().unwrap_or_default();
+        Ok(Self {
+            requests: Requests::new(&workload(plan)?, rate_per_s, seed, 0),
+            carried: plan.mix.iter().map(|(name, _)| request_of(plan, name)).collect(),
+            dice: Dice::named(seed, "bytes", 0),
+            keys,
+            end: Nanos((plan.warm_up + plan.length).as_nanos() as u64),
+        })
     }
 }
 
@@ -75,31 +55,44 @@ impl Iterator for Source {
     type Item = Task;
 
     fn next(&mut self) -> Option<Task> {
-        let (due, kind) = match &mut self.clock {
-            Clock::Poisson { mean_ns, at_ns, random } => {
-                *at_ns += *mean_ns * exponential(random);
-                (Nanos(*at_ns as u64), None)
-            }
-            Clock::Constant { gap_ns, sent } => {
-                *sent += 1;
-                (Nanos((*gap_ns * *sent as f64) as u64), None)
-            }
-            Clock::Trace(lines) => lines.next().map(|(due, kind)| (due, Some(kind)))?,
-        };
-        if due >= self.end {
-            return None;
-        }
-        let kind = kind.unwrap_or_else(|| self.draw_kind());
-        let bytes = bytes(&self.kinds[kind].request, self.keys, &mut self.make);
-        Some(Task { due, kind, bytes })
+        let request = self.requests.next().filter(|request| request.at < self.end)?;
+        let kind = usize::from(request.class);
+        let bytes = bytes(&self.carried[kind], self.keys, &mut self.dice);
+        Some(Task { due: request.at, kind, bytes })
     }
 }
 
-impl Source {
-    fn draw_kind(&mut self) -> usize {
-        let drawn = unit(&mut self.pick);
-        self.kinds.iter().position(|kind| drawn < kind.up_to).unwrap_or(self.kinds.len() - 1)
+/// When tasks come, and of which types. How long they take is up to the rack.
+fn workload(plan: &LoadPlan) -> Outcome<Workload> {
+    let arrivals = match &plan.arrivals {
+        Arrivals::Poisson(_) => workload::Arrivals::Poisson,
+        Arrivals::Constant(_) => workload::Arrivals::Even,
+        Arrivals::Trace(path) => workload::Arrivals::Trace(Arc::new(trace(path, plan)?)),
+    };
+    let unknown = Service::parse("const:1ns").map_err(Failure::broken)?;
+    let classes = plan.mix.iter().enumerate().map(|(place, (name, share))| Class {
+        name: name.clone(),
+        task_type: TaskType(place as u16),
+        share: *share,
+        service: unknown.clone(),
+        large: 0.0,
+        bytes: LARGE_BYTES,
+    });
+    Ok(Workload { classes: classes.collect(), arrivals })
+}
+
+/// A trace whose lines say no more than a load follows.
+fn trace(path: &Path, plan: &LoadPlan) -> Outcome<Trace> {
+    let names: Vec<String> = plan.mix.iter().map(|(name, _)| name.clone()).collect();
+    let trace = Trace::read(path, Some(&names)).map_err(Failure::bad_input)?;
+    if trace.tasks().iter().any(|task| task.service.is_some()) {
+        let shown = path.display();
+        return Err(Failure::bad_input(format!(
+            "trace {shown} says how long tasks take: here the plan says what they carry; leave \
+             MICROSECONDS,TYPE on each line"
+        )));
     }
+    Ok(trace)
 }
 
 /// What a type's tasks carry when the plan does not say.
@@ -115,22 +108,22 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
     }
 }
 
-fn bytes(request: &Request, keys: u64, random: &mut ChaCha8Rng) -> Vec<u8> {
+fn bytes(request: &Request, keys: u64, dice: &mut Dice) -> Vec<u8> {
     let mut bytes = Vec::new();
     match request {
         Request::Get { keys: count, spread } => {
             let count =
-                sized(f64::from(*count), *spread, random).round().clamp(1.0, f64::from(GET_KEYS_MAX)) as u32;
-            codec::encode_get((0..count).map(|_| random.next_u64() % keys), &mut bytes);
+                sized(f64::from(*count), *spread, dice).round().clamp(1.0, f64::from(GET_KEYS_MAX)) as u32;
+            codec::encode_get((0..count).map(|_| dice.below(keys)), &mut bytes);
         }
         Request::Scan { rows, spread } => {
             let most = f64::from(codec::SCAN_ROWS_MAX);
-            let rows = sized(f64::from(*rows), *spread, random).round().clamp(1.0, most) as u32;
+            let rows = sized(f64::from(*rows), *spread, dice).round().clamp(1.0, most) as u32;
             let last = keys.saturating_sub(rows.into()).max(1);
-            codec::encode_scan(random.next_u64() % last, rows, &mut bytes);
+            codec::encode_scan(dice.below(last), rows, &mut bytes);
         }
         Request::Busy { span, spread } => {
-            let ns = sized(span.as_nanos() as f64, *spread, random);
+            let ns = sized(span.as_nanos() as f64, *spread, dice);
             // `spin` and `hold` share one encoding.
             debug_assert_eq!(spin::request(Nanos(1)), hold::request(Nanos(1)));
             bytes.extend(spin::request(Nanos(ns.max(1.0) as u64)));
@@ -140,67 +133,11 @@ fn bytes(request: &Request, keys: u64, random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-fn sized(mean: f64, spread: Spread, random: &mut ChaCha8Rng) -> f64 {
+fn sized(mean: f64, spread: Spread, dice: &mut Dice) -> f64 {
     match spread {
         Spread::Constant => mean,
-        Spread::Exponential => mean * exponential(random),
+        Spread::Exponential => mean * dice.exponential(),
     }
-}
-
-/// Exponential with mean 1; from `libm`, so that every machine draws the same.
-fn exponential(random: &mut ChaCha8Rng) -> f64 {
-    -libm::log(1.0 - unit(random))
-}
-
-/// From 0 to just under 1.
-fn unit(random: &mut ChaCha8Rng) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn stream(seed: u64, number: u64) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(number);
-    random
-}
-
-/// Reads lines of `MICROSECONDS,TYPE`, in order of time.
-fn read_trace(path: &Path, names: &[&str]) -> Outcome<Vec<(Nanos, usize)>> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|why| {
-        Failure::bad_input(format!(
-            "trace {shown} cannot be read: {why}; give a file of MICROSECONDS,TYPE lines"
-        ))
-    })?;
-    let mut tasks: Vec<(Nanos, usize)> = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let complain = |why: String| Failure::bad_input(format!("trace {shown} line {}: {why}", i + 1));
-        let (at, kind) = line
-            .split_once(',')
-            .ok_or_else(|| complain(format!("`{line}` has no comma; write MICROSECONDS,TYPE")))?;
-        let at: f64 =
-            at.trim().parse().ok().filter(|at| (0.0..1e15).contains(at)).ok_or_else(|| {
-                complain(format!("`{at}` is not a time; write microseconds from the start"))
-            })?;
-        let kind = names.iter().position(|name| *name == kind.trim()).ok_or_else(|| {
-            complain(format!(
-                "{}; the mix names the types of a trace",
-                sluice_units::unknown("type", kind.trim(), names)
-            ))
-        })?;
-        let due = Nanos((at * 1e3) as u64);
-        if tasks.last().is_some_and(|(last, _)| *last > due) {
-            return Err(complain(format!("{at} comes after a later time; sort the lines")));
-        }
-        tasks.push((due, kind));
-    }
-    if tasks.is_empty() {
-        return Err(Failure::bad_input(format!("trace {shown} has no tasks; add MICROSECONDS,TYPE lines")));
-    }
-    Ok(tasks)
 }
 
 #[cfg(test)]
@@ -228,6 +165,15 @@ mod tests {
     fn one_seed_gives_one_load() {
         assert_eq!(tasks(Arrivals::Poisson(500.0), 1), tasks(Arrivals::Poisson(500.0), 1));
         assert_ne!(tasks(Arrivals::Poisson(500.0), 1), tasks(Arrivals::Poisson(500.0), 2));
+    }
+
+    #[test]
+    fn arrivals_and_types_are_the_simulators() {
+        let workload = Workload::parse("get=0.9@exp:8us+scan=0.1@exp:107us").expect("legal");
+        let simulated = Requests::new(&workload, 500.0, 1, 0).map(|request| (request.at, request.class));
+        let tasks = tasks(Arrivals::Poisson(500.0), 1);
+        assert!(tasks.len() > 4_000);
+        assert!(tasks.iter().map(|task| (task.due, task.kind as u8)).eq(simulated.take(tasks.len())));
     }
 
     #[test]
@@ -262,11 +208,12 @@ mod tests {
             [(100_000, 0), (250_500, 1)]
         );
         for (text, reason) in [
-            ("100;get", "line 1: `100;get` has no comma"),
-            ("x,get", "line 1: `x` is not a time"),
-            ("5,get\n4,get", "line 2: 4 comes after a later time"),
-            ("5,gte", "line 1: unknown type `gte`; did you mean `get`?"),
-            ("", "has no tasks"),
+            ("100;get", "trace.csv:1:1: `100;get` has no comma"),
+            ("x,get", "trace.csv:1:1: "),
+            ("5,get\n4,get", "trace.csv:2:1: 4 comes after a later time"),
+            ("5,gte", "unknown class `gte`; did you mean `get`?"),
+            ("5,get,8", "says how long tasks take"),
+            ("", "there are no tasks"),
         ] {
             std::fs::write(&path, text).expect("written");
             let failure =

@@ -12,6 +12,8 @@ use super::timeline::Timeline;
 
 /// Slowdowns are kept in thousandths.
 pub const SLOWDOWN_SCALE: f64 = 1_000.0;
+/// Why a task is refused whose type no slice takes.
+pub(super) const UNKNOWN_TYPE: &str = "unknown_type";
 /// Significant digits of every histogram.
 const DIGITS: u8 = 3;
 

@@ -7,7 +7,8 @@ use sluice_net::client::{self, Client, Outcome as TaskOutcome, RefusedWhy, Submi
 use sluice_net::clock::Clock;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
-use super::{Ended, Ending, Rack, Task, UNKNOWN_TYPE};
+use super::source::Task;
+use super::tally::{Ended, Ending, UNKNOWN_TYPE};
 
 /// A registered client and the tasks that it has in flight.
 pub struct Target {
@@ -34,14 +35,14 @@ impl Target {
     pub fn into_client(self) -> Client {
         self.client
     }
-}
 
-impl Rack for Target {
-    fn now(&self) -> Nanos {
+    /// Time since the load began.
+    pub fn now(&self) -> Nanos {
         self.clock.now().since(self.start)
     }
 
-    fn offer(&mut self, task: Task, deadline: Nanos) -> Result<(), Task> {
+    /// Hands over a task that must end within `deadline`; false when there is no room for it now.
+    pub(super) fn offer(&self, task: &Task, deadline: Nanos) -> bool {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);
         let deadline = std::time::Duration::from_nanos(deadline.0);
@@ -49,17 +50,18 @@ impl Rack for Target {
             sink.push(translate(&ended, start, kind, due));
         });
         match taken {
-            Ok(()) => Ok(()),
-            Err(SubmitError::Busy) => Err(task),
+            Ok(()) => true,
+            Err(SubmitError::Busy) => false,
             Err(why @ (SubmitError::TooLong { .. } | SubmitError::Closed)) => {
                 let ending = Ending::Refused(submit_error(why));
                 self.ended.push(Ended { kind, due, at: self.now(), attempts: 0, worker: None, ending });
-                Ok(())
+                true
             }
         }
     }
 
-    fn ended(&mut self) -> Option<Ended> {
+    /// The next task that ended.
+    pub(super) fn ended(&self) -> Option<Ended> {
         self.ended.pop()
     }
 }

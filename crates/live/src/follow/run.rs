@@ -10,13 +10,15 @@ use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::flags::Io;
 use sluice_ground::load::nanos;
 use sluice_ground::stop::Stop;
+use sluice_host::client::Outcome as Ending;
 use sluice_net::clock::Clock;
-use sluice_net::crew::{self, Beginning, Played};
+use sluice_net::crew::Beginning;
 use sluice_net::pin::cores;
+use sluice_net::schedule::Played;
 use sluice_outcome::study::Depths;
 use sluice_sim::point::Point;
 use sluice_sim::stats::{Ended, Warmup};
-use sluice_sim::workload::{Trace, TraceWriter};
+use sluice_sim::workload::Trace;
 use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
 
@@ -26,6 +28,8 @@ use crate::args::FollowArgs;
 use crate::ask::Ask;
 use crate::favour::Favour;
 use crate::rack::LiveRack;
+use crate::record::Behind;
+use crate::trace::written;
 
 /// Replications of the live runs: others than the simulator's.
 const LIVE_FROM: u32 = 1_000_000;
@@ -81,7 +85,7 @@ pub(super) fn live(
     (out, stop): (&Path, &Stop),
 ) -> Outcome<Said> {
     let ask = ask(args, pick, out);
-    let trace = draw(pick, number, out)?;
+    let trace = draw(pick, number, out, stop)?;
     let favour = Favour::ask();
     let mut rack = LiveRack::start(&ask, &pick.who, Epoch(number + 1))?;
     let board = Board::default();
@@ -98,8 +102,9 @@ pub(super) fn live(
     let began = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let mut depths = board.decided().depths(began, args.dilate);
     respond(&mut depths, &ask, &trace, &played);
-    let unknown = played.iter().filter(|of| matches!(of.outcome, crew::Outcome::Unknown(_))).count();
-    Ok(Said { depths, behind_p99_ns: behind_p99_ns(args, &trace, &played), unknown })
+    let unknown = played.iter().filter(|of| matches!(of.outcome, Ending::Unknown(_))).count();
+    let behind_p99_ns = Behind::of(&trace, &played, args.dilate).p99.0;
+    Ok(Said { depths, behind_p99_ns, unknown })
 }
 
 /// Fills in the p99 of the responses in each interval, which agents do not report: waits in switch and worker
@@ -111,7 +116,7 @@ fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
     let slice_of: Vec<u32> = trace.classes().iter().map(|class| slice_of(ask, class)).collect();
     let mut ended: BTreeMap<(u32, u64), Ended> = BTreeMap::new();
     for (task, played) in trace.tasks().iter().zip(played) {
-        let crew::Outcome::Reply(reply) = played.outcome else { continue };
+        let Ending::Reply(reply) = played.outcome else { continue };
         let at = played.ended.since(way_back).0 / factor;
         let undilated = |ns: u32| Nanos(u64::from(ns) / factor);
         let waits = undilated(reply.switch_wait_ns) + undilated(reply.worker_wait_ns);
@@ -129,14 +134,6 @@ fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
 fn slice_of(ask: &Ask, class: &str) -> u32 {
     let serves = |(names, _): &(String, u32)| names.split('+').any(|name| name == class);
     ask.slices.iter().position(serves).unwrap_or(0) as u32
-}
-
-fn behind_p99_ns(args: &FollowArgs, trace: &Trace, played: &[Played]) -> u64 {
-    let due = trace.tasks().iter().map(|task| task.at.times(args.dilate.into()));
-    let mut behind: Vec<u64> =
-        due.zip(played).map(|(due, played)| played.seen.since(due).0 / u64::from(args.dilate)).collect();
-    behind.sort_unstable();
-    behind.get(behind.len().saturating_sub(1) * 99 / 100).copied().unwrap_or(0)
 }
 
 /// The rack of a live run.
@@ -158,19 +155,8 @@ fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
     }
 }
 
-fn draw(pick: &Pick, number: u32, out: &Path) -> Outcome<Trace> {
-    let point = &pick.point;
+fn draw(pick: &Pick, number: u32, out: &Path, stop: &Stop) -> Outcome<Trace> {
     let path = out.join("traces").join(format!("live-{}.csv", number + 1));
-    let failed = |why: std::io::Error| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another --out"))
-    };
-    let names: Vec<String> = point.workload.classes.iter().map(|class| class.name.clone()).collect();
-    let file = std::io::BufWriter::new(std::fs::File::create(&path).map_err(failed)?);
-    let mut writer = TraceWriter::new(file, names.clone()).map_err(failed)?;
-    for request in point.requests(LIVE_FROM + number).take_while(|request| request.at < pick.span) {
-        writer.write(&request).map_err(failed)?;
-    }
-    writer.finish().map_err(failed)?;
-    Trace::read(&path, Some(&names)).map_err(Failure::broken)
+    let requests = pick.point.requests(LIVE_FROM + number).take_while(|request| request.at < pick.span);
+    written(&path, &pick.point.workload, requests, stop)
 }

@@ -21,12 +21,10 @@ use crate::service::Service;
 use crate::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting, sys};
 use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
 
-pub(crate) use replay::BEGINS_AFTER;
 use replay::Replay;
-pub use sluice_host::client::Outcome;
 
 pub use beginning::Beginning;
-pub use replay::{Planned, Played, Player, Playing};
+pub use replay::Player;
 
 /// How often other threads see how the crew stands.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);

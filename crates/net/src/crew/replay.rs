@@ -3,12 +3,12 @@
 //! It keeps what became of every task, and how late each one left: a schedule whose sender fell behind
 //! measures the sender. Tasks carry eight bytes. Left out: longer tasks, and answers beyond their times.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use sluice_control::ClientHello;
-use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
-use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Incarnation, Nanos, Packet, Payload, Serial, TaskType};
+use sluice_host::client::{Action, Client, ClientSettings, Submission};
+use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Incarnation, Nanos, Packet, Payload, Serial};
 use sluice_wire::{encode, parse};
 
 use super::{Beginning, Turn};
@@ -16,43 +16,15 @@ use crate::NetError;
 use crate::client::ClientOptions;
 use crate::clock::Clock;
 use crate::registrar::{ClientRegistrar, RegistrarEvent};
+use crate::schedule::{Planned, PlayCommand, Playback, Playing};
 use crate::udp::{Outbox, Socket, SocketOptions, Wait, Waker};
 
-/// How long after it was taken a schedule begins: time enough to look at all of it.
-pub(crate) const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
-/// How long a task that was pushed back waits until it is offered again, if nothing ends before.
-const OFFER_AGAIN: Nanos = Nanos::from_micros(100);
-
-/// One task of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Planned {
-    /// When it is sent, from the start of the schedule.
-    pub due: Nanos,
-    /// What kind of work it is.
-    pub task_type: TaskType,
-    /// What it carries.
-    pub bytes: [u8; INLINE_BYTES],
-}
-
-/// What became of one task of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played {
-    /// When the sender got round to it, from the start of the schedule: how late that is says how late the
-    /// sender was.
-    pub seen: Nanos,
-    /// When it left; later than that if it was pushed back.
-    pub sent: Nanos,
-    /// When it ended; a reply's arrival as the kernel stamped it.
-    pub ended: Nanos,
-    /// How many attempts were sent.
-    pub attempts: u16,
-    /// How it ended.
-    pub outcome: Outcome,
-}
+/// How long past its deadline the client has to end a task.
+const DRAIN: Nanos = Nanos::from_millis(2_000);
 
 /// Another thread's way to a client that sends schedules.
 pub struct Player {
-    commands: Sender<Command>,
+    commands: Sender<PlayCommand>,
     joined: Receiver<Joining>,
     waker: Waker,
     url: String,
@@ -87,41 +59,12 @@ impl Player {
 
     /// The same, beginning at this time of the machine's clock, or as soon as all of it was looked at.
     pub fn play_from(&self, start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
-        let (answer, played) = channel();
+        let (command, playing) = PlayCommand::new(start, tasks, deadline);
         // A crew that has ended drops the command, which ends the wait for its answer.
-        self.commands.send(Command { start, tasks, deadline, answer }).ok();
+        self.commands.send(command).ok();
         self.waker.wake();
-        Playing(played)
+        playing
     }
-}
-
-/// A schedule that is being sent.
-pub struct Playing(Receiver<Vec<Played>>);
-
-impl Playing {
-    pub(crate) const fn of(played: Receiver<Vec<Played>>) -> Self {
-        Self(played)
-    }
-
-    /// What became of the tasks, in their order; `None` while some have not ended.
-    ///
-    /// # Errors
-    /// [`NetError::CrewStopped`] when nobody is left to send them.
-    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, NetError> {
-        match self.0.recv_timeout(longest) {
-            Ok(played) => Ok(Some(played)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(NetError::CrewStopped),
-        }
-    }
-}
-
-/// A schedule, and who wants to know what came of it.
-struct Command {
-    start: Nanos,
-    tasks: Vec<Planned>,
-    deadline: Nanos,
-    answer: Sender<Vec<Played>>,
 }
 
 /// How registration goes.
@@ -138,24 +81,11 @@ pub(super) struct Replay {
     settings: ClientSettings,
     clock: Clock,
     registrar: ClientRegistrar,
-    commands: Receiver<Command>,
+    commands: Receiver<PlayCommand>,
     joining: Sender<Joining>,
     actions: Vec<Action>,
-    stage: Option<Stage>,
+    playback: Option<Playback>,
     beginning: Beginning,
-}
-
-/// The schedule that is being sent.
-struct Stage {
-    command: Command,
-    start: Nanos,
-    /// Tasks whose time has come.
-    seen: usize,
-    next: usize,
-    /// Not before then is the next task offered again.
-    offer_at: Nanos,
-    played: Vec<Played>,
-    left: usize,
 }
 
 impl Replay {
@@ -193,7 +123,7 @@ impl Replay {
             commands: asked,
             joining,
             actions: Vec::new(),
-            stage: None,
+            playback: None,
             beginning,
         };
         Ok((replay, Player { commands, joined, waker, url: options.controller.url().to_owned() }))
@@ -213,14 +143,15 @@ impl Replay {
         self.client.tick(now, &self.settings, &mut self.actions);
         self.perform(now);
         self.send_due();
+        self.end_playback();
         self.socket.flush();
         self.registrar.set_floor(self.client.floor());
         Ok(Turn::At(self.next_due()))
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        let stage = self.stage.as_ref().and_then(Stage::next_due);
-        [self.client.deadline(), self.socket.next_due(), stage].into_iter().flatten().min()
+        let playback = self.playback.as_ref().map(Playback::next_due);
+        [self.client.deadline(), self.socket.next_due(), playback].into_iter().flatten().min()
     }
 
     fn take_packets(&mut self) {
@@ -231,9 +162,8 @@ impl Replay {
             let Ok((packet, _)) = parse(datagram.bytes) else { continue };
             self.client.packet(now, &self.settings, &packet, &mut self.actions);
             let switch = self.client.switch();
-            perform(&mut self.actions, switch, outbox, self.stage.as_mut(), datagram.received);
+            perform(&mut self.actions, switch, outbox, self.playback.as_mut(), datagram.received);
         }
-        self.end_stage();
     }
 
     fn take_registrations(&mut self) {
@@ -255,91 +185,46 @@ impl Replay {
     }
 
     fn take_commands(&mut self) {
-        if self.stage.is_none()
+        if self.playback.is_none()
             && let Ok(command) = self.commands.try_recv()
         {
-            let nothing = Played {
-                seen: Nanos(0),
-                sent: Nanos(0),
-                ended: Nanos(0),
-                attempts: 0,
-                outcome: Outcome::Unknown(sluice_host::client::UnknownWhy::Deadline),
-            };
-            let (start, left) = (command.start.max(self.clock.now() + BEGINS_AFTER), command.tasks.len());
-            self.beginning.tell(start);
-            let played = vec![nothing; left];
-            self.stage = Some(Stage { command, start, seen: 0, next: 0, offer_at: start, played, left });
-            self.end_stage();
+            let playback = command.begin(self.clock.now(), DRAIN);
+            self.beginning.tell(playback.start());
+            self.playback = Some(playback);
         }
     }
 
     fn send_due(&mut self) {
-        loop {
+        while let Some(playback) = &mut self.playback {
             let now = self.clock.now();
-            let Some(stage) = &mut self.stage else { return };
-            stage.see(now);
-            let Some(submission) = stage.due(now) else { return };
+            let Some((due, deadline)) = playback.next(now) else { break };
+            let submission = Submission {
+                task_type: due.task.kind,
+                payload: Payload { len: INLINE_BYTES as u16, inline: due.task.bytes, handle: Handle::NONE },
+                deadline,
+                retry: true,
+                tag: due.number,
+            };
             if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
-                stage.offer_at = now + OFFER_AGAIN;
-                return;
+                playback.push_back(now, due);
             }
-            stage.played[stage.next].sent = now.since(stage.start);
-            stage.next += 1;
             self.perform(now);
         }
     }
 
     fn perform(&mut self, at: Nanos) {
         let switch = self.client.switch();
-        let renew = perform(&mut self.actions, switch, self.socket.outbox(), self.stage.as_mut(), at);
+        let renew = perform(&mut self.actions, switch, self.socket.outbox(), self.playback.as_mut(), at);
         if renew {
             self.registrar.renew_now();
         }
-        self.end_stage();
     }
 
     /// Hands over what became of the tasks, once all have ended.
-    fn end_stage(&mut self) {
-        if let Some(stage) = self.stage.take_if(|stage| stage.left == 0) {
-            // Whoever asked may have gone.
-            stage.command.answer.send(stage.played).ok();
-        }
-    }
-}
-
-impl Stage {
-    fn next_due(&self) -> Option<Nanos> {
-        let next = self.command.tasks.get(self.next)?;
-        Some((self.start + next.due).max(self.offer_at))
-    }
-
-    fn see(&mut self, now: Nanos) {
-        let since = now.since(self.start);
-        while self.command.tasks.get(self.seen).is_some_and(|task| task.due <= since) {
-            self.played[self.seen].seen = since;
-            self.seen += 1;
-        }
-    }
-
-    fn due(&self, now: Nanos) -> Option<Submission> {
-        if self.next_due()? > now {
-            return None;
-        }
-        let task = self.command.tasks[self.next];
-        Some(Submission {
-            task_type: task.task_type,
-            payload: Payload { len: INLINE_BYTES as u16, inline: task.bytes, handle: Handle::NONE },
-            deadline: self.start + task.due + self.command.deadline,
-            retry: true,
-            tag: self.next as u64,
-        })
-    }
-
-    fn ended(&mut self, tag: u64, at: Nanos, attempts: u16, outcome: Outcome) {
-        let ended = at.since(self.start);
-        if let Some(played) = self.played.get_mut(tag as usize) {
-            *played = Played { ended, attempts, outcome, ..*played };
-            self.left -= 1;
+    fn end_playback(&mut self) {
+        let now = self.clock.now();
+        if let Some(playback) = self.playback.take_if(|playback| playback.is_over(now)) {
+            playback.hand_over();
         }
     }
 }
@@ -349,7 +234,7 @@ fn perform(
     actions: &mut Vec<Action>,
     switch: Option<Endpoint>,
     outbox: &mut Outbox,
-    mut stage: Option<&mut Stage>,
+    mut playback: Option<&mut Playback>,
     at: Nanos,
 ) -> bool {
     let mut renew = false;
@@ -360,8 +245,8 @@ fn perform(
                 outbox.send_with(switch, |out| encode(&Packet::Submit(submit), &[], out).unwrap_or(0));
             }
             Action::Done { tag, attempts, outcome, .. } => {
-                if let Some(stage) = &mut stage {
-                    stage.ended(tag, at, attempts, outcome);
+                if let Some(playback) = &mut playback {
+                    playback.ended(tag, at, attempts, outcome);
                 }
             }
             // All that was replayed fits one packet.

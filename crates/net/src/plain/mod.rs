@@ -7,7 +7,6 @@
 //! and how long it takes, 8 bytes each in network order; the answer repeats it. Left out: repetition of what
 //! was lost, which is told as unknown.
 
-mod schedule;
 mod worker;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,16 +15,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use sluice_wire::{Endpoint, Nanos};
+use sluice_host::client::Outcome;
+use sluice_wire::{Endpoint, Nanos, Reply};
 
 use crate::NetError;
 use crate::clock::Clock;
-use crate::crew::{Planned, Playing};
 use crate::pin::pin_thread;
-use crate::udp::{ReadySet, Socket, SocketOptions, Waiting, Waker, sys};
+use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
+use crate::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker, sys};
 
-use schedule::Schedule;
-use worker::PlainWorker;
+use worker::{PlainWorker, words};
 
 /// A task's number and its span.
 const DATAGRAM_BYTES: usize = 16;
@@ -49,18 +48,10 @@ pub struct PlainOptions {
 /// Workers and client at work.
 pub struct PlainRack {
     workers: Vec<SocketAddr>,
-    commands: Sender<Command>,
+    commands: Sender<(Endpoint, PlayCommand)>,
     stop: Arc<AtomicBool>,
     waker: Waker,
     thread: JoinHandle<Result<Vec<u64>, NetError>>,
-}
-
-/// A schedule to send, and who wants to know what came of it.
-struct Command {
-    to: Endpoint,
-    tasks: Vec<Planned>,
-    deadline: Nanos,
-    answer: Sender<Vec<crate::crew::Played>>,
 }
 
 impl PlainRack {
@@ -86,7 +77,7 @@ impl PlainRack {
             ready,
             asked,
             stop: Arc::clone(&stop),
-            schedule: None,
+            playing: None,
         };
         let core = options.core;
         let builder = thread::Builder::new().name("plain".to_owned());
@@ -102,11 +93,11 @@ impl PlainRack {
 
     /// Sends `tasks` to `target`, each at its time; what has no answer `deadline` after its time is unknown.
     pub fn play(&self, target: SocketAddr, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
-        let (answer, played) = channel();
+        let (command, playing) = PlayCommand::new(Nanos(0), tasks, deadline);
         // A thread that has ended drops the command, which ends the wait for its answer.
-        self.commands.send(Command { to: target.into(), tasks, deadline, answer }).ok();
+        self.commands.send((target.into(), command)).ok();
         self.waker.wake();
-        Playing::of(played)
+        playing
     }
 
     /// Ends the thread, and says how many tasks each worker took.
@@ -125,9 +116,9 @@ struct Hosts {
     workers: Vec<PlainWorker>,
     ports: Vec<Socket>,
     ready: ReadySet,
-    asked: Receiver<Command>,
+    asked: Receiver<(Endpoint, PlayCommand)>,
     stop: Arc<AtomicBool>,
-    schedule: Option<Schedule>,
+    playing: Option<(Endpoint, Playback)>,
 }
 
 impl Hosts {
@@ -150,7 +141,7 @@ impl Hosts {
 
     fn next_due(&self) -> Option<Nanos> {
         let workers = self.workers.iter().filter_map(PlainWorker::next_due).min();
-        [workers, self.schedule.as_ref().map(Schedule::next_due)].into_iter().flatten().min()
+        [workers, self.playing.as_ref().map(|(_, playback)| playback.next_due())].into_iter().flatten().min()
     }
 
     fn take_packets(&mut self) -> Result<(), NetError> {
@@ -159,17 +150,18 @@ impl Hosts {
             if let Some(worker) = self.workers.get_mut(ready.token) {
                 worker.take(ready.error)?;
             } else if let Some(port) = self.ports.get_mut(ready.token - workers) {
-                schedule::take(port, ready.error, self.schedule.as_mut())?;
+                let playback = self.playing.as_mut().map(|(_, playback)| playback);
+                take(port, ready.error, playback)?;
             }
         }
         Ok(())
     }
 
     fn take_command(&mut self, now: Nanos) {
-        if self.schedule.is_none()
-            && let Ok(command) = self.asked.try_recv()
+        if self.playing.is_none()
+            && let Ok((to, command)) = self.asked.try_recv()
         {
-            self.schedule = Some(Schedule::new(command, now));
+            self.playing = Some((to, command.begin(now, Nanos(0))));
         }
     }
 
@@ -177,13 +169,40 @@ impl Hosts {
         for worker in &mut self.workers {
             worker.send_due(now);
         }
-        if let Some(schedule) = &mut self.schedule {
-            schedule.send_due(now, &mut self.ports);
+        let Some((to, playback)) = &mut self.playing else { return };
+        while let Some((task, _)) = playback.next(now) {
+            let place = task.number as usize % self.ports.len();
+            send(&mut self.ports[place], *to, &task);
         }
-        if let Some(schedule) = self.schedule.take_if(|schedule| schedule.is_over(now)) {
-            schedule.hand_over();
+        if let Some((_, playback)) = self.playing.take_if(|(_, playback)| playback.is_over(now)) {
+            playback.hand_over();
         }
     }
+}
+
+fn send(port: &mut Socket, to: Endpoint, task: &Numbered) {
+    let mut bytes = [0; DATAGRAM_BYTES];
+    let (number, span) = bytes.split_at_mut(8);
+    number.copy_from_slice(&task.number.to_be_bytes());
+    span.copy_from_slice(&task.task.bytes);
+    port.send(to, &bytes);
+    port.flush();
+}
+
+/// Takes what came to one of the client's ports.
+fn take(port: &mut Socket, error: bool, mut playback: Option<&mut Playback>) -> Result<(), NetError> {
+    if error {
+        port.take_errors();
+    }
+    port.receive(Wait::Poll)?;
+    for index in 0..port.len() {
+        let datagram = port.datagram(index);
+        let Ok(task) = <[u8; DATAGRAM_BYTES]>::try_from(datagram.bytes) else { continue };
+        if let Some(playback) = &mut playback {
+            playback.ended(words(task)[0], datagram.received, 1, Outcome::Reply(Reply::default()));
+        }
+    }
+    Ok(())
 }
 
 fn loopback(port: u16) -> SocketAddr {
@@ -232,14 +251,14 @@ mod tests {
     use sluice_wire::TaskType;
 
     use super::*;
-    use crate::crew::{Outcome, Played};
+    use crate::schedule::Played;
 
     const SPAN: Nanos = Nanos::from_millis(2);
 
     fn play(rack: &PlainRack, tasks: usize, deadline: Nanos) -> Vec<Played> {
         let planned = |index: usize| Planned {
             due: Nanos::from_micros(100).times(index as u64),
-            task_type: TaskType(0),
+            kind: TaskType(0),
             bytes: SPAN.0.to_be_bytes(),
         };
         let playing = rack.play(rack.workers()[0], (0..tasks).map(planned).collect(), deadline);
@@ -277,7 +296,7 @@ mod tests {
         let rack = start(false);
         let silent = UdpSocket::bind(loopback(0)).expect("a port is free");
         let at = silent.local_addr().expect("it is bound");
-        let task = Planned { due: Nanos(0), task_type: TaskType(0), bytes: [0; 8] };
+        let task = Planned { due: Nanos(0), kind: TaskType(0), bytes: [0; 8] };
         let playing = rack.play(at, vec![task], Nanos::from_millis(20));
         let played = playing.wait(Duration::from_mins(1)).expect("it runs").expect("it ends by its deadline");
         assert!(matches!(played[0].outcome, Outcome::Unknown(_)));

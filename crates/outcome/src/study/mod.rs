@@ -8,6 +8,7 @@
 
 mod depths;
 mod findings;
+mod gauges;
 mod heat;
 mod numbers;
 
@@ -15,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use depths::Depths;
 pub use findings::{Cause, Comparison, Expectation, Search, Verdict};
+pub use gauges::{CountDescriptor, Counts, GaugeDescriptor, Gauges, Over};
 pub use heat::{Axis, HeatMap};
-pub use numbers::{Counts, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Times, Unit};
+pub use numbers::{Estimate, Measure, Method, Metric, Part, Spread, Times, Unit};
 
 /// The result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

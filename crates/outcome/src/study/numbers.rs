@@ -1,4 +1,4 @@
-//! Numbers of a study: times, estimates with their intervals, gauges and counts, and how a metric names one.
+//! Numbers of a study: times, estimates with their intervals, and how a metric names one.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,70 +67,6 @@ pub enum Method {
     None,
 }
 
-/// Means over time and over the measured tasks, of all replications; none where it was not measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gauges {
-    /// Tasks that wait in the switch.
-    pub switch_queue_mean: Option<f64>,
-    /// The most of them at once.
-    pub switch_queue_max: Option<f64>,
-    /// Tasks that wait at a worker, without the one in service.
-    pub worker_queue_mean: Option<f64>,
-    /// Share of a worker's time without a task.
-    pub idle_share: Option<f64>,
-    /// Recirculations a task.
-    pub recirculations_per_task: Option<f64>,
-    /// Share of the recirculation bandwidth in use.
-    pub recirculation_utilization: Option<f64>,
-    /// Packets a task, of all kinds and on all links.
-    pub packets_per_task: Option<f64>,
-    /// Polls that came back empty, a task.
-    pub empty_polls_per_task: Option<f64>,
-    /// Workers' depths, where they are found at run time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth_mean: Option<f64>,
-    /// What the rings of one server take, where tasks are written ahead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ring_bytes: Option<f64>,
-}
-
-/// Events in the measured span.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Counts {
-    /// Tasks that were due.
-    pub sent: u64,
-    /// Tasks that were answered.
-    pub replied: u64,
-    /// Tasks of which no attempt can have run.
-    pub refused: u64,
-    /// Tasks that may have run.
-    pub unknown: u64,
-    /// Tasks that admission held back at the client.
-    pub pushed_back: u64,
-    /// Attempts after a task's first.
-    pub retries: u64,
-    /// Packets that the network lost.
-    pub lost_packets: u64,
-    /// Passes through the switch's pipeline.
-    pub passes: u64,
-    /// Those of the passes that were recirculations.
-    pub recirculations: u64,
-    /// Packets on all links.
-    pub packets: u64,
-    /// Polls by workers.
-    pub polls: u64,
-    /// Polls that found nothing.
-    pub empty_polls: u64,
-    /// Replies of tasks that had waited in the switch.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub queued: u64,
-    /// Copies of waiting tasks that were written to servers.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub writes: u64,
-}
-
 /// A number that a time's distribution gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,11 +121,6 @@ pub enum Unit {
     Share,
     /// Things, such as tasks or workers.
     Count,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]

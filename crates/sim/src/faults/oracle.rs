@@ -98,8 +98,8 @@ struct Fate {
     abandoned: bool,
 }
 
-/// By then clients have given up the replies that workers lost under faults. A client fetches few at a time, so
-/// that until then it may come too late for one of after the faults, if its worker keeps few.
+/// By then clients have given up the replies that workers lost under faults. A client fetches few at a time,
+/// so that until then it may come too late for one of after the faults, if its worker keeps few.
 const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 
 /// The book of all tasks.

@@ -89,22 +89,6 @@ impl<O: Observer> Meter<O> {
             recirculation_utilization: (port_busy_ps > 0.0).then(|| port_busy_ps / span_ps),
             ..Gauges::default()
         };
-        self.closed = Some((since(&self.counts, &then.counts), gauges));
-    }
-}
-
-/// What was counted since then. What became of tasks is the recorder's to say.
-fn since(now: &Counts, then: &Counts) -> Counts {
-    Counts {
-        retries: now.retries - then.retries,
-        lost_packets: now.lost_packets - then.lost_packets,
-        passes: now.passes - then.passes,
-        recirculations: now.recirculations - then.recirculations,
-        packets: now.packets - then.packets,
-        polls: now.polls - then.polls,
-        empty_polls: now.empty_polls - then.empty_polls,
-        queued: now.queued - then.queued,
-        writes: now.writes - then.writes,
-        ..Counts::default()
+        self.closed = Some((self.counts.since(&then.counts), gauges));
     }
 }

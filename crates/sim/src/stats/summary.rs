@@ -1,6 +1,6 @@
 //! What all replications of a point say together.
 
-use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Sustained, Times};
+use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Over, Sustained, Times};
 
 use super::caveat::caveat;
 use super::chance;
@@ -103,43 +103,25 @@ fn times(measured: &[Measured], class: Option<usize>) -> Times {
 }
 
 fn total(measured: &[Measured]) -> Counts {
-    measured.iter().fold(Counts::default(), |sum, Measured { counts: one, .. }| Counts {
-        sent: sum.sent + one.sent,
-        replied: sum.replied + one.replied,
-        refused: sum.refused + one.refused,
-        unknown: sum.unknown + one.unknown,
-        pushed_back: sum.pushed_back + one.pushed_back,
-        retries: sum.retries + one.retries,
-        lost_packets: sum.lost_packets + one.lost_packets,
-        passes: sum.passes + one.passes,
-        recirculations: sum.recirculations + one.recirculations,
-        packets: sum.packets + one.packets,
-        polls: sum.polls + one.polls,
-        empty_polls: sum.empty_polls + one.empty_polls,
-        queued: sum.queued + one.queued,
-        writes: sum.writes + one.writes,
-    })
+    measured.iter().fold(Counts::default(), |sum, one| sum.and(&one.counts))
 }
 
 fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
-    let mean = |of: fn(&Gauges) -> Option<f64>| {
-        let values: Option<Vec<f64>> = measured.iter().map(|one| of(&one.gauges)).collect();
-        values.filter(|values| !values.is_empty()).map(|values| chance::mean(&values))
-    };
-    // What a reference never does is left out, not told as zero.
-    let a_task = |events: u64, of: u64| (of > 0).then(|| events as f64 / counts.sent.max(1) as f64);
-    Gauges {
-        switch_queue_mean: mean(|of| of.switch_queue_mean),
-        switch_queue_max: measured.iter().filter_map(|one| one.gauges.switch_queue_max).reduce(f64::max),
-        worker_queue_mean: mean(|of| of.worker_queue_mean),
-        idle_share: mean(|of| of.idle_share),
-        recirculations_per_task: a_task(counts.recirculations, counts.passes),
-        recirculation_utilization: mean(|of| of.recirculation_utilization),
-        packets_per_task: a_task(counts.packets, counts.packets),
-        empty_polls_per_task: a_task(counts.empty_polls, counts.polls),
-        depth_mean: mean(|of| of.depth_mean),
-        ring_bytes: mean(|of| of.ring_bytes),
+    let mut gauges = Gauges::default();
+    for gauge in Gauges::ALL {
+        let each = measured.iter().map(|one| (gauge.get)(&one.gauges));
+        *(gauge.get_mut)(&mut gauges) = match gauge.over {
+            Over::Mean => {
+                let values = each.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty());
+                values.map(|values| chance::mean(&values))
+            }
+            Over::Most => each.flatten().reduce(f64::max),
+            Over::Tasks { events, told_by } => {
+                (told_by(counts) > 0).then(|| events(counts) as f64 / counts.sent.max(1) as f64)
+            }
+        };
     }
+    gauges
 }
 
 fn mean_of(measured: &[Measured], of: impl Fn(&Measured) -> f64) -> f64 {

@@ -7,22 +7,34 @@ use super::{StudyError, hint};
 use crate::stats::{Each, Estimate, Method, estimate};
 
 /// A number that replications count or average.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gauge {
-    /// Copies of waiting tasks that are written to servers, a second.
-    WritesPerS,
-    /// The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
-    WritesReckonedPerS,
-    /// The first over the second.
-    WritesOverReckoned,
-    /// Copies a task.
-    WritesPerTask,
-    /// The share of tasks that waited in the switch.
-    QueuedShare,
-    /// What the rings of one server take.
-    RingBytes,
-    /// Workers' depths.
-    DepthMean,
+#[derive(Clone, Copy, Debug)]
+pub struct Gauge {
+    name: &'static str,
+    unit: Unit,
+    of: fn(&Replication) -> f64,
+}
+
+/// All that can be asked for.
+const ALL: [Gauge; 7] = [
+    // Copies of waiting tasks that are written to servers.
+    Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
+    // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
+    Gauge { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
+    Gauge {
+        name: "writes_over_reckoned",
+        unit: Unit::Ratio,
+        of: |run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE),
+    },
+    Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
+    Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
+    Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
+    Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
+];
+
+/// One replication and what it has in common with the others.
+struct Replication<'r> {
+    one: &'r Each,
+    facts: &'r Facts,
 }
 
 /// What is the same in all replications of a point.
@@ -41,57 +53,58 @@ impl Facts {
 }
 
 impl Gauge {
-    const ALL: [(&'static str, Self); 7] = [
-        ("writes_per_s", Self::WritesPerS),
-        ("writes_reckoned_per_s", Self::WritesReckonedPerS),
-        ("writes_over_reckoned", Self::WritesOverReckoned),
-        ("writes_per_task", Self::WritesPerTask),
-        ("queued_share", Self::QueuedShare),
-        ("ring_bytes", Self::RingBytes),
-        ("depth_mean", Self::DepthMean),
-    ];
-
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let found = Self::ALL.into_iter().find(|(name, _)| *name == text);
-        found.map(|(_, gauge)| gauge).ok_or_else(|| {
-            StudyError::Point(hint::unknown("gauge", text, Self::ALL.iter().map(|(name, _)| *name)))
+        let found = ALL.into_iter().find(|gauge| gauge.name == text);
+        found.ok_or_else(|| {
+            StudyError::Point(hint::unknown("gauge", text, ALL.iter().map(|gauge| gauge.name)))
         })
     }
 
     /// The unit of its numbers.
     pub const fn unit(self) -> Unit {
-        match self {
-            Self::WritesPerS | Self::WritesReckonedPerS => Unit::PerS,
-            Self::WritesOverReckoned | Self::WritesPerTask | Self::DepthMean => Unit::Ratio,
-            Self::QueuedShare => Unit::Share,
-            Self::RingBytes => Unit::Count,
-        }
+        self.unit
     }
 
     /// The mean of all replications.
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
-        let values: Vec<f64> = each.iter().map(|one| self.of_one(one, facts)).collect();
+        let values: Vec<f64> = each.iter().map(|one| (self.of)(&Replication { one, facts })).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, &values, Method::Replications);
         // No share is above one.
-        let most = if self.unit() == Unit::Share { 1.0 } else { f64::INFINITY };
+        let most = if self.unit == Unit::Share { 1.0 } else { f64::INFINITY };
         (Estimate { high: found.high.min(most), ..found }, String::new())
     }
+}
 
-    fn of_one(self, one: &Each, facts: &Facts) -> f64 {
-        let span_s = one.span_ns.max(1) as f64 / 1e9;
-        let (writes, replied) = (one.counts.writes as f64, one.counts.replied.max(1) as f64);
-        let queued = one.counts.queued as f64 / replied;
-        let reckoned = replied / span_s * queued * facts.large * facts.servers;
-        match self {
-            Self::WritesPerS => writes / span_s,
-            Self::WritesReckonedPerS => reckoned,
-            Self::WritesOverReckoned => writes / span_s / reckoned.max(f64::MIN_POSITIVE),
-            Self::WritesPerTask => writes / replied,
-            Self::QueuedShare => queued,
-            Self::RingBytes => one.gauges.ring_bytes.unwrap_or(0.0),
-            Self::DepthMean => one.gauges.depth_mean.unwrap_or(0.0),
-        }
+impl PartialEq for Gauge {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Replication<'_> {
+    fn span_s(&self) -> f64 {
+        self.one.span_ns.max(1) as f64 / 1e9
+    }
+
+    fn writes(&self) -> f64 {
+        self.one.counts.writes as f64
+    }
+
+    fn replied(&self) -> f64 {
+        self.one.counts.replied.max(1) as f64
+    }
+
+    fn queued_share(&self) -> f64 {
+        self.one.counts.queued as f64 / self.replied()
+    }
+
+    fn writes_per_s(&self) -> f64 {
+        self.writes() / self.span_s()
+    }
+
+    fn writes_reckoned_per_s(&self) -> f64 {
+        self.replied() / self.span_s() * self.queued_share() * self.facts.large * self.facts.servers
     }
 }

@@ -1,0 +1,222 @@
+//! What stands behind a point's times: its gauges and counts, each stated once.
+//!
+//! JSON, CSV, pages and what many replications come to together follow these two tables, in their order. A
+//! field that is left out of the JSON while it has nothing to say is marked so for serde.
+
+use serde::{Deserialize, Serialize};
+
+use super::numbers::Unit;
+
+/// What is to be known of a gauge beside its value.
+#[derive(Clone, Copy, Debug)]
+pub struct GaugeDescriptor {
+    /// Its name in files.
+    pub name: &'static str,
+    /// The unit of its numbers.
+    pub unit: Unit,
+    /// What stands above its picture; none if it has no picture.
+    pub picture: Option<&'static str>,
+    /// What stands above its column on a page; none if it has none.
+    pub heading: Option<&'static str>,
+    /// What a point's number is made of.
+    pub over: Over,
+    /// Its value.
+    pub get: fn(&Gauges) -> Option<f64>,
+    /// Where its value is written.
+    pub get_mut: fn(&mut Gauges) -> &mut Option<f64>,
+}
+
+/// What a point's gauge is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Over {
+    /// The mean of all replications' gauges; none unless each has it.
+    Mean,
+    /// The most of those that have it.
+    Most,
+    /// Events a task; none unless `told_by` counted anything: what a reference never does is no zero.
+    Tasks {
+        /// What is counted.
+        events: fn(&Counts) -> u64,
+        /// What is not zero where such events are looked for.
+        told_by: fn(&Counts) -> u64,
+    },
+}
+
+/// What is to be known of a count beside its value.
+#[derive(Clone, Copy, Debug)]
+pub struct CountDescriptor {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What stands above its column on a page; none if it has none.
+    pub heading: Option<&'static str>,
+    /// Its value.
+    pub get: fn(&Counts) -> u64,
+}
+
+/// Makes the gauges and their table of the same lines.
+macro_rules! gauges {
+    ($($(#[$about:meta])* $name:ident: { $($key:ident: $value:expr),* $(,)? })*) => {
+        /// Means over time and over the measured tasks, of all replications; none where it was not measured.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Gauges {
+            $($(#[$about])* pub $name: Option<f64>,)*
+        }
+
+        impl Gauges {
+            /// All of them.
+            pub const ALL: &[GaugeDescriptor] = &[$(GaugeDescriptor {
+                name: stringify!($name),
+                get: |of| of.$name,
+                get_mut: |of| &mut of.$name,
+                $($key: $value,)*
+            },)*];
+        }
+    };
+}
+
+gauges! {
+    /// Tasks that wait in the switch.
+    switch_queue_mean: {
+        unit: Unit::Count,
+        picture: Some("tasks waiting in the switch, mean"),
+        heading: Some("waiting in the switch"),
+        over: Over::Mean,
+    }
+    /// The most of them at once.
+    switch_queue_max: {
+        unit: Unit::Count,
+        picture: None,
+        heading: Some("at most"),
+        over: Over::Most,
+    }
+    /// Tasks that wait at a worker, without the one in service.
+    worker_queue_mean: {
+        unit: Unit::Count,
+        picture: Some("tasks waiting at a worker, mean"),
+        heading: Some("waiting at a worker"),
+        over: Over::Mean,
+    }
+    /// Share of a worker's time without a task.
+    idle_share: {
+        unit: Unit::Share,
+        picture: Some("workers' idle share"),
+        heading: Some("idle"),
+        over: Over::Mean,
+    }
+    /// Recirculations a task.
+    recirculations_per_task: {
+        unit: Unit::Count,
+        picture: Some("recirculations a task"),
+        heading: Some("recirculations a task"),
+        over: Over::Tasks { events: |counts| counts.recirculations, told_by: |counts| counts.passes },
+    }
+    /// Share of the recirculation bandwidth in use.
+    recirculation_utilization: {
+        unit: Unit::Share,
+        picture: Some("recirculation bandwidth in use"),
+        heading: Some("of their bandwidth"),
+        over: Over::Mean,
+    }
+    /// Packets a task, of all kinds and on all links.
+    packets_per_task: {
+        unit: Unit::Count,
+        picture: Some("packets a task"),
+        heading: Some("packets a task"),
+        over: Over::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
+    }
+    /// Polls that came back empty, a task.
+    empty_polls_per_task: {
+        unit: Unit::Count,
+        picture: Some("empty polls a task"),
+        heading: Some("empty polls a task"),
+        over: Over::Tasks { events: |counts| counts.empty_polls, told_by: |counts| counts.polls },
+    }
+    /// Workers' depths, where they are found at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    depth_mean: {
+        unit: Unit::Count,
+        picture: Some("workers' depth, mean"),
+        heading: None,
+        over: Over::Mean,
+    }
+    /// What the rings of one server take, where tasks are written ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ring_bytes: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+}
+
+/// Makes the counts and their table of the same lines.
+macro_rules! counts {
+    ($($(#[$about:meta])* $name:ident: $heading:expr,)*) => {
+        /// Events in the measured span.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Counts {
+            $($(#[$about])* pub $name: u64,)*
+        }
+
+        impl Counts {
+            /// All of them.
+            pub const ALL: &[CountDescriptor] = &[$(CountDescriptor {
+                name: stringify!($name),
+                heading: $heading,
+                get: |of| of.$name,
+            },)*];
+
+            /// Those of both together.
+            #[must_use]
+            pub const fn and(&self, other: &Self) -> Self {
+                Self { $($name: self.$name + other.$name,)* }
+            }
+
+            /// Those that came after `then`.
+            #[must_use]
+            pub const fn since(&self, then: &Self) -> Self {
+                Self { $($name: self.$name - then.$name,)* }
+            }
+        }
+    };
+}
+
+counts! {
+    /// Tasks that were due.
+    sent: Some("sent"),
+    /// Tasks that were answered.
+    replied: Some("replied"),
+    /// Tasks of which no attempt can have run.
+    refused: Some("refused"),
+    /// Tasks that may have run.
+    unknown: Some("unknown"),
+    /// Tasks that admission held back at the client.
+    pushed_back: Some("pushed back"),
+    /// Attempts after a task's first.
+    retries: Some("retries"),
+    /// Packets that the network lost.
+    lost_packets: Some("packets lost"),
+    /// Passes through the switch's pipeline.
+    passes: Some("passes"),
+    /// Those of the passes that were recirculations.
+    recirculations: None,
+    /// Packets on all links.
+    packets: None,
+    /// Polls by workers.
+    polls: None,
+    /// Polls that found nothing.
+    empty_polls: None,
+    /// Replies of tasks that had waited in the switch.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    queued: None,
+    /// Copies of waiting tasks that were written to servers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    writes: None,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
