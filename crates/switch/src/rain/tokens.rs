@@ -104,29 +104,40 @@ impl ParkedTokens {
     /// A token parks; the balance has counted it.
     #[inline]
     pub(super) fn park(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank, token: ParkedToken) {
-        let (s, rank) = (slice.0 as usize, rank.get().min(self.last()));
-        if let Some(count) = self.counts.get_mut(word_of(rank)) {
-            count.update(pass, s, |pair| pair.plus(half_of(rank)));
-        }
-        let ring = self.ring_of(slice, rank);
+        let ring = if self.ranks == 1 { slice.0 as usize } else { self.count(pass, slice, rank) };
         let ticket = self.tail.update(pass, ring, |tail| tail.wrapping_add(1));
         self.ring.write(pass, cell(ring, ticket, self.cells), token);
+    }
+
+    /// Counts a token that parks under its rank; says in which ring.
+    #[inline(never)]
+    fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> usize {
+        let rank = rank.get().min(self.last());
+        self.counts[word_of(rank)].update(pass, slice.0 as usize, |pair| pair.plus(half_of(rank)));
+        self.ring_of(slice, rank)
     }
 
     /// Takes the token of the least rank. The balance has told that there is one.
     #[inline]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId) -> Option<ParkedToken> {
+        if self.ranks == 1 {
+            return Some(self.pop(pass, slice.0 as usize));
+        }
         self.take_from(pass, slice, 0).map(|taken| taken.token)
     }
 
     /// Takes a token of this rank; if there is none, one of the other rank in its word, or the first of those
     /// behind. `None`: all that the balance told of lie before it.
-    #[inline]
+    #[inline(never)]
     pub(super) fn take_from(&mut self, pass: &mut Pass, slice: SliceId, rank: u8) -> Option<Taken> {
         let (rank, of) = self.find(pass, slice, rank)?;
-        let ring = self.ring_of(slice, rank);
+        Some(Taken { token: self.pop(pass, self.ring_of(slice, rank)), rank, of })
+    }
+
+    #[inline]
+    fn pop(&mut self, pass: &mut Pass, ring: usize) -> ParkedToken {
         let ticket = self.head.update(pass, ring, |head| head.wrapping_add(1));
-        Some(Taken { token: self.ring.read(pass, cell(ring, ticket, self.cells)), rank, of })
+        self.ring.read(pass, cell(ring, ticket, self.cells))
     }
 
     /// Which rank a token is taken from, and how many it has.
