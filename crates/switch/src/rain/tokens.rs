@@ -42,20 +42,26 @@ const BY_RANK: &[Column] = &[
     Column { name: "token: generation", stage: 2, bits: 32 },
 ];
 
-/// How many tokens lie under two ranks: one word of the chip.
+/// How many tokens lie under two ranks: one word of the chip, and one here, so that neither half waits for the
+/// other to be written.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair([u32; 2]);
+struct Pair(u64);
 
 impl Pair {
-    fn plus(mut self, half: usize) -> Self {
-        self.0[half] += 1;
-        self
+    #[inline]
+    const fn of(self, half: usize) -> u32 {
+        (self.0 >> (32 * half)) as u32
+    }
+
+    #[inline]
+    const fn plus(self, half: usize) -> Self {
+        Self(self.0 + (1 << (32 * half)))
     }
 
     /// One less of this half; none stays none.
-    fn less(mut self, half: usize) -> Self {
-        self.0[half] = self.0[half].saturating_sub(1);
-        self
+    #[inline]
+    const fn less(self, half: usize) -> Self {
+        Self(self.0 - (((self.of(half) > 0) as u64) << (32 * half)))
     }
 }
 
@@ -123,12 +129,17 @@ impl ParkedTokens {
         if self.ranks == 1 {
             return Some(self.pop(pass, slice.0 as usize));
         }
+        self.take_ranked(pass, slice)
+    }
+
+    #[inline(never)]
+    fn take_ranked(&mut self, pass: &mut Pass, slice: SliceId) -> Option<ParkedToken> {
         self.take_from(pass, slice, 0).map(|taken| taken.token)
     }
 
     /// Takes a token of this rank; if there is none, one of the other rank in its word, or the first of those
     /// behind. `None`: all that the balance told of lie before it.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take_from(&mut self, pass: &mut Pass, slice: SliceId, rank: u8) -> Option<Taken> {
         let (rank, of) = self.find(pass, slice, rank)?;
         Some(Taken { token: self.pop(pass, self.ring_of(slice, rank)), rank, of })
@@ -151,13 +162,13 @@ impl ParkedTokens {
             let old = self.counts[word].branch(
                 pass,
                 slice.0 as usize,
-                |pair| pair.0[first] > 0,
+                |pair| pair.of(first) > 0,
                 |pair| pair.less(first),
                 |pair| pair.less(1 - first),
             );
             for half in [first, 1 - first] {
-                if old.0[half] > 0 {
-                    return Some(((2 * word + half) as u8, old.0[half]));
+                if old.of(half) > 0 {
+                    return Some(((2 * word + half) as u8, old.of(half)));
                 }
             }
         }
