@@ -13,7 +13,7 @@
 
 use alloc::vec::Vec;
 
-use sluice_wire::{Dispatch, Nanos, Rank};
+use sluice_wire::{Dispatch, Nanos};
 
 use super::types::{Action, Outlook, WorkerSettings};
 use super::{Phase, Worker};
@@ -48,15 +48,12 @@ impl Worker {
         if self.early_at(settings).is_none_or(|from| now < from) {
             return;
         }
-        self.issue_token(now, settings, self.early_rank(), out);
+        // The running task will have ended when this one's comes.
+        let rank = self.rank(self.held().saturating_sub(1));
+        self.issue_token(now, settings, rank, out);
         if let Some(work) = &mut self.work {
             work.early.sent += 1;
         }
-    }
-
-    /// The running task will have ended when an early token's comes.
-    fn early_rank(&self) -> Rank {
-        if self.feeding.is_ranked() { Rank::behind(self.held().saturating_sub(1)) } else { Rank::default() }
     }
 
     /// A token left, for the first time or not.

@@ -351,16 +351,16 @@ impl Worker {
     fn send_tokens(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let mut before = 0;
         while self.wants_token(settings) && self.feeding.not_before().is_none_or(|from| from <= now) {
-            self.issue_token(now, settings, self.rank(before), out);
+            self.issue_token(now, settings, self.rank(self.held() + before), out);
             before += 1;
         }
     }
 
-    /// The rank of a token behind what is held and so many tokens that leave with it. Those that left earlier
-    /// left behind more: the switch spends a worker's tokens from the least rank on, so that a new one stands
-    /// before them.
-    fn rank(&self, before: u32) -> Rank {
-        if self.feeding.is_ranked() { Rank::behind(self.held() + before) } else { Rank::default() }
+    /// The rank of a token behind so many tasks: what is held, and a task for each token that leaves with it.
+    /// Those that left earlier left behind more: the switch spends a worker's tokens from the least rank on,
+    /// so that a new one stands before them.
+    fn rank(&self, tasks: u32) -> Rank {
+        if self.feeding.is_ranked() { Rank::behind(tasks) } else { Rank::default() }
     }
 
     /// Apart from the loop, which mostly ends before it.
@@ -396,7 +396,7 @@ impl Worker {
         }
         for before in 0..lost.clamp(0, QUOTA_MAX.into()) {
             self.repeated_tokens += 1;
-            self.token(now, settings, self.rank(before as u32), false, out);
+            self.token(now, settings, self.rank(self.held() + before as u32), false, out);
         }
     }
 

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use sluice_wire::tables::RingCounts;
+use sluice_wire::tables::{RANKS_MAX, RingCounts};
 use sluice_wire::{Generation, Rank, Serial, SliceId, WorkerId};
 
 use crate::config::Config;
@@ -42,8 +42,8 @@ const BY_RANK: &[Column] = &[
     Column { name: "token: generation", stage: 2, bits: 32 },
 ];
 
-/// How many tokens lie under two ranks: one word of the chip, and one here, so that neither half waits for the
-/// other to be written.
+/// How many tokens lie under two ranks: one word of the chip, and one here, so that neither half waits for
+/// the other to be written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair(u64);
 
@@ -84,7 +84,7 @@ impl ParkedTokens {
     }
 
     pub(super) fn new(layout: &mut Layout, config: &Config, ranks: u8, counts: u8) -> Self {
-        const NAMES: [&str; 4] = ["ranks 0, 1", "ranks 2, 3", "ranks 4, 5", "ranks 6, 7"];
+        const NAMES: [&str; RANKS_MAX / 2] = ["ranks 0, 1", "ranks 2, 3"];
         let (slices, cells) = (config.slices as usize, config.tokens_per_slice);
         let (words, rings) = (Self::words(ranks), slices * ranks as usize);
         let word = |word: u8| {
