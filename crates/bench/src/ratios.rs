@@ -15,6 +15,8 @@ use crate::repository::root;
 const DECISION_MAX: f64 = 3.0;
 /// The same with ranked tokens may take so many times what it takes without; 1.1 is aimed at.
 const RANKED_MAX: f64 = 1.3;
+/// And with four classes of tasks.
+const CLASSED_MAX: f64 = 1.3;
 /// A server's agent may take this share of a core for 32 workers that never rest, sampled every 40 µs.
 const AGENT_MAX: f64 = 0.05;
 /// From this time between samples on, µs.
@@ -44,6 +46,7 @@ struct Order {
     rain_ns: f64,
     ratio: f64,
     ranked: f64,
+    classed: f64,
     allocations: f64,
 }
 
@@ -171,6 +174,8 @@ pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
     for (name, order) in [("token first", &token_first), ("task first", &task_first)] {
         report.add(&format!("decision ÷ bare ring, {name}"), order.ratio, "×", Bound::AtMost(DECISION_MAX));
         report.add(&format!("  ranked ÷ without, {name}"), order.ranked, "×", Bound::AtMost(RANKED_MAX));
+        let classed = format!("  four classes ÷ without, {name}");
+        report.add(&classed, order.classed, "×", Bound::AtMost(CLASSED_MAX));
         report.add(&format!("  decision, {name}"), order.rain_ns, "ns", Bound::None);
         report.add(&format!("  bare ring, {name}"), order.ring_ns, "ns", Bound::None);
     }

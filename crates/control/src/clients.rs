@@ -3,10 +3,11 @@
 //! A client's row is written when it joins and when its address changes, each time under a new key: writing
 //! it starts the replay cells anew, and packets of the old key must not pass them a second time.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use sluice_wire::registrations::ClientRegistration;
+use sluice_wire::registrations::{ClientRegistration, Sizes};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Incarnation, Nanos, SliceId};
 
@@ -242,6 +243,14 @@ impl Controller {
         }
     }
 
+    /// What a class is in each slice where it goes by size, if the switch tells classes apart.
+    fn sizes(&self) -> impl Iterator<Item = (SliceId, Sizes)> {
+        let has_classes = self.shape.is_some_and(|shape| shape.classes > 1);
+        let planned = self.plan.slices.iter().enumerate().filter(move |_| has_classes);
+        let sizes = planned.map(|(index, slice)| (SliceId(index as u16), slice.sizes));
+        sizes.filter(|(_, sizes)| !sizes.is_none())
+    }
+
     fn client_answer(&self, id: ClientId) -> Answer {
         let Some(client) = self.clients.get(id.0) else { return wait(Waiting::Leaving, SOON) };
         let clients = self.clients.iter().filter(|(_, c)| c.fate == Fate::Stays).count() as u32;
@@ -254,13 +263,15 @@ impl Controller {
             replay_cells: self.shape.map_or(0, |shape| shape.replay_cells),
             slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
             shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
+            classes: self.shape.map_or(1, |shape| shape.classes),
+            sizes: self.sizes().collect(),
             retry_for: self.plan.retry_for,
         };
-        Answer::Client(ClientGrant {
+        Answer::Client(Box::new(ClientGrant {
             registration,
             first_bytes: self.plan.rdma.first_bytes,
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
-        })
+        }))
     }
 }

@@ -1,5 +1,6 @@
 //! What goes into a controller and what comes out: calls from hosts and people, answers, table operations.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -190,7 +191,7 @@ pub enum Answer {
     /// The worker holds this registration.
     Worker(WorkerGrant),
     /// The client holds this registration.
-    Client(ClientGrant),
+    Client(Box<ClientGrant>),
     /// The server holds this registration.
     Server(ServerGrant),
     /// The host has no registration any more.

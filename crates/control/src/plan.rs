@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
+use sluice_wire::registrations::Sizes;
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
 use thiserror::Error;
 
@@ -21,6 +22,8 @@ pub struct SlicePlan {
     pub types: Vec<TaskType>,
     /// How many tasks may wait (C). `None`: the longest wait times the slice's service rate.
     pub limit: Option<u32>,
+    /// What a class of tasks is, where the switch tells classes apart and they go by size.
+    pub sizes: Sizes,
 }
 
 /// Everything that a controller is told at its start.
@@ -197,7 +200,12 @@ mod tests {
     use super::*;
 
     fn slice(name: &str, types: &[u16]) -> SlicePlan {
-        SlicePlan { name: name.to_string(), types: types.iter().map(|t| TaskType(*t)).collect(), limit: None }
+        SlicePlan {
+            name: name.to_string(),
+            types: types.iter().map(|t| TaskType(*t)).collect(),
+            limit: None,
+            sizes: Sizes::default(),
+        }
     }
 
     fn plan(slices: Vec<SlicePlan>) -> Plan {

@@ -290,13 +290,14 @@ impl Controller {
 
     /// R: no slot is written again while its task may still be copied. Tasks that wait (C), those that
     /// workers were sent (ΣN, at most what the token ring holds), and those that may pass while a worker is
-    /// stopped.
+    /// stopped. All of them may be of one class, and each class has as many slots.
     fn slots_needed(&self, slice: SliceId) -> u32 {
         let (tasks, tokens) =
             self.shape.map_or((0, 0), |shape| (shape.tasks_per_slice, shape.tokens_per_slice));
         let planned = self.plan.slices.get(usize::from(slice.0)).and_then(|slice| slice.limit);
         let waiting = planned.unwrap_or(tasks).min(tasks);
-        ring_slots(waiting, tokens, self.plan.rdma.stall_tasks)
+        let classes = self.shape.map_or(1, |shape| shape.classes);
+        ring_slots(waiting, tokens, self.plan.rdma.stall_tasks) * u32::from(classes)
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{RingCounts, SliceRow, SliceState};
-use sluice_wire::{Nanos, Serial, TaskType, WorkerId};
+use sluice_wire::{Nanos, TaskType, WorkerId};
 
 use crate::plan::SlicePlan;
 
@@ -63,8 +63,8 @@ struct Former {
     /// Readings that are still needed before all such tasks are known to be in the queue: as many as for a
     /// sweep.
     unread: u8,
-    /// They are gone when so many tasks have left the queue.
-    until: Serial,
+    /// They are gone when as many tasks as this have left each ring.
+    until: RingCounts,
 }
 
 impl Former {
@@ -73,9 +73,10 @@ impl Former {
         let waiting = state.balance.min(0).unsigned_abs();
         if self.unread > 0 {
             self.unread -= 1;
-            self.until = state.tasks_out.plus(waiting);
+            self.until = state.tasks_in;
         }
-        let gone = waiting == 0 || state.tasks_out.since(self.until) >= 0;
+        let counted = state.tasks_in != state.tasks_out;
+        let gone = waiting == 0 || counted && state.tasks_out.behind(self.until) == 0;
         (self.unread > 0 || !gone).then_some(self)
     }
 }
@@ -154,7 +155,8 @@ impl Slice {
     /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A
     /// reading that is under way is too early to tell.
     pub(crate) fn types_left(&mut self, types: impl IntoIterator<Item = TaskType>) {
-        let former = self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: Serial(0) });
+        let former =
+            self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: RingCounts::default() });
         former.unread = CALM_READINGS + u8::from(self.asked);
         former.types.extend(types);
     }

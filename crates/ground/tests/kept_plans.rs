@@ -15,6 +15,8 @@ use sluice_ground::plan::{
 };
 use sluice_ground::results::kept::{Keeper, PLAN};
 use sluice_net::rdma::Mtu;
+use sluice_wire::Nanos;
+use sluice_wire::registrations::Sizes;
 
 const DEMO: &str = include_str!("../../../experiments/demo.toml");
 
@@ -206,6 +208,7 @@ fn parts() -> impl Strategy<Value = Parts> {
                 name: format!("s/{slice}"),
                 types: names.iter().skip(slice).step_by(count).map(|name| (*name).to_owned()).collect(),
                 limit,
+                sizes: Sizes::new(&[Nanos(u64::from(limit.unwrap_or(0)))]).unwrap_or_default(),
             })
             .collect();
         let workers = vec(worker(slices.len()), 0..6);

@@ -1,7 +1,7 @@
 //! What a client does in each situation that the protocol names.
 
 use sluice_host::client::{
-    Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy,
+    Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
 };
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
@@ -48,7 +48,8 @@ impl Bench {
     fn offer(&mut self, task_type: TaskType, retry: bool) -> Result<TaskId, Busy> {
         let deadline = self.now + Nanos::from_millis(5 * SECOND);
         let payload = Payload { len: 100, inline: [0; 8], handle: Handle(7) };
-        let submission = Submission { task_type, payload, deadline, retry, tag: 42 };
+        let submission =
+            Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 42 };
         self.client.submit(self.now, &self.settings, submission, &mut self.out)
     }
 
@@ -113,6 +114,8 @@ fn grant(epoch: u32) -> ClientRegistration {
         replay_cells: 16,
         slices: vec![(GET, SliceId(0)), (SCAN, SliceId(1))],
         shares: vec![(SliceId(0), 8), (SliceId(1), 2)],
+        classes: 1,
+        sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     }
 }
@@ -194,6 +197,7 @@ fn a_task_whose_deadline_has_passed_is_refused_without_being_sent_even_when_not_
     let mut bench = Bench::new();
     let submission = Submission {
         task_type: GET,
+        urgency: Urgency::Unstated,
         payload: Payload { len: 9, inline: [0; 8], handle: Handle(1) },
         deadline: bench.now,
         retry: true,
@@ -712,7 +716,8 @@ fn a_task_longer_than_any_may_be_is_refused_before_anything_is_sent() {
     let inline = (u64::from(TASK_BYTES_MAX + 1) << 32).to_be_bytes();
     let payload = Payload { len: 1_400, inline, handle: Handle(7) };
     let deadline = bench.now + Nanos::from_millis(SECOND);
-    let submission = Submission { task_type: GET, payload, deadline, retry: true, tag: 1 };
+    let submission =
+        Submission { task_type: GET, urgency: Urgency::Unstated, payload, deadline, retry: true, tag: 1 };
     bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it ends at once");
     assert_eq!(bench.outcomes(), [Outcome::Refused(RefusedWhy::TooLong)]);
     assert_eq!((bench.out.pop(), bench.sent()), (Some(Action::Release(Handle(7))), vec![]));
@@ -724,7 +729,8 @@ fn a_task_as_long_as_any_may_be_is_sent() {
     let inline = (u64::from(TASK_BYTES_MAX) << 32).to_be_bytes();
     let payload = Payload { len: 1_400, inline, handle: Handle(7) };
     let deadline = bench.now + Nanos::from_millis(SECOND);
-    let submission = Submission { task_type: GET, payload, deadline, retry: true, tag: 1 };
+    let submission =
+        Submission { task_type: GET, urgency: Urgency::Unstated, payload, deadline, retry: true, tag: 1 };
     bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it is taken");
     assert_eq!((bench.outcomes(), bench.sent().len()), (vec![], 1));
 }

@@ -1,6 +1,6 @@
 //! Replies that are longer than a packet, as their client fetches them.
 
-use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, UnknownWhy};
+use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, UnknownWhy, Urgency};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Packet, Part, Payload,
@@ -37,6 +37,8 @@ impl Bench {
             replay_cells: 64,
             slices: vec![(TaskType(1), SliceId(0))],
             shares: vec![(SliceId(0), 16)],
+            classes: 1,
+            sizes: Vec::new(),
             retry_for: Nanos::from_millis(5_000),
         };
         client.grant(now, &settings, grant, &mut out);
@@ -46,7 +48,8 @@ impl Bench {
     fn submit(&mut self, retry: bool) -> Submit {
         let deadline = self.now + Nanos::from_millis(5_000);
         let (task_type, payload) = (TaskType(1), Payload::EMPTY);
-        let submission = Submission { task_type, payload, deadline, retry, tag: 42 };
+        let submission =
+            Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 42 };
         self.client.submit(self.now, &self.settings, submission, &mut self.out).expect("there is room");
         self.tries().pop().expect("a task that was taken is sent")
     }
@@ -294,6 +297,8 @@ fn a_switch_that_restarts_meanwhile_does_not_make_the_task_run_again() {
         replay_cells: 64,
         slices: vec![(TaskType(1), SliceId(0))],
         shares: vec![(SliceId(0), 16)],
+        classes: 1,
+        sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     };
     bench.client.grant(bench.now, &bench.settings, grant, &mut bench.out);

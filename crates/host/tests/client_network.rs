@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sluice_host::client::{Action, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy};
+use sluice_host::client::{
+    Action, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
+};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Attempt, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Payload,
@@ -175,7 +177,14 @@ impl World {
         let inline = [[kind as u8; 8], [0, 0, 0, 9, 1, 2, 3, kind as u8]][usize::from(large)];
         let payload = Payload { len: 8 + u16::from(large), inline, handle };
         let deadline = self.now + Nanos::from_millis(patience_ms);
-        let submission = Submission { task_type: TaskType(kind), payload, deadline, retry, tag };
+        let submission = Submission {
+            task_type: TaskType(kind),
+            urgency: Urgency::Unstated,
+            payload,
+            deadline,
+            retry,
+            tag,
+        };
         let mut out = Vec::new();
         let taken = self.client.submit(self.now, &self.settings, submission, &mut out);
         if taken.is_err() {
@@ -361,6 +370,7 @@ impl World {
                 assert_eq!(*reason, RejectReason::QueueFull);
                 assert!(told.every_attempt_was_rejected());
             }
+            Outcome::Refused(RefusedWhy::NoClass { .. }) => panic!("nobody asks for a class"),
             Outcome::Refused(RefusedWhy::TooLong) => panic!("no task is so long"),
             Outcome::Refused(RefusedWhy::NoSlice(_)) => panic!("a slice takes every type"),
             Outcome::Refused(RefusedWhy::NeverSent) => {
@@ -406,6 +416,8 @@ fn registration(epoch: u32, key: u32, replay_cells: u32, share: u32) -> ClientRe
         replay_cells,
         slices: vec![(TaskType(0), SliceId(0)), (TaskType(1), SliceId(1)), (TaskType(2), SliceId(5))],
         shares: vec![(SliceId(0), share), (SliceId(1), share / 2)],
+        classes: 1,
+        sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     }
 }

@@ -99,7 +99,7 @@ impl LiveRack {
         let options = ControllerOptions {
             at: place.switch_at(),
             guard: place.guard(),
-            plan: control_plan(ask, local),
+            plan: control_plan(ask, who, local),
             seed: sluice_ground::seed::random_seed()?,
             switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
         };
@@ -339,11 +339,12 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
     }
 }
 
-fn control_plan(ask: &Ask, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
+fn control_plan(ask: &Ask, who: &Who, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
     let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
-        let classes = ask.workload.classes.iter().filter(|class| serves(&class.name));
-        let types = classes.map(|class| class.task_type).collect();
-        sluice_control::SlicePlan { name: name.into(), types, limit: Some(ask.testbed.queue) }
+        let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
+        let types = classes().map(|class| class.task_type).collect();
+        let sizes = ask.testbed.sizes_of(classes(), who.choice.classes());
+        sluice_control::SlicePlan { name: name.into(), types, limit: Some(ask.testbed.queue), sizes }
     };
     let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
     let slices = match &ask.slices[..] {

@@ -9,6 +9,7 @@ use sluice_apps::hold;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
+use sluice_net::client::Urgency;
 use sluice_net::schedule::Planned;
 use sluice_sim::workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 use sluice_wire::{Nanos, TaskType};
@@ -79,7 +80,12 @@ pub(crate) fn planned(
 ) -> Vec<Planned> {
     let planned = |task: &TracedTask| {
         let (kind, span) = of(task);
-        Planned { due: task.at.times(dilation.into()), kind, bytes: hold::request(span) }
+        Planned {
+            due: task.at.times(dilation.into()),
+            kind,
+            urgency: task.service.map_or(Urgency::Unstated, Urgency::Work),
+            bytes: hold::request(span),
+        }
     };
     trace.tasks().iter().map(planned).collect()
 }

@@ -9,9 +9,11 @@ mod toml_text;
 use serde::{Deserialize, Serialize};
 use sluice_host::slow::SlowTime;
 use sluice_wire::Nanos;
+use sluice_wire::registrations::Sizes;
 
 use crate::error::SimError;
-use toml_text::span;
+use crate::workload::{Class, equal_spans};
+use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
 const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
@@ -31,6 +33,10 @@ pub struct Testbed {
     pub clients: u16,
     /// Tasks that may wait in each slice (C).
     pub queue: u32,
+    /// What a class of tasks is, where the policy has classes: the largest size of each but the last.
+    /// Without, each spans the same factor of the sizes that there are.
+    #[serde(default, skip_serializing_if = "Sizes::is_none", with = "sizes")]
+    pub sizes: Sizes,
     /// The links.
     pub links: LinkTimes,
     /// The switch.
@@ -208,6 +214,7 @@ impl Default for Testbed {
             workers: 32,
             clients: 1,
             queue: 8_192,
+            sizes: Sizes::default(),
             links: LinkTimes::default(),
             switch: SwitchTimes::default(),
             worker: WorkerTimes::default(),
@@ -259,6 +266,15 @@ impl Default for Retries {
 }
 
 impl Testbed {
+    /// What a class of these tasks is, where a policy tells so many classes apart.
+    pub fn sizes_of<'c>(&self, tasks: impl Iterator<Item = &'c Class>, classes: u8) -> Sizes {
+        match classes {
+            1 => Sizes::default(),
+            _ if !self.sizes.is_none() => self.sizes,
+            classes => equal_spans(tasks, classes),
+        }
+    }
+
     /// The testbed of the Rain paper.
     pub fn rain() -> Self {
         Self::parse(RAIN).expect("the file is part of this crate, and a test reads it")

@@ -30,7 +30,7 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
 fn rings_bytes(plan: &Plan) -> u64 {
     let switch = &plan.switch;
     let slots = ring_slots(switch.tasks_per_slice, switch.tokens_per_slice, plan.rdma.stall_tasks);
-    let rings = plan.servers().len() * plan.slices.len();
+    let rings = plan.servers().len() * plan.slices.len() * usize::from(plan.program().classes());
     rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }
 

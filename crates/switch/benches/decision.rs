@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use sluice_switch::rain::Rain;
+use sluice_switch::rain::{Kinds, Rain};
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
@@ -27,7 +27,9 @@ const TURNS: usize = 15;
 const STANDING: u32 = 32;
 const WORKERS: u16 = 64;
 /// Those of `rain:2,ranked`; tokens have the one and the other by turns.
-const RANKS: u8 = 2;
+const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
+/// Those of `rain:2,classes=4`; tasks have one after the other.
+const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 const CLIENTS: u16 = 16;
 
 fn main() {
@@ -56,43 +58,49 @@ struct Compared {
     ratio: f64,
     /// With ranks, over without.
     ranked: f64,
+    /// With classes, over without.
+    classed: f64,
     allocations: u64,
 }
 
 impl Compared {
     fn json(&self) -> String {
-        let Self { ring_ns, rain_ns, ratio, ranked, allocations } = self;
-        format!(
-            r#"{{"ring_ns":{ring_ns:.2},"rain_ns":{rain_ns:.2},"ratio":{ratio:.3},"ranked":{ranked:.3},"allocations":{allocations}}}"#
-        )
+        let Self { ring_ns, rain_ns, ratio, ranked, classed, allocations } = self;
+        let times = format!(r#""ring_ns":{ring_ns:.2},"rain_ns":{rain_ns:.2},"ratio":{ratio:.3}"#);
+        let kinds = format!(r#""ranked":{ranked:.3},"classed":{classed:.3}"#);
+        format!(r#"{{{times},{kinds},"allocations":{allocations}}}"#)
     }
 }
 
 fn compare(order: Order) -> Compared {
-    let mut rain = Bench::new(order, registered(1));
-    let mut ranked = Bench::new(order, registered(RANKS));
+    let mut rain = Bench::new(order, registered(Kinds::ONE));
+    let mut ranked = Bench::new(order, registered(RANKED));
+    let mut classed = Bench::new(order, registered(CLASSED));
     let mut ring = Bench::new(order, BareRing::new());
     let mut turns = Vec::new();
     for _ in 0..TURNS {
-        let (mut of_ring, mut of_rain, mut of_ranked) = (0.0, 0.0, 0.0);
+        let (mut of_ring, mut of_rain, mut of_ranked, mut of_classed) = (0.0, 0.0, 0.0, 0.0);
         for _ in 0..BATCHES_A_TURN {
             of_ring += ring.batch();
             of_rain += rain.batch();
             of_ranked += ranked.batch();
+            of_classed += classed.batch();
         }
-        turns.push((of_ring, of_rain, of_ranked));
+        turns.push((of_ring, of_rain, of_ranked, of_classed));
     }
     let allocations = allocation_counter::measure(|| {
         rain.batch();
         ranked.batch();
+        classed.batch();
     });
-    let of = |number: fn(&(f64, f64, f64)) -> f64| median(turns.iter().map(number).collect());
+    let of = |number: fn(&(f64, f64, f64, f64)) -> f64| median(turns.iter().map(number).collect());
     let matches = f64::from(BATCHES_A_TURN * BATCH);
     Compared {
         ring_ns: of(|turn| turn.0) / matches,
         rain_ns: of(|turn| turn.1) / matches,
         ratio: of(|turn| turn.1 / turn.0),
         ranked: of(|turn| turn.2 / turn.1),
+        classed: of(|turn| turn.3 / turn.1),
         allocations: allocations.count_total,
     }
 }
@@ -182,7 +190,7 @@ fn token(turn: u32) -> Arrival {
         generation: Generation(1),
         nonce: Nonce(turn),
         issued: Serial(turn / u32::from(WORKERS) + 1),
-        rank: Rank::behind(turn % u32::from(RANKS)),
+        rank: Rank::behind(turn % u32::from(RANKED.ranks)),
     });
     Arrival::Wire { from: at(worker), packet, room: true }
 }
@@ -195,6 +203,7 @@ fn submit(client: u16, turn: u32) -> Submit {
         task: TaskId { incarnation: Incarnation(7), sequence: Serial(turn / u32::from(CLIENTS)) },
         attempt: Attempt(1),
         task_type: TaskType(1),
+        priority: (turn % u32::from(CLASSED.classes)) as u8,
         payload: Payload { len: 8, inline: [1; 8], ..Payload::EMPTY },
         ..Submit::default()
     }
@@ -205,9 +214,10 @@ fn at(host: u16) -> Endpoint {
 }
 
 /// A switch with all its sources registered.
-fn registered(ranks: u8) -> Rain {
-    let config = Config::full(Epoch(1));
-    let mut rain = Rain::ranked(config, ranks);
+fn registered(kinds: Kinds) -> Rain {
+    let full = Config::full(Epoch(1));
+    let config = Config { tasks_per_slice: full.tasks_per_slice / u32::from(kinds.classes), ..full };
+    let mut rain = Rain::of_kinds(config, kinds);
     let slice = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
     rain.table(TableOp::SetSlice(SliceId(0), slice));
     rain.table(TableOp::SetType(TaskType(1), Some(SliceId(0))));

@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use sluice_units::WholeSpan;
-use sluice_wire::tables::{Feed, SliceRow, SliceState};
+use sluice_wire::tables::{Feed, RingCounts, SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
 use crate::config::Config;
@@ -238,8 +238,9 @@ impl Scheduler for Draconis {
 
     fn slice_state(&self, slice: usize) -> SliceState {
         let balance = -(self.waiting_in(slice) as i32);
-        let tasks_out = Serial(self.next_out(slice));
-        SliceState { balance, tasks_out, ..SliceState::default() }
+        let out = Serial(self.next_out(slice));
+        let [tasks_in, tasks_out] = [out.plus(balance.unsigned_abs()), out].map(RingCounts::of_one);
+        SliceState { balance, tasks_in, tasks_out, ..SliceState::default() }
     }
 
     fn waiting(&self) -> u32 {

@@ -121,6 +121,16 @@ impl Choice {
         self.0.settings().hosts_choose_depth()
     }
 
+    /// How many classes of tasks it tells apart; 1 where all are alike.
+    pub fn classes(&self) -> u8 {
+        self.0.settings().classes()
+    }
+
+    /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
+    pub fn size_error(&self) -> u8 {
+        self.0.settings().size_error()
+    }
+
     /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
     pub fn patience(&self) -> u8 {
         self.0.settings().patience()

@@ -63,6 +63,16 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
+    /// How many classes of tasks it tells apart.
+    fn classes(&self) -> u8 {
+        1
+    }
+
+    /// How far what is said of tasks' sizes is off, in hundredths; in simulations only.
+    fn size_error(&self) -> u8 {
+        0
+    }
+
     /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
     fn patience(&self) -> u8 {
         0

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use crate::tables::Feed;
+use crate::tables::{Feed, KINDS_MAX};
 use crate::{ClientId, Endpoint, Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 /// A worker's registration. Within an epoch, generations must grow from one grant of this worker's life to
@@ -50,6 +50,63 @@ pub struct ClientRegistration {
     pub slices: Vec<(TaskType, SliceId)>,
     /// How many tasks this client may have outstanding in each slice.
     pub shares: Vec<(SliceId, u32)>,
+    /// How many classes of tasks the switch tells apart, by their priority; 1 where all are alike.
+    pub classes: u8,
+    /// What a class is, in slices where that goes by a task's size.
+    pub sizes: Vec<(SliceId, Sizes)>,
     /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
     pub retry_for: Nanos,
+}
+
+/// Which class a task is in by its size, the work that it is expected to be: class 0 holds the smallest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// The largest size of each class but the last, ascending; then zeros.
+    ends: [Nanos; KINDS_MAX - 1],
+    count: u8,
+}
+
+impl Sizes {
+    /// Classes that end at these sizes, and one for what is larger; `None` if they do not ascend from above
+    /// zero, or are more than a switch tells apart. No ends: all sizes are alike.
+    pub fn new(ends: &[Nanos]) -> Option<Self> {
+        let mut sizes = Self { count: ends.len() as u8, ..Self::default() };
+        sizes.ends.get_mut(..ends.len())?.copy_from_slice(ends);
+        let ascend = ends.first().is_none_or(|first| first.0 > 0) && ends.is_sorted_by(|a, b| a < b);
+        ascend.then_some(sizes)
+    }
+
+    /// The largest size of each class but the last.
+    pub fn ends(&self) -> &[Nanos] {
+        &self.ends[..self.count.into()]
+    }
+
+    /// Whether all sizes are alike.
+    pub const fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The class of a task that is expected to be so much work.
+    pub fn class_of(&self, work: Nanos) -> u8 {
+        self.ends().iter().filter(|end| work > **end).count() as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_ascend_and_each_class_ends_with_its_largest() {
+        let sizes = Sizes::new(&[10, 40, 200].map(Nanos)).unwrap();
+        assert_eq!(
+            [0, 10, 11, 40, 41, 200, 201].map(|work| sizes.class_of(Nanos(work))),
+            [0, 0, 1, 1, 2, 2, 3]
+        );
+        assert_eq!(Sizes::new(&[]).unwrap().class_of(Nanos(u64::MAX)), 0);
+        let wrong = [&[0, 1][..], &[5, 5], &[5, 4], &[1, 2, 3, 4]];
+        for ends in wrong {
+            assert_eq!(Sizes::new(&ends.iter().map(|end| Nanos(*end)).collect::<Vec<_>>()), None, "{ends:?}");
+        }
+    }
 }

@@ -33,6 +33,9 @@ pub struct Shape {
     pub replay_cells: u32,
     /// How its workers get their tasks.
     pub feed: Feed,
+    /// How many classes of tasks it tells apart, by their priority; each has a ring of `tasks_per_slice`. 1
+    /// where all are alike.
+    pub classes: u8,
     /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's
     /// bytes.
     pub plain_writes: bool,
@@ -156,13 +159,13 @@ pub struct WorkerState {
     pub sent: Serial,
 }
 
-/// The most ranks that a switch tells apart.
-pub const RANKS_MAX: usize = 4;
+/// The most ranks of tokens, and classes of tasks, that a switch tells apart.
+pub const KINDS_MAX: usize = 4;
 
-/// A cumulative count for each of a slice's rings of parked tokens: a ring for each rank that the switch
-/// tells apart, the least first. What is not there stands still.
+/// A cumulative count for each of a slice's rings: of parked tokens one for each rank that the switch tells
+/// apart, of waiting tasks one for each class, the first first. What is not there stands still.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RingCounts(pub [Serial; RANKS_MAX]);
+pub struct RingCounts(pub [Serial; KINDS_MAX]);
 
 impl RingCounts {
     /// Of a switch that has one ring.
@@ -204,8 +207,10 @@ pub struct SliceState {
     pub tokens_in: RingCounts,
     /// Cumulative counts of parked tokens that were taken.
     pub tokens_out: RingCounts,
-    /// Cumulative count of waiting tasks that were taken, where they wait in one queue; else it stands still.
-    pub tasks_out: Serial,
+    /// Cumulative counts of tasks that waited; they stand still where tasks do not wait in rings.
+    pub tasks_in: RingCounts,
+    /// Cumulative counts of waiting tasks that were taken.
+    pub tasks_out: RingCounts,
 }
 
 /// One step that a controller takes on a switch.

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use sluice_host::client::{self, Client, ClientSettings, Submission};
+use sluice_host::client::{self, Client, ClientSettings, Submission, Urgency};
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::{
@@ -57,6 +57,8 @@ pub(super) fn client_task(tasks: u32) {
         replay_cells: 4_096,
         slices: vec![(TaskType(1), SliceId(0))],
         shares: vec![(SliceId(0), 256)],
+        classes: 1,
+        sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     };
     client.grant(Nanos(0), &settings, grant, &mut out);
@@ -64,6 +66,7 @@ pub(super) fn client_task(tasks: u32) {
         let now = Nanos::from_micros(u64::from(turn) * 10);
         let submission = black_box(Submission {
             task_type: TaskType(1),
+            urgency: Urgency::Unstated,
             payload: Payload::EMPTY,
             deadline: now + settings.deadline_default,
             retry: true,

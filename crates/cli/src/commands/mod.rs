@@ -49,6 +49,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
             .map(sluice_wire::TaskType)
             .collect(),
         limit: slice.limit,
+        sizes: slice.sizes,
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
     let factor = u64::from(plan.dilation);

@@ -11,6 +11,7 @@ use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
     ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
@@ -42,6 +43,7 @@ pub(crate) fn plan() -> Plan {
         name: name.to_string(),
         types: types.iter().map(|t| TaskType(*t)).collect(),
         limit: None,
+        sizes: Sizes::default(),
     };
     let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
     plan.counters_start = Serial(u32::MAX - 8);
@@ -304,7 +306,7 @@ impl Rack {
 
     pub(crate) fn join_client(&mut self, hello: &ClientHello) -> ClientGrant {
         match self.ask_client(hello) {
-            Answer::Client(grant) => grant,
+            Answer::Client(grant) => *grant,
             other => panic!("{} was not granted: {other:?}", hello.name),
         }
     }

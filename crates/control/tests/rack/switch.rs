@@ -69,6 +69,7 @@ impl Switch {
             replay_cells: 16,
             servers: SERVERS as u16,
             feed: Feed::TOKENS,
+            classes: 1,
             plain_writes: false,
         };
         let slice = || Slice {
@@ -310,7 +311,8 @@ impl Slice {
         SliceState {
             row: self.row,
             balance: self.ring.len() as i32 - self.tasks.len() as i32,
-            tasks_out: self.tasks_out,
+            tasks_in: RingCounts::of_one(self.tasks_out.plus(self.tasks.len() as u32)),
+            tasks_out: RingCounts::of_one(self.tasks_out),
             tokens_in: RingCounts::of_one(self.tokens_in),
             tokens_out: RingCounts::of_one(self.tokens_out),
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sluice_apps::rocks::{GET_KEYS_MAX, codec};
 use sluice_apps::{hold, spin};
+use sluice_net::client::Urgency;
 use sluice_net::schedule::Planned;
 use sluice_sim::Dice;
 use sluice_sim::workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
@@ -57,8 +58,8 @@ impl Iterator for Source {
     fn next(&mut self) -> Option<Task> {
         let request = self.requests.next().filter(|request| request.at < self.end)?;
         let kind = usize::from(request.class);
-        let bytes = bytes(&self.carried[kind], self.keys, &mut self.dice);
-        Some(Task { due: request.at, kind, bytes })
+        let (bytes, urgency) = draw(&self.carried[kind], self.keys, &mut self.dice);
+        Some(Task { due: request.at, kind, urgency, bytes })
     }
 }
 
@@ -108,8 +109,9 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
     }
 }
 
-fn bytes(request: &Request, keys: u64, dice: &mut Dice) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// What a task carries, and what is said of its size.
+fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
+    let (mut bytes, mut urgency) = (Vec::new(), Urgency::Unstated);
     match request {
         Request::Get { keys: count, spread } => {
             let count =
@@ -123,14 +125,15 @@ fn bytes(request: &Request, keys: u64, dice: &mut Dice) -> Vec<u8> {
             codec::encode_scan(dice.below(last), rows, &mut bytes);
         }
         Request::Busy { span, spread } => {
-            let ns = sized(span.as_nanos() as f64, *spread, dice);
+            let span = Nanos(sized(span.as_nanos() as f64, *spread, dice).max(1.0) as u64);
             // `spin` and `hold` share one encoding.
             debug_assert_eq!(spin::request(Nanos(1)), hold::request(Nanos(1)));
-            bytes.extend(spin::request(Nanos(ns.max(1.0) as u64)));
+            bytes.extend(spin::request(span));
+            urgency = Urgency::Work(span);
         }
         Request::Text(given) => bytes.extend(given.as_bytes()),
     }
-    bytes
+    (bytes, urgency)
 }
 
 fn sized(mean: f64, spread: Spread, dice: &mut Dice) -> f64 {

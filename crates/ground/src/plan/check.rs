@@ -3,7 +3,7 @@
 use sluice_control::check_name;
 use sluice_wire::sizes::QUOTA_MAX;
 
-use super::parts::{Plan, Target};
+use super::parts::{Plan, SlicePlan, Target};
 
 /// The most slices that the switch is built for.
 const SLICES_MAX: usize = 64;
@@ -15,6 +15,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     slices(plan)?;
     workers(plan)?;
     rings(plan)?;
+    classes(plan)?;
     load(plan)?;
     adaptive(plan)?;
     events(plan)
@@ -68,8 +69,24 @@ fn workers(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// Sizes tell no more classes apart than the policy does. A policy without classes leaves them aside, so
+/// that one plan runs with any.
+fn classes(plan: &Plan) -> Result<(), String> {
+    let classes = plan.program().classes();
+    let too_many = |slice: &&SlicePlan| classes > 1 && slice.sizes.ends().len() >= usize::from(classes);
+    let Some(slice) = plan.slices.iter().find(too_many) else { return Ok(()) };
+    Err(format!(
+        "slice `{}` has {} sizes, and `{}` tells {classes} classes apart: give {} at most, or raise classes",
+        slice.name,
+        slice.sizes.ends().len(),
+        plan.policy,
+        classes - 1
+    ))
+}
+
 fn rings(plan: &Plan) -> Result<(), String> {
-    let sizes = [plan.switch.tasks_per_slice, plan.switch.tokens_per_slice];
+    let classes = u32::from(plan.program().classes());
+    let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice];
     for ((key, most), size) in RINGS.into_iter().zip(sizes) {
         let slices = plan.slices.len();
         if slices > (most / size) as usize {

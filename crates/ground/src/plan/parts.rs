@@ -8,6 +8,7 @@ use std::time::Duration;
 use sluice_apps::rocks::RocksArgs;
 use sluice_net::first::FirstPacket;
 use sluice_switch::registry::Choice;
+use sluice_wire::registrations::Sizes;
 
 use super::rdma::RdmaPlan;
 use super::types::Types;
@@ -84,6 +85,8 @@ pub struct SlicePlan {
     pub types: Vec<String>,
     /// How many tasks may wait.
     pub limit: Option<u32>,
+    /// Where classes of tasks end that go by size, if the policy has classes.
+    pub sizes: Sizes,
 }
 
 /// One worker.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use sluice_apps::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_net::client::deadline_default;
 use sluice_switch::registry::Choice;
+use sluice_wire::Nanos;
+use sluice_wire::registrations::Sizes;
 use toml::de::DeTable;
 
 use super::parts::{
@@ -148,8 +150,17 @@ fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
     let mut named = |text| known.called(text).map_err(|why| unknown_type(&section, "types", &why));
     let types = section.texts("types")?.into_iter().map(&mut named).collect::<Outcome<_>>()?;
     let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
+    let sizes = sizes(&section)?;
     section.finish()?;
-    Ok(SlicePlan { name, types, limit })
+    Ok(SlicePlan { name, types, limit, sizes })
+}
+
+fn sizes(section: &Section<'_>) -> Outcome<Sizes> {
+    let span = |text: &str| units::span(text).map(|span| Nanos(span.as_nanos() as u64));
+    let ends: Result<Vec<Nanos>, _> = section.texts("sizes")?.into_iter().map(span).collect();
+    let ends = ends.map_err(|why| section.complain_of("sizes", why))?;
+    let wrong = || section.complain_of("sizes", "takes one to three spans, each longer than the one before");
+    Sizes::new(&ends).ok_or_else(wrong)
 }
 
 fn unknown_type(section: &Section<'_>, key: &str, why: &str) -> Failure {

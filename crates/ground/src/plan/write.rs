@@ -84,11 +84,15 @@ fn write_rdma(toml: &mut Toml, rdma: &RdmaPlan) -> Result<(), String> {
     pcap.as_ref().map_or(Ok(()), |pcap| toml.path("pcap", pcap))
 }
 
-fn write_slice(toml: &mut Toml, SlicePlan { name, types, limit }: &SlicePlan) {
+fn write_slice(toml: &mut Toml, SlicePlan { name, types, limit, sizes }: &SlicePlan) {
     toml.section("[[slice]]");
     toml.text("name", name);
     toml.texts("types", types);
     toml.some_plain("limit", *limit);
+    let ends = sizes.ends().iter().map(|end| units::span_text(Duration::from_nanos(end.0)));
+    if !sizes.is_none() {
+        toml.texts("sizes", &ends.collect::<Vec<_>>());
+    }
 }
 
 fn write_worker(

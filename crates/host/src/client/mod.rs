@@ -32,7 +32,9 @@ use sluice_wire::{
     Reject, RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
-pub use types::{Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy};
+pub use types::{
+    Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
+};
 
 use budget::Budget;
 use fetches::Fetches;
@@ -107,7 +109,10 @@ impl Client {
         let held = self.granted.as_ref();
         let fresh = held
             .is_none_or(|held| (held.epoch, held.key, held.client) != (grant.epoch, grant.key, grant.client));
-        if held.is_none_or(|held| held.shares != grant.shares || held.slices != grant.slices) {
+        let differs = |held: &ClientRegistration| {
+            held.shares != grant.shares || held.slices != grant.slices || held.sizes != grant.sizes
+        };
+        if held.is_none_or(differs) {
             self.share_out(&grant, settings);
         }
         self.granted = Some(grant);
@@ -220,7 +225,14 @@ impl Client {
         if payload.handle != Handle::NONE && payload.total() > TASK_BYTES_MAX {
             return Ok(self.end_unsent(submission, RefusedWhy::TooLong, out));
         }
-        let retry_for = self.living().ok_or(Busy::NotRegistered)?.retry_for;
+        let living = self.living().ok_or(Busy::NotRegistered)?;
+        let (retry_for, classes) = (living.retry_for, living.classes);
+        if let Urgency::Priority(priority) = submission.urgency
+            && classes > 1
+            && priority >= classes
+        {
+            return Ok(self.end_unsent(submission, RefusedWhy::NoClass { priority, classes }, out));
+        }
         let share = self.shares.of(submission.task_type);
         if !self.shares.has_room(share) {
             return Err(Busy::ShareSpent);
@@ -229,9 +241,19 @@ impl Client {
         self.next = sequence.plus(1);
         self.shares.charge(share);
         self.budget.earn(settings);
-        let id = self.slots.insert(new_slot(now, sequence, share, submission, retry_for));
+        let class = self.class_of(share, submission.urgency, classes);
+        let id = self.slots.insert(Slot { class, ..new_slot(now, sequence, share, submission, retry_for) });
         self.send(now, settings, id, out);
         Ok(self.name(sequence))
+    }
+
+    #[inline]
+    fn class_of(&self, share: u32, urgency: Urgency, classes: u8) -> u8 {
+        match urgency {
+            Urgency::Unstated => classes.saturating_sub(1),
+            Urgency::Work(work) => self.shares.class_of(share, work),
+            Urgency::Priority(priority) => priority,
+        }
     }
 
     /// Whether new sequence numbers can still be told from the oldest outstanding one.
@@ -423,7 +445,7 @@ impl Client {
             task: TaskId { incarnation: self.incarnation, sequence: slot.sequence },
             attempt: Attempt(slot.attempts),
             task_type: slot.task_type,
-            priority: 0,
+            priority: slot.class,
             constraints: 0,
             age: Age::of(now.since(slot.first_sent)),
             payload: Payload { len, inline, handle },
@@ -563,6 +585,7 @@ fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, r
         first_sent: now,
         retry_until: (now + retry_for).min(submission.deadline),
         task_type: submission.task_type,
+        class: 0,
         attempts: 0,
         backoffs: 0,
         retry: submission.retry,
@@ -596,7 +619,14 @@ mod tests {
         client.grant(Nanos(0), &settings, grant(), &mut out);
         let submit = |client: &mut Client, now: u64| {
             let (task_type, payload) = (TaskType(0), Payload::EMPTY);
-            let submission = Submission { task_type, payload, deadline: Nanos(9), retry: true, tag: 0 };
+            let submission = Submission {
+                task_type,
+                urgency: Urgency::Unstated,
+                payload,
+                deadline: Nanos(9),
+                retry: true,
+                tag: 0,
+            };
             client.submit(Nanos(now), &settings, submission, &mut Vec::new())
         };
         assert!(submit(&mut client, 1).is_ok());
@@ -617,7 +647,14 @@ mod tests {
         let (mut client, mut out) = (Client::new(Incarnation(1), Serial(0)), Vec::new());
         client.grant(Nanos(0), &settings, grant(), &mut out);
         let (task_type, payload) = (TaskType(0), Payload::EMPTY);
-        let submission = Submission { task_type, payload, deadline: never, retry: false, tag: 0 };
+        let submission = Submission {
+            task_type,
+            urgency: Urgency::Unstated,
+            payload,
+            deadline: never,
+            retry: false,
+            tag: 0,
+        };
         let task = client.submit(Nanos(1), &settings, submission, &mut out).unwrap();
         assert_eq!(client.deadline(), None);
         let reply = Packet::Reply(Reply { task, attempt: Attempt(1), epoch: Epoch(1), ..Reply::default() });
@@ -634,6 +671,8 @@ mod tests {
             replay_cells: 8,
             slices: vec![(TaskType(0), SliceId(0))],
             shares: vec![(SliceId(0), 8)],
+            classes: 1,
+            sizes: Vec::new(),
             retry_for: Nanos(9),
         }
     }

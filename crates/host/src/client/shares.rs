@@ -3,8 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sluice_wire::registrations::ClientRegistration;
-use sluice_wire::{Serial, SliceId, TaskType};
+use sluice_wire::registrations::{ClientRegistration, Sizes};
+use sluice_wire::{Nanos, Serial, SliceId, TaskType};
 
 /// The index of the share that takes what the grant maps nowhere.
 const UNMAPPED: u32 = 0;
@@ -14,6 +14,7 @@ const UNMAPPED: u32 = 0;
 struct Share {
     limit: u32,
     used: u32,
+    sizes: Sizes,
     /// Of those, the ones that are kept back until there is room to send them again, oldest first.
     kept_back: VecDeque<Serial>,
 }
@@ -39,10 +40,10 @@ impl Shares {
         let mut by_slice: Vec<(SliceId, u32)> = grant.shares.clone();
         by_slice.sort_by_key(|(slice, _)| *slice);
         by_slice.dedup_by_key(|(slice, _)| *slice);
-        let limits = by_slice.iter().map(|(_, limit)| *limit);
-        let each = core::iter::once(unmapped)
-            .chain(limits)
-            .map(|limit| Share { limit, used: 0, kept_back: VecDeque::new() })
+        let share = |limit, sizes| Share { limit, used: 0, sizes, kept_back: VecDeque::new() };
+        let sizes_of = |slice| grant.sizes.iter().find(|(of, _)| *of == slice).map(|(_, sizes)| *sizes);
+        let each = core::iter::once(share(unmapped, Sizes::default()))
+            .chain(by_slice.iter().map(|(slice, limit)| share(*limit, sizes_of(*slice).unwrap_or_default())))
             .collect();
         let share_of = |slice: SliceId| {
             by_slice.binary_search_by_key(&slice, |(slice, _)| *slice).map_or(UNMAPPED, |at| at as u32 + 1)
@@ -57,6 +58,11 @@ impl Shares {
     pub(super) fn of(&self, task_type: TaskType) -> u32 {
         let route = self.routes.binary_search_by_key(&task_type, |(kind, _)| *kind);
         route.map_or(UNMAPPED, |at| self.routes[at].1)
+    }
+
+    /// Which class a task of so much work is in.
+    pub(super) fn class_of(&self, share: u32, work: Nanos) -> u8 {
+        self.each.get(share as usize).map_or(0, |share| share.sizes.class_of(work))
     }
 
     /// Whether one more task may be charged to the share.
@@ -115,7 +121,7 @@ impl Shares {
 mod tests {
     use alloc::vec;
 
-    use sluice_wire::{ClientId, Endpoint, Epoch, Key, Nanos};
+    use sluice_wire::{ClientId, Endpoint, Epoch, Key};
 
     use super::*;
 
@@ -132,6 +138,8 @@ mod tests {
             replay_cells: 64,
             slices: vec![(KIND, slice)],
             shares: vec![(slice, limit)],
+            classes: 1,
+            sizes: Vec::new(),
             retry_for: Nanos(1),
         };
         Shares::new(&grant, 1)

@@ -31,6 +31,8 @@ pub(super) struct Slot {
     /// From then on workers may have forgotten that they ran it: it is not sent again.
     pub(super) retry_until: Nanos,
     pub(super) task_type: TaskType,
+    /// Its class, the same in each attempt.
+    pub(super) class: u8,
     /// Attempts sent.
     pub(super) attempts: u16,
     /// Doublings of the timeout. A whole word, since it is read as one just after it was written.
@@ -216,6 +218,7 @@ mod tests {
             first_sent: Nanos(0),
             retry_until: Nanos(0),
             task_type: TaskType(0),
+            class: 0,
             attempts: 0,
             backoffs: 0,
             retry: true,

@@ -75,6 +75,8 @@ impl Default for ClientSettings {
 pub struct Submission {
     /// What kind of work it is.
     pub task_type: TaskType,
+    /// How soon it should run, where the switch has classes of tasks.
+    pub urgency: Urgency,
     /// Its bytes. Once the task was taken, the handle is the client's until [`Action::Release`].
     pub payload: Payload,
     /// When the outcome is due, as a point in time.
@@ -83,6 +85,20 @@ pub struct Submission {
     pub retry: bool,
     /// The submitter's own name for it; comes back with the outcome.
     pub tag: u64,
+}
+
+/// What a submitter says of how soon a task should run. A switch without classes takes all in their order,
+/// whatever is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Urgency {
+    /// Nothing: it goes behind those of whom something is said, in the last class.
+    #[default]
+    Unstated,
+    /// It is expected to be so much work. The rack's plan says which class that is; where it does not, all
+    /// sizes are of the first.
+    Work(Nanos),
+    /// Its class; 0 goes first.
+    Priority(u8),
 }
 
 /// Why a task was not taken now: the application is to hold back and offer it again.
@@ -140,6 +156,13 @@ pub enum RefusedWhy {
     NeverSent,
     /// It has more bytes than any task may have.
     TooLong,
+    /// Its priority is no class of the rack's, which has so many.
+    NoClass {
+        /// What was asked for.
+        priority: u8,
+        /// How many classes there are.
+        classes: u8,
+    },
 }
 
 impl RefusedWhy {
@@ -163,6 +186,11 @@ impl fmt::Display for RefusedWhy {
             ),
             Self::NeverSent => f.write_str(
                 "its deadline passed before it could be sent: give it a later one, or send less at once",
+            ),
+            Self::NoClass { priority, classes } => write!(
+                f,
+                "priority {priority} is no class of this rack: take 0, which goes first, to {}",
+                classes - 1
             ),
             Self::TooLong => write!(
                 f,

@@ -1,7 +1,7 @@
 //! The client, whatever it is granted, sent and answered.
 
 use proptest::prelude::*;
-use sluice_host::client::{Action, Client, ClientSettings, Submission};
+use sluice_host::client::{Action, Client, ClientSettings, Submission, Urgency};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet, Part, Payload,
@@ -82,7 +82,8 @@ impl Bench {
             Step::Submit { within, retry, ever } => {
                 let deadline = if ever { Nanos(u64::MAX) } else { now + within };
                 let (task_type, payload) = (TaskType(1), Payload::EMPTY);
-                let submission = Submission { task_type, payload, deadline, retry, tag: 0 };
+                let submission =
+                    Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 0 };
                 let _ = self.client.submit(now, &settings, submission, &mut self.out);
             }
             Step::Checked(which, is_right) => {
@@ -172,6 +173,8 @@ impl Bench {
             replay_cells: 8,
             slices: vec![(TaskType(1), SliceId(0))],
             shares: vec![(SliceId(0), share)],
+            classes: 1,
+            sizes: Vec::new(),
             retry_for,
         };
         self.client.grant(self.now, &self.settings, grant, &mut self.out);

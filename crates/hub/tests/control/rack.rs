@@ -15,6 +15,7 @@ use sluice_net::NetError;
 use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
 use sluice_net::rpc::Remote;
 use sluice_switch::Config;
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType, Term};
 
@@ -89,6 +90,7 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
         name: name.to_owned(),
         types: vec![TaskType(task_type)],
         limit: Some(32),
+        sizes: Sizes::default(),
     };
     ControllerOptions {
         at: ANY.parse().unwrap(),

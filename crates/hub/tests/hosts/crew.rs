@@ -5,6 +5,7 @@ use std::time::Duration;
 use sluice_host::client::Outcome;
 use sluice_host::slow::SlowTime;
 use sluice_hub::switch::Delays;
+use sluice_net::client::Urgency;
 use sluice_net::crew::{Crew, CrewReport};
 use sluice_net::schedule::Planned;
 use sluice_net::udp::Waiting;
@@ -47,7 +48,12 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
     let player = crew.player(&client).expect("the loopback has free ports");
     let crew = crew.spawn().expect("the system has threads");
     player.wait_until_ready(Duration::from_secs(10)).expect("the controller takes clients");
-    let planned = |n: u64| Planned { due: Nanos::from_millis(n), kind: ECHO, bytes: n.to_be_bytes() };
+    let planned = |n: u64| Planned {
+        due: Nanos::from_millis(n),
+        kind: ECHO,
+        urgency: Urgency::Unstated,
+        bytes: n.to_be_bytes(),
+    };
     let playing = player.play((0..TASKS).map(planned).collect(), Nanos::from_millis(20_000));
     let played = playing.wait(Duration::from_secs(25)).expect("the crew runs").expect("all tasks ended");
     (played.iter().map(|one| one.outcome).collect(), crew.end().expect("no host failed"))

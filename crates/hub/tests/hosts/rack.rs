@@ -16,6 +16,7 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
 
@@ -70,7 +71,12 @@ impl Rack {
 
     fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let slice = |of: &TaskType| SlicePlan { name: of.to_string(), types: vec![*of], limit: Some(limit) };
+        let slice = |of: &TaskType| SlicePlan {
+            name: of.to_string(),
+            types: vec![*of],
+            limit: Some(limit),
+            sizes: Sizes::default(),
+        };
         let slices = types.iter().map(slice).collect();
         let (servers, rdma) = (0, RdmaPlan::default());
         let rack = Self {
@@ -91,7 +97,8 @@ impl Rack {
     pub(crate) fn with_servers(faults: Rates, rdma: RdmaPlan) -> Self {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         // So few that none waits for its client's first timeout, also on a busy machine.
-        let slice = SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64) };
+        let slice =
+            SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), sizes: Sizes::default() };
         let (program, delays, slices) = (Choice::default(), Delays::NONE, vec![slice]);
         let rack = Self {
             faults,

@@ -103,6 +103,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         tokens_per_slice: size.tokens_per_slice,
         replay_cells: size.replay_cells,
         feed: Feed::TOKENS,
+        classes: 1,
         plain_writes: true,
     }
 }
@@ -127,12 +128,16 @@ fn set_client(
 fn read_slice(maps: &Maps, slice: SliceId) -> SliceState {
     let queue: Queue = maps.queues.get(slice.0.into());
     let [tokens_in, tokens_out] = queue.tokens().map(|count| RingCounts::of_one(Serial(count)));
+    let waiting = queue.balance().min(0).unsigned_abs();
+    let tasks_out = Serial(queue.tasks_out());
+    let [tasks_in, tasks_out] = [tasks_out.plus(waiting), tasks_out].map(RingCounts::of_one);
     SliceState {
         row: maps.rows::<Slice>(Table::Slices, slice.0.into()).holds().into(),
         balance: queue.balance(),
         tokens_in,
         tokens_out,
-        tasks_out: Serial(queue.tasks_out()),
+        tasks_in,
+        tasks_out,
     }
 }
 

@@ -7,13 +7,11 @@ use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
 use sluice_host::client::{Action, Client, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{
-    Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, TaskType, check_large, encode, parse,
-};
+use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
-use super::{ClientReport, Shared};
+use super::{ClientReport, Errand, Shared};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
@@ -40,7 +38,7 @@ pub(super) enum Command {
 
 /// A task that holds a place in its lane.
 pub(super) struct Task {
-    pub(super) of: TaskType,
+    pub(super) errand: Errand,
     pub(super) bytes: Vec<u8>,
     pub(super) deadline: Nanos,
     pub(super) retry: bool,
@@ -234,7 +232,7 @@ impl Engine {
             match command {
                 Command::Task(task) => {
                     self.waiting += 1;
-                    self.lanes[lane(task.of)].tasks.push_back(task);
+                    self.lanes[lane(task.errand.of)].tasks.push_back(task);
                 }
                 Command::Report(to) => drop(to.send(self.report())),
                 Command::Close => self.closing = true,
@@ -273,8 +271,14 @@ impl Engine {
             return Some(task);
         };
         let tag = self.effects.tellers.next_tag();
-        let submission =
-            Submission { task_type: task.of, payload, deadline: task.deadline, retry: task.retry, tag };
+        let submission = Submission {
+            task_type: task.errand.of,
+            urgency: task.errand.urgency,
+            payload,
+            deadline: task.deadline,
+            retry: task.retry,
+            tag,
+        };
         if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
             self.effects.payloads.release(payload.handle);
             return Some(task);

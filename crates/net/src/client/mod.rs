@@ -24,6 +24,8 @@ use sluice_control::ClientHello;
 use sluice_host::client::{ClientSettings, ClientStats};
 use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType};
 
+pub use sluice_host::client::Urgency;
+
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
 
 use crate::NetError;
@@ -95,6 +97,34 @@ impl ClientOptions {
 /// How long a task may take when its submitter does not say, in a rack of this dilation.
 pub fn deadline_default(dilation: u32) -> Duration {
     Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
+}
+
+/// What is errand: a task of this type, and how soon. A type alone says nothing of how soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// What kind of work it is.
+    pub of: TaskType,
+    /// How soon it should run, where the rack has classes of tasks.
+    pub urgency: Urgency,
+}
+
+impl Errand {
+    /// A task that is expected to be so much work.
+    pub fn sized(of: TaskType, work: Duration) -> Self {
+        let work = Nanos(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX));
+        Self { of, urgency: Urgency::Work(work) }
+    }
+
+    /// A task of this class; 0 goes first.
+    pub const fn of_class(of: TaskType, class: u8) -> Self {
+        Self { of, urgency: Urgency::Priority(class) }
+    }
+}
+
+impl From<TaskType> for Errand {
+    fn from(of: TaskType) -> Self {
+        Self { of, urgency: Urgency::Unstated }
+    }
 }
 
 /// What a client counted.
@@ -224,37 +254,40 @@ impl Client {
     /// Submits a task that is to end within `deadline`; blocks while there is no room. Not for async code.
     pub fn submit(
         &self,
-        task_type: TaskType,
+        errand: impl Into<Errand>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
+        let errand = errand.into();
         self.check(bytes)?;
-        self.block_for_place(task_type)?;
-        Ok(self.push_pending(task_type, bytes, deadline))
+        self.block_for_place(errand.of)?;
+        Ok(self.push_pending(errand, bytes, deadline))
     }
 
     /// As [`Client::submit`], for async code: waits for room without blocking a thread.
     pub async fn submit_async(
         &self,
-        task_type: TaskType,
+        errand: impl Into<Errand>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
+        let errand = errand.into();
         self.check(bytes)?;
-        poll_fn(|context| self.poll_place(task_type, context)).await?;
-        Ok(self.push_pending(task_type, bytes, deadline))
+        poll_fn(|context| self.poll_place(errand.of, context)).await?;
+        Ok(self.push_pending(errand, bytes, deadline))
     }
 
     /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
     pub fn try_submit(
         &self,
-        task_type: TaskType,
+        errand: impl Into<Errand>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
+        let errand = errand.into();
         self.check(bytes)?;
-        self.try_place(task_type)?;
-        Ok(self.push_pending(task_type, bytes, deadline))
+        self.try_place(errand.of)?;
+        Ok(self.push_pending(errand, bytes, deadline))
     }
 
     /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
@@ -262,14 +295,15 @@ impl Client {
     /// [`SubmitError::Busy`] instead.
     pub fn submit_with(
         &self,
-        task_type: TaskType,
+        errand: impl Into<Errand>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
+        let errand = errand.into();
         self.check(bytes)?;
-        self.block_for_place(task_type)?;
-        self.push(task_type, bytes, deadline, Teller::callback(Box::new(callback)));
+        self.block_for_place(errand.of)?;
+        self.push(errand, bytes, deadline, Teller::callback(Box::new(callback)));
         Ok(())
     }
 
@@ -277,14 +311,15 @@ impl Client {
     /// dropped.
     pub fn try_submit_with(
         &self,
-        task_type: TaskType,
+        errand: impl Into<Errand>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
+        let errand = errand.into();
         self.check(bytes)?;
-        self.try_place(task_type)?;
-        self.push(task_type, bytes, deadline, Teller::callback(Box::new(callback)));
+        self.try_place(errand.of)?;
+        self.push(errand, bytes, deadline, Teller::callback(Box::new(callback)));
         Ok(())
     }
 
@@ -346,16 +381,16 @@ impl Client {
         block_on(here, poll_fn(|context| self.poll_place(task_type, context)))
     }
 
-    fn push_pending(&self, task_type: TaskType, bytes: &[u8], deadline: Duration) -> Pending {
+    fn push_pending(&self, errand: Errand, bytes: &[u8], deadline: Duration) -> Pending {
         let (teller, pending) = Teller::pending();
-        self.push(task_type, bytes, deadline, teller);
+        self.push(errand, bytes, deadline, teller);
         pending
     }
 
     /// Hands a task that has a place to the packet thread.
-    fn push(&self, task_type: TaskType, bytes: &[u8], deadline: Duration, teller: Teller) {
+    fn push(&self, errand: Errand, bytes: &[u8], deadline: Duration, teller: Teller) {
         let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
-        let task = Task { of: task_type, bytes: bytes.to_vec(), deadline, retry: self.retry, teller };
+        let task = Task { errand, bytes: bytes.to_vec(), deadline, retry: self.retry, teller };
         self.command(Command::Task(task));
     }
 

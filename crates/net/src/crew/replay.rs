@@ -200,6 +200,7 @@ impl Replay {
             let Some((due, deadline)) = playback.next(now) else { break };
             let submission = Submission {
                 task_type: due.task.kind,
+                urgency: due.task.urgency,
                 payload: Payload { len: INLINE_BYTES as u16, inline: due.task.bytes, handle: Handle::NONE },
                 deadline,
                 retry: true,

@@ -251,6 +251,7 @@ mod tests {
     use sluice_wire::TaskType;
 
     use super::*;
+    use crate::client::Urgency;
     use crate::schedule::Played;
 
     const SPAN: Nanos = Nanos::from_millis(2);
@@ -259,6 +260,7 @@ mod tests {
         let planned = |index: usize| Planned {
             due: Nanos::from_micros(100).times(index as u64),
             kind: TaskType(0),
+            urgency: Urgency::Unstated,
             bytes: SPAN.0.to_be_bytes(),
         };
         let playing = rack.play(rack.workers()[0], (0..tasks).map(planned).collect(), deadline);
@@ -296,7 +298,7 @@ mod tests {
         let rack = start(false);
         let silent = UdpSocket::bind(loopback(0)).expect("a port is free");
         let at = silent.local_addr().expect("it is bound");
-        let task = Planned { due: Nanos(0), kind: TaskType(0), bytes: [0; 8] };
+        let task = Planned { due: Nanos(0), kind: TaskType(0), urgency: Urgency::Unstated, bytes: [0; 8] };
         let playing = rack.play(at, vec![task], Nanos::from_millis(20));
         let played = playing.wait(Duration::from_mins(1)).expect("it runs").expect("it ends by its deadline");
         assert!(matches!(played[0].outcome, Outcome::Unknown(_)));

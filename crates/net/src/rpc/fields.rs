@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use sluice_control::check_name;
 use sluice_wire::Endpoint;
+use sluice_wire::tables::KINDS_MAX;
 use tonic::Status;
 
 use super::shown;
@@ -85,6 +86,15 @@ pub fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Malformed>
         ));
     }
     Ok(at)
+}
+
+/// How many classes of tasks the sender tells apart; who does not say it has one.
+pub(super) fn classes(field: &'static str, count: u32) -> Result<u8, Malformed> {
+    match number(field, count)? {
+        0 => Ok(1),
+        count if usize::from(count) <= KINDS_MAX => Ok(count),
+        count => Err(Malformed::new(field, format!("is {count}, {KINDS_MAX} are the most"))),
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! What workers, clients and the controller say to each other, as messages and back.
 
+use std::borrow::Borrow;
+
 use sluice_control::{Answer, ClientGrant, ClientHello, RingPlace, ServerGrant, WorkerGrant, WorkerHello};
-use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
+use sluice_wire::registrations::{ClientRegistration, Sizes, WorkerRegistration};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
 };
 use tonic::Status;
 
-use super::fields::{Malformed, endpoint, name, name_or_none, number, present, reachable};
+use super::fields::{Malformed, classes, endpoint, name, name_or_none, number, present, reachable};
 use super::{shown, v1};
 
 impl From<&WorkerHello> for v1::RenewWorkerRequest {
@@ -158,6 +160,8 @@ impl From<&ClientGrant> for v1::ClientGrant {
                 .iter()
                 .map(|(s, tasks)| v1::Share { slice: s.0.into(), tasks: *tasks })
                 .collect(),
+            classes: grant.classes.into(),
+            sizes: grant.sizes.iter().map(sizes_message).collect(),
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
             retry_for_ns: grant.retry_for.0,
@@ -182,6 +186,8 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             replay_cells: message.replay_cells,
             slices: message.types.iter().map(mapping).collect::<Result<_, _>>()?,
             shares: message.shares.iter().map(share).collect::<Result<_, Malformed>>()?,
+            classes: classes("classes", message.classes)?,
+            sizes: message.sizes.iter().map(sizes).collect::<Result<_, Malformed>>()?,
             retry_for: Nanos(message.retry_for_ns),
         };
         Ok(Self {
@@ -191,6 +197,16 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
         })
     }
+}
+
+fn sizes_message((slice, sizes): &(SliceId, Sizes)) -> v1::Sizes {
+    v1::Sizes { slice: slice.0.into(), ends_ns: sizes.ends().iter().map(|end| end.0).collect() }
+}
+
+fn sizes(message: &v1::Sizes) -> Result<(SliceId, Sizes), Malformed> {
+    let ends: Vec<Nanos> = message.ends_ns.iter().copied().map(Nanos).collect();
+    let wrong = || Malformed::new("sizes.ends_ns", "at most three, ascending from above zero");
+    Ok((SliceId(number("sizes.slice", message.slice)?), Sizes::new(&ends).ok_or_else(wrong)?))
 }
 
 /// What a host hears when it registers or renews, whichever kind of host it is.
@@ -232,7 +248,7 @@ macro_rules! renewals {
             fn try_from(answer: Answer) -> Result<Self, Status> {
                 use v1::$outcome::Outcome;
                 let outcome = match &answer {
-                    Answer::$answer(grant) => Outcome::Granted(grant.into()),
+                    Answer::$answer(grant) => Outcome::Granted(Borrow::<$grant>::borrow(grant).into()),
                     Answer::Wait { why, retry_after } => {
                         Outcome::Wait(v1::Wait { why: why.to_string(), retry_after_ns: retry_after.0 })
                     }

@@ -9,7 +9,7 @@ use sluice_wire::{
     SweepOf, TaskType, Term, WorkerId,
 };
 
-use super::fields::{Malformed, endpoint, number, present};
+use super::fields::{Malformed, classes, endpoint, number, present};
 use super::v1;
 use super::v1::table_answer::Answer;
 use super::v1::table_op::Op;
@@ -140,7 +140,8 @@ impl From<TableAnswer> for v1::TableAnswer {
                 balance: state.balance,
                 tokens_in: state.tokens_in.0.map(|count| count.0).to_vec(),
                 tokens_out: state.tokens_out.0.map(|count| count.0).to_vec(),
-                tasks_out: state.tasks_out.0,
+                tasks_in: state.tasks_in.0.map(|count| count.0).to_vec(),
+                tasks_out: state.tasks_out.0.map(|count| count.0).to_vec(),
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
                 row: state.row.map(Into::into),
@@ -175,7 +176,8 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 balance: state.balance,
                 tokens_in: ring_counts("slice.tokens_in", &state.tokens_in)?,
                 tokens_out: ring_counts("slice.tokens_out", &state.tokens_out)?,
-                tasks_out: Serial(state.tasks_out),
+                tasks_in: ring_counts("slice.tasks_in", &state.tasks_in)?,
+                tasks_out: ring_counts("slice.tasks_out", &state.tasks_out)?,
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
                 row: state.row.map(TryInto::try_into).transpose()?,
@@ -207,6 +209,7 @@ impl From<Shape> for v1::Shape {
             replay_cells: shape.replay_cells,
             feed: Some(shape.feed.into()),
             servers: shape.servers.into(),
+            classes: shape.classes.into(),
             plain_writes: shape.plain_writes,
         }
     }
@@ -228,12 +231,13 @@ impl TryFrom<v1::Shape> for Shape {
             replay_cells: message.replay_cells,
             feed: message.feed.map_or_else(Feed::default, Feed::from),
             servers: number("shape.servers", message.servers)?,
+            classes: classes("shape.classes", message.classes)?,
             plain_writes: message.plain_writes,
         })
     }
 }
 
-/// A count for each rank that the sender tells apart.
+/// A count for each ring that the sender has.
 fn ring_counts(field: &'static str, counts: &[u32]) -> Result<RingCounts, Malformed> {
     let mut all = RingCounts::default();
     if counts.len() > all.0.len() {
@@ -461,13 +465,15 @@ mod tests {
             replay_cells: 8,
             feed: Feed::Polls { every: Nanos(9) },
             servers: 10,
+            classes: 4,
             plain_writes: true,
         };
         let slice = SliceState {
             balance: -5,
             tokens_in: RingCounts([1, u32::MAX, 3, 4].map(Serial)),
             tokens_out: RingCounts::of_one(Serial(1)),
-            tasks_out: Serial(2),
+            tasks_in: RingCounts([7, 8, 9, 10].map(Serial)),
+            tasks_out: RingCounts::of_one(Serial(2)),
             ..SliceState::default()
         };
         let worker =

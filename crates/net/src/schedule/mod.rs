@@ -9,6 +9,7 @@ mod playback;
 
 use std::collections::VecDeque;
 
+use sluice_host::client::Urgency;
 use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
 pub(crate) use playback::{PlayCommand, Playback};
@@ -24,6 +25,8 @@ pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
     pub due: Nanos,
     /// What kind of work it is.
     pub kind: K,
+    /// How soon it should run, where the rack has classes of tasks.
+    pub urgency: Urgency,
     /// What it carries.
     pub bytes: B,
 }
@@ -183,7 +186,12 @@ mod tests {
 
         /// What became of `tasks`, each with a deadline of a second, and when all was over.
         fn take(&mut self, tasks: impl IntoIterator<Item = (Nanos, u8)>) -> (Vec<Told>, Nanos) {
-            let planned = tasks.into_iter().map(|(due, kind)| Planned { due, kind, bytes: () });
+            let planned = tasks.into_iter().map(|(due, kind)| Planned {
+                due,
+                kind,
+                urgency: Urgency::Unstated,
+                bytes: (),
+            });
             let mut schedule = Schedule::new(planned, MS.times(1_000), MS.times(2_000));
             let (mut told, mut now) = (Vec::new(), Nanos(0));
             while !schedule.is_over(now) {
@@ -264,7 +272,8 @@ mod tests {
 
     #[test]
     fn a_schedule_that_is_cut_gives_up_what_waits_and_sends_nothing_more() {
-        let tasks = every(MS, 100).map(|(due, kind)| Planned { due, kind, bytes: () });
+        let tasks =
+            every(MS, 100).map(|(due, kind)| Planned { due, kind, urgency: Urgency::Unstated, bytes: () });
         let mut schedule = Schedule::new(tasks, MS.times(1_000), MS);
         while schedule.see(MS.times(3)).is_some() {}
         let Some(Next::Send(first)) = schedule.next(MS.times(3)) else { panic!("three are due") };

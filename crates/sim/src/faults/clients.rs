@@ -1,9 +1,10 @@
 //! The clients' processes: the real machine, and the application that offers it tasks.
 
-use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission};
+use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission, Urgency};
 use sluice_wire::{Endpoint, Handle, Incarnation, Nanos, Packet, Payload, TaskType};
 
 use super::bytes::Bytes;
+use super::controller::SIZES;
 use super::dealings::Dealings;
 use super::hosts::endpoint;
 use super::large::{Pieces, content, content_of, pieces, put};
@@ -142,11 +143,12 @@ impl Rack<'_> {
         let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
         let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
         let deadline = self.now + DEADLINE;
+        let urgency = self.urgency();
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
         let mut taken = None;
         self.on_client(client, |machine, now, settings, out| {
             // The bytes name their task, and its number is the machine's choice: the driver fills them in.
-            let submission = Submission { task_type, payload, deadline, retry, tag: 0 };
+            let submission = Submission { task_type, urgency, payload, deadline, retry, tag: 0 };
             taken = Some(machine.submit(now, settings, submission, out));
         })?;
         match taken {
@@ -165,6 +167,19 @@ impl Rack<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What an application says of its task, where the program listens.
+    fn urgency(&mut self) -> Urgency {
+        let classes = u64::from(self.scenario.program.classes());
+        if classes == 1 {
+            return Urgency::Unstated;
+        }
+        match self.dice.below(3) {
+            0 => Urgency::Unstated,
+            1 => Urgency::Priority(self.dice.below(classes) as u8),
+            _ => Urgency::Work(Nanos(self.dice.below(SIZES[2].0 + SIZES[0].0))),
+        }
     }
 
     pub(super) fn on_client(

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told, Plan, RdmaPlan, SlicePlan};
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType, Term};
 
@@ -21,6 +22,8 @@ use crate::wakeup::Wakeup;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
+/// Where classes of tasks end, where the program has any.
+pub(super) const SIZES: [Nanos; 3] = [Nanos(10_000), Nanos(20_000), Nanos(30_000)];
 /// How long workers keep what they finished: the longest that a task is tried + longest wait + packet
 /// lifetime.
 pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
@@ -103,6 +106,7 @@ fn plan(scenario: &Scenario) -> Plan {
         name: names::slice(index),
         types: vec![TaskType(index as u16)],
         limit: scenario.limit,
+        sizes: Sizes::new(&SIZES).unwrap_or_default(),
     };
     Plan {
         lease: LEASE,

@@ -11,8 +11,9 @@ use sluice_switch::{Arrival, Cargo, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, Packet, Serial, SliceId, WorkerId};
 
+use super::order;
 use super::rack::Rack;
-use super::switch::SLICES;
+use super::scenario::SLICES;
 
 type Registration = (WorkerId, Generation);
 
@@ -44,7 +45,10 @@ impl Rack<'_> {
         let bearer = bearer(&arrival);
         let before = self.let_in(bearer);
         let Some(program) = &mut self.switch.program else { return Ok(None) };
+        let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
+        let left = order::queues(&**program);
+        self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
         let entered = self.let_in(bearer) != before || is_dispatch(&verdict);
         let gate = &self.switch.gate;
         if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {

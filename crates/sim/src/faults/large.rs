@@ -19,7 +19,7 @@ use super::switch::SwitchNode;
 
 /// The longest first packet of a task, and what a slot holds.
 pub(super) const FIRST_BYTES: u16 = 1_400;
-/// With so many slots nothing is written over while its task waits.
+/// With so many slots for each class nothing is written over while its task waits.
 const AMPLE_SLOTS: u32 = 64;
 /// A task that waited longer was overtaken by no DISPATCH of its own.
 const OVERTAKEN_MAX_NS: u32 = 20_000;
@@ -146,7 +146,8 @@ impl Rack<'_> {
         let slot = self.servers.slot(worker, slice, ticket).filter(|_| maps);
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
         let is_quiet = self.now >= SETTLED && received == self.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
-        let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= AMPLE_SLOTS;
+        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.classes());
+        let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
         let is_written = is_ample && maps && self.servers.takes(worker);
         if found.is_none() && is_quiet && is_written {
             return Err(format!(

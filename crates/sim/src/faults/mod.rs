@@ -21,6 +21,7 @@ mod many;
 mod network;
 mod operators;
 mod oracle;
+mod order;
 mod rack;
 mod rivals;
 mod scenario;
@@ -64,7 +65,7 @@ impl fmt::Display for Broken {
 }
 
 /// What the promises are called, as in docs/faults.md.
-const PROMISES: [(&str, &str); 7] = [
+const PROMISES: [(&str, &str); 8] = [
     ("1", "one outcome"),
     ("2", "once per life"),
     ("3", "bounded"),
@@ -72,6 +73,7 @@ const PROMISES: [(&str, &str); 7] = [
     ("5", "right bytes"),
     ("6", "bounded memory"),
     ("7", "right worker"),
+    ("8", "in order"),
 ];
 
 impl std::error::Error for Broken {}

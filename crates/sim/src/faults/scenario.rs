@@ -30,6 +30,8 @@ pub(super) const LEASE: Nanos = Nanos::from_millis(4);
 pub(super) const RENEW_EVERY: Nanos = Nanos::from_millis(1);
 /// Types that the switch can map; tasks are of the first ones, one for each slice.
 pub(super) const TYPES: u16 = 4;
+/// Slices that the switch has room for.
+pub(super) const SLICES: usize = 2;
 /// Room of a worker for more late tasks than there are.
 const AMPLE: usize = 64;
 /// The longest silence of a worker whose tokens are all known to be parked.
@@ -157,7 +159,7 @@ impl Scenario {
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
             early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth()),
             writes_ahead: rings.chance(700) && program.writes_ahead(),
-            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32,
+            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             disasters: Vec::new(),

@@ -7,15 +7,14 @@ use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
 use super::gate::Gate;
+use super::order::Precedence;
 use super::rack::{Event, Rack};
-use super::scenario::{FAULTS_END, Scenario, TYPES};
+use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
-/// Slices that it has room for.
-pub(super) const SLICES: usize = 2;
 /// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
 const PASS: Nanos = Nanos::from_micros(20);
 
@@ -30,6 +29,8 @@ pub(super) struct SwitchNode {
     pub(super) limits: [u32; SLICES],
     /// Whose tokens may come in.
     pub(super) gate: Gate,
+    /// Who should go first.
+    pub(super) order: Precedence,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -50,6 +51,7 @@ impl SwitchNode {
             stalled_until: Nanos(0),
             limits: [0; SLICES],
             gate: Gate::default(),
+            order: Precedence::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             choice: scenario.program,
@@ -66,6 +68,7 @@ impl SwitchNode {
     pub(super) fn start(&mut self) {
         self.slab = Bytes::default();
         self.gate = Gate::default();
+        self.order = Precedence::default();
         self.life += 1;
         self.program = Some(in_life(self.life, &self.choice, self.config));
     }

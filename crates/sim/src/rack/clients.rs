@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 
 use sluice_control::ClientGrant;
-use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission};
+use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, Urgency};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Packet, Payload, Serial, Submit};
 
 use super::books::Place;
+use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
 use super::stage::{Cue, Reminder, Stage};
 use crate::stats::{self, Observer};
@@ -31,6 +32,8 @@ pub(super) struct Clients {
     requests: Requests,
     next: Option<Request>,
     asked: ClassNeeds,
+    /// What is said of tasks' sizes, if anybody asks.
+    sizes: Option<Guesses>,
     nodes: Vec<ClientNode>,
     pub(super) settings: ClientSettings,
     /// Whether a task may be tried again.
@@ -78,6 +81,7 @@ impl Clients {
             requests,
             next: None,
             asked: plan.asked.clone(),
+            sizes: plan.sizes(),
             nodes: grants.into_iter().enumerate().map(registered).map(node).collect(),
             deadline: settings.deadline_default,
             settings,
@@ -172,6 +176,10 @@ impl Clients {
     fn submit<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize, request: &Request) -> bool {
         let submission = Submission {
             task_type: request.task_type,
+            urgency: self
+                .sizes
+                .as_mut()
+                .map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service))),
             payload: Payload {
                 len: if request.large { self.asked.bytes[usize::from(request.class)] } else { 8 },
                 inline: request.service.0.to_le_bytes(),

@@ -94,7 +94,7 @@ impl ControllerNode {
 
     fn client(&mut self, hello: ClientHello, switch: &mut dyn Program) -> ClientGrant {
         match self.ask(switch, |call| Event::ClientHello { call, hello }) {
-            Answer::Client(grant) => grant,
+            Answer::Client(grant) => *grant,
             other => unreachable!("the rack is laid out for all clients: {other:?}"),
         }
     }

@@ -12,6 +12,7 @@ mod books;
 mod clients;
 mod controller;
 mod early;
+mod guess;
 mod meter;
 mod nodes;
 mod servers;

@@ -6,12 +6,14 @@ use sluice_host::client::{Client, ClientSettings};
 use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
+use sluice_wire::registrations::Sizes;
 use sluice_wire::sizes::{self, QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
     Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
 };
 
+use super::guess::Guesses;
 use super::stage::Places;
 use crate::dice::Dice;
 use crate::names;
@@ -36,6 +38,9 @@ pub(super) struct Plan {
     pub(super) asked: ClassNeeds,
     servers: u16,
     writes_ahead: bool,
+    classes: u8,
+    /// How far what is said of sizes is off, in hundredths.
+    size_error: u8,
     queue: u32,
     quota: u8,
     /// Whether depths are found at run time.
@@ -59,6 +64,7 @@ pub(super) struct ClassNeeds {
 #[derive(Debug)]
 struct SliceLayout {
     types: Vec<TaskType>,
+    sizes: Sizes,
     first_worker: u32,
     workers: u32,
 }
@@ -71,9 +77,11 @@ impl Plan {
         let (classes, mut first_worker) = (&point.workload.classes, 0);
         let slice = |(slice, workers): (usize, u32)| {
             let is_here = |class: &&Class| point.slice_of(class) == slice;
-            let types = classes.iter().filter(is_here).map(|class| class.task_type).collect();
+            let here = || classes.iter().filter(is_here);
+            let types = here().map(|class| class.task_type).collect();
+            let sizes = point.testbed.sizes_of(here(), choice.classes());
             first_worker += workers;
-            SliceLayout { types, first_worker: first_worker - workers, workers }
+            SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
         };
         let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
         let asked = ClassNeeds {
@@ -86,6 +94,8 @@ impl Plan {
             asked,
             servers: servers.count,
             writes_ahead: choice.writes_ahead(),
+            classes: choice.classes(),
+            size_error: choice.size_error(),
             queue,
             quota,
             is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
@@ -130,6 +140,11 @@ impl Plan {
         if self.writes_ahead { self.servers } else { 0 }
     }
 
+    /// What clients say of sizes.
+    pub(super) fn sizes(&self) -> Option<Guesses> {
+        (self.classes > 1).then(|| Guesses::new("stated sizes", self.size_error, self.seed, self.replication))
+    }
+
     /// A stream of this replication.
     pub(super) fn dice(&self, name: &str) -> Dice {
         Dice::named(self.seed, name, self.replication)
@@ -161,6 +176,7 @@ impl Plan {
             name: names::slice(index),
             types: slice.types.clone(),
             limit: Some(self.waiting_max(slice)),
+            sizes: slice.sizes,
         };
         let slices = self.slices.iter().enumerate().map(slice).collect();
         sluice_control::Plan {
@@ -206,11 +222,12 @@ impl Plan {
         Client::new(self.incarnation(client), START)
     }
 
-    /// The ring that a server keeps for a slice: of slots for all that may wait, as long as the controller
-    /// wants them: in whole words.
+    /// The ring that a server keeps for a slice: slots for all that may wait in each class, as long as the
+    /// controller wants them, in whole words.
     pub(super) fn ring(&self) -> RingRow {
+        let slots = self.slots() * u32::from(self.classes);
         let slot_bytes = (SLOT_HEAD_BYTES as u32 + self.first_bytes()).next_multiple_of(8);
-        RingRow { rkey: Rkey(1), address: 0, slots: self.slots(), slot_bytes }
+        RingRow { rkey: Rkey(1), address: 0, slots, slot_bytes }
     }
 
     /// The longest task that may be written ahead; one that rides in its queue entry never is.

@@ -57,6 +57,29 @@ pub(super) mod span {
     }
 }
 
+/// Sizes as a list of spans.
+pub(super) mod sizes {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use sluice_wire::Nanos;
+    use sluice_wire::registrations::Sizes;
+
+    use crate::workload::text;
+
+    pub(in crate::testbed) fn serialize<S: Serializer>(sizes: &Sizes, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(sizes.ends().iter().map(|end| text::show_span(*end)))
+    }
+
+    pub(in crate::testbed) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sizes, D::Error> {
+        let written = Vec::<String>::deserialize(from)?;
+        let ends: Vec<Nanos> =
+            written.iter().map(|end| text::span(end)).collect::<Result<_, _>>().map_err(D::Error::custom)?;
+        Sizes::new(&ends).ok_or_else(|| {
+            D::Error::custom("sizes has to be one to three spans, each longer than the one before")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::testbed::Testbed;

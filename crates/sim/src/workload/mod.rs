@@ -15,6 +15,7 @@ mod plan;
 mod profile;
 mod requests;
 mod service;
+mod sizes;
 pub(crate) mod text;
 mod trace;
 
@@ -32,6 +33,7 @@ pub use plan::{Arrivals, Change, Phase, Plan};
 pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 pub use requests::{Request, Requests};
 pub use service::{MEAN_MAX, SERVICE_MAX, Service};
+pub use sizes::equal_spans;
 pub use trace::{Trace, TraceWriter, TracedTask};
 
 /// Classes of tasks, and when they come.

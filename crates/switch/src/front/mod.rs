@@ -45,6 +45,8 @@ pub(crate) struct Front {
     pub(crate) tables: Tables,
     memory: FrontMemory,
     feed: Feed,
+    /// Of tasks; the controller is told.
+    pub(crate) classes: u8,
     term: Term,
 }
 
@@ -74,7 +76,8 @@ impl Front {
         let mut layout = Layout::new(program);
         let tables = Tables::new(&mut layout, &config);
         let memory = FrontMemory::new(&mut layout, &config, back);
-        Self { config, layout, refusals: Refusals::default(), tables, memory, feed, term: config.term }
+        let refusals = Refusals::default();
+        Self { config, layout, refusals, tables, memory, feed, classes: 1, term: config.term }
     }
 
     const fn shape(&self, servers: u16) -> Shape {
@@ -90,6 +93,7 @@ impl Front {
             replay_cells: self.config.replay_cells,
             servers,
             feed: self.feed,
+            classes: self.classes,
             plain_writes: false,
         }
     }

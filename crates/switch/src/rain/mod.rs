@@ -12,31 +12,37 @@
 //! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made
 //! without servers: then they stay with the driver, under their handle.
 //!
-//! Tokens may be told apart by how many tasks stand before them at their workers (module `tokens`).
+//! Tokens may be told apart by how many tasks stand before them at their workers (module `tokens`), tasks by
+//! their class (module `tasks`).
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Where tokens have
-//! ranks, their counts take one or two stages behind `balance`, and all else comes so much later.
+//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Counts of ranks or
+//! classes take one or two stages behind `balance`, and all else comes so much later.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod engine;
+mod halves;
 mod memory;
 mod settings;
+mod stages;
 mod sweeps;
+mod tasks;
 mod tokens;
 
-use sluice_wire::tables::{Feed, RANKS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Place, Psn, Rank, RejectReason, Serial, ServerId, SliceId, Sweep};
+use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Sweep};
 
 use crate::config::Config;
-use crate::entry::{Kept, WaitingTask, cell};
+use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use engine::RdmaEngine;
-use memory::{RainMemory, Stages};
+use memory::RainMemory;
 pub(crate) use settings::Settings;
+pub use stages::Kinds;
+use stages::Stages;
 use tokens::ParkedToken;
 
 /// How often a task may go round because the tokens that it met were stale (it is rejected then).
@@ -57,19 +63,24 @@ impl Rain {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn new(config: Config) -> Self {
-        Self::ranked(config, 1)
+        Self::of_kinds(config, Kinds::ONE)
     }
 
-    /// The same with tokens told apart by so many ranks, 1 to [`RANKS_MAX`].
+    /// The same with tokens and tasks told apart. Each class has a ring of its own.
     ///
     /// # Panics
-    /// As [`Rain::new`], and if there are more ranks or none.
-    pub fn ranked(config: Config, ranks: u8) -> Self {
-        assert!((1..=RANKS_MAX).contains(&usize::from(ranks)), "1 to {RANKS_MAX} ranks, not {ranks}");
-        let stages = Stages::of(ranks);
-        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent() };
-        let mut front = Front::new(Self::NAME, Feed::Tokens { ranked: ranks > 1 }, config, back);
-        let memory = RainMemory::new(&mut front.layout, &config, ranks, stages);
+    /// As [`Rain::new`], and if there are kinds that cannot be counted.
+    pub fn of_kinds(config: Config, kinds: Kinds) -> Self {
+        for count in [kinds.ranks, kinds.classes] {
+            let counts = count.is_power_of_two() && usize::from(count) <= KINDS_MAX;
+            assert!(counts, "1, 2 or 4 ranks and classes, not {count}");
+        }
+        let stages = Stages::of(kinds);
+        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
+        let feed = Feed::Tokens { ranked: kinds.ranks > 1 };
+        let mut front = Front::new(Self::NAME, feed, config, back);
+        front.classes = kinds.classes;
+        let memory = RainMemory::new(&mut front.layout, &config, kinds, stages);
         let engine =
             (config.servers > 0).then(|| RdmaEngine::new(&mut front.layout, &config, stages.rings + 3));
         Self { front, memory, engine }
@@ -100,6 +111,7 @@ impl Scheduler for Rain {
         rank: Rank,
     ) -> Verdict {
         let cap = self.front.config.tokens_per_slice;
+        let wish = self.memory.tasks.wish(pass, slice);
         let balance =
             self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
         if balance >= cap as i32 {
@@ -112,7 +124,7 @@ impl Scheduler for Rain {
             self.front.note_granted(pass, granted);
             return Verdict::Parked;
         }
-        let (task, place) = self.take_task(pass, slice);
+        let (task, place) = self.memory.tasks.take(pass, slice, wish);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
@@ -137,20 +149,13 @@ impl Scheduler for Rain {
             return self.front.reject(submit, RejectReason::QueueFull);
         }
         if balance <= 0 {
-            let ticket = self.memory.task_tail.update(pass, s, |tail| tail.wrapping_add(1));
-            let index = cell(s, ticket, self.front.config.tasks_per_slice);
-            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, ticket, submit));
-            self.memory.tasks.write(
-                pass,
-                index,
-                WaitingTask::of(submit, arrived, self.kept(write.is_some())),
-            );
+            let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
+            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
+            let task = WaitingTask::of(submit, arrived, self.kept(write.is_some()));
+            self.memory.tasks.write(pass, waiting, task);
             return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
-        let Some(ParkedToken { worker, generation }) = self.memory.tokens.take(pass, slice) else {
-            debug_assert!(false, "rain: slice {slice} has fewer tokens than its balance");
-            return self.front.reject(submit, RejectReason::StaleTokens);
-        };
+        let ParkedToken { worker, generation } = self.memory.tokens.take(pass, slice);
         if !self.front.is_live(pass, worker, generation) {
             return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: round + 1 });
         }
@@ -194,12 +199,14 @@ impl Scheduler for Rain {
 
     fn slice_state(&self, slice: usize) -> SliceState {
         let (tokens_in, tokens_out) = self.memory.tokens.counts(slice);
+        let (tasks_in, tasks_out) = self.memory.tasks.counts(slice);
         SliceState {
             row: SliceRow::default(),
             balance: self.memory.balance.peek(slice),
             tokens_in,
             tokens_out,
-            tasks_out: Serial(self.memory.task_head.peek(slice)),
+            tasks_in,
+            tasks_out,
         }
     }
 
@@ -209,14 +216,10 @@ impl Scheduler for Rain {
     }
 
     fn parked(&self, slice: SliceId) -> Parked {
-        let (memory, config, s) = (&self.memory, &self.front.config, slice.0 as usize);
-        let (head, tail) = (memory.task_head.peek(s), memory.task_tail.peek(s));
-        let tickets = (0..tail.wrapping_sub(head)).map(|step| head.wrapping_add(step));
-        let task = |ticket| memory.tasks.peek(cell(s, ticket, config.tasks_per_slice)).submit();
         let token = |token: ParkedToken| (token.worker, token.generation);
         Parked {
-            tasks: tickets.map(task).collect(),
-            tokens: memory.tokens.parked(slice).map(token).collect(),
+            tasks: self.memory.tasks.waiting(slice).map(|task| task.submit()).collect(),
+            tokens: self.memory.tokens.parked(slice).map(token).collect(),
         }
     }
 }
@@ -229,14 +232,5 @@ impl Rain {
             (false, Some(_)) => Kept::Client,
             (false, None) => Kept::Driver,
         }
-    }
-
-    /// Takes the task that has waited longest. The balance has told that there is one.
-    #[inline(always)]
-    fn take_task(&mut self, pass: &mut Pass, slice: SliceId) -> (WaitingTask, Place) {
-        let s = slice.0 as usize;
-        let ticket = self.memory.task_head.update(pass, s, |head| head.wrapping_add(1));
-        let task = self.memory.tasks.read(pass, cell(s, ticket, self.front.config.tasks_per_slice));
-        (task, task.place(slice, ticket))
     }
 }

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use sluice_wire::tables::{Feed, RANKS_MAX};
+use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::Rain;
+use super::stages::Kinds;
 use crate::adaptive::Adaptive;
 use crate::arguments;
 use crate::config::Config;
@@ -21,12 +22,20 @@ const PATIENT: &str = "patient";
 const PATIENCE: u8 = 16;
 /// What asks for ranks.
 const RANKED: &str = "ranked";
+/// What asks for classes.
+const CLASSES: &str = "classes";
+/// What says how far off tasks' stated sizes are.
+const SIZES: &str = "sizes";
+const SIZE_ERROR_MAX: u8 = 200;
 
 /// How many tokens each worker has, and what is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     tokens: u8,
     ranked: bool,
+    classes: u8,
+    /// How far tasks' stated sizes are off, in hundredths.
+    size_error: u8,
     /// Tasks that have to wait before a worker sends more than one token.
     patience: u8,
     adaptive: Option<Adaptive>,
@@ -35,7 +44,15 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { tokens: DEPTH, ranked: false, patience: 0, adaptive: None, early: None }
+        Self {
+            tokens: DEPTH,
+            ranked: false,
+            classes: 1,
+            size_error: 0,
+            patience: 0,
+            adaptive: None,
+            early: None,
+        }
     }
 }
 
@@ -45,7 +62,7 @@ impl Settings {
         match (self.ranked, self.tokens) {
             (false, _) => 1,
             (true, ..=2) if self.adaptive.is_none() => 2,
-            (true, _) => RANKS_MAX as u8,
+            (true, _) => KINDS_MAX as u8,
         }
     }
 }
@@ -59,6 +76,12 @@ impl fmt::Display for Settings {
         }
         if self.ranked {
             write!(f, ",{RANKED}")?;
+        }
+        if self.classes > 1 {
+            write!(f, ",{CLASSES}={}", self.classes)?;
+        }
+        if self.size_error > 0 {
+            write!(f, ",{SIZES}={}%", self.size_error)?;
         }
         match self.patience {
             0 => {}
@@ -83,7 +106,9 @@ impl ProgramSettings for Settings {
          serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
          these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
          slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
-         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; patient, \
+         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
+         classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
+         sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
          workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
          early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
          error (simulator only); early=learned, likewise, as tasks of one type took (simulator only)"
@@ -105,6 +130,18 @@ impl ProgramSettings for Settings {
         if let Some(patience) = patience(argument) {
             self.patience = patience;
             return Some(());
+        }
+        match argument.split_once('=') {
+            Some((CLASSES, number)) => {
+                self.classes =
+                    arguments::number(number, 2..=4).filter(|classes| classes.is_power_of_two())?;
+                return Some(());
+            }
+            Some((SIZES, error)) => {
+                self.size_error = arguments::number(error.strip_suffix('%')?, 0..=SIZE_ERROR_MAX)?;
+                return Some(());
+            }
+            _ => {}
         }
         match arguments::number(argument, 1..=8) {
             Some(tokens) => self.tokens = tokens,
@@ -134,7 +171,15 @@ impl ProgramSettings for Settings {
     }
 
     fn runs_in_kernel(&self) -> bool {
-        !self.ranked
+        !self.ranked && self.classes == 1
+    }
+
+    fn classes(&self) -> u8 {
+        self.classes
+    }
+
+    fn size_error(&self) -> u8 {
+        self.size_error
     }
 
     fn patience(&self) -> u8 {
@@ -151,7 +196,7 @@ impl ProgramSettings for Settings {
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {
-        Box::new(Rain::ranked(config, self.ranks()))
+        Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }
 }
 

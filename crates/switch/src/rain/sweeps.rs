@@ -1,13 +1,13 @@
 //! The controller's broom: one entry a pass, and a second pass for a token that parks again.
 //!
 //! A broom for tokens takes one rank after the other, each from its oldest token on, and no more of each than
-//! lay there when it came. It takes a token off the balance before it can see whether its rank has one. If
-//! all that are left lie in stages that it has passed, it goes round once more and takes one of those.
+//! lay there when it came. It takes a token off the balance before it can see whether its rank has one; if
+//! not, it gets one of another rank, and goes on with the next.
 
 use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
 
 use super::Rain;
-use super::tokens::{ParkedToken, Taken};
+use super::tokens::ParkedToken;
 use crate::front::{Granted, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
@@ -24,8 +24,6 @@ struct Stand {
     begun: bool,
     /// The rank of the token in its hand.
     carries: Rank,
-    /// It took a token off the balance and found none.
-    owes: bool,
 }
 
 impl Stand {
@@ -35,22 +33,18 @@ impl Stand {
             rank: (memo >> 16) as u8,
             carries: Rank::behind((memo >> 24) as u8 as u32),
             begun: memo >> 32 & 1 == 1,
-            owes: memo >> 33 & 1 == 1,
         }
     }
 
     const fn memo(self) -> u64 {
-        let flags = self.begun as u64 | (self.owes as u64) << 1;
-        self.each as u64 | (self.rank as u64) << 16 | (self.carries.get() as u64) << 24 | flags << 32
+        let carries = self.carries.get() as u64;
+        self.each as u64 | (self.rank as u64) << 16 | carries << 24 | (self.begun as u64) << 32
     }
 }
 
 impl Rain {
     pub(super) fn broom(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         let stand = Stand::read(memo);
-        if stand.owes {
-            return self.find_owed(pass, sweep);
-        }
         if let Some((worker, generation)) = sweep.carried
             && self.front.is_admitted(worker, generation)
         {
@@ -70,36 +64,21 @@ impl Rain {
         if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {
             return Verdict::Drop(Refusal::SweepDone);
         }
-        let Some(taken) = self.memory.tokens.take_from(pass, sweep.slice, stand.rank) else {
-            return go_on(Sweep { left: 0, ..sweep }, None, Stand { owes: true, ..Stand::default() });
-        };
+        let (token, found) = self.memory.tokens.take_from(pass, sweep.slice, stand.rank);
         let mut left = sweep.left;
         if !stand.begun {
             (stand.each, stand.begun) = (left, true);
-            left = left.min(u16::try_from(taken.of).unwrap_or(u16::MAX));
+            left = left.min(u16::try_from(found.of).unwrap_or(u16::MAX));
         }
         // One of another rank: this one has no more.
-        left = if taken.rank == stand.rank { left - 1 } else { 0 };
+        left = if found.ring == stand.rank { left - 1 } else { 0 };
         if left == 0 && stand.rank < self.memory.tokens.last() {
             (stand.rank, stand.begun, left) = (stand.rank + 1, false, stand.each);
         }
-        self.carry(pass, Sweep { left, ..sweep }, taken, stand)
-    }
-
-    /// The token that was taken off the balance is looked for from the first stage on. It is there: whoever
-    /// took one meanwhile was told so by the balance, which did not tell of this one.
-    fn find_owed(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
-        let Some(taken) = self.memory.tokens.take_from(pass, sweep.slice, 0) else {
-            debug_assert!(false, "rain: a broom finds no token in slice {}", sweep.slice);
-            return Verdict::Drop(Refusal::SweepDone);
-        };
-        self.carry(pass, sweep, taken, Stand::default())
-    }
-
-    fn carry(&mut self, pass: &mut Pass, sweep: Sweep, taken: Taken, stand: Stand) -> Verdict {
-        let ParkedToken { worker, generation } = taken.token;
+        let ParkedToken { worker, generation } = token;
         let live = self.front.is_live(pass, worker, generation).then_some((worker, generation));
-        go_on(sweep, live, Stand { carries: Rank::behind(taken.rank.into()), ..stand })
+        stand.carries = Rank::behind(found.ring.into());
+        go_on(Sweep { left, ..sweep }, live, stand)
     }
 
     /// Only a closed slice is swept of tasks: an open one's tasks have workers to wait for.
@@ -110,7 +89,7 @@ impl Rain {
         if !takes(self.memory.balance.branch(pass, s, takes, |b| b + 1, |b| b)) {
             return Verdict::Drop(Refusal::SweepDone);
         }
-        let (task, _) = self.take_task(pass, sweep.slice);
+        let (task, _) = self.memory.tasks.take(pass, sweep.slice, 0);
         self.front.sweep_out(&task.submit())
     }
 }

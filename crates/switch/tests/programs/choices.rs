@@ -19,6 +19,8 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:1,advise",
         "rain:2,ranked",
         "rain:2,patient",
+        "rain:2,classes=2",
+        "rain:4,ranked,classes=4,sizes=30%,patient,early",
         "rain:3,adaptive,ranked,patient=8,early=10%",
         "r2p2:2",
         "r2p2:1,sample=2,step=1",
@@ -54,7 +56,7 @@ fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
     for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
         assert!(choice(text).runs_in_kernel(), "{text}");
     }
-    for text in ["rain:2,ranked", "r2p2:2", "racksched", "draconis", "pallas"] {
+    for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas"] {
         assert!(!choice(text).runs_in_kernel(), "{text}");
     }
 }
@@ -82,6 +84,11 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "rain:patient=0",
         "rain:patient=256",
         "rain:ranked=4",
+        "rain:classes",
+        "rain:classes=1",
+        "rain:classes=3",
+        "rain:classes=8",
+        "rain:sizes=10",
         "r2p2:sample=9",
         "r2p2:step=0",
         "r2p2:rise=0",

@@ -20,13 +20,21 @@ fn ring(server: u16) -> RingRow {
 
 /// A rack whose slice is kept by these servers.
 fn rack(servers: &[u16], reliable: bool) -> Rack {
-    let mut rack = Rack::with_servers("rain", 2);
+    rack_of("rain", servers, reliable, SLOTS)
+}
+
+fn rack_of(program: &str, servers: &[u16], reliable: bool, slots: u32) -> Rack {
+    let mut rack = Rack::with_servers(program, 2);
     for server in servers.iter().copied() {
         let row = ServerRow { at: server_at(server), qpn: Qpn(50 + u32::from(server)), reliable, icrc: true };
         let start = Psn::new(u32::MAX);
         let done = rack.program.table(TableOp::SetServer(ServerId(server), Some((row, start))));
         assert_eq!(done, TableAnswer::Done);
-        let done = rack.program.table(TableOp::SetRing(SLICE, ServerId(server), Some(ring(server))));
+        let done = rack.program.table(TableOp::SetRing(
+            SLICE,
+            ServerId(server),
+            Some(RingRow { slots, ..ring(server) }),
+        ));
         assert_eq!(done, TableAnswer::Done);
     }
     rack
@@ -68,6 +76,29 @@ fn a_large_task_that_waits_is_written_to_every_server_of_its_slice_and_its_dispa
         let dispatch = dispatched(rack.token(0));
         assert_eq!(dispatch.place, Place::Ahead { slice: SLICE, ticket: write.ticket });
         assert_eq!((dispatch.task, dispatch.payload.len), (write.task, 640));
+    }
+}
+
+/// Each class has as many slots as tasks may wait.
+#[test]
+fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {
+    let slots = 4 * 16;
+    let mut rack = rack_of("rain:2,classes=4", &[0], false, slots);
+    let mut waiting: Vec<WriteAhead> = Vec::new();
+    let mut dice = 1_u32;
+    for _ in 0..2_000 {
+        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if waiting.len() < 16 && dice >> 31 == 0 {
+            let write = written(rack.large_task_of((dice >> 20) as u8 % 4, 640));
+            let same = waiting.iter().find(|other| other.ticket % slots == write.ticket % slots);
+            assert_eq!(same, None, "{write:?}");
+            waiting.push(write);
+        } else if !waiting.is_empty() {
+            let dispatch = dispatched(rack.token(0));
+            let place = waiting.iter().position(|write| write.task == dispatch.task).expect("it waited");
+            let write = waiting.remove(place);
+            assert_eq!(dispatch.place, Place::Ahead { slice: SLICE, ticket: write.ticket });
+        }
     }
 }
 

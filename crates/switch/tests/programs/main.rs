@@ -1,6 +1,7 @@
 //! The programs by their names: what meets what, in which order, and what is refused.
 
 mod choices;
+mod classes;
 mod conservation;
 mod draconis;
 mod engine;

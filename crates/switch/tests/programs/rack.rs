@@ -132,15 +132,25 @@ impl Rack {
 
     /// The client's next task.
     pub(crate) fn task(&mut self) -> Verdict {
-        let submit = submit(self.next);
+        self.task_of(0)
+    }
+
+    /// The client's next task, of this class.
+    pub(crate) fn task_of(&mut self, class: u8) -> Verdict {
+        let submit = Submit { priority: class, ..submit(self.next) };
         self.next = self.next.plus(1);
         self.wire(at(200), Packet::Submit(submit))
     }
 
     /// The client's next task, with so many bytes that the driver does not keep.
     pub(crate) fn large_task(&mut self, len: u16) -> Verdict {
+        self.large_task_of(0, len)
+    }
+
+    /// The same, of this class.
+    pub(crate) fn large_task_of(&mut self, class: u8, len: u16) -> Verdict {
         let payload = Payload { len, inline: [9; 8], ..Payload::EMPTY };
-        let submit = Submit { payload, ..submit(self.next) };
+        let submit = Submit { payload, priority: class, ..submit(self.next) };
         self.next = self.next.plus(1);
         self.wire(at(200), Packet::Submit(submit))
     }

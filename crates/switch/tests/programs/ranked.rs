@@ -69,27 +69,13 @@ fn one_broom_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_or
     }
 }
 
-/// The broom has passed rank 0 when it finds that no other rank has a token: it is owed one meanwhile.
-#[test]
-fn a_task_that_comes_while_a_broom_is_owed_a_token_gets_it_when_the_broom_comes_round() {
-    let mut rack = Rack::of("rain:4,ranked", 1, 16);
-    rack.ranked_token(0, 0);
-    let mut verdict = rack.control(broom(1));
-    while rack.state().balance != 0 || !parked(&rack).contains(&0) {
-        let Verdict::Again(circulating) = verdict else { panic!("it never is owed one: {verdict:?}") };
-        verdict = rack.once_more(circulating);
-    }
-    assert_eq!(rack.task(), Verdict::Parked, "the balance tells of no token");
-    assert_eq!(taker(rack.go_round(verdict)), 0);
-    assert_eq!((rack.state().balance, parked(&rack)), (0, Vec::new()));
-}
-
 /// What may happen to a slice.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(crate) enum Step {
     /// A worker's token, behind so many tasks.
     Token(u16, u32),
-    Task,
+    /// A task of this class.
+    Task(u8),
     /// The worker's tokens are of a former generation from now on.
     Stale(u16),
     Broom,
@@ -98,7 +84,7 @@ enum Step {
 }
 
 /// Plays the steps, lets all that goes round come to its end, and counts tokens.
-fn play(program: &str, steps: &[Step]) {
+pub(crate) fn play(program: &str, steps: &[Step]) {
     let mut rack = Rack::of(program, 3, 16);
     let mut round = Vec::new();
     let mut generation = 1;
@@ -110,9 +96,9 @@ fn play(program: &str, steps: &[Step]) {
                 granted += 1;
                 rack.ranked_token(worker, rank)
             }
-            Step::Task => {
+            Step::Task(class) => {
                 waiting += 1;
-                rack.task()
+                rack.task_of(class)
             }
             Step::Stale(worker) => {
                 generation += 1;
@@ -146,7 +132,7 @@ fn play(program: &str, steps: &[Step]) {
 /// Every order of a few steps.
 #[test]
 fn whatever_a_broom_meets_no_token_and_no_task_is_lost() {
-    const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Token(1, 3), Step::Task, Step::Broom, Step::Round];
+    const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Token(1, 3), Step::Task(0), Step::Broom, Step::Round];
     const LENGTH: u32 = 7;
     for number in 0..5_usize.pow(LENGTH) {
         let digit = |place| STEPS[number / 5_usize.pow(place) % 5];
@@ -154,10 +140,10 @@ fn whatever_a_broom_meets_no_token_and_no_task_is_lost() {
     }
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+pub(crate) fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..3_u16, 0..5_u32).prop_map(|(worker, rank)| Step::Token(worker, rank)),
-        2 => Just(Step::Task),
+        2 => (0..5_u8).prop_map(Step::Task),
         1 => (0..3_u16).prop_map(Step::Stale),
         1 => Just(Step::Broom),
         4 => Just(Step::Round),

@@ -1,0 +1,86 @@
+//! Promise 8: nobody waits for nothing, and who goes first is who should.
+//!
+//! Beside each pass stands what lay in the queue before it. A task that a token takes was the oldest of its
+//! class, and all classes have their turns; a token that a task takes was the oldest of the least rank; and
+//! never does a task wait in a slice where a token is parked.
+
+use sluice_switch::{Parked, Program, Verdict};
+use sluice_wire::tables::{Feed, KINDS_MAX};
+use sluice_wire::{Packet, SliceId, Submit};
+
+/// A class that waits has its turn within so many tokens for each class behind the first.
+const TURN: u32 = 16;
+
+/// How long each class of a slice has been passed over.
+#[derive(Debug, Default)]
+pub(super) struct Precedence {
+    passed_over: Vec<[u32; KINDS_MAX]>,
+}
+
+/// What lies in the queues of all slices, if tokens wait in them: else neither a token nor its order is kept.
+pub(super) fn queues(program: &dyn Program) -> Vec<Parked> {
+    let shape = program.shape();
+    let slices = if matches!(shape.feed, Feed::Tokens { .. }) { shape.slices } else { 0 };
+    (0..slices).map(|slice| program.parked(SliceId(slice))).collect()
+}
+
+impl Precedence {
+    /// What a pass made of the queues as they were; `classes` are those that the program tells apart.
+    pub(super) fn check(
+        &mut self,
+        classes: u8,
+        before: &[Parked],
+        after: &[Parked],
+        verdict: &Verdict,
+    ) -> Result<(), String> {
+        let both = |queue: &Parked| !queue.tasks.is_empty() && !queue.tokens.is_empty();
+        if let Some(slice) = after.iter().position(both) {
+            return Err(format!("promise 8: a task waits in slice {slice}, where a token is parked"));
+        }
+        let Verdict::Send { packet: Packet::Dispatch(dispatch), .. } = verdict else { return Ok(()) };
+        for (slice, queue) in before.iter().enumerate() {
+            let try_of = (dispatch.task, dispatch.attempt);
+            if let Some(left) = queue.tasks.iter().find(|task| (task.task, task.attempt) == try_of) {
+                self.left(slice, classes, queue, left)?;
+            }
+        }
+        let took = |(before, after): (&Parked, &Parked)| before.tokens.len() > after.tokens.len();
+        let Some(slice) = before.iter().zip(after).position(took) else { return Ok(()) };
+        let first = before[slice].tokens.first().map(|(worker, _)| *worker);
+        if first == Some(dispatch.worker) {
+            return Ok(());
+        }
+        Err(format!(
+            "promise 8: a task took a token of worker {} in slice {slice}, worker {} was before it",
+            dispatch.worker,
+            first.map_or(0, |worker| worker.0)
+        ))
+    }
+
+    /// A waiting task left for a worker.
+    fn left(&mut self, slice: usize, classes: u8, queue: &Parked, left: &Submit) -> Result<(), String> {
+        let class_of = |task: &Submit| usize::from(task.priority.min(classes - 1));
+        let oldest = |class| queue.tasks.iter().find(move |task| class_of(task) == class);
+        let class = class_of(left);
+        if oldest(class).is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {
+            let task = left.task;
+            return Err(format!(
+                "promise 8: task {task} left slice {slice} before an older one of its class"
+            ));
+        }
+        self.passed_over.resize(self.passed_over.len().max(slice + 1), [0; KINDS_MAX]);
+        let passed_over = &mut self.passed_over[slice];
+        for (other, times) in passed_over.iter_mut().enumerate() {
+            *times = if other != class && oldest(other).is_some() { *times + 1 } else { 0 };
+        }
+        // The first class goes first but for the turns of the others: never twice in a row.
+        let most = |class| if class == 0 { 1 } else { TURN * u32::from(classes - 1) };
+        match (0..usize::from(classes)).find(|class| passed_over[*class] > most(*class)) {
+            Some(class) => Err(format!(
+                "promise 8: class {class} of slice {slice} was passed over {} times",
+                passed_over[class]
+            )),
+            None => Ok(()),
+        }
+    }
+}
