@@ -200,6 +200,32 @@ fn a_quota_outside_one_to_eight_is_refused() {
 }
 
 #[test]
+fn classes_that_cannot_be_are_refused() {
+    let sizes = |sizes: &str| format!("types = [\"hold\"]\nsizes = {sizes}");
+    for wrong in [r#"["5us", "3us"]"#, r#"["0us"]"#, r#"["1us", "2us", "3us", "4us"]"#] {
+        refuses_plan(
+            "types = [\"hold\"]",
+            &sizes(wrong),
+            &["line 6", "sizes", "one to three spans", "longer"],
+        );
+    }
+    refuses_plan("types = [\"hold\"]", &sizes(r#"["5 apples"]"#), &["line 6", "5 apples"]);
+    let plan = SMALL.replacen("types = [\"hold\"]", &sizes(r#"["5us", "9us"]"#), 1);
+    let plan = format!("policy = \"rain:1,classes=2\"\n{plan}");
+    refuses_text(&plan, &["slice `work` has 2 sizes", "2 classes", "give 1 at most"]);
+    let plan = SMALL.replace("[load]", "[switch]\ntasks_per_slice = 65536\n[load]");
+    let plan = format!("policy = \"rain:1,classes=4\"\n{plan}");
+    refuses_text(&plan, &["1 slices of 262144 entries", "lower tasks_per_slice"]);
+    let each = format!("{SMALL}[load.request.hold]\nbusy = \"1ms\"\neach = \"1us\"\n");
+    refuses_text(&each, &["each", "give `keys` or `rows`"]);
+    for wrong in ["rain:classes=3", "rain:classes=8", "rain:sizes=10"] {
+        refuses(folder().path(), &["sweep", wrong, "--load", "0.5"], &["means nothing to rain", "classes=4"]);
+    }
+    let kernel = ["switch", "--io", "xdp", "--interface", "lo", "--listen", "127.0.0.1:0", "--policy"];
+    refuses(folder().path(), &[&kernel[..], &["rain:1,classes=4"]].concat(), &["--io udp"]);
+}
+
+#[test]
 fn a_rack_without_workers_or_with_too_many_is_refused() {
     refuses_plan("count = 2", "count = 0", &["no workers", "add a [[worker]]"]);
     refuses_plan("count = 2", "count = 600", &["600 workers, 4800 tokens", "its ring holds 4096"]);

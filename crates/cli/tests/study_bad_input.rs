@@ -145,6 +145,15 @@ fn racks_that_cannot_be() {
     let folder = folder();
     std::fs::write(folder.path().join("bed.toml"), "wrokers = 3\n").expect("written");
     refuses(folder.path(), &["sim", "--load", "0.5", "--testbed", "bed.toml"], &["bed.toml", "`workers`"]);
+    let bed = |more: &str| {
+        let rain = include_str!("../../../experiments/testbeds/rain.toml").replacen("queue = 8192", more, 1);
+        std::fs::write(folder.path().join("bed.toml"), rain).expect("written");
+    };
+    bed("queue = 100000");
+    let args = ["sim", "--policy", "rain:2,classes=4", "--load", "0.5", "--testbed", "bed.toml"];
+    refuses(folder.path(), &args, &["queue of 100000", "1 slices of 4 classes", "to 32704 at most"]);
+    bed("queue = 8192\nsizes = [\"9us\", \"3us\"]");
+    refuses(folder.path(), &args, &["bed.toml", "one to three spans"]);
 }
 
 #[test]

@@ -294,8 +294,16 @@ fn span(from_ns: u64) -> impl Strategy<Value = Duration> {
 fn request() -> impl Strategy<Value = Request> {
     let spread = || select(vec![Spread::Constant, Spread::Exponential]);
     prop_oneof![
-        (1..=GET_KEYS_MAX, spread()).prop_map(|(keys, spread)| Request::Get { keys, spread }),
-        (1u32..=100_000, spread()).prop_map(|(rows, spread)| Request::Scan { rows, spread }),
+        (1..=GET_KEYS_MAX, spread(), each()).prop_map(|(keys, spread, each)| Request::Get {
+            keys,
+            spread,
+            each
+        }),
+        (1u32..=100_000, spread(), each()).prop_map(|(rows, spread, each)| Request::Scan {
+            rows,
+            spread,
+            each
+        }),
         (span(0), spread()).prop_map(|(span, spread)| Request::Busy { span, spread }),
         text().prop_map(Request::Text),
     ]
@@ -334,4 +342,8 @@ fn changes() -> impl Strategy<Value = Changes> {
             ..Changes::default()
         },
     )
+}
+
+fn each() -> impl Strategy<Value = Option<Duration>> {
+    of((1u64..1_000_000).prop_map(Duration::from_nanos))
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
+mod capacity;
 mod dice;
 mod error;
 pub mod faults;

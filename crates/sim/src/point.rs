@@ -1,5 +1,6 @@
 //! One policy on one rack under one load: what a curve consists of.
 
+use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
 use crate::policy::Policy;
 use crate::stats::{PARTS, Recording, Warmup};
@@ -119,7 +120,10 @@ impl Point {
         if self.tasks == 0 {
             return Some("no task is to be measured: ask for one at least".to_owned());
         }
-        self.bad_slices().or_else(|| self.bad_rate()).or_else(|| self.not_the_traces_rate())
+        self.bad_slices()
+            .or_else(|| self.bad_rings())
+            .or_else(|| self.bad_rate())
+            .or_else(|| self.not_the_traces_rate())
     }
 
     /// One trace has one rate, unless its times are to be stretched.
@@ -155,6 +159,23 @@ impl Point {
                  ask for less, or for a transient run",
                 load * 100.0,
                 self.capacity_per_s() / peak
+            )
+        })
+    }
+
+    /// Each slice has a ring for each class, and all of them one chip.
+    fn bad_rings(&self) -> Option<String> {
+        let Policy::Program(choice) = &self.policy else { return None };
+        let (slices, testbed) = (self.workers_by_slice(), &self.testbed);
+        let room = Capacity::of(testbed, choice);
+        let most = room.queue_max(&slices, choice.classes(), testbed.clients);
+        (testbed.queue > most).then(|| {
+            format!(
+                "a queue of {} tasks is too long: the switch has {CELLS_MAX} places for {} slices of {} \
+                 classes, and as many for tasks outstanding; lower `queue` in the testbed to {most} at most",
+                testbed.queue,
+                slices.len(),
+                choice.classes()
             )
         })
     }

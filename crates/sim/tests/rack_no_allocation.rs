@@ -31,6 +31,7 @@ fn a_hundred_thousand_tasks_more_cost_no_allocation() {
         "rain:1",
         "rain:2",
         "rain:4,ranked",
+        "rain:2,classes=4",
         "r2p2:2",
         "racksched:2",
         "racksched:2,tracked",

@@ -115,3 +115,30 @@ fn without_an_estimate_one_token_stays_one_token() {
 fn one_seed_repeats_one_run() {
     assert_eq!(run("rain:1,early=30%", BIMODAL, 0.8), run("rain:1,early=30%", BIMODAL, 0.8));
 }
+
+/// Services whose times differ a thousandfold.
+const KEYS: &str = "get=0.9@keys:800ns:10+scan=0.1@keys:214ns:500";
+
+fn slowdown_p99(policy: &str, load: f64) -> f64 {
+    summarize(&[run(policy, KEYS, load)]).overall.slowdown.p99.value
+}
+
+#[test]
+fn classes_by_size_spare_small_tasks_the_wait_behind_large_ones() {
+    let [classes, off, two, without] = [
+        "rain:1,early,classes=4",
+        "rain:1,early,classes=4,sizes=30%",
+        "rain:1,early,classes=2",
+        "rain:1,early",
+    ]
+    .map(|policy| slowdown_p99(policy, 0.85));
+    assert!(classes * 2.0 < without, "{classes} with four classes, {without} without");
+    assert!(classes < two && two < without, "{classes} with four classes, {two} with two, {without} without");
+    assert!(off * 1.5 < without, "{off} with sizes 30 % off, {without} without classes");
+}
+
+#[test]
+fn where_sizes_do_not_differ_classes_change_nothing() {
+    let [classes, without] = ["rain:2,classes=4", "rain:2"].map(|policy| p99_us(policy, "const:10us", 0.8));
+    assert!((classes - without).abs() < 1e-9, "{classes} us with classes, {without} without");
+}

@@ -35,7 +35,7 @@ fn step(x: f64, steps: &[(f64, f64)]) -> f64 {
 #[test]
 fn draws_follow_the_distribution_that_their_name_says() {
     type Exact = fn(f64) -> f64;
-    let cases: [(&str, Exact); 8] = [
+    let cases: [(&str, Exact); 9] = [
         ("const:10us", |x| step(x, &[(10_000.0, 1.0)])),
         ("exp:10us", |x| 1.0 - libm::exp(-x / 10_000.0)),
         ("bimodal:10us:100us:0.9", |x| step(x, &[(10_000.0, 0.9), (100_000.0, 0.1)])),
@@ -45,6 +45,10 @@ fn draws_follow_the_distribution_that_their_name_says() {
         ("lognormal:10us:1", |x| normal_up_to(libm::log(x) - libm::log(10_000.0) + 0.5)),
         ("pareto:10us:1.5", |x| (1.0 - libm::pow(10_000.0 / 3.0 / x, 1.5)).max(0.0)),
         ("uniform:5us:15us", |x| ((x - 4_999.5) / 10_001.0).clamp(0.0, 1.0)),
+        ("keys:800ns:10:1us:17", |x| {
+            let up_to = |keys: f64| 1.0 - libm::exp(-keys / 10.0);
+            up_to(libm::floor((x - 1_000.0) / 800.0).clamp(0.0, 17.0)) / up_to(17.0)
+        }),
         ("keys:800ns:10:1us", |x| 1.0 - libm::exp(-libm::floor((x - 1_000.0) / 800.0).max(0.0) / 10.0)),
     ];
     for (text, exact) in cases {
@@ -70,6 +74,7 @@ fn means_and_squares_are_those_of_what_is_drawn() {
         "keys:800ns:10",
         "keys:214ns:500",
         "keys:1us:0.5:3us",
+        "keys:800ns:10:3200ns:13",
     ] {
         let (service, drawn) = (Service::parse(text).expect(text), draws(text, DRAWS));
         let mean = service.mean_ns();
@@ -128,6 +133,7 @@ fn a_request_reads_at_least_one_key_so_that_services_have_a_floor() {
     let least = |text| draws(text, DRAWS).into_iter().map(|ns| ns as u64).min();
     assert_eq!(least("keys:800ns:10"), Some(800));
     assert_eq!(least("keys:800ns:10:2us"), Some(2_800));
+    assert_eq!(least("keys:800ns:10:2us:3"), Some(2_800));
 }
 
 #[test]

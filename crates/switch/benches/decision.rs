@@ -215,8 +215,7 @@ fn at(host: u16) -> Endpoint {
 
 /// A switch with all its sources registered.
 fn registered(kinds: Kinds) -> Rain {
-    let full = Config::full(Epoch(1));
-    let config = Config { tasks_per_slice: full.tasks_per_slice / u32::from(kinds.classes), ..full };
+    let config = Config::full_of(Epoch(1), kinds.classes);
     let mut rain = Rain::of_kinds(config, kinds);
     let slice = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
     rain.table(TableOp::SetSlice(SliceId(0), slice));

@@ -52,6 +52,13 @@ impl Config {
         }
     }
 
+    /// The same where tasks are told apart by class: the classes' rings share the room, so that each slice
+    /// may have that much less waiting.
+    pub const fn full_of(epoch: Epoch, classes: u8) -> Self {
+        let full = Self::full(epoch);
+        Self { tasks_per_slice: full.tasks_per_slice / classes as u32, ..full }
+    }
+
     pub(crate) const fn is_sound(&self) -> bool {
         self.tasks_per_slice.is_power_of_two()
             && self.tokens_per_slice.is_power_of_two()

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
 
 /// The program at its full size.
 fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config { servers: SERVERS, ..Config::full(Epoch(1)) })
+    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes()) })
 }
 
 /// What there is to ask for.

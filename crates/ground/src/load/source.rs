@@ -102,8 +102,8 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
         return request.clone();
     }
     match name {
-        "get" => Request::Get { keys: 1, spread: Spread::Constant },
-        "scan" => Request::Scan { rows: 100, spread: Spread::Constant },
+        "get" => Request::Get { keys: 1, spread: Spread::Constant, each: None },
+        "scan" => Request::Scan { rows: 100, spread: Spread::Constant, each: None },
         "spin" | "hold" => Request::Busy { span: Duration::from_micros(10), spread: Spread::Exponential },
         _ => Request::Text(String::new()),
     }
@@ -113,16 +113,18 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
 fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
     let (mut bytes, mut urgency) = (Vec::new(), Urgency::Unstated);
     match request {
-        Request::Get { keys: count, spread } => {
+        Request::Get { keys: count, spread, each } => {
             let count =
                 sized(f64::from(*count), *spread, dice).round().clamp(1.0, f64::from(GET_KEYS_MAX)) as u32;
             codec::encode_get((0..count).map(|_| dice.below(keys)), &mut bytes);
+            urgency = sized_as(count, *each);
         }
-        Request::Scan { rows, spread } => {
+        Request::Scan { rows, spread, each } => {
             let most = f64::from(codec::SCAN_ROWS_MAX);
             let rows = sized(f64::from(*rows), *spread, dice).round().clamp(1.0, most) as u32;
             let last = keys.saturating_sub(rows.into()).max(1);
             codec::encode_scan(dice.below(last), rows, &mut bytes);
+            urgency = sized_as(rows, *each);
         }
         Request::Busy { span, spread } => {
             let span = Nanos(sized(span.as_nanos() as f64, *spread, dice).max(1.0) as u64);
@@ -134,6 +136,11 @@ fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
         Request::Text(given) => bytes.extend(given.as_bytes()),
     }
     (bytes, urgency)
+}
+
+/// So many keys or rows as work, if it is known what one takes.
+fn sized_as(count: u32, each: Option<Duration>) -> Urgency {
+    each.map_or(Urgency::Unstated, |each| Urgency::Work(Nanos(each.as_nanos() as u64).times(count.into())))
 }
 
 fn sized(mean: f64, spread: Spread, dice: &mut Dice) -> f64 {

@@ -181,6 +181,8 @@ pub enum Request {
         keys: u32,
         /// How the number varies.
         spread: Spread,
+        /// What a key is expected to take: of that clients make a task's size.
+        each: Option<Duration>,
     },
     /// Rows to scan from a random key on.
     Scan {
@@ -188,6 +190,8 @@ pub enum Request {
         rows: u32,
         /// How the number varies.
         spread: Spread,
+        /// What a row is expected to take.
+        each: Option<Duration>,
     },
     /// A span for `spin` or `hold`.
     Busy {

@@ -284,14 +284,20 @@ fn request(section: Section<'_>) -> Outcome<Request> {
     let rows = section.whole("rows", 1..100_001)?.map(|rows| rows as u32);
     let span = section.span("busy")?;
     let text = section.text("text")?;
+    let each = section.span("each")?;
+    if each.is_some() && keys.is_none() && rows.is_none() {
+        return Err(
+            section.complain_of("each", "says what a key or row is expected to take: give `keys` or `rows`")
+        );
+    }
     let spread = if named(&section, "spread", &SPREADS)? == "exponential" {
         Spread::Exponential
     } else {
         Spread::Constant
     };
     let request = match (keys, rows, span, text) {
-        (Some(keys), None, None, None) => Request::Get { keys, spread },
-        (None, Some(rows), None, None) => Request::Scan { rows, spread },
+        (Some(keys), None, None, None) => Request::Get { keys, spread, each },
+        (None, Some(rows), None, None) => Request::Scan { rows, spread, each },
         (None, None, Some(span), None) => Request::Busy { span, spread },
         (None, None, None, Some(text)) => Request::Text(text.to_owned()),
         _ => return Err(section.complain("needs exactly one of keys, rows, busy, text")),

@@ -190,12 +190,14 @@ fn in_mix(name: &str, types: &Types) -> String {
 
 fn write_request(toml: &mut Toml, request: &Request) {
     let spread = match request {
-        Request::Get { keys, spread } => {
+        Request::Get { keys, spread, each } => {
             toml.plain("keys", keys);
+            toml.some_span("each", *each);
             *spread
         }
-        Request::Scan { rows, spread } => {
+        Request::Scan { rows, spread, each } => {
             toml.plain("rows", rows);
+            toml.some_span("each", *each);
             *spread
         }
         Request::Busy { span, spread } => {
@@ -269,6 +271,12 @@ impl Toml {
         let shown = path.display();
         self.text(key, text.ok_or_else(|| format!("{key} {shown} is no text: no plan can hold it"))?);
         Ok(())
+    }
+
+    fn some_span(&mut self, key: &str, span: Option<Duration>) {
+        if let Some(span) = span {
+            self.span(key, span);
+        }
     }
 
     fn span(&mut self, key: &str, span: Duration) {

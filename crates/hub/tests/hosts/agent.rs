@@ -243,12 +243,9 @@ fn an_adviser_tells_and_changes_nothing() {
     until("three workers", || person.status().workers.len() == 3);
     let load = Load::start(rack.client("c"), &[ECHO]);
     for _ in 0..3 {
-        let told = person.hears(|event| event.text.contains("depth"));
-        assert!(
-            told.text.contains("slice 9: worker") && told.text.contains("would go from depth 2 to 3"),
-            "{}",
-            told.text
-        );
+        // Where the machine holds the worker up, an interval or two are only found overloaded.
+        let told = person.hears(|event| event.text.contains("would go from depth 2 to 3"));
+        assert!(told.text.contains("slice 9: worker"), "{}", told.text);
         let judged = told.interval.expect("it tells numbers");
         assert!(judged.advises);
         let judgements: Vec<_> = judged.slices.iter().flat_map(|slice| &slice.judgements).collect();

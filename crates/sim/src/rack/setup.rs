@@ -7,7 +7,7 @@ use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
 use sluice_wire::registrations::Sizes;
-use sluice_wire::sizes::{self, QUOTA_MAX, token_cells};
+use sluice_wire::sizes::{QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
     Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
@@ -15,6 +15,7 @@ use sluice_wire::{
 
 use super::guess::Guesses;
 use super::stage::Places;
+use crate::capacity::Capacity;
 use crate::dice::Dice;
 use crate::names;
 use crate::point::Point;
@@ -41,7 +42,7 @@ pub(super) struct Plan {
     classes: u8,
     /// How far what is said of sizes is off, in hundredths.
     size_error: u8,
-    queue: u32,
+    room: Capacity,
     quota: u8,
     /// Whether depths are found at run time.
     pub(super) is_adaptive: bool,
@@ -71,7 +72,7 @@ struct SliceLayout {
 
 impl Plan {
     pub(super) fn new(places: Places, point: &Point, choice: &Choice, replication: u32) -> Self {
-        let Testbed { clients, queue, retries, servers, .. } = point.testbed;
+        let Testbed { clients, retries, servers, .. } = point.testbed;
         // Who is pushed tasks has no tokens, and says that it takes one task.
         let quota = choice.quota().max(1);
         let (classes, mut first_worker) = (&point.workload.classes, 0);
@@ -96,7 +97,7 @@ impl Plan {
             writes_ahead: choice.writes_ahead(),
             classes: choice.classes(),
             size_error: choice.size_error(),
-            queue,
+            room: Capacity::of(&point.testbed, choice),
             quota,
             is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
             clients,
@@ -175,7 +176,7 @@ impl Plan {
         let slice = |(index, slice): (usize, &SliceLayout)| SlicePlan {
             name: names::slice(index),
             types: slice.types.clone(),
-            limit: Some(self.waiting_max(slice)),
+            limit: Some(self.room.waiting(slice.workers)),
             sizes: slice.sizes,
         };
         let slices = self.slices.iter().enumerate().map(slice).collect();
@@ -236,28 +237,13 @@ impl Plan {
         u32::from(largest).max(INLINE_BYTES as u32 + 1)
     }
 
-    /// How many tasks the switch has to keep for a slice.
+    /// How many tasks the switch has to keep for each class of a slice.
     fn slots(&self) -> u32 {
-        let waiting = self.slices.iter().map(|slice| self.outstanding(slice));
-        waiting.max().unwrap_or(1).next_power_of_two()
-    }
-
-    /// Tasks that may wait in a slice (C). Where depths are found at run time, that leaves room for them to
-    /// grow: they do where tasks wait, and clients with no more outstanding than workers hold let none wait.
-    fn waiting_max(&self, slice: &SliceLayout) -> u32 {
-        let growth = if self.is_adaptive { QUOTA_MAX - 1 } else { 0 };
-        self.queue + slice.workers * u32::from(growth)
-    }
-
-    /// The most tasks that the clients may come to have outstanding there together: C + ΣN.
-    fn outstanding(&self, slice: &SliceLayout) -> u32 {
-        let depth_max = if self.is_adaptive { QUOTA_MAX } else { self.quota };
-        self.waiting_max(slice) + slice.workers * u32::from(depth_max)
+        self.room.cells(self.slices.iter().map(|slice| slice.workers))
     }
 
     fn replay_cells(&self) -> u32 {
-        let share = |slice| sizes::share(self.outstanding(slice), self.clients.into());
-        sizes::replay_cells(self.slices.iter().map(share).sum())
+        self.room.replay_cells(self.slices.iter().map(|slice| slice.workers), self.clients)
     }
 
     fn incarnation(&self, client: u16) -> Incarnation {

@@ -28,12 +28,22 @@ pub(super) fn uniform(low: f64, high: f64) -> (f64, f64) {
     (mean, mean * mean + (count * count - 1.0) / 12.0)
 }
 
-/// An exponential number of keys, rounded up, is geometric: each key is the last with 1 − e^(−1/mean).
-pub(super) fn keys(per_key: f64, mean_keys: f64, base: f64) -> (f64, f64) {
+/// An exponential number of keys, rounded up, is geometric: each key is the last with 1 − e^(−1/mean). Where
+/// there are at most so many, the others are left out.
+pub(super) fn keys(per_key: f64, mean_keys: f64, base: f64, most: Option<u64>) -> (f64, f64) {
     let last = -libm::expm1(-1.0 / mean_keys);
-    let (keys, variance) = (1.0 / last, (1.0 - last) / (last * last));
-    let mean = base + per_key * keys;
-    (mean, mean * mean + per_key * per_key * variance)
+    let (keys, square) = most.map_or_else(
+        || (1.0 / last, (2.0 - last) / (last * last)),
+        |most| {
+            let share = |keys: u64| libm::exp((1.0 - keys as f64) / mean_keys) * last;
+            let sums = (1..=most).fold([0.0; 3], |[all, first, second], keys| {
+                let (share, keys) = (share(keys), keys as f64);
+                [all + share, first + share * keys, second + share * keys * keys]
+            });
+            (sums[1] / sums[0], sums[2] / sums[0])
+        },
+    );
+    (base + per_key * keys, base * base + 2.0 * base * per_key * keys + per_key * per_key * square)
 }
 
 /// The share of a normal distribution up to `x` deviations.

@@ -38,7 +38,7 @@ enum Kind {
     Lognormal { mean: Nanos, sigma: f64, location: f64 },
     Pareto { mean: Nanos, alpha: f64, scale: f64 },
     Uniform { low: Nanos, high: Nanos },
-    Keys { per_key: Nanos, mean_keys: f64, base: Nanos },
+    Keys { per_key: Nanos, mean_keys: f64, base: Nanos, most: Option<u64> },
     Empirical { label: Arc<str>, points: Arc<Empirical> },
 }
 
@@ -55,6 +55,9 @@ struct Known {
     usage: &'static str,
     read: fn(&mut Parameters<'_>) -> Result<Kind, String>,
 }
+
+/// A bounded number of keys may have this bound at most.
+const MOST_KEYS_MAX: f64 = 1e6;
 
 const KNOWN: [Known; 8] = [
     Known { name: "const", usage: "const:SPAN, such as const:10us", read: read_const },
@@ -76,7 +79,11 @@ const KNOWN: [Known; 8] = [
     },
     Known { name: "pareto", usage: "pareto:MEAN:ALPHA, such as pareto:10us:2.2", read: read_pareto },
     Known { name: "uniform", usage: "uniform:LOW:HIGH, such as uniform:5us:15us", read: read_uniform },
-    Known { name: "keys", usage: "keys:PER_KEY:MEAN_KEYS[:BASE], such as keys:800ns:10", read: read_keys },
+    Known {
+        name: "keys",
+        usage: "keys:PER_KEY:MEAN_KEYS[:BASE[:MOST_KEYS]], such as keys:800ns:10",
+        read: read_keys,
+    },
 ];
 
 const USAGE_CDF: &str = "cdf:FILE, a file of MICROSECONDS,CUMULATIVE lines";
@@ -115,9 +122,11 @@ impl Service {
             Kind::Lognormal { sigma, location, .. } => libm::exp(location + sigma * dice.normal()),
             Kind::Pareto { alpha, scale, .. } => scale * libm::exp(dice.exponential() / alpha),
             Kind::Uniform { low, high } => return Nanos(dice.between(low.0, high.0)),
-            Kind::Keys { per_key, mean_keys, base } => {
-                let keys = libm::ceil(mean_keys * dice.exponential()).max(1.0);
-                return *base + per_key.times(keys as u64);
+            Kind::Keys { per_key, mean_keys, base, most } => {
+                let drawn = dice.exponential();
+                let drawn = most.map_or(drawn, |most| below(drawn, most as f64 / mean_keys));
+                let keys = libm::ceil(mean_keys * drawn).max(1.0) as u64;
+                return *base + per_key.times(most.map_or(keys, |most| keys.min(most)));
             }
             Kind::Empirical { points, .. } => points.draw_ns(dice),
         };
@@ -147,8 +156,8 @@ impl Service {
             }
             Kind::Pareto { alpha, scale, .. } => moments::pareto(*scale, *alpha, SERVICE_MAX.0 as f64),
             Kind::Uniform { low, high } => moments::uniform(low.0 as f64, high.0 as f64),
-            Kind::Keys { per_key, mean_keys, base } => {
-                moments::keys(per_key.0 as f64, *mean_keys, base.0 as f64)
+            Kind::Keys { per_key, mean_keys, base, most } => {
+                moments::keys(per_key.0 as f64, *mean_keys, base.0 as f64, *most)
             }
             Kind::Empirical { points, .. } => points.moments(),
         }
@@ -170,11 +179,12 @@ impl fmt::Display for Service {
             Kind::Lognormal { mean, sigma, .. } => write!(f, "lognormal:{}:{sigma}", show_span(*mean)),
             Kind::Pareto { mean, alpha, .. } => write!(f, "pareto:{}:{alpha}", show_span(*mean)),
             Kind::Uniform { low, high } => write!(f, "uniform:{}:{}", show_span(*low), show_span(*high)),
-            Kind::Keys { per_key, mean_keys, base: Nanos(0) } => {
+            Kind::Keys { per_key, mean_keys, base: Nanos(0), most: None } => {
                 write!(f, "keys:{}:{mean_keys}", show_span(*per_key))
             }
-            Kind::Keys { per_key, mean_keys, base } => {
-                write!(f, "keys:{}:{mean_keys}:{}", show_span(*per_key), show_span(*base))
+            Kind::Keys { per_key, mean_keys, base, most } => {
+                write!(f, "keys:{}:{mean_keys}:{}", show_span(*per_key), show_span(*base))?;
+                most.map_or(Ok(()), |most| write!(f, ":{most}"))
             }
             Kind::Empirical { label, .. } => f.write_str(label),
         }
@@ -275,12 +285,26 @@ fn read_keys(given: &mut Parameters<'_>) -> Result<Kind, String> {
     let per_key = given.service("time per key")?;
     let mean_keys = given.number_within("mean number of keys", 0.001, 1e9)?;
     let base = if given.is_at_end() { Nanos(0) } else { given.span("base")? };
-    let most_keys = libm::ceil(mean_keys * EXPONENTIAL_MAX) as u64;
+    let most = if given.is_at_end() { None } else { Some(read_most_keys(given)?) };
+    let most_keys = most.unwrap_or_else(|| libm::ceil(mean_keys * EXPONENTIAL_MAX) as u64);
     if base + per_key.times(most_keys) > SERVICE_MAX {
         let most = show_span(SERVICE_MAX);
         return Err(format!("{most_keys} keys, the most that can be drawn, take longer than {most}"));
     }
-    Ok(Kind::Keys { per_key, mean_keys, base })
+    Ok(Kind::Keys { per_key, mean_keys, base, most })
+}
+
+fn read_most_keys(given: &mut Parameters<'_>) -> Result<u64, String> {
+    let most = given.number_within("largest number of keys", 1.0, MOST_KEYS_MAX)?;
+    if most.fract() != 0.0 {
+        return Err(format!("the largest number of keys is whole, not {most}"));
+    }
+    Ok(most as u64)
+}
+
+/// A draw of an exponential distribution with mean 1, made one of those that lie below `most` only.
+fn below(drawn: f64, most: f64) -> f64 {
+    -libm::log1p(libm::expm1(-drawn) * -libm::expm1(-most))
 }
 
 fn read_cdf(text: &str, file: &str, folder: &Path) -> Result<Service, WorkloadError> {

@@ -119,7 +119,8 @@ impl ParkedTokens {
         let rings = (0..self.ranks).map(move |rank| self.ring_of(slice, rank));
         rings.flat_map(move |ring| {
             let (head, tail) = (self.head.peek(ring), self.tail.peek(ring));
-            let tickets = (0..tail.wrapping_sub(head)).map(move |step| head.wrapping_add(step));
+            let lie = tail.wrapping_sub(head).min(self.cells);
+            let tickets = (0..lie).map(move |step| head.wrapping_add(step));
             tickets.map(move |ticket| self.ring.peek(cell(ring, ticket, self.cells)))
         })
     }
