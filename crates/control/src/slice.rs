@@ -231,3 +231,42 @@ impl Watch {
         (next < self.until).then_some(Self { next, ..self })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use sluice_wire::Serial;
+
+    use super::*;
+
+    const START: Serial = Serial(u32::MAX - 1);
+
+    /// A slice with so many tasks that came into and left each class, and so many that wait.
+    fn state(tasks_in: [u32; 4], tasks_out: [u32; 4]) -> SliceState {
+        let counts = |counts: [u32; 4]| RingCounts(counts.map(|count| START.plus(count)));
+        let waiting: u32 = tasks_in.iter().zip(tasks_out).map(|(came, left)| came - left).sum();
+        let (tasks_in, tasks_out) = (counts(tasks_in), counts(tasks_out));
+        SliceState { balance: -(waiting as i32), tasks_in, tasks_out, ..SliceState::default() }
+    }
+
+    fn former() -> Former {
+        Former { types: vec![TaskType(1)], unread: 1, until: RingCounts::default() }
+    }
+
+    #[test]
+    fn types_that_left_are_gone_once_each_class_has_lost_what_waited_then() {
+        let former = former().read(&state([0, 2, 0, 0], [0, 0, 0, 0])).expect("two wait");
+        let former = former.read(&state([5, 2, 0, 0], [4, 1, 0, 0]));
+        let former = former.expect("four of the first class left, and one of the second still waits");
+        assert!(former.read(&state([6, 3, 0, 0], [4, 2, 0, 0])).is_none());
+    }
+
+    #[test]
+    fn where_nobody_counts_they_are_gone_once_nobody_waits() {
+        let waits = SliceState { balance: -3, ..SliceState::default() };
+        let former = former().read(&waits).expect("three wait");
+        let former = former.read(&SliceState { balance: -1, ..waits }).expect("one waits");
+        assert!(former.read(&SliceState::default()).is_none());
+    }
+}

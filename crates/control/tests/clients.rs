@@ -4,6 +4,7 @@ mod rack;
 
 use rack::{LEASE, RENEW, Rack, address, client, worker};
 use sluice_control::{Answer, Controller, Event, Plan, Refusal, Waiting};
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Nanos, Serial, SliceId, TaskType};
 
@@ -22,6 +23,26 @@ fn a_client_joins_with_its_map_its_shares_and_a_replay_block_from_its_floor() {
     assert_eq!(grant.slices, vec![(TaskType(1), SliceId(0)), (TaskType(2), SliceId(1))]);
     assert_eq!(grant.shares[0], (SliceId(0), 64));
     assert_eq!(grant.replay_cells, 16);
+}
+
+#[test]
+fn a_client_hears_what_a_class_is_where_the_switch_has_classes() {
+    for (classes, expected) in [(1, vec![]), (4, vec![(SliceId(1), sizes())])] {
+        let mut plan = Plan { gather_for: Nanos(0), ..rack::plan() };
+        plan.slices[1].sizes = sizes();
+        let mut rack = Rack::new(4, 64);
+        rack.switch.shape.classes = classes;
+        rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        rack.join(&worker("w", 1));
+        let grant = rack.join_client(&client("c", 9));
+        assert_eq!((grant.classes, grant.sizes.clone()), (classes, expected));
+    }
+}
+
+fn sizes() -> Sizes {
+    Sizes::new(&[Nanos(3), Nanos(14)]).expect("they ascend")
 }
 
 #[test]

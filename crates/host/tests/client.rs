@@ -6,8 +6,7 @@ use sluice_host::client::{
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Age, Attempt, BytesOf, ClientId, Endpoint, Epoch, Handle, Incarnation, Key, Nanos, Need, Notice, Packet,
-    Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TASK_BYTES_MAX, TaskId,
-    TaskType,
+    Part, Payload, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, TaskId, TaskType,
 };
 
 const ME: Incarnation = Incarnation(0xfeed);
@@ -708,31 +707,6 @@ fn a_worker_that_lacks_bytes_gets_them_while_the_task_has_no_outcome() {
     assert_eq!(hear(&mut bench, Need { task: unknown, ..need }), []);
     let of_another = TaskId { incarnation: Incarnation(1), ..task };
     assert_eq!(hear(&mut bench, Need { task: of_another, ..need }), []);
-}
-
-#[test]
-fn a_task_longer_than_any_may_be_is_refused_before_anything_is_sent() {
-    let mut bench = Bench::registered();
-    let inline = (u64::from(TASK_BYTES_MAX + 1) << 32).to_be_bytes();
-    let payload = Payload { len: 1_400, inline, handle: Handle(7) };
-    let deadline = bench.now + Nanos::from_millis(SECOND);
-    let submission =
-        Submission { task_type: GET, urgency: Urgency::Unstated, payload, deadline, retry: true, tag: 1 };
-    bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it ends at once");
-    assert_eq!(bench.outcomes(), [Outcome::Refused(RefusedWhy::TooLong)]);
-    assert_eq!((bench.out.pop(), bench.sent()), (Some(Action::Release(Handle(7))), vec![]));
-}
-
-#[test]
-fn a_task_as_long_as_any_may_be_is_sent() {
-    let mut bench = Bench::registered();
-    let inline = (u64::from(TASK_BYTES_MAX) << 32).to_be_bytes();
-    let payload = Payload { len: 1_400, inline, handle: Handle(7) };
-    let deadline = bench.now + Nanos::from_millis(SECOND);
-    let submission =
-        Submission { task_type: GET, urgency: Urgency::Unstated, payload, deadline, retry: true, tag: 1 };
-    bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("it is taken");
-    assert_eq!((bench.outcomes(), bench.sent().len()), (vec![], 1));
 }
 
 #[test]
