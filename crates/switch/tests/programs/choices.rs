@@ -132,3 +132,23 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
         assert!(program.layout().totals().sram < 1.0);
     }
 }
+
+#[test]
+fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
+    let rain = "adaptive advise theta= slowdown= replay stay ranked classes= sizes= patient early";
+    let keys = [
+        ("rain", rain),
+        ("r2p2", "sample= step= rise="),
+        ("racksched", "tracked"),
+        ("draconis", "poll="),
+        ("pallas", "weights="),
+    ];
+    assert_eq!(Choice::all().map(|program| program.name).collect::<Vec<_>>(), keys.map(|(name, _)| name));
+    for (program, (name, keys)) in Choice::all().zip(keys) {
+        assert!(program.about.split(' ').count() > 5, "{name}: {}", program.about);
+        for key in keys.split(' ') {
+            assert!(program.arguments.contains(key), "{name}: {key} is not told");
+        }
+        assert_eq!(choice(program.example).name(), name);
+    }
+}

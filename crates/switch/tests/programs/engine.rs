@@ -79,6 +79,37 @@ fn a_large_task_that_waits_is_written_to_every_server_of_its_slice_and_its_dispa
     }
 }
 
+#[test]
+fn servers_take_turns_where_each_task_is_written_to_some_of_them() {
+    let mut rack = rack(&[0, 1, 3], false);
+    rack.program.table(TableOp::SetCopies(SLICE, 2));
+    let mut written_to = Vec::new();
+    for _ in 0..3 {
+        let write = written(rack.large_task(640));
+        written_to
+            .push(replicas(&mut rack, &write).iter().map(|replica| replica.server.0).collect::<Vec<_>>());
+        rack.token(0);
+    }
+    written_to.sort();
+    assert_eq!(written_to, [[0, 1], [1, 3], [3, 0]]);
+}
+
+#[test]
+fn the_controller_reads_back_the_ring_that_it_set() {
+    let mut rack = rack(&[2], false);
+    let mut read = |server| rack.program.table(TableOp::ReadRing(SLICE, ServerId(server)));
+    assert_eq!([read(2), read(1)], [TableAnswer::Ring(Some(ring(2))), TableAnswer::Ring(None)]);
+    assert_eq!(read(9), TableAnswer::OutOfRange);
+}
+
+#[test]
+fn a_slot_longer_than_any_task_takes_the_longest() {
+    let mut rack = rack(&[0], false);
+    let row = RingRow { slot_bytes: 100_000, ..ring(0) };
+    rack.program.table(TableOp::SetRing(SLICE, ServerId(0), Some(row)));
+    assert_eq!(written(rack.large_task(u16::MAX)).copies, 1);
+}
+
 /// Each class has as many slots as tasks may wait.
 #[test]
 fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {

@@ -2,12 +2,34 @@
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Refusal, Verdict};
-use sluice_wire::tables::TableOp;
+use sluice_wire::tables::{SliceRow, TableAnswer, TableOp};
 use sluice_wire::{
-    Attempt, ClientId, Epoch, Generation, Key, Notice, Packet, Probe, Submit, Sweep, Token, WorkerId,
+    Attempt, ClientId, Epoch, Generation, Key, Nanos, Notice, Packet, Probe, SliceId, Submit, Sweep, Token,
+    WorkerId,
 };
 
-use crate::rack::{EPOCH, Rack, START, at, probe, row, submit, token};
+use crate::rack::{EPOCH, Rack, SLICE, START, at, probe, row, submit, token};
+
+#[test]
+fn a_slices_row_is_read_back_as_it_was_set() {
+    each(|rack| {
+        let row = SliceRow { open: true, limit: 7, retry_after: Nanos(9) };
+        rack.program.table(TableOp::SetSlice(SLICE, row));
+        assert_eq!(rack.state().row, row);
+    });
+}
+
+#[test]
+fn a_broom_for_a_slice_that_is_not_there_is_refused() {
+    each(|rack| {
+        let mut inject = |slice| {
+            let sweep = Sweep { epoch: EPOCH, slice: SliceId(slice), left: 1, ..Sweep::default() };
+            rack.program.table(TableOp::Inject(sweep))
+        };
+        let [first, last, none] = [0, 1, 2].map(&mut inject);
+        assert_eq!([first, last, none], [TableAnswer::Done, TableAnswer::Done, TableAnswer::OutOfRange]);
+    });
+}
 
 fn each(check: impl Fn(&mut Rack)) {
     for program in Choice::all() {
@@ -92,7 +114,7 @@ fn a_broom_of_another_life_or_of_no_slice_finds_nothing() {
         for sweep in [
             Sweep { epoch: Epoch(6), left: 1, ..Sweep::default() },
             Sweep { epoch: Epoch(8), left: 1, ..Sweep::default() },
-            Sweep { epoch: EPOCH, slice: sluice_wire::SliceId(9), left: 1, ..Sweep::default() },
+            Sweep { epoch: EPOCH, slice: SliceId(9), left: 1, ..Sweep::default() },
         ] {
             let verdict = rack.program.pass(rack.now, Arrival::Control(sweep));
             assert_eq!(verdict, Verdict::Drop(Refusal::WrongEpoch));

@@ -7,7 +7,7 @@ use sluice_switch::{Arrival, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableAnswer, TableOp};
 use sluice_wire::{
     Age, Attempt, Counters, Endpoint, Epoch, Generation, Key, Nanos, Packet, RejectReason, Serial, SliceId,
-    Sweep, SweepOf, TaskType, WorkerId,
+    Submit, Sweep, SweepOf, TaskType, Token, WorkerId,
 };
 
 fn answered(verdict: Verdict) -> Option<Counters> {
@@ -59,7 +59,7 @@ fn a_tasks_age_grows_by_its_time_in_the_switch_and_both_stay_true_for_hours() {
     for waits_ms in [0, 3, 100_000, 4 * 3_600_000] {
         let mut rack = Rack::new(1, 16);
         let age = Age::of(Nanos::from_millis(50));
-        rack.wire(at(200), Packet::Submit(sluice_wire::Submit { age, ..submit(START) }));
+        rack.wire(at(200), Packet::Submit(Submit { age, ..submit(START) }));
         let arrived = rack.now;
         rack.now = rack.now + Nanos::from_millis(waits_ms);
         let dispatch = dispatched(rack.token(0));
@@ -68,7 +68,7 @@ fn a_tasks_age_grows_by_its_time_in_the_switch_and_both_stay_true_for_hours() {
     }
     let mut rack = Rack::new(1, 16);
     let long = Age::of(Nanos::from_millis(300_000));
-    rack.wire(at(200), Packet::Submit(sluice_wire::Submit { age: long, ..submit(START) }));
+    rack.wire(at(200), Packet::Submit(Submit { age: long, ..submit(START) }));
     assert_eq!(dispatched(rack.token(0)).age, Age::MAX, "older than an entry can say");
 }
 
@@ -86,7 +86,7 @@ fn a_full_queue_rejects_aloud_and_stays_as_it_was() {
 fn a_try_enters_once_and_an_older_one_never_after_it() {
     let mut rack = Rack::new(1, 16);
     let first = submit(START);
-    let second = sluice_wire::Submit { attempt: Attempt(2), ..first };
+    let second = Submit { attempt: Attempt(2), ..first };
     assert_eq!(rack.wire(at(200), Packet::Submit(first)), Verdict::Parked);
     assert_eq!(rack.wire(at(200), Packet::Submit(first)), Verdict::Drop(Refusal::Replayed));
     assert_eq!(rack.wire(at(200), Packet::Submit(second)), Verdict::Parked);
@@ -131,15 +131,15 @@ fn strangers_and_wrong_keys_change_nothing() {
     let mut rack = Rack::new(1, 16);
     let good = token(0, START.plus(1));
     let cases = [
-        (at(100), sluice_wire::Token { worker: WorkerId(5), ..good }, Refusal::UnknownSource),
-        (at(100), sluice_wire::Token { worker: WorkerId(500), ..good }, Refusal::UnknownSource),
-        (at(100), sluice_wire::Token { key: Key(1), ..good }, Refusal::WrongKey),
+        (at(100), Token { worker: WorkerId(5), ..good }, Refusal::UnknownSource),
+        (at(100), Token { worker: WorkerId(500), ..good }, Refusal::UnknownSource),
+        (at(100), Token { key: Key(1), ..good }, Refusal::WrongKey),
         (at(101), good, Refusal::WrongAddress),
     ];
     for (from, token, refusal) in cases {
         assert_eq!(rack.wire(from, Packet::Token(token)), Verdict::Drop(refusal));
     }
-    let wrong = sluice_wire::Submit { key: Key(1), ..submit(START) };
+    let wrong = Submit { key: Key(1), ..submit(START) };
     assert_eq!(rack.wire(at(200), Packet::Submit(wrong)), Verdict::Drop(Refusal::WrongKey));
     let sweep = Packet::Sweep(Sweep { epoch: EPOCH, slice: SLICE, left: 9, ..Sweep::default() });
     assert_eq!(rack.wire(at(100), sweep), Verdict::Drop(Refusal::Unexpected));
@@ -149,9 +149,9 @@ fn strangers_and_wrong_keys_change_nothing() {
 #[test]
 fn another_epoch_is_answered_with_the_right_one() {
     let mut rack = Rack::new(1, 16);
-    let old = Packet::Token(sluice_wire::Token { epoch: Epoch(6), ..token(0, START.plus(1)) });
+    let old = Packet::Token(Token { epoch: Epoch(6), ..token(0, START.plus(1)) });
     assert_eq!(answered(rack.wire(at(100), old)), Some(Counters { seen: START, sent: START }));
-    let old = Packet::Submit(sluice_wire::Submit { epoch: Epoch(6), ..submit(START) });
+    let old = Packet::Submit(Submit { epoch: Epoch(6), ..submit(START) });
     let Verdict::Send { to, packet: Packet::Notice(notice) } = rack.wire(at(200), old) else {
         panic!("no notice")
     };
@@ -202,10 +202,44 @@ fn a_task_that_has_gone_round_sixteen_times_is_rejected() {
         rack.admit(worker, 2);
     }
     let mut verdict = rack.task();
+    let mut rounds = 0;
     while let Verdict::Again(circulating) = verdict {
+        rounds += 1;
         verdict = rack.program.pass(rack.now, Arrival::Round(circulating));
     }
     assert_eq!(rejected(verdict), RejectReason::StaleTokens);
+    assert_eq!((rounds, rack.state().balance), (17, 32 - 17), "a stale token for each pass but the last");
+}
+
+#[test]
+fn a_task_that_waited_is_dispatched_as_it_was_submitted() {
+    let mut rack = Rack::new(1, 16);
+    let submit = Submit { attempt: Attempt(3), priority: 7, constraints: 9, ..submit(rack.next()) };
+    assert_eq!(rack.wire(at(200), Packet::Submit(submit)), Verdict::Parked);
+    let dispatch = dispatched(rack.token(0));
+    assert_eq!((dispatch.attempt, dispatch.task_type), (Attempt(3), GET));
+    assert_eq!((dispatch.priority, dispatch.constraints), (7, 9));
+    assert_eq!((dispatch.task, dispatch.payload), (submit.task, submit.payload));
+}
+
+#[test]
+fn two_slices_keep_their_tasks_apart() {
+    let mut rack = Rack::new(1, 16);
+    let (other, put) = (SliceId(0), TaskType(2));
+    rack.open(other);
+    rack.program.table(TableOp::SetType(put, Some(other)));
+    let first = rack.next();
+    for turn in 0..16 {
+        rack.task();
+        let submit = Submit { task_type: put, ..submit(first.plus(32 + turn)) };
+        assert_eq!(rack.wire(at(200), Packet::Submit(submit)), Verdict::Parked);
+    }
+    let waiting = |rack: &Rack, slice| {
+        let tasks = rack.program.parked(slice).tasks;
+        tasks.iter().map(|task| task.task.sequence.since(first)).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(&rack, SLICE), (0..16).collect::<Vec<_>>());
+    assert_eq!(waiting(&rack, other), (32..48).collect::<Vec<_>>());
 }
 
 fn run_sweep(rack: &mut Rack, of: SweepOf, left: u16) -> Vec<Verdict> {
@@ -282,7 +316,7 @@ fn tasks_of_a_closed_slice_are_swept_to_rejects_and_new_ones_refused() {
 fn a_swept_task_of_a_client_that_left_still_gives_its_payload_back() {
     let mut rack = Rack::new(0, 16);
     let payload = sluice_wire::Payload { len: 640, inline: [0; 8], handle: sluice_wire::Handle(5) };
-    rack.wire(at(200), Packet::Submit(sluice_wire::Submit { payload, ..submit(START) }));
+    rack.wire(at(200), Packet::Submit(Submit { payload, ..submit(START) }));
     rack.program.table(TableOp::SetClient(CLIENT, None));
     rack.program
         .table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
@@ -294,7 +328,7 @@ fn a_swept_task_of_a_client_that_left_still_gives_its_payload_back() {
 #[test]
 fn a_type_without_a_slice_and_a_payload_without_room_are_rejected() {
     let mut rack = Rack::new(1, 16);
-    let unknown = sluice_wire::Submit { task_type: TaskType(3), ..submit(START) };
+    let unknown = Submit { task_type: TaskType(3), ..submit(START) };
     assert_eq!(rejected(rack.wire(at(200), Packet::Submit(unknown))), RejectReason::UnknownType);
     let packet = Packet::Submit(submit(START.plus(1)));
     let verdict = rack.program.pass(rack.now, Arrival::Wire { from: at(200), packet, room: false });

@@ -1,0 +1,75 @@
+//! What programs take of the chip, and where in it their parts live.
+
+use sluice_switch::rain::{Kinds, Rain};
+use sluice_switch::registry::Choice;
+use sluice_switch::{Config, Program};
+use sluice_wire::Epoch;
+
+fn full(program: &str) -> Box<dyn Program> {
+    let choice = Choice::parse(program).unwrap();
+    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes()) })
+}
+
+/// The stage of the array or table of this name.
+fn stage(program: &dyn Program, name: &str) -> usize {
+    let stages = program.layout().stages();
+    stages.iter().position(|stage| stage.names.contains(&name)).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn programs_take_so_many_stages_blocks_and_units() {
+    for (program, stages, blocks, units) in [
+        ("rain:2", 12, 411, 26),
+        ("rain:2,ranked", 11, 436, 23),
+        ("rain:4,ranked", 12, 485, 24),
+        ("rain:2,adaptive,ranked", 12, 485, 24),
+        ("rain:2,classes=2", 11, 413, 23),
+        ("rain:2,classes=4", 12, 414, 24),
+        ("rain:4,ranked,classes=4", 12, 488, 27),
+        ("r2p2:2", 8, 82, 11),
+        ("racksched:2", 5, 84, 7),
+        ("draconis", 12, 413, 24),
+        ("pallas", 5, 76, 6),
+    ] {
+        let totals = full(program).layout().totals();
+        assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");
+    }
+}
+
+#[test]
+fn what_is_told_apart_moves_what_lies_behind_it() {
+    for (program, heads, sent, rdma) in [
+        ("rain:2", 3, 6, 7),
+        ("rain:2,ranked", 4, 8, 8),
+        ("rain:2,classes=2", 4, 7, 8),
+        ("rain:4,ranked", 5, 9, 9),
+        ("rain:2,classes=4", 5, 8, 9),
+        ("rain:4,ranked,classes=2", 5, 9, 9),
+    ] {
+        let built = full(program);
+        let at = ["task head", "sent", "rdma: servers"].map(|name| stage(&*built, name));
+        assert_eq!(at, [heads, sent, rdma], "{program}");
+        assert_eq!(stage(&*built, "gen_out"), heads + 2, "{program}");
+    }
+}
+
+#[test]
+fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
+    for program in ["rain:2", "rain:2,ranked", "rain:2,classes=2", "r2p2:2", "draconis", "pallas"] {
+        let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
+        assert_eq!((shape.feed, shape.classes), (choice.feed(), choice.classes()), "{program}");
+        assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "1, 2 or 4 ranks and classes, not 3")]
+fn three_classes_cannot_be_counted() {
+    Rain::of_kinds(Config::full(Epoch(1)), Kinds { ranks: 1, classes: 3 });
+}
+
+#[test]
+#[should_panic(expected = "1, 2 or 4 ranks and classes, not 8")]
+fn eight_ranks_cannot_be_counted() {
+    Rain::of_kinds(Config::full(Epoch(1)), Kinds { ranks: 8, classes: 1 });
+}
