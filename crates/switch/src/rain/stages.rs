@@ -6,7 +6,7 @@ use sluice_wire::tables::RingCounts;
 use super::halves::Halves;
 use crate::pipeline::Register;
 
-/// What a slice's tokens and tasks are told apart by: each a power of two, at most [`KINDS_MAX`].
+/// What a slice's tokens and tasks are told apart by: each a power of two, at most 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// Ranks of tokens.
