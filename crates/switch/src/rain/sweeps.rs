@@ -2,7 +2,7 @@
 //!
 //! A broom for tokens takes one rank after the other, each from its oldest token on, and no more of each than
 //! lay there when it came. It takes a token off the balance before it can see whether its rank has one; if
-//! not, it gets one of another rank, and goes on with the next.
+//! not, it gets one of another rank, which parks again behind its own, and goes on with the next.
 
 use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
 

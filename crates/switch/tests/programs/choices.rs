@@ -1,6 +1,7 @@
 //! How programs are asked for.
 
 use sluice_switch::Config;
+use sluice_switch::early::Early;
 use sluice_switch::registry::{Choice, ChoiceError};
 use sluice_wire::tables::Feed;
 use sluice_wire::{Epoch, Nanos};
@@ -151,4 +152,24 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
         }
         assert_eq!(choice(program.example).name(), name);
     }
+}
+
+#[test]
+fn a_choice_says_what_was_asked_for_and_what_was_not() {
+    let plain = choice("rain:3");
+    assert_eq!((plain.adaptive(), plain.early(), plain.patience()), (None, None, 0));
+    assert_eq!((plain.classes(), plain.size_error()), (1, 0));
+    let asked = choice("rain:3,adaptive,theta=0.1,classes=4,sizes=30%,patient=7,early=10%");
+    assert_eq!((asked.classes(), asked.size_error(), asked.patience()), (4, 30, 7));
+    assert_eq!(asked.early(), Some(Early::Told { error_percent: 10 }));
+    assert!(asked.adaptive().is_some_and(|asked| asked.to_string() == "adaptive,theta=0.1"));
+    for (text, hosts_choose, written) in
+        [("rain", true, true), ("r2p2", false, false), ("pallas", false, false)]
+    {
+        let choice = choice(text);
+        assert_eq!((choice.hosts_choose_depth(), choice.writes_ahead()), (hosts_choose, written), "{text}");
+        assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
+    }
+    let published = plain.published().map(|paper| (paper.stages, paper.entries));
+    assert_eq!((published, choice("pallas").published()), (Some((11, 131_072)), None));
 }

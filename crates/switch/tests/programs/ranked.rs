@@ -51,22 +51,40 @@ fn without_ranks_the_oldest_token_goes_first_whatever_it_says() {
 fn one_broom_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_order() {
     for program in RANKS {
         for stale in 0..6 {
-            let mut rack = Rack::of(program, 6, 16);
-            for (worker, rank) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 3)] {
-                rack.ranked_token(worker, rank);
-            }
-            rack.admit(stale, 2);
-            let before = rack.state();
-            let left = before.tokens_out.behind(before.tokens_in) as u16;
-            let swept = rack.control(broom(left));
-            assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
-            let after = rack.state();
-            assert_eq!(after.balance, 5, "{program}");
-            assert!(after.tokens_out.behind(before.tokens_in) == 0, "{program}: all of before were visited");
             let live: Vec<u16> = (0..6).filter(|worker| *worker != stale).collect();
-            assert_eq!(parked(&rack), live, "{program}");
+            assert_eq!(swept_of(program, [0, 0, 1, 1, 2, 3], stale), live, "{program}");
         }
     }
+}
+
+/// For each rank without tokens the broom takes one of another, which parks again behind its own.
+#[test]
+fn a_broom_visits_as_many_of_the_last_rank_as_of_the_first() {
+    for program in RANKS {
+        for stale in 0..6 {
+            let live: Vec<u16> = (0..6).filter(|worker| *worker != stale).collect();
+            let mut left = swept_of(program, [0, 0, 0, 1, 1, 1], stale);
+            left.sort_unstable();
+            assert_eq!(left, live, "{program}");
+        }
+    }
+}
+
+/// Workers' tokens of these ranks, one of which is stale: who is left when a broom went through.
+fn swept_of(program: &str, ranks: [u32; 6], stale: u16) -> Vec<u16> {
+    let mut rack = Rack::of(program, 6, 16);
+    for (worker, rank) in ranks.into_iter().enumerate() {
+        rack.ranked_token(worker as u16, rank);
+    }
+    rack.admit(stale, 2);
+    let before = rack.state();
+    let left = before.tokens_out.behind(before.tokens_in) as u16;
+    let swept = rack.control(broom(left));
+    assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
+    let after = rack.state();
+    assert_eq!(after.balance, 5, "{program}");
+    assert!(after.tokens_out.behind(before.tokens_in) == 0, "{program}: all of before were visited");
+    parked(&rack)
 }
 
 /// What may happen to a slice.
