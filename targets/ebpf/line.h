@@ -12,7 +12,7 @@
 #include "match.h"
 
 enum {
-	/* Rings of a slice: one for each rank, then that of the tasks. */
+	/* Rings of a slice: that of the tasks, then one for each rank. */
 	RANKS = 4,
 	RINGS = RANKS + 1,
 	COUNT_BITS = 15,
@@ -43,7 +43,7 @@ static __always_inline __u32 first_of(__u64 counts)
 
 static __always_inline __u32 own_ring(__u64 own, __u32 rank)
 {
-	return own ? RANKS : rank;
+	return own ? 0 : 1 + rank;
 }
 
 /*

@@ -2,7 +2,7 @@
 /*
  * What a token and a task take if tokens have ranks: the programs of pair.bpf.c, with the rendezvous of line.h where the
  * switch has its own. Beyond a pair it measures nothing: room, the broom and the loader are those of one ring. The queues of
- * all slices serve as the rings of the first; a task looks at the ring of its own once more than it would have to.
+ * all slices serve as the rings of the first; a token looks at the tasks' ring instead of its own, which takes as long.
  */
 #include "line.h"
 
@@ -21,14 +21,10 @@ static __always_inline enum entered ranked_task_try(__u32 slice, const struct he
 						    struct counters *counters, struct ahead *ahead,
 						    struct granted *granted)
 {
-	struct queue *own = queue_of(slice * RINGS + RANKS), *queue;
-	__u32 ring, index;
+	__u32 ring = ring_for(slice, TASKS_WAIT, 0);
+	__u32 index = slice * RINGS + ring;
+	struct queue *queue = ring < RINGS ? queue_of(index) : 0;
 
-	if (!own || is_busy(own, READ_ONCE(own->tasks)))
-		return ENTERED_VOID;
-	ring = ring_for(slice, TASKS_WAIT, 0);
-	index = slice * RINGS + ring;
-	queue = ring < RINGS ? queue_of(index) : 0;
 	return queue ? task_try(queue, index, header, now, counters, ahead, granted) : ENTERED_VOID;
 }
 
