@@ -100,7 +100,7 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 			continue;
 		}
 		dispatch_waiting(pass->frame.header, pass->life, slice, met.task, granted, held, pass->now, met.occupancy);
-		cell_release(queue, met.number, met.cell);
+		cell_release(met.queue, met.number, met.cell);
 		count(pass->counters, COUNT_DISPATCHED);
 		return VERDICT_SEND;
 	}

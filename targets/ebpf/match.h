@@ -62,6 +62,7 @@ static __always_inline void dispatch_waiting(struct header *header, const struct
 
 /* Whom a token met: the cell has to be released once the task has been read. */
 struct met {
+	struct queue *queue;
 	struct cell *cell;
 	const struct cell *task;
 	__u32 number;
@@ -89,6 +90,7 @@ static __always_inline enum entered token_try(struct queue *queue, __u32 slice, 
 		cell_release(queue, number, cell);
 		return ENTERED_VOID;
 	}
+	met->queue = queue;
 	met->cell = cell;
 	met->task = cell_behind(cell, found);
 	met->number = number;

@@ -111,7 +111,7 @@ static __always_inline int walk_parks(struct walk *walk, struct queue *queue, st
 		return 0;
 	walk->task = *met.task;
 	walk->occupancy = met.occupancy;
-	cell_release(queue, met.number, met.cell);
+	cell_release(met.queue, met.number, met.cell);
 	walk->swept = SWEPT_DISPATCH;
 	return 1;
 }

@@ -1,6 +1,6 @@
 //! How long a token and a task take in the XDP program, by the kernel's test run, beside the same parse,
 //! source look-up, clock reads and headers without a switch (`bounced`), and beside a swap of Ethernet
-//! addresses (`bare`); see `pair.bpf.c`.
+//! addresses (`bare`); see `pair.bpf.c`. And how long they would take if tokens had ranks: `ranked.bpf.c`.
 //!
 //! Runs of all alternate, and the medians of their ratios count. It takes root; without, it prints why it
 //! measured nothing.
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use sluice_kernel::xdp::frame::wrap;
 use sluice_kernel::xdp::{XdpConfig, XdpSwitch, embedded};
+use sluice_switch::Config;
 use sluice_vectors::Step;
 use sluice_vectors::explore::{SHAPE, explore};
 use sluice_wire::{
@@ -30,6 +31,8 @@ const NAMES: [&str; 4] = ["bare", "bounced", "token_first", "task_first"];
 const TOKEN_FIRST: usize = 2;
 /// The switch may take so many times `bounced`.
 const TARGET: f64 = 1.5;
+/// The rings of four ranks and of the tasks; without ranks all but the first are there and not used.
+const SLICES: u16 = 5;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(why) = lacks() {
@@ -37,13 +40,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         println!(r#"{{"bench":"xdp_pair","skipped":"{why}"}}"#);
         return Ok(ExitCode::SUCCESS);
     }
-    let at = [Some(AT.parse()?), None];
-    let config = XdpConfig { size: SHAPE.config(), at, test_mode: false };
-    let mut switch = XdpSwitch::load(&fs::read(object::object("pair.bpf.o"))?, config)?;
+    let [mut switch, mut ranked] = [load("pair.bpf.o")?, load("ranked.bpf.o")?];
     let mut rounds = Vec::new();
     for round in 0..=ROUNDS {
-        let times = NAMES.map(|name| pair(&mut switch, name));
-        let times = times.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut times = NAMES.iter().map(|name| pair(&mut switch, name)).collect::<Result<Vec<_>, _>>()?;
+        for name in &NAMES[TOKEN_FIRST..] {
+            times.push(pair(&mut ranked, name)?);
+        }
         if round > 0 {
             rounds.push(times);
         }
@@ -53,14 +56,25 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let ratio = |of: usize, to: usize| median(rounds.iter().map(|times| times[of] / times[to]).collect());
     let [token_ratio, task_ratio] = [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of, 1));
     let [token_bare, task_bare] = [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of, 0));
+    let [token_ranked, task_ranked] =
+        [TOKEN_FIRST, TOKEN_FIRST + 1].map(|of| ratio(of + NAMES.len() - TOKEN_FIRST, of));
+    eprintln!(
+        "a pair with ranks: token first {token_ranked:.3} x of one without, task first {task_ranked:.3} x"
+    );
     eprintln!(
         "a pair: bare {bare} ns, bounced {bounced}, token first {token_first} ({token_ratio:.2} x, of bare \
          {token_bare:.2} x), task first {task_first} ({task_ratio:.2} x, of bare {task_bare:.2} x)"
     );
     println!(
-        r#"{{"bench":"xdp_pair","bare_ns":{bare:.1},"bounced_ns":{bounced:.1},"token_first_ns":{token_first:.1},"task_first_ns":{task_first:.1},"token_first_ratio":{token_ratio:.4},"task_first_ratio":{task_ratio:.4},"token_first_bare":{token_bare:.4},"task_first_bare":{task_bare:.4},"target_ratio":{TARGET}}}"#
+        r#"{{"bench":"xdp_pair","bare_ns":{bare:.1},"bounced_ns":{bounced:.1},"token_first_ns":{token_first:.1},"task_first_ns":{task_first:.1},"token_first_ratio":{token_ratio:.4},"task_first_ratio":{task_ratio:.4},"token_first_bare":{token_bare:.4},"task_first_bare":{task_bare:.4},"target_ratio":{TARGET},"token_first_ranked":{token_ranked:.4},"task_first_ranked":{task_ranked:.4}}}"#
     );
     Ok(if token_ratio.max(task_ratio) <= TARGET { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn load(name: &str) -> Result<XdpSwitch, Box<dyn Error>> {
+    let size = Config { slices: SLICES, ..SHAPE.config() };
+    let config = XdpConfig { size, at: [Some(AT.parse()?), None], test_mode: false };
+    Ok(XdpSwitch::load(&fs::read(object::object(name))?, config)?)
 }
 
 fn lacks() -> Option<String> {

@@ -1,5 +1,5 @@
 //! The rendezvous of the XDP program (`targets/ebpf/ring.h`, `match.h`, and what `sweep.h` takes), in Rust
-//! beside it.
+//! beside it; and one that knows ranks, which no program in the kernel has yet ([`RingPlan::Ranked`]).
 //!
 //! It is there for checkers: [`Passes`] is written over a [`Memory`] in which each call is one access to what
 //! CPUs share, so that a checker can put any other access between two of them, and loom can reorder them. The
@@ -10,10 +10,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod line;
+mod meeting;
 mod passes;
 mod ring;
 
-pub use passes::{Broom, Passes, ROUNDS_MAX};
+pub use line::{LineStep, LineWord, Side};
+pub use passes::{Broom, Passes, ROUNDS_MAX, RingPlan};
 pub use ring::{CellState, Ring};
 
 /// What CPUs share of one slice. Each call but [`Memory::note`] is one access.
@@ -38,6 +41,19 @@ pub trait Memory {
     /// # Errors
     /// As the memory says.
     fn take_if(&self, of: Counter, next: u32) -> Result<bool, Self::Stop>;
+
+    /// Who waits, in no order: nothing follows from it until the line is changed.
+    ///
+    /// # Errors
+    /// As the memory says.
+    fn line(&self) -> Result<LineWord, Self::Stop>;
+
+    /// Changes who waits if that is as told, and says what it was: with all that came before it there if it
+    /// was, else in no order.
+    ///
+    /// # Errors
+    /// As the memory says.
+    fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, Self::Stop>;
 
     /// A cell's word, with all that came before it there. (The program has an address depend on it instead.)
     ///
@@ -73,15 +89,24 @@ pub trait Memory {
     fn note(&self, note: Note);
 }
 
-/// A count that CPUs share.
+/// A count that CPUs share. Parts are numbered through all rings, as cells are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// Tokens that came.
-    Tokens,
-    /// Tasks that came.
-    Tasks,
-    /// Cells of a part of the ring that were used up.
+    /// Tokens that came to a ring.
+    Tokens(usize),
+    /// Tasks that came to a ring.
+    Tasks(usize),
+    /// Cells of a part that were used up.
     Released(usize),
+}
+
+/// A number in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spot {
+    /// Which of the slice's rings.
+    pub ring: usize,
+    /// Of the token and the task that meet there.
+    pub number: u32,
 }
 
 /// A granted token.
@@ -104,19 +129,19 @@ pub enum Note {
     /// again.
     Anew,
     /// It waits for the task of its number.
-    TokenParks(u32, Token),
+    TokenParks(Spot, Token),
     /// It waits for the token of its number.
-    TaskParks(u32, Task),
+    TaskParks(Spot, Task),
     /// They met under their number: the task is sent to the token's worker.
-    Meet(u32, Token, Task),
+    Meet(Spot, Token, Task),
     /// A parked token was taken out.
-    TokenTaken(u32, Token),
+    TokenTaken(Spot, Token),
     /// A waiting task was taken out.
-    TaskTaken(u32, Task),
+    TaskTaken(Spot, Task),
     /// A token is not in the ring any more: its worker is told, or has gone.
     TokenLeaves(Token),
     /// A task is not in the ring any more: its client is told.
     TaskLeaves(Task),
     /// The cell of this number was not as its number says: a bug.
-    Broken(u32),
+    Broken(Spot),
 }

@@ -1,5 +1,7 @@
-//! How a token and a task meet (`match.h`, the rounds of `front.h`), and what a SWEEP takes (`sweep.h`).
+//! The rounds of a token and a task (`front.h`), and what a SWEEP takes (`sweep.h`).
 
+use crate::line::{LineStep, LineWord, Side};
+use crate::meeting::{Entered, Meeting};
 use crate::ring::{CellState, Ring};
 use crate::{Counter, Memory, Note, Task, Token};
 
@@ -9,17 +11,43 @@ pub const ROUNDS_MAX: u32 = 16;
 /// The passes over one slice.
 #[derive(Debug)]
 pub struct Passes<'a, M> {
-    /// The slice's ring.
+    /// The measures of each of the slice's rings.
     pub ring: Ring,
+    /// Which rings it has.
+    pub rings: RingPlan,
     /// What CPUs share of it.
     pub memory: &'a M,
     /// Whether a token is of its worker's present registration.
     pub is_live: fn(Token) -> bool,
 }
 
+/// Which rings a slice has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RingPlan {
+    /// One, in which the n-th token of all meets the n-th task of all. Nothing decides about an arrival.
+    One,
+    /// One for each rank of tokens, and behind them one for each class of tasks. The [`LineWord`] decides
+    /// where an arrival goes: into its own ring if it has to wait, else where the first of the other side
+    /// waits. In each ring the n-th that takes meets the n-th that was to wait, whichever of them is at the
+    /// cell first; since the line had counted the one before the other took, both come.
+    ///
+    /// Who comes looks at its own ring, before the line; who takes looks at no other. So the first at a cell
+    /// may be one that takes, while with P passes at once up to P of those that were counted before have no
+    /// number yet: a look has to be that much farther ahead, `ahead` 2 P or more. By the line who takes comes
+    /// after the look of the one that it takes.
+    Ranked {
+        /// How many rings tokens have.
+        ranks: usize,
+        /// How often a pass tries to change the line, which others change too, before it is turned away.
+        tries: u32,
+    },
+}
+
 /// A SWEEP that takes tokens out, and parks those again that are live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Broom {
+    /// Of which rank.
+    pub rank: usize,
     /// How many it may still visit.
     pub left: u32,
     /// How often it may still look around.
@@ -28,33 +56,22 @@ pub struct Broom {
     pub carried: Option<Token>,
 }
 
-enum Entered<T> {
-    /// It came first, and waits.
-    Parked,
-    /// It came second.
-    Met(T),
-    /// A SWEEP has taken its number's other half.
-    Void,
-}
-
-enum Takes {
+enum Takes<T> {
     Nothing,
-    One(u32),
+    One(T),
     /// Another CPU took it.
     Late,
 }
 
 impl<M: Memory> Passes<'_, M> {
-    /// A granted token comes.
+    /// A granted token comes, with its rank.
     ///
     /// # Errors
     /// As the memory says.
-    pub fn token(&self, token: Token) -> Result<(), M::Stop> {
+    pub fn token(&self, rank: usize, token: Token) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
-            if self.is_busy(Counter::Tokens)? {
-                break;
-            }
-            match self.token_try(token)? {
+            let Some(ring) = self.ring_for(Side::Tokens, rank)? else { break };
+            match ring.token_try(token)? {
                 Entered::Parked | Entered::Met(()) => return Ok(()),
                 Entered::Void => {}
             }
@@ -63,22 +80,23 @@ impl<M: Memory> Passes<'_, M> {
         Ok(())
     }
 
-    /// A task comes.
+    /// A task comes, with its class.
     ///
     /// # Errors
     /// As the memory says.
-    pub fn task(&self, task: Task) -> Result<(), M::Stop> {
+    pub fn task(&self, class: usize, task: Task) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
-            if self.is_busy(Counter::Tasks)? {
-                break;
-            }
-            match self.task_try(task)? {
+            let Some(ring) = self.ring_for(Side::Tasks, class)? else { break };
+            match ring.task_try(task)? {
                 Entered::Parked => return Ok(()),
-                Entered::Met((number, token)) if (self.is_live)(token) => {
-                    self.memory.note(Note::Meet(number, token, task));
+                Entered::Met((spot, token)) if (self.is_live)(token) => {
+                    self.memory.note(Note::Meet(spot, token, task));
                     return Ok(());
                 }
-                Entered::Met((number, token)) => self.drop_token(number, token),
+                Entered::Met((spot, token)) => {
+                    self.memory.note(Note::TokenTaken(spot, token));
+                    self.memory.note(Note::TokenLeaves(token));
+                }
                 Entered::Void => {}
             }
         }
@@ -103,30 +121,30 @@ impl<M: Memory> Passes<'_, M> {
         if broom.left == 0 {
             return Ok(true);
         }
-        match self.takes(Counter::Tasks, Counter::Tokens)? {
+        match self.takes(Side::Tokens, broom.rank)? {
             Takes::Nothing => return Ok(true),
             Takes::Late => {}
-            Takes::One(number) => {
+            Takes::One((ring, number)) => {
                 broom.left -= 1;
-                broom.carried = self.take_token(number)?;
+                broom.carried = self.take_token(&ring, number)?;
             }
         }
         Ok(false)
     }
 
-    /// A SWEEP takes out the oldest task of a slice that has no workers.
+    /// A SWEEP takes out the oldest task of a class of a slice that has no workers.
     ///
     /// # Errors
     /// As the memory says.
-    pub fn sweep_task(&self, turns_max: u32) -> Result<(), M::Stop> {
+    pub fn sweep_task(&self, class: usize, turns_max: u32) -> Result<(), M::Stop> {
         for _ in 0..turns_max {
             self.memory.note(Note::Anew);
-            match self.takes(Counter::Tokens, Counter::Tasks)? {
+            match self.takes(Side::Tasks, class)? {
                 Takes::Nothing => return Ok(()),
                 Takes::Late => {}
-                Takes::One(number) => {
-                    let Some((_, task)) = self.pop(number, CellState::Task)? else { continue };
-                    self.memory.note(Note::TaskTaken(number, task));
+                Takes::One((ring, number)) => {
+                    let Some((_, task)) = ring.pop(number, CellState::Task)? else { continue };
+                    self.memory.note(Note::TaskTaken(ring.spot(number), task));
                     self.memory.note(Note::TaskLeaves(task));
                     return Ok(());
                 }
@@ -138,10 +156,8 @@ impl<M: Memory> Passes<'_, M> {
     /// The live token in hand parks again, or meets a task that came meanwhile.
     fn parks(&self, broom: &mut Broom, token: Token) -> Result<bool, M::Stop> {
         // A busy ring frees itself: the CPU that holds a cell gets on.
-        if self.is_busy(Counter::Tokens)? {
-            return Ok(false);
-        }
-        match self.token_try(token)? {
+        let Some(ring) = self.ring_for(Side::Tokens, broom.rank)? else { return Ok(false) };
+        match ring.token_try(token)? {
             Entered::Parked => broom.carried = None,
             Entered::Met(()) => return Ok(true),
             Entered::Void => {}
@@ -149,62 +165,45 @@ impl<M: Memory> Passes<'_, M> {
         Ok(false)
     }
 
-    /// Whether the next numbers of a kind may meet cells of the lap before.
-    fn is_busy(&self, of: Counter) -> Result<bool, M::Stop> {
-        let (part, wanted) = self.ring.wanted(self.memory.read(of)?);
-        let busy = self.ring.is_in_use(self.memory.read(Counter::Released(part))?, wanted);
-        if !busy {
-            self.memory.note(Note::Anew);
+    /// The ring to which an arrival goes; `None`: it is turned away, and nothing has been changed.
+    fn ring_for(&self, side: Side, rank: usize) -> Result<Option<Meeting<'_, M>>, M::Stop> {
+        let own = self.own_ring(side, rank);
+        if own.is_busy(own.counter(side))? {
+            return Ok(None);
         }
-        Ok(busy)
-    }
-
-    fn token_try(&self, token: Token) -> Result<Entered<()>, M::Stop> {
-        let number = self.memory.take(Counter::Tokens)?;
-        let cell = self.ring.cell(number);
-        let mut found = self.memory.word(cell)?;
-        if found == 0 {
-            found = self.memory.exchange(cell, self.ring.word(number, CellState::Token, token))?;
-        }
-        if found == 0 {
-            self.memory.note(Note::TokenParks(number, token));
-            return Ok(Entered::Parked);
-        }
-        if self.found(number, found, CellState::Task) != CellState::Task {
-            self.release(number)?;
-            return Ok(Entered::Void);
-        }
-        let task = self.read(cell)?;
-        self.release(number)?;
-        self.memory.note(Note::Meet(number, token, task));
-        Ok(Entered::Met(()))
-    }
-
-    fn task_try(&self, task: Task) -> Result<Entered<(u32, Token)>, M::Stop> {
-        let number = self.memory.take(Counter::Tasks)?;
-        let cell = self.ring.cell(number);
-        let mut found = self.memory.word(cell)?;
-        if found == 0 {
-            for (part, value) in task.0.into_iter().enumerate() {
-                self.memory.write(cell, part, value)?;
+        let RingPlan::Ranked { tries, .. } = self.rings else { return Ok(Some(own)) };
+        let mut line = self.memory.line()?;
+        for _ in 0..tries {
+            let (to, change) = line.arrives(side, rank);
+            let was = self.memory.change_line(line, to)?;
+            if was == line {
+                return Ok(Some(match change {
+                    LineStep::Waits => own,
+                    LineStep::Takes(first) => self.own_ring(side.other(), first),
+                }));
             }
-            found = self.memory.exchange(cell, self.ring.word(number, CellState::Task, Ring::token(0)))?;
+            line = was;
         }
-        if found == 0 {
-            self.memory.note(Note::TaskParks(number, task));
-            return Ok(Entered::Parked);
-        }
-        // A token is its word: nothing more is read.
-        self.release(number)?;
-        if self.found(number, found, CellState::Token) != CellState::Token {
-            return Ok(Entered::Void);
-        }
-        Ok(Entered::Met((number, Ring::token(found))))
+        Ok(None)
     }
 
-    /// The next number of one kind, if the other has gone ahead. No look at the ring is needed: the other had
-    /// one.
-    fn takes(&self, own: Counter, other: Counter) -> Result<Takes, M::Stop> {
+    /// The next that waits on this side, if one does. No look at the ring is needed: that one had one.
+    fn takes(&self, side: Side, rank: usize) -> Result<Takes<(Meeting<'_, M>, u32)>, M::Stop> {
+        let ring = self.own_ring(side, rank);
+        let (waits, taker) = (ring.counter(side), ring.counter(side.other()));
+        let taken = match self.rings {
+            RingPlan::One => self.take_behind(taker, waits)?,
+            RingPlan::Ranked { .. } => self.take_in_line(side, rank, taker)?,
+        };
+        Ok(match taken {
+            Takes::One(number) => Takes::One((ring, number)),
+            Takes::Nothing => Takes::Nothing,
+            Takes::Late => Takes::Late,
+        })
+    }
+
+    /// The next number of one kind, if the other has gone ahead.
+    fn take_behind(&self, own: Counter, other: Counter) -> Result<Takes<u32>, M::Stop> {
         let number = self.memory.read(own)?;
         if self.memory.read(other)?.wrapping_sub(number) as i32 <= 0 {
             return Ok(Takes::Nothing);
@@ -212,56 +211,35 @@ impl<M: Memory> Passes<'_, M> {
         Ok(if self.memory.take_if(own, number)? { Takes::One(number) } else { Takes::Late })
     }
 
+    /// The next number of who takes, if the line has one to take.
+    fn take_in_line(&self, side: Side, rank: usize, taker: Counter) -> Result<Takes<u32>, M::Stop> {
+        let line: LineWord = self.memory.line()?;
+        let Some(to) = line.without(side, rank) else { return Ok(Takes::Nothing) };
+        if self.memory.change_line(line, to)? != line {
+            return Ok(Takes::Late);
+        }
+        Ok(Takes::One(self.memory.take(taker)?))
+    }
+
     /// The live token of this number, which is to be parked again.
-    fn take_token(&self, number: u32) -> Result<Option<Token>, M::Stop> {
-        let Some((word, _)) = self.pop(number, CellState::Token)? else { return Ok(None) };
+    fn take_token(&self, ring: &Meeting<'_, M>, number: u32) -> Result<Option<Token>, M::Stop> {
+        let Some((word, _)) = ring.pop(number, CellState::Token)? else { return Ok(None) };
         let token = Ring::token(word);
+        self.memory.note(Note::TokenTaken(ring.spot(number), token));
         if !(self.is_live)(token) {
-            self.drop_token(number, token);
+            self.memory.note(Note::TokenLeaves(token));
             return Ok(None);
         }
-        self.memory.note(Note::TokenTaken(number, token));
         Ok(Some(token))
     }
 
-    /// What is in that number's cell; `None` if the other is not there yet, and will find it void.
-    fn pop(&self, number: u32, other: CellState) -> Result<Option<(u64, Task)>, M::Stop> {
-        let cell = self.ring.cell(number);
-        let found = self.memory.exchange(cell, self.ring.word(number, CellState::Void, Ring::token(0)))?;
-        if found == 0 {
-            return Ok(None);
-        }
-        let is_other = self.found(number, found, other) == other;
-        let task = if is_other && other == CellState::Task { self.read(cell)? } else { Task([0; 2]) };
-        self.release(number)?;
-        Ok(is_other.then_some((found, task)))
-    }
-
-    /// What the other left; void if it cannot be the other's.
-    fn found(&self, number: u32, word: u64, other: CellState) -> CellState {
-        match self.ring.state(number, word) {
-            Some(state) if state == other || state == CellState::Void => state,
-            _ => {
-                self.memory.note(Note::Broken(number));
-                CellState::Void
-            }
-        }
-    }
-
-    fn read(&self, cell: usize) -> Result<Task, M::Stop> {
-        Ok(Task([self.memory.data(cell, 0)?, self.memory.data(cell, 1)?]))
-    }
-
-    /// The cell may be used by the next lap: all reads of it come before.
-    fn release(&self, number: u32) -> Result<(), M::Stop> {
-        self.memory.empty(self.ring.cell(number))?;
-        self.memory.take(Counter::Released(self.ring.part(number)))?;
-        Ok(())
-    }
-
-    /// A token that is not its worker's any more.
-    fn drop_token(&self, number: u32, token: Token) {
-        self.memory.note(Note::TokenTaken(number, token));
-        self.memory.note(Note::TokenLeaves(token));
+    /// Where those wait that come with this rank or class.
+    fn own_ring(&self, side: Side, rank: usize) -> Meeting<'_, M> {
+        let index = match (self.rings, side) {
+            (RingPlan::One, _) => 0,
+            (RingPlan::Ranked { .. }, Side::Tokens) => rank,
+            (RingPlan::Ranked { ranks, .. }, Side::Tasks) => ranks + rank,
+        };
+        Meeting { ring: self.ring, index, memory: self.memory }
     }
 }

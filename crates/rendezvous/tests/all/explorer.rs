@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use sluice_rendezvous::{Broom, CellState, Counter, Memory, Note, Ring, Task};
+use sluice_rendezvous::{Broom, CellState, Counter, LineWord, Memory, Note, Ring, Spot, Task, Token};
 
 use crate::ledger::Ledger;
 use crate::mistakes::{Mistake, Planted};
-use crate::programs::{Op, Raw, Scene};
+use crate::programs::{Op, Raw, Rules, Scene};
 
 /// What was seen, and in how many orders it can come about.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +25,24 @@ pub(crate) struct Seen {
 
 /// Walks through all interleavings of a scene, or to the first that ends wrongly.
 pub(crate) fn explore(scene: &Scene, mistake: Option<Mistake>) -> Result<Seen, String> {
+    let (one, mut state) = before(scene)?;
+    state.cpus = vec![Cpu::default(); scene.cpus.len()];
+    let mut all = Explorer { programs: scene.cpus.clone(), mistake, ..one };
+    let paths = all.paths(&state).map_err(|why| format!("{why}, in {scene:?}"))?;
+    Ok(Seen { states: all.seen.len(), paths })
+}
+
+/// Where everything is behind what one CPU does before the others.
+pub(crate) fn alone(scene: &Scene) -> Result<Ledger, String> {
+    let (one, state) = before(scene)?;
+    one.ends(&state)?;
+    Ok(state.ledger)
+}
+
+fn before(scene: &Scene) -> Result<(Explorer, State), String> {
     let mut state = State::new(scene);
     let one = Explorer {
-        ring: scene.ring,
+        rules: scene.rules(),
         programs: vec![scene.before.clone()],
         mistake: None,
         seen: HashMap::new(),
@@ -35,14 +50,11 @@ pub(crate) fn explore(scene: &Scene, mistake: Option<Mistake>) -> Result<Seen, S
     while let Some(next) = one.step(&state, 0)? {
         state = next;
     }
-    state.cpus = vec![Cpu::default(); scene.cpus.len()];
-    let mut all = Explorer { programs: scene.cpus.clone(), mistake, ..one };
-    let paths = all.paths(&state).map_err(|why| format!("{why}, in {scene:?}"))?;
-    Ok(Seen { states: all.seen.len(), paths })
+    Ok((one, state))
 }
 
 struct Explorer {
-    ring: Ring,
+    rules: Rules,
     programs: Vec<Vec<Op>>,
     mistake: Option<Mistake>,
     /// How many ways lead on from each state.
@@ -76,8 +88,9 @@ impl Hash for Cpu {
 
 #[derive(Clone, Debug, Hash)]
 struct Shared {
-    tokens: u32,
-    tasks: u32,
+    tokens: Vec<u32>,
+    tasks: Vec<u32>,
+    line: LineWord,
     released: Vec<u32>,
     words: Vec<u64>,
     data: Vec<[u32; 2]>,
@@ -118,7 +131,7 @@ impl Explorer {
             notes: RefCell::default(),
         };
         let mut broom = before.broom;
-        let ran = op.run(self.ring, &Planted::new(&turn, self.ring, self.mistake), &mut broom);
+        let ran = op.run(self.rules, &Planted::new(&turn, self.rules.ring, self.mistake), &mut broom);
         let (result, notes) = (turn.result.get(), turn.notes.take());
         for note in &notes[before.told..] {
             next.ledger.take(*note)?;
@@ -138,49 +151,68 @@ impl Explorer {
         Ok(Some(next))
     }
 
-    /// What waits at the end is what lies in the cells between the two counts, and all other cells were given
-    /// back.
+    /// What waits at the end is what lies in the cells between the two counts of each ring, and all other
+    /// cells were given back; and the line has counted it.
     fn ends(&self, state: &State) -> Result<(), String> {
-        let shared = &state.shared;
-        let balance = shared.tokens.wrapping_sub(shared.tasks) as i32;
-        let numbers =
-            |from: u32, count: i32| (0..count.max(0) as u32).map(move |step| from.wrapping_add(step));
         let (mut tokens, mut tasks) = (Vec::new(), Vec::new());
-        for number in numbers(shared.tasks, balance) {
-            let word = shared.words[self.ring.cell(number)];
-            if self.ring.state(number, word) != Some(CellState::Token) {
-                return Err(format!("token {number} is not in its cell: {state:?}"));
-            }
-            tokens.push((number, Ring::token(word)));
-        }
-        for number in numbers(shared.tokens, -balance) {
-            let cell = self.ring.cell(number);
-            if self.ring.state(number, shared.words[cell]) != Some(CellState::Task) {
-                return Err(format!("task {number} is not in its cell: {state:?}"));
-            }
-            tasks.push((number, Task(shared.data[cell])));
-        }
-        let used = if balance > 0 { shared.tasks } else { shared.tokens };
-        let differs = |(part, released): (usize, &u32)| {
-            self.ring.beyond(*released, self.ring.given_back(used, part)) != 0
-        };
-        if shared.released.iter().enumerate().any(differs) {
-            return Err(format!("not all was given back: {state:?}"));
+        for ring in 0..self.rules.count() {
+            self.ring_ends(state, ring, &mut tokens, &mut tasks)?;
         }
         state.ledger.ends(&tokens, &tasks)
+    }
+
+    fn ring_ends(
+        &self,
+        state: &State,
+        ring: usize,
+        parked: &mut Vec<(Spot, Token)>,
+        waiting: &mut Vec<(Spot, Task)>,
+    ) -> Result<(), String> {
+        let (shared, measures) = (&state.shared, self.rules.ring);
+        let (tokens, tasks) = (shared.tokens[ring], shared.tasks[ring]);
+        let balance = tokens.wrapping_sub(tasks) as i32;
+        let numbers = |from: u32, count: i32| (0..count.max(0) as u32).map(move |at| from.wrapping_add(at));
+        let cell = |number| ring * measures.cells() + measures.cell(number);
+        for number in numbers(tasks, balance) {
+            let word = shared.words[cell(number)];
+            if measures.state(number, word) != Some(CellState::Token) {
+                return Err(format!("token {number} is not in its cell: {state:?}"));
+            }
+            parked.push((Spot { ring, number }, Ring::token(word)));
+        }
+        for number in numbers(tokens, -balance) {
+            if measures.state(number, shared.words[cell(number)]) != Some(CellState::Task) {
+                return Err(format!("task {number} is not in its cell: {state:?}"));
+            }
+            waiting.push((Spot { ring, number }, Task(shared.data[cell(number)])));
+        }
+        let used = if balance > 0 { tasks } else { tokens };
+        let parts = ring * measures.parts()..(ring + 1) * measures.parts();
+        let differs = |(part, released): (usize, &u32)| {
+            measures.beyond(*released, measures.given_back(used, part)) != 0
+        };
+        if shared.released[parts].iter().enumerate().any(differs) {
+            return Err(format!("not all was given back: {state:?}"));
+        }
+        if self.rules.counted(shared.line, ring).is_some_and(|counted| counted != balance) {
+            return Err(format!("the line is wrong about ring {ring}: {state:?}"));
+        }
+        Ok(())
     }
 }
 
 impl State {
     fn new(scene: &Scene) -> Self {
-        let ring = scene.ring;
+        let (ring, rings) = (scene.ring, scene.rules().count());
+        let released = (0..ring.parts()).map(|part| ring.given_back(scene.start, part));
         Self {
             shared: Shared {
-                tokens: scene.start,
-                tasks: scene.start,
-                released: (0..ring.parts()).map(|part| ring.given_back(scene.start, part)).collect(),
-                words: vec![0; ring.cells()],
-                data: vec![[u32::MAX; 2]; ring.cells()],
+                tokens: vec![scene.start; rings],
+                tasks: vec![scene.start; rings],
+                line: LineWord::default(),
+                released: released.collect::<Vec<_>>().repeat(rings),
+                words: vec![0; ring.cells() * rings],
+                data: vec![[u32::MAX; 2]; ring.cells() * rings],
             },
             cpus: vec![Cpu::default()],
             ledger: scene.ledger(),
@@ -226,8 +258,8 @@ impl Turn<'_> {
 impl Shared {
     fn count(&mut self, of: Counter) -> &mut u32 {
         match of {
-            Counter::Tokens => &mut self.tokens,
-            Counter::Tasks => &mut self.tasks,
+            Counter::Tokens(ring) => &mut self.tokens[ring],
+            Counter::Tasks(ring) => &mut self.tasks[ring],
             Counter::Released(part) => &mut self.released[part],
         }
     }
@@ -259,6 +291,21 @@ impl Memory for Turn<'_> {
             is.into()
         })?;
         Ok(taken != 0)
+    }
+
+    fn line(&self) -> Result<LineWord, Over> {
+        self.access(|shared| shared.line.0).map(LineWord)
+    }
+
+    fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, Over> {
+        let changed = self.access(|shared| {
+            let found = shared.line;
+            if found == was {
+                shared.line = to;
+            }
+            found.0
+        })?;
+        Ok(LineWord(changed))
     }
 
     fn word(&self, cell: usize) -> Result<u64, Over> {
@@ -294,6 +341,14 @@ impl Raw for Turn<'_> {
     fn set(&self, of: Counter, value: u32) -> Result<(), Over> {
         self.access(|shared| {
             *shared.count(of) = value;
+            0
+        })
+        .map(drop)
+    }
+
+    fn set_line(&self, line: LineWord) -> Result<(), Over> {
+        self.access(|shared| {
+            shared.line = line;
             0
         })
         .map(drop)

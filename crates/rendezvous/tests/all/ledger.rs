@@ -1,6 +1,6 @@
-//! What must be true of tokens and tasks: each waits under one number, and leaves once.
+//! What must be true of tokens and tasks: each waits under one spot, and leaves once.
 
-use sluice_rendezvous::{Note, Task, Token};
+use sluice_rendezvous::{Note, Spot, Task, Token};
 
 /// Where every token and task is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub(crate) struct Ledger {
 enum Place {
     /// In a CPU's hands, or still to come.
     Held,
-    Parked(u32),
+    Parked(Spot),
     Gone,
 }
 
@@ -26,14 +26,14 @@ impl Ledger {
     pub(crate) fn take(&mut self, note: Note) -> Result<(), String> {
         use Place::{Gone, Held, Parked};
         let right = match note {
-            Note::TokenParks(number, token) => self.token(token, &[Held], Parked(number)),
-            Note::TaskParks(number, task) => self.task(task, &[Held], Parked(number)),
-            Note::TokenTaken(number, token) => self.token(token, &[Parked(number)], Held),
-            Note::TaskTaken(number, task) => self.task(task, &[Parked(number)], Held),
+            Note::TokenParks(spot, token) => self.token(token, &[Held], Parked(spot)),
+            Note::TaskParks(spot, task) => self.task(task, &[Held], Parked(spot)),
+            Note::TokenTaken(spot, token) => self.token(token, &[Parked(spot)], Held),
+            Note::TaskTaken(spot, task) => self.task(task, &[Parked(spot)], Held),
             Note::TokenLeaves(token) => self.token(token, &[Held], Gone),
             Note::TaskLeaves(task) => self.task(task, &[Held], Gone),
-            Note::Meet(number, token, task) => {
-                let places = [Parked(number), Held];
+            Note::Meet(spot, token, task) => {
+                let places = [Parked(spot), Held];
                 self.token(token, &places, Gone) && self.task(task, &places, Gone)
             }
             Note::Anew => true,
@@ -42,19 +42,25 @@ impl Ledger {
         if right { Ok(()) } else { Err(format!("{note:?} cannot be: {self:?}")) }
     }
 
-    /// How it must end if what waits then are these, by their numbers: nothing else is anywhere.
-    pub(crate) fn ends(&self, tokens: &[(u32, Token)], tasks: &[(u32, Task)]) -> Result<(), String> {
+    /// How it must end if what waits then are these, by their spots: nothing else is anywhere.
+    pub(crate) fn ends(&self, tokens: &[(Spot, Token)], tasks: &[(Spot, Task)]) -> Result<(), String> {
         let mut rest = self.clone();
-        for (number, token) in tokens {
-            rest.take(Note::TokenTaken(*number, *token))?;
+        for (spot, token) in tokens {
+            rest.take(Note::TokenTaken(*spot, *token))?;
             rest.take(Note::TokenLeaves(*token))?;
         }
-        for (number, task) in tasks {
-            rest.take(Note::TaskTaken(*number, *task))?;
+        for (spot, task) in tasks {
+            rest.take(Note::TaskTaken(*spot, *task))?;
             rest.take(Note::TaskLeaves(*task))?;
         }
         let lost = rest.tokens.iter().chain(&rest.tasks).any(|place| *place != Place::Gone);
         if lost { Err(format!("lost: {rest:?}")) } else { Ok(()) }
+    }
+
+    /// The tokens that are parked, by their index.
+    pub(crate) fn parked(&self) -> Vec<usize> {
+        let parks = |index: &usize| matches!(self.tokens[*index], Place::Parked(_));
+        (0..self.tokens.len()).filter(parks).collect()
     }
 
     fn token(&mut self, token: Token, from: &[Place], to: Place) -> bool {

@@ -6,4 +6,5 @@ mod interleavings;
 mod ledger;
 mod mistakes;
 mod programs;
+mod ranks;
 mod reordered;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use sluice_rendezvous::{CellState, Counter, Memory, Note, Ring};
+use sluice_rendezvous::{CellState, Counter, LineWord, Memory, Note, Ring};
 
 use crate::programs::Raw;
 
@@ -33,10 +33,14 @@ pub(crate) enum Mistake {
     AVoidLooksLikeAToken,
     /// A SWEEP takes a number that another took.
     ASweepDoesNotCompare,
+    /// With ranks: the line is read, then written.
+    TheLineIsChangedInTwoSteps,
+    /// With ranks: who finds that another changed the line goes on as if it had.
+    WhoLosesTheLineGoesOn,
 }
 
 impl Mistake {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::TwoTokensMayTakeOneNumber,
         Self::TwoTasksMayTakeOneNumber,
         Self::TheExchangeIsTwoSteps,
@@ -49,6 +53,8 @@ impl Mistake {
         Self::ATaskIsThereBeforeItsData,
         Self::AVoidLooksLikeAToken,
         Self::ASweepDoesNotCompare,
+        Self::TheLineIsChangedInTwoSteps,
+        Self::WhoLosesTheLineGoesOn,
     ];
 }
 
@@ -92,8 +98,8 @@ impl<'a, M> Planted<'a, M> {
     /// Whether a count is taken in two steps.
     fn in_two_steps(&self, of: Counter) -> bool {
         match of {
-            Counter::Tokens => self.is(Mistake::TwoTokensMayTakeOneNumber),
-            Counter::Tasks => self.is(Mistake::TwoTasksMayTakeOneNumber),
+            Counter::Tokens(_) => self.is(Mistake::TwoTokensMayTakeOneNumber),
+            Counter::Tasks(_) => self.is(Mistake::TwoTasksMayTakeOneNumber),
             Counter::Released(_) => self.is(Mistake::CellsGivenBackAreMiscounted),
         }
     }
@@ -134,6 +140,22 @@ impl<M: Raw> Memory for Planted<'_, M> {
             return self.memory.set(of, next.wrapping_add(1)).map(|()| true);
         }
         self.memory.take_if(of, next)
+    }
+
+    fn line(&self) -> Result<LineWord, M::Stop> {
+        self.memory.line()
+    }
+
+    fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, M::Stop> {
+        if self.is(Mistake::TheLineIsChangedInTwoSteps) {
+            let found = self.memory.line()?;
+            if found == was {
+                self.memory.set_line(to)?;
+            }
+            return Ok(found);
+        }
+        let found = self.memory.change_line(was, to)?;
+        Ok(if self.is(Mistake::WhoLosesTheLineGoesOn) { was } else { found })
     }
 
     fn word(&self, cell: usize) -> Result<u64, M::Stop> {
@@ -184,7 +206,7 @@ impl<M: Raw> Memory for Planted<'_, M> {
     fn data(&self, cell: usize, part: usize) -> Result<u32, M::Stop> {
         if self.is(Mistake::ACellIsGivenBackBeforeItIsRead) && part == 0 {
             self.memory.empty(cell)?;
-            self.memory.take(Counter::Released(self.ring.part(cell as u32)))?;
+            self.memory.take(Counter::Released(cell >> self.ring.part_bits))?;
             self.given_back.set(true);
         }
         self.memory.data(cell, part)

@@ -12,12 +12,13 @@ use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed};
 use loom::sync::atomic::{AtomicU32, AtomicU64};
 use loom::thread;
-use sluice_rendezvous::{Counter, Memory, Note};
+use sluice_rendezvous::{Counter, LineWord, Memory, Note};
 
 use crate::ledger::Ledger;
 use crate::mistakes::{Mistake, Planted};
 use crate::programs::{
-    Op, Raw, Scene, two_and_two, two_over_a_lap, with_a_broom, with_a_broom_of_tasks, with_two_brooms,
+    Op, Raw, Scene, ranked, taken_in_one_cell, tasks_over_a_lap, tokens_over_a_lap, two_and_two,
+    two_over_a_lap, with_a_broom, with_a_broom_of_tasks, with_two_brooms,
 };
 
 /// How often a thread may be interrupted by another while it could go on.
@@ -27,12 +28,13 @@ const PREEMPTIONS: usize = 2;
 #[derive(Clone, Copy, Debug)]
 struct Orders {
     look: Ordering,
+    line: Ordering,
     word: Ordering,
     exchange: Ordering,
     count: Ordering,
 }
 
-const RIGHT: Orders = Orders { look: Acquire, word: Acquire, exchange: AcqRel, count: AcqRel };
+const RIGHT: Orders = Orders { look: Acquire, line: AcqRel, word: Acquire, exchange: AcqRel, count: AcqRel };
 
 /// Plays a scene in all ways, and says how many there were.
 fn play(scene: &Scene, orders: Orders, mistake: Option<Mistake>) -> usize {
@@ -57,13 +59,15 @@ fn play(scene: &Scene, orders: Orders, mistake: Option<Mistake>) -> usize {
         for other in others {
             other.join().expect("no panic");
         }
+        shared.ends(&scene);
     });
     played.load(Relaxed)
 }
 
 struct Shared {
-    tokens: AtomicU32,
-    tasks: AtomicU32,
+    tokens: Vec<AtomicU32>,
+    tasks: Vec<AtomicU32>,
+    line: AtomicU64,
     released: Vec<AtomicU32>,
     words: Vec<AtomicU64>,
     /// Watched for races, with the values beside it: nothing here needs to be unsafe.
@@ -74,16 +78,17 @@ struct Shared {
 
 impl Shared {
     fn new(scene: &Scene, orders: Orders) -> Self {
-        let ring = scene.ring;
+        let (ring, rings) = (scene.ring, scene.rules().count());
         let part = || (UnsafeCell::new(()), Plain::new(u32::MAX));
+        let numbers = || (0..rings).map(|_| AtomicU32::new(scene.start)).collect();
+        let released = |part| AtomicU32::new(ring.given_back(scene.start, part % ring.parts()));
         Self {
-            tokens: AtomicU32::new(scene.start),
-            tasks: AtomicU32::new(scene.start),
-            released: (0..ring.parts())
-                .map(|part| AtomicU32::new(ring.given_back(scene.start, part)))
-                .collect(),
-            words: (0..ring.cells()).map(|_| AtomicU64::new(0)).collect(),
-            data: (0..ring.cells()).map(|_| [part(), part()]).collect(),
+            tokens: numbers(),
+            tasks: numbers(),
+            line: AtomicU64::new(0),
+            released: (0..ring.parts() * rings).map(released).collect(),
+            words: (0..ring.cells() * rings).map(|_| AtomicU64::new(0)).collect(),
+            data: (0..ring.cells() * rings).map(|_| [part(), part()]).collect(),
             orders,
             ledger: Mutex::new(scene.ledger()),
         }
@@ -93,7 +98,7 @@ impl Shared {
         for op in program {
             let mut broom = None;
             loop {
-                let Ok(over) = op.run(scene.ring, &Planted::new(self, scene.ring, mistake), &mut broom);
+                let Ok(over) = op.run(scene.rules(), &Planted::new(self, scene.ring, mistake), &mut broom);
                 if over {
                     break;
                 }
@@ -101,10 +106,20 @@ impl Shared {
         }
     }
 
+    /// What the line counts is what the rings hold.
+    fn ends(&self, scene: &Scene) {
+        let line = LineWord(self.line.load(Relaxed));
+        for (ring, (tokens, tasks)) in self.tokens.iter().zip(&self.tasks).enumerate() {
+            let balance = tokens.load(Relaxed).wrapping_sub(tasks.load(Relaxed)) as i32;
+            let counted = scene.rules().counted(line, ring).unwrap_or(balance);
+            assert_eq!(counted, balance, "the line is wrong about ring {ring}");
+        }
+    }
+
     fn count(&self, of: Counter) -> &AtomicU32 {
         match of {
-            Counter::Tokens => &self.tokens,
-            Counter::Tasks => &self.tasks,
+            Counter::Tokens(ring) => &self.tokens[ring],
+            Counter::Tasks(ring) => &self.tasks[ring],
             Counter::Released(part) => &self.released[part],
         }
     }
@@ -124,6 +139,15 @@ impl Memory for Shared {
     fn take_if(&self, of: Counter, next: u32) -> Result<bool, Infallible> {
         let count = self.orders.count;
         Ok(self.count(of).compare_exchange(next, next.wrapping_add(1), count, Relaxed).is_ok())
+    }
+
+    fn line(&self) -> Result<LineWord, Infallible> {
+        Ok(LineWord(self.line.load(Relaxed)))
+    }
+
+    fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, Infallible> {
+        let changed = self.line.compare_exchange(was.0, to.0, self.orders.line, Relaxed);
+        Ok(LineWord(changed.unwrap_or_else(|found| found)))
     }
 
     fn word(&self, cell: usize) -> Result<u64, Infallible> {
@@ -161,10 +185,21 @@ impl Raw for Shared {
         Ok(())
     }
 
+    fn set_line(&self, line: LineWord) -> Result<(), Infallible> {
+        self.line.store(line.0, Relaxed);
+        Ok(())
+    }
+
     fn set_word(&self, cell: usize, word: u64) -> Result<(), Infallible> {
         self.words[cell].store(word, Relaxed);
         Ok(())
     }
+}
+
+/// Without one of the tasks.
+fn one_task(mut scene: Scene) -> Scene {
+    scene.cpus.pop();
+    scene
 }
 
 /// Without one of the tokens, so that loom comes to an end.
@@ -180,6 +215,10 @@ fn no_reordering_within_two_preemptions_loses_doubles_or_tears() {
         ("2 CPUs over a lap of a ring of 8", two_over_a_lap()),
         ("a token, 2 tasks and a broom of tokens", small(with_a_broom())),
         ("a token, 2 tasks and a broom of tasks", small(with_a_broom_of_tasks())),
+        ("2 ranks and a task", one_task(ranked(4))),
+        ("tokens that are taken early, over a lap", taken_in_one_cell()),
+        ("2 CPUs over a lap of the tasks' ring", tasks_over_a_lap()),
+        ("2 CPUs over a lap of a rank's ring", tokens_over_a_lap()),
     ];
     for (name, scene) in scenes {
         println!("{name}: {} ways", play(&scene, RIGHT, None));
@@ -193,6 +232,8 @@ fn every_order_that_is_asked_for_is_needed() {
         ("a word that was found", Orders { word: Relaxed, ..RIGHT }, two_and_two()),
         ("a word that is left", Orders { exchange: Relaxed, ..RIGHT }, two_and_two()),
         ("a count", Orders { count: Relaxed, ..RIGHT }, two_over_a_lap()),
+        // Who takes early has not looked: it comes after the look of the one that it takes by the line only.
+        ("the line", Orders { line: Relaxed, ..RIGHT }, taken_in_one_cell()),
     ];
     for (what, orders, scene) in weaker {
         let ended = catch_unwind(AssertUnwindSafe(|| play(&scene, orders, None)));
@@ -204,7 +245,7 @@ fn every_order_that_is_asked_for_is_needed() {
 /// through: the other checker finds that.
 #[test]
 fn what_is_planted_is_found_under_loom_too() {
-    let scenes = [two_and_two(), two_over_a_lap(), small(with_a_broom()), two_brooms()];
+    let scenes = [one_task(ranked(4)), two_and_two(), two_over_a_lap(), small(with_a_broom()), two_brooms()];
     let found = |mistake| {
         scenes
             .iter()
