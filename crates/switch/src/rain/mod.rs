@@ -110,23 +110,11 @@ impl Scheduler for Rain {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        let cap = self.front.config.tokens_per_slice;
-        let wish = self.memory.tasks.wish(pass, slice);
-        let balance =
-            self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
-        if balance >= cap as i32 {
-            debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
-            return Verdict::Drop(Refusal::TokenRingFull);
+        if self.memory.tasks.are_classed() {
+            self.token_among_classes(pass, now, slice, granted, rank)
+        } else {
+            self.token_of::<false>(pass, now, slice, granted, rank)
         }
-        if balance >= 0 {
-            let token = ParkedToken { worker: granted.worker, generation: granted.generation };
-            self.memory.tokens.park(pass, slice, rank, token);
-            self.front.note_granted(pass, granted);
-            return Verdict::Parked;
-        }
-        let (task, place) = self.memory.tasks.take(pass, slice, wish);
-        let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
     /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round
@@ -225,6 +213,47 @@ impl Scheduler for Rain {
 }
 
 impl Rain {
+    /// Apart, so that who has no classes does not pay for them.
+    #[inline(never)]
+    fn token_among_classes(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
+        self.token_of::<true>(pass, now, slice, granted, rank)
+    }
+
+    #[inline(always)]
+    fn token_of<const CLASSED: bool>(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
+        let cap = self.front.config.tokens_per_slice;
+        let wish = if CLASSED { self.memory.tasks.wish(pass, slice) } else { 0 };
+        let balance =
+            self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
+        if balance >= cap as i32 {
+            debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
+            return Verdict::Drop(Refusal::TokenRingFull);
+        }
+        if balance >= 0 {
+            let token = ParkedToken { worker: granted.worker, generation: granted.generation };
+            self.memory.tokens.park(pass, slice, rank, token);
+            self.front.note_granted(pass, granted);
+            return Verdict::Parked;
+        }
+        let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
+        let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
+        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+    }
+
     /// Who keeps the bytes of a task that waits.
     const fn kept(&self, ahead: bool) -> Kept {
         match (ahead, &self.engine) {

@@ -89,7 +89,12 @@ impl Rain {
         if !takes(self.memory.balance.branch(pass, s, takes, |b| b + 1, |b| b)) {
             return Verdict::Drop(Refusal::SweepDone);
         }
-        let (task, _) = self.memory.tasks.take(pass, sweep.slice, 0);
+        let tasks = &mut self.memory.tasks;
+        let (task, _) = if tasks.are_classed() {
+            tasks.take::<true>(pass, sweep.slice, 0)
+        } else {
+            tasks.take::<false>(pass, sweep.slice, 0)
+        };
         self.front.sweep_out(&task.submit())
     }
 }

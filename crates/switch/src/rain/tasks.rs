@@ -54,8 +54,13 @@ impl WaitingTasks {
         Self { turn, counts, head, tail, ring, classes, cells }
     }
 
-    /// The class that a token wishes for, which is at the balance now.
+    /// Whether there are several classes.
     #[inline]
+    pub(super) const fn are_classed(&self) -> bool {
+        self.classes > 1
+    }
+
+    /// The class that a token wishes for, which is at the balance now.
     pub(super) fn wish(&mut self, pass: &mut Pass, slice: SliceId) -> u8 {
         let Some(turn) = self.turn.as_mut() else { return 0 };
         let others = u16::from(self.classes - 1);
@@ -66,32 +71,45 @@ impl WaitingTasks {
 
     /// The cell of a task that is going to wait, and its name among those that wait in the slice; the balance
     /// has counted it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, pass: &mut Pass, slice: SliceId, class: u8) -> WaitsAt {
-        let class = class.min(self.classes - 1);
-        if self.classes > 1 {
-            self.counts.add(pass, slice, class);
-        }
-        let ring = self.ring_of(slice, class);
+        let ring = if self.classes == 1 { slice.0 as usize } else { self.count(pass, slice, class) };
         let ticket = self.tail.update(pass, ring, |tail| tail.wrapping_add(1));
-        self.at(ring, class, ticket)
+        self.at(ring, ticket)
     }
 
-    #[inline]
+    /// Counts a task that waits in its class; says in which ring.
+    #[inline(never)]
+    fn count(&mut self, pass: &mut Pass, slice: SliceId, class: u8) -> usize {
+        let class = class.min(self.classes - 1);
+        self.counts.add(pass, slice, class);
+        self.ring_of(slice, class)
+    }
+
+    #[inline(always)]
     pub(super) fn write(&mut self, pass: &mut Pass, at: WaitsAt, task: WaitingTask) {
         self.ring.write(pass, at.cell, task);
     }
 
     /// Takes the oldest task of the class that is wished for if it has one, else of the first that has. The
     /// balance has told that there is one.
-    #[inline]
-    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, wish: u8) -> (WaitingTask, Place) {
-        let class = if self.classes > 1 { self.counts.take(pass, slice, wish).ring } else { 0 };
-        let ring = self.ring_of(slice, class);
+    #[inline(always)]
+    pub(super) fn take<const CLASSED: bool>(
+        &mut self,
+        pass: &mut Pass,
+        slice: SliceId,
+        wish: u8,
+    ) -> (WaitingTask, Place) {
+        let ring = if CLASSED { self.find(pass, slice, wish) } else { slice.0 as usize };
         let ticket = self.head.update(pass, ring, |head| head.wrapping_add(1));
-        let at = self.at(ring, class, ticket);
+        let at = if CLASSED { self.at(ring, ticket) } else { self.alone(ring, ticket) };
         let task = self.ring.read(pass, at.cell);
         (task, task.place(slice, at.name))
+    }
+
+    fn find(&mut self, pass: &mut Pass, slice: SliceId, wish: u8) -> usize {
+        let found = self.counts.take(pass, slice, wish);
+        self.ring_of(slice, found.ring)
     }
 
     /// How many tasks ever entered each ring of a slice, and how many left it.
@@ -111,10 +129,20 @@ impl WaitingTasks {
         })
     }
 
+    /// All rings of a slice lie behind each other, and their number is a power of two.
     #[inline]
-    const fn at(&self, ring: usize, class: u8, ticket: u32) -> WaitsAt {
-        let name = ticket.wrapping_mul(self.classes as u32) + class as u32;
-        WaitsAt { cell: cell(ring, ticket, self.cells), name }
+    const fn at(&self, ring: usize, ticket: u32) -> WaitsAt {
+        let class = ring as u32 & (self.classes - 1) as u32;
+        WaitsAt {
+            cell: cell(ring, ticket, self.cells),
+            name: ticket << self.classes.trailing_zeros() | class,
+        }
+    }
+
+    /// The same in a slice's only ring.
+    #[inline]
+    const fn alone(&self, ring: usize, ticket: u32) -> WaitsAt {
+        WaitsAt { cell: cell(ring, ticket, self.cells), name: ticket }
     }
 
     const fn ring_of(&self, slice: SliceId, class: u8) -> usize {
