@@ -144,8 +144,8 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
         ("draconis", "poll="),
         ("pallas", "weights="),
     ];
-    assert_eq!(Choice::all().map(|program| program.name).collect::<Vec<_>>(), keys.map(|(name, _)| name));
-    for (program, (name, keys)) in Choice::all().zip(keys) {
+    for (name, keys) in keys {
+        let program = Choice::all().find(|program| program.name == name).expect(name);
         assert!(program.about.split(' ').count() > 5, "{name}: {}", program.about);
         for key in keys.split(' ') {
             assert!(program.arguments.contains(key), "{name}: {key} is not told");
