@@ -221,6 +221,10 @@ fn classes_that_cannot_be_are_refused() {
     for wrong in ["rain:classes=3", "rain:classes=8", "rain:sizes=10"] {
         refuses(folder().path(), &["sweep", wrong, "--load", "0.5"], &["means nothing to rain", "classes=4"]);
     }
+    refuses_text(
+        &format!("policy = \"rain:1,classes=4,sizes=10%\"\n{SMALL}"),
+        &["only the simulator", "`sizes`"],
+    );
     let kernel = ["switch", "--io", "xdp", "--interface", "lo", "--listen", "127.0.0.1:0", "--policy"];
     refuses(folder().path(), &[&kernel[..], &["rain:1,classes=4"]].concat(), &["--io udp"]);
 }

@@ -295,5 +295,10 @@ pub fn live(choice: Choice) -> Result<Choice, String> {
             "`{choice}`: only the simulator makes estimates worse; ask for `early`, and services say what they know"
         ));
     }
+    if choice.size_error() > 0 {
+        return Err(format!(
+            "`{choice}`: only the simulator makes sizes worse; leave `sizes` out: clients say what they know"
+        ));
+    }
     Ok(choice)
 }

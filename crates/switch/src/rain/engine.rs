@@ -45,6 +45,8 @@ pub(super) struct RdmaEngine {
     /// A row of servers for each slice.
     rings: Box<[Option<RingRow>]>,
     groups: Box<[Group]>,
+    /// Of tasks, whose names take turns.
+    classes: u8,
     numbers: Register<Numbers>,
 }
 
@@ -89,7 +91,7 @@ impl Numbers {
 
 impl RdmaEngine {
     /// Its tables live in this stage, its numbers in the next.
-    pub(super) fn new(layout: &mut Layout, config: &Config, stage: u8) -> Self {
+    pub(super) fn new(layout: &mut Layout, config: &Config, classes: u8, stage: u8) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
         // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and
         // slot.
@@ -100,6 +102,7 @@ impl RdmaEngine {
             servers: vec![None; servers].into_boxed_slice(),
             rings: vec![None; slices * servers].into_boxed_slice(),
             groups: vec![Group::default(); slices].into_boxed_slice(),
+            classes,
             numbers: Register::new(layout, "rdma: numbers", stage + 1, 64, servers, Numbers::default()),
         }
     }
@@ -119,7 +122,7 @@ impl RdmaEngine {
     /// One copy's pass at egress: `None` if its server has gone meanwhile.
     pub(super) fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
         let members = &self.groups[write.slice.0 as usize].members;
-        let turn = (write.ticket % (members.len().max(1) as u32)) as usize + copy as usize;
+        let turn = (self.turn(write.ticket) % (members.len().max(1) as u32)) as usize + copy as usize;
         let server = *members.get(turn % members.len().max(1))?;
         let ring = self.rings[self.ring_index(write.slice, server)?]?;
         let row = self.servers[server.0 as usize]?;
@@ -135,6 +138,12 @@ impl RdmaEngine {
             reliable: row.reliable,
             icrc: row.icrc,
         })
+    }
+
+    /// Servers take turns with the tasks of each class, which come `classes` numbers apart.
+    const fn turn(&self, ticket: u32) -> u32 {
+        let class = ticket & (self.classes - 1) as u32;
+        (ticket >> self.classes.trailing_zeros()).wrapping_add(class)
     }
 
     /// A server says which number it expects.

@@ -81,8 +81,8 @@ impl Rain {
         let mut front = Front::new(Self::NAME, feed, config, back);
         front.classes = kinds.classes;
         let memory = RainMemory::new(&mut front.layout, &config, kinds, stages);
-        let engine =
-            (config.servers > 0).then(|| RdmaEngine::new(&mut front.layout, &config, stages.rings + 3));
+        let engine = (config.servers > 0)
+            .then(|| RdmaEngine::new(&mut front.layout, &config, kinds.classes, stages.rings + 3));
         Self { front, memory, engine }
     }
 }

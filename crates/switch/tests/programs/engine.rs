@@ -95,6 +95,20 @@ fn servers_take_turns_where_each_task_is_written_to_some_of_them() {
 }
 
 #[test]
+fn servers_take_turns_with_the_tasks_of_each_class() {
+    for class in 0..4 {
+        let mut rack = rack_of("rain:2,classes=4", &[0, 1], false, 64);
+        rack.program.table(TableOp::SetCopies(SLICE, 1));
+        let mut written_to = |_| {
+            let write = written(rack.large_task_of(class, 640));
+            replicas(&mut rack, &write)[0].server.0
+        };
+        let [first, second, third] = [0, 1, 2].map(&mut written_to);
+        assert_eq!((first + second, first), (1, third), "class {class}");
+    }
+}
+
+#[test]
 fn the_controller_reads_back_the_ring_that_it_set() {
     let mut rack = rack(&[2], false);
     let mut read = |server| rack.program.table(TableOp::ReadRing(SLICE, ServerId(server)));
