@@ -17,8 +17,9 @@ use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Plan, ServerGrant, ServerHello,
     SlicePlan, WorkerGrant, WorkerHello, check_name,
 };
-use sluice_switch::rain::Rain;
+use sluice_switch::rain::{Kinds, Rain};
 use sluice_switch::{Arrival, Config, Program};
+use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Nanos, TaskType, WorkerId};
 
@@ -150,11 +151,12 @@ impl Rack {
             name: name.to_owned(),
             types: vec![TaskType(task_type)],
             limit: None,
+            sizes: Sizes::new(&[Nanos(3_000), Nanos(14_000)]).unwrap_or_default(),
         };
         let plan = Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)]);
         let mut rack = Self {
             controller: Controller::new(plan, [7; 32]).expect("a sound plan"),
-            switch: Rain::new(size),
+            switch: Rain::of_kinds(size, Kinds { ranks: 2, classes: 4 }),
             now: Nanos(0),
             out: Vec::new(),
             calls: 0,
@@ -283,7 +285,7 @@ impl Rack {
                 assert!(WorkerGrant::try_from(v1::WorkerGrant::from(&grant)) == Ok(grant));
             }
             Answer::Client(grant) => {
-                assert!(ClientGrant::try_from(v1::ClientGrant::from(&grant)) == Ok(grant));
+                assert!(ClientGrant::try_from(v1::ClientGrant::from(&*grant)) == Ok(*grant));
             }
             Answer::Server(grant) => {
                 assert!(ServerGrant::try_from(v1::ServerGrant::from(&grant)) == Ok(grant));
