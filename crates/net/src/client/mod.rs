@@ -99,7 +99,7 @@ pub fn deadline_default(dilation: u32) -> Duration {
     Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
 }
 
-/// What is errand: a task of this type, and how soon. A type alone says nothing of how soon.
+/// What is wanted: a task of this type, and how soon. A type alone says nothing of how soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errand {
     /// What kind of work it is.
