@@ -67,3 +67,26 @@ impl Capacity {
         workers.map(|workers| self.outstanding(workers)).max().unwrap_or(1).next_power_of_two()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_queue_fits_and_one_more_does_not() {
+        for (policy, workers, clients, most) in [
+            ("rain:2", &[32][..], 1, 114_623),
+            ("rain:2", &[14, 18], 1, 57_311),
+            ("rain:2,classes=4", &[32], 1, 32_704),
+            ("rain:2,classes=4", &[14, 18], 1, 16_348),
+            ("rain:adaptive", &[32], 1, 114_207),
+        ] {
+            let capacity = Capacity::of(&Testbed::rain(), &Choice::parse(policy).unwrap());
+            let classes = Choice::parse(policy).unwrap().classes();
+            assert_eq!(capacity.queue_max(workers, classes, clients), most, "{policy} {workers:?}");
+            let longest = Capacity { queue: most, ..capacity };
+            let rings = workers.len() as u32 * u32::from(classes);
+            assert!(longest.cells(workers.iter().copied()) * rings <= 128 * 1024, "{policy}");
+        }
+    }
+}
