@@ -12,15 +12,14 @@ use crate::dice::Dice;
 const DRAWN: u32 = 100_000;
 const SEED: u64 = 1;
 /// Of all tasks one in so many is smaller than what counts as the smallest, and one in so many larger.
-const SMALLER: usize = 100;
-const LARGER: usize = 100;
+const OUTSIDE: usize = 100;
 
 /// So many classes by size, all of which span the same factor between their smallest and their largest;
 /// none at all where sizes do not differ.
 pub fn equal_spans<'c>(tasks: impl Iterator<Item = &'c Class>, classes: u8) -> Sizes {
     let drawn = draw(&tasks.collect::<Vec<_>>());
     let Some(last) = drawn.len().checked_sub(1) else { return Sizes::default() };
-    let (least, most) = (drawn[last / SMALLER].0 as f64, drawn[last - last / LARGER].0 as f64);
+    let (least, most) = (drawn[last / OUTSIDE].0 as f64, drawn[last - last / OUTSIDE].0 as f64);
     let end = |class: u8| {
         let end = least * libm::pow(most / least, f64::from(class) / f64::from(classes));
         Nanos(end as u64)

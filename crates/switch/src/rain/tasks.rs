@@ -1,4 +1,4 @@
-//! WaitsAt tasks, by class: a token meets one of the first class that has any, and of those the oldest (ours;
+//! Waiting tasks, by class: a token meets one of the first class that has any, and of those the oldest (ours;
 //! in no paper).
 //!
 //! Each class of a slice has a ring, and how many tasks lie in each is counted (module `halves`). Class 0
