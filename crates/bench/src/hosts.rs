@@ -91,7 +91,12 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     let config = Config::full(EPOCH);
     let mut ops = Vec::new();
     for slice in 0..slices {
-        let row = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
+        let row = SliceRow {
+            open: true,
+            limit: config.tasks_per_slice,
+            retry_after: Nanos(0),
+            ..SliceRow::default()
+        };
         ops.push(TableOp::SetSlice(SliceId(slice), row));
         ops.push(TableOp::SetType(TaskType(slice + 1), Some(SliceId(slice))));
     }
@@ -101,7 +106,8 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     }
     for index in 0..WORKERS {
         let slice = SliceId(index % slices);
-        let row = WorkerRow { key: KEY, at: worker, slice, generation: GENERATION, open: true, life: 1 };
+        let row =
+            WorkerRow { key: KEY, at: worker, slice, generation: GENERATION, open: true, life: 1, kind: 0 };
         ops.push(TableOp::RaiseGeneration(WorkerId(index), GENERATION));
         ops.push(TableOp::SetWorker(WorkerId(index), Some(row)));
     }

@@ -234,8 +234,7 @@ impl Controller {
             Err(answer) => return Some(answer),
         };
         let key = self.new_key(Key(0));
-        let row =
-            WorkerRow { key, at: hello.at, slice, generation: Generation(0), open: false, life: hello.life };
+        let row = WorkerRow { key, at: hello.at, slice, life: hello.life, ..WorkerRow::default() };
         self.workers.seat(index, Worker::joining(now, hello, row));
         self.lease_started(now + self.plan.lease);
         self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);

@@ -283,7 +283,7 @@ fn switch_side(case: Case) -> Result<Side<SwitchDriver>, HubError> {
     let servers = u16::from(case.order == Order::HalfParked);
     let mut driver = SwitchDriver::new(&SwitchConfig::new(Config { servers, ..Config::full(EPOCH) }))?;
     let hosts = Hosts::new(driver.local(), case.payload)?;
-    let slice = SliceRow { open: true, limit: 4_096, retry_after: Nanos(0) };
+    let slice = SliceRow { open: true, limit: 4_096, retry_after: Nanos(0), ..SliceRow::default() };
     let client = ClientRow { key: KEY, at: hosts.client.local().into(), incarnation: Incarnation(1) };
     let mut ops = vec![
         TableOp::SetSlice(SliceId(0), slice),
@@ -293,7 +293,7 @@ fn switch_side(case: Case) -> Result<Side<SwitchDriver>, HubError> {
     for worker in (0..ROUND).map(WorkerId) {
         let at = hosts.worker.local().into();
         let (slice, generation) = (SliceId(0), Generation(1));
-        let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1 };
+        let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1, kind: 0 };
         ops.push(TableOp::RaiseGeneration(worker, generation));
         ops.push(TableOp::SetWorker(worker, Some(row)));
     }

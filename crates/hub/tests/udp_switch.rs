@@ -66,7 +66,8 @@ impl Rack {
         let switch = driver.handle();
         let thread = Some(driver.spawn().expect("threads are left"));
         let rack = Self { switch, thread, worker: host(), client: host() };
-        let slice = SliceRow { open: true, limit: 32, retry_after: Nanos::from_millis(1) };
+        let slice =
+            SliceRow { open: true, limit: 32, retry_after: Nanos::from_millis(1), ..SliceRow::default() };
         let answers = rack.ops(vec![
             TableOp::SetSlice(SLICE, slice),
             TableOp::SetType(TYPE, Some(SLICE)),
@@ -86,6 +87,7 @@ impl Rack {
             generation: GENERATION,
             open: true,
             life: 1,
+            kind: 0,
         }
     }
 
@@ -296,7 +298,7 @@ fn without_room_for_a_payload_the_task_is_rejected_and_a_short_one_is_not() {
 #[test]
 fn a_payload_of_a_rejected_or_replayed_task_gives_its_room_back() {
     let rack = Rack::start();
-    let row = SliceRow { open: true, limit: 1, retry_after: Nanos(0) };
+    let row = SliceRow { open: true, limit: 1, retry_after: Nanos(0), ..SliceRow::default() };
     rack.ops(vec![TableOp::SetSlice(SLICE, row)]);
     rack.submit(0, &large(0, 500));
     for sequence in 1..10 {
@@ -353,7 +355,7 @@ fn a_task_that_meets_stale_tokens_goes_round_with_its_payload() {
 fn a_task_that_goes_round_passes_behind_what_arrived_meanwhile() {
     let mut driver = SwitchDriver::new(&SwitchConfig::new(size())).expect("the loopback has free ports");
     let rack = Rack { switch: driver.handle(), thread: None, worker: host(), client: host() };
-    let slice = SliceRow { open: true, limit: 32, retry_after: Nanos(0) };
+    let slice = SliceRow { open: true, limit: 32, retry_after: Nanos(0), ..SliceRow::default() };
     let mut step = |ops: Vec<TableOp>| {
         rack.switch.tables().send(ops, |_| ()).expect("the switch lives");
         driver.step().expect("the socket works");

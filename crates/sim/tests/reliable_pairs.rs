@@ -42,7 +42,12 @@ impl Pair {
         let path = Path::new(at("10.0.0.1:4791"), at("10.0.0.2:4791")).expect("both are IPv4");
         let config = Config { servers: 1, slices: 1, ..Config::full(Epoch(1)) };
         let mut rain = Rain::new(config);
-        let row = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
+        let row = SliceRow {
+            open: true,
+            limit: config.tasks_per_slice,
+            retry_after: Nanos(0),
+            ..SliceRow::default()
+        };
         let client = ClientRow { key: KEY, at: path.from(), incarnation: Incarnation(1) };
         let server = ServerRow { at: path.to(), qpn: Qpn(5), reliable, icrc: true };
         let ring = RingRow { rkey: Rkey(1), address: 0, slots: SLOTS, slot_bytes: SLOT_BYTES };

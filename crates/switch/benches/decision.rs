@@ -215,9 +215,10 @@ fn at(host: u16) -> Endpoint {
 
 /// A switch with all its sources registered.
 fn registered(kinds: Kinds) -> Rain {
-    let config = Config::full_of(Epoch(1), kinds.classes);
+    let config = Config::full_of(Epoch(1), kinds.classes, 1);
     let mut rain = Rain::of_kinds(config, kinds);
-    let slice = SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0) };
+    let slice =
+        SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0), ..SliceRow::default() };
     rain.table(TableOp::SetSlice(SliceId(0), slice));
     rain.table(TableOp::SetType(TaskType(1), Some(SliceId(0))));
     for worker in 0..WORKERS {

@@ -53,10 +53,13 @@ impl Config {
     }
 
     /// The same where tasks are told apart by class: the classes' rings share the room, so that each slice
-    /// may have that much less waiting.
-    pub const fn full_of(epoch: Epoch, classes: u8) -> Self {
+    /// may have that much less waiting. Where workers are told apart by kind too, as many tokens as tasks
+    /// fit.
+    pub const fn full_of(epoch: Epoch, classes: u8, kinds: u8) -> Self {
         let full = Self::full(epoch);
-        Self { tasks_per_slice: full.tasks_per_slice / classes as u32, ..full }
+        let tasks_per_slice = full.tasks_per_slice / classes as u32;
+        let tokens_per_slice = if kinds > 1 { tasks_per_slice } else { full.tokens_per_slice };
+        Self { tasks_per_slice, tokens_per_slice, ..full }
     }
 
     pub(crate) const fn is_sound(&self) -> bool {

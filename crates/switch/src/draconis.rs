@@ -214,7 +214,7 @@ impl Scheduler for Draconis {
     }
 
     /// A fix of the retrieve pointer lands.
-    fn note(&mut self, pass: &mut Pass, memo: u64) -> Verdict {
+    fn note(&mut self, pass: &mut Pass, _now: Nanos, memo: u64) -> Verdict {
         let Fix { slice, ticket } = Fix::of(memo);
         self.retrieve.write(pass, slice.0 as usize, ticket);
         self.retrieve_fix.write(pass, slice.0 as usize, CLEAR);
@@ -230,7 +230,7 @@ impl Scheduler for Draconis {
         match self.take(pass, sweep.slice) {
             Some((Entry { task, .. }, _)) => {
                 let submit: Submit = task.submit();
-                self.front.sweep_out(&submit)
+                self.front.sweep_out(&submit, RejectReason::NoWorkers)
             }
             None => Verdict::Drop(Refusal::SweepDone),
         }

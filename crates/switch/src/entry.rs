@@ -40,6 +40,18 @@ pub(crate) enum Kept {
     Client,
 }
 
+impl Kept {
+    /// What was written ahead is with the servers; else a switch that has servers keeps nothing.
+    #[inline]
+    pub(crate) const fn of(ahead: bool, has_servers: bool) -> Self {
+        match (ahead, has_servers) {
+            (true, _) => Self::Ahead,
+            (false, true) => Self::Client,
+            (false, false) => Self::Driver,
+        }
+    }
+}
+
 impl Default for WaitingTask {
     fn default() -> Self {
         Self::of(&Submit::default(), Nanos::default(), Kept::Driver)

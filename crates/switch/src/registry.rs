@@ -126,6 +126,12 @@ impl Choice {
         self.0.settings().classes()
     }
 
+    /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
+    /// slice. Then classes are told by what tasks need.
+    pub fn kinds(&self) -> u8 {
+        self.0.settings().kinds()
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
     pub fn size_error(&self) -> u8 {
         self.0.settings().size_error()

@@ -68,6 +68,11 @@ pub(crate) trait ProgramSettings: fmt::Display {
         1
     }
 
+    /// How many kinds of workers it tells apart, by what they serve.
+    fn kinds(&self) -> u8 {
+        1
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths; in simulations only.
     fn size_error(&self) -> u8 {
         0

@@ -170,11 +170,12 @@ impl Step {
             Self::SetType { r#type, slice } => TableOp::SetType(TaskType(r#type), slice.map(SliceId)),
             Self::SetSlice { slice, open, limit, retry_after_ns } => TableOp::SetSlice(
                 SliceId(slice),
-                SliceRow { open, limit, retry_after: Nanos(retry_after_ns) },
+                SliceRow { open, limit, retry_after: Nanos(retry_after_ns), ..SliceRow::default() },
             ),
             Self::SetWorker { worker, key, at, slice, generation, open } => {
                 let (key, slice, generation) = (Key(key), SliceId(slice), Generation(generation));
-                let row = WorkerRow { key, at: Endpoint::from(at), slice, generation, open, life: 0 };
+                let row =
+                    WorkerRow { key, at: Endpoint::from(at), slice, generation, open, life: 0, kind: 0 };
                 TableOp::SetWorker(WorkerId(worker), Some(row))
             }
             Self::ClearWorker { worker } => TableOp::SetWorker(WorkerId(worker), None),

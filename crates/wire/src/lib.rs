@@ -31,6 +31,7 @@ mod packet;
 pub mod pcap;
 pub mod registrations;
 pub mod roce;
+pub mod serving;
 pub mod sizes;
 pub mod tables;
 pub mod tallies;

@@ -263,12 +263,20 @@ pub enum RejectReason {
     UnknownType,
     /// Too many stale tokens met the task in a row.
     StaleTokens,
+    /// No worker of the slice has the labels that the task needs.
+    Unserved,
 }
 
 impl RejectReason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 5] =
-        [Self::QueueFull, Self::NoRoom, Self::NoWorkers, Self::UnknownType, Self::StaleTokens];
+    pub const ALL: [Self; 6] = [
+        Self::QueueFull,
+        Self::NoRoom,
+        Self::NoWorkers,
+        Self::UnknownType,
+        Self::StaleTokens,
+        Self::Unserved,
+    ];
 }
 
 impl fmt::Display for RejectReason {
@@ -279,6 +287,7 @@ impl fmt::Display for RejectReason {
             Self::NoWorkers => "its slice has no workers: start one, or wait until one is back",
             Self::UnknownType => "no slice takes its type: map it to one, or send another type",
             Self::StaleTokens => "it met only tokens of workers that are gone: send it again",
+            Self::Unserved => "no worker of its slice has the labels that it needs: start one that has them",
         })
     }
 }

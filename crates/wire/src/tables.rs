@@ -3,6 +3,7 @@
 //! Each [`TableOp`] is answered by one [`TableAnswer`], in order. The operations are the small steps that a
 //! real switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
 
+use crate::serving::{Labels, Serving};
 use crate::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
     SliceId, Sweep, TaskType, Term, WorkerId,
@@ -36,6 +37,9 @@ pub struct Shape {
     /// How many classes of tasks it tells apart, by their priority; each has a ring of `tasks_per_slice`. 1
     /// where all are alike.
     pub classes: u8,
+    /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
+    /// slice. Then tasks are told apart by what they need, not by their priority.
+    pub kinds: u8,
     /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's
     /// bytes.
     pub plain_writes: bool,
@@ -87,6 +91,8 @@ pub struct WorkerRow {
     pub open: bool,
     /// The host's life, for a controller that reads the table back.
     pub life: u64,
+    /// What kind it is in its slice, where the switch tells kinds apart.
+    pub kind: u8,
 }
 
 /// A client's row in the source table.
@@ -109,6 +115,10 @@ pub struct SliceRow {
     pub limit: u32,
     /// The hint that a REJECT carries.
     pub retry_after: Nanos,
+    /// Who serves whom, where the switch tells kinds of workers apart.
+    pub serving: Serving,
+    /// The classes that have no worker now, a bit each: their tasks are refused.
+    pub closed: u8,
 }
 
 /// A server's row: the queue pair through which tasks are written into its memory.
@@ -224,6 +234,8 @@ pub enum TableOp {
     SetType(TaskType, Option<SliceId>),
     /// Ask which slice a type maps to.
     ReadType(TaskType),
+    /// Let tasks of a type need these labels of their slice, beside what they say themselves.
+    SetNeeds(TaskType, Labels),
     /// Set a slice's row.
     SetSlice(SliceId, SliceRow),
     /// Ask for a slice's state.

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
 
 /// The program at its full size.
 fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes()) })
+    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
 }
 
 /// What there is to ask for.

@@ -79,6 +79,7 @@ impl Worker {
             generation: Generation(self.generation),
             open: self.open != 0,
             life: self.life,
+            kind: 0,
         })
     }
 }
@@ -123,7 +124,8 @@ impl From<SliceRow> for Slice {
 
 impl From<Slice> for SliceRow {
     fn from(row: Slice) -> Self {
-        Self { open: row.open != 0, limit: row.limit, retry_after: Nanos(row.retry_after_ns) }
+        let (open, retry_after) = (row.open != 0, Nanos(row.retry_after_ns));
+        Self { open, limit: row.limit, retry_after, ..Self::default() }
     }
 }
 

@@ -417,7 +417,7 @@ mod tests {
             life: u64::MAX,
         };
         let client = ClientRow { key: Key(1), at: at(), incarnation: Incarnation(u64::MAX) };
-        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5) };
+        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), ..SliceRow::default() };
         let sweep =
             Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
         for op in [

@@ -1,5 +1,6 @@
 //! The controller's steps on a program's tables and registers.
 
+use sluice_wire::serving::Labels;
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{Attempt, ClientId, Generation, Serial, SliceId, TaskType, WorkerId};
 
@@ -20,6 +21,7 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
         TableOp::Claim(term) => return Some(front.term.claim(term)),
         TableOp::SetType(of, slice) => front.set_type(of, slice)?,
         TableOp::ReadType(of) => return Some(TableAnswer::Type(*front.tables.types.get(of.0 as usize)?)),
+        TableOp::SetNeeds(of, needs) => front.set_needs(of, needs)?,
         TableOp::SetSlice(slice, row) => front.set_slice(slice, row)?,
         TableOp::ReadSlice(slice) => return read_slice(program, slice).map(TableAnswer::Slice),
         TableOp::SetWorker(worker, row) => {
@@ -68,6 +70,12 @@ impl Front {
         Some(())
     }
 
+    fn set_needs(&mut self, of: TaskType, needs: Labels) -> Option<()> {
+        let of = self.tables.needs.get_mut(of.0 as usize).filter(|_| self.kinds > 1)?;
+        *of = needs;
+        Some(())
+    }
+
     fn set_slice(&mut self, slice: SliceId, row: SliceRow) -> Option<()> {
         if row.limit > self.config.tasks_per_slice {
             return None;
@@ -77,7 +85,7 @@ impl Front {
     }
 
     fn set_worker(&mut self, worker: WorkerId, row: Option<WorkerRow>) -> Option<()> {
-        if row.is_some_and(|row| row.slice.0 >= self.config.slices) {
+        if row.is_some_and(|row| row.slice.0 >= self.config.slices || row.kind >= self.kinds) {
             return None;
         }
         *self.tables.workers.get_mut(worker.0 as usize)? = row;

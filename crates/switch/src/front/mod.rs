@@ -47,6 +47,8 @@ pub(crate) struct Front {
     feed: Feed,
     /// Of tasks; the controller is told.
     pub(crate) classes: u8,
+    /// Of workers, likewise.
+    pub(crate) kinds: u8,
     term: Term,
 }
 
@@ -77,7 +79,7 @@ impl Front {
         let tables = Tables::new(&mut layout, &config);
         let memory = FrontMemory::new(&mut layout, &config, back);
         let refusals = Refusals::default();
-        Self { config, layout, refusals, tables, memory, feed, classes: 1, term: config.term }
+        Self { config, layout, refusals, tables, memory, feed, classes: 1, kinds: 1, term: config.term }
     }
 
     const fn shape(&self, servers: u16) -> Shape {
@@ -94,6 +96,7 @@ impl Front {
             servers,
             feed: self.feed,
             classes: self.classes,
+            kinds: self.kinds,
             plain_writes: false,
         }
     }

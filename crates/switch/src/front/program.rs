@@ -71,7 +71,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
             program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
         }
-        Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, memo),
+        Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, now, memo),
         Arrival::Control(sweep) => sweep_in(program, pass, now, sweep, 0),
         Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), memo, .. }) => {
             sweep_in(program, pass, now, sweep, memo)

@@ -37,7 +37,7 @@ pub(crate) trait Scheduler: Debug + Send {
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
 
     /// A note that the program sent to itself is back.
-    fn note(&mut self, _pass: &mut Pass, _memo: u64) -> Verdict {
+    fn note(&mut self, _pass: &mut Pass, _now: Nanos, _memo: u64) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 

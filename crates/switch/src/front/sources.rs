@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use sluice_wire::serving::Labels;
 use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
 use sluice_wire::{ClientId, Endpoint, Key, SliceId, Submit, WorkerId};
 
@@ -17,6 +18,8 @@ pub(crate) struct Tables {
     pub(crate) clients: Box<[Option<ClientRow>]>,
     pub(crate) slices: Box<[SliceRow]>,
     pub(crate) types: Box<[Option<SliceId>]>,
+    /// What tasks of each type need, where workers are of kinds.
+    pub(crate) needs: Box<[Labels]>,
 }
 
 impl Tables {
@@ -32,6 +35,7 @@ impl Tables {
             clients: vec![None; clients].into_boxed_slice(),
             slices: vec![SliceRow::default(); config.slices as usize].into_boxed_slice(),
             types: vec![None; config.types as usize].into_boxed_slice(),
+            needs: vec![Labels::NONE; config.types as usize].into_boxed_slice(),
         }
     }
 
@@ -39,6 +43,12 @@ impl Tables {
     pub(super) fn slice_of(&self, submit: &Submit) -> Option<(SliceId, &SliceRow)> {
         let slice = (*self.types.get(submit.task_type.0 as usize)?)?;
         Some((slice, &self.slices[slice.0 as usize]))
+    }
+
+    /// What a task needs: what its type does, and what it says itself.
+    pub(crate) fn needs_of(&self, submit: &Submit) -> Labels {
+        let of_type = self.needs.get(submit.task_type.0 as usize).copied().unwrap_or_default();
+        of_type.and(Labels(submit.constraints))
     }
 
     #[inline]

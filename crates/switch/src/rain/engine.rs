@@ -24,12 +24,12 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableAnswer};
+use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, INLINE_BYTES, Psn, SLOT_HEAD_BYTES, ServerId, SliceId, Submit};
 
 use crate::config::Config;
 use crate::pipeline::{Layout, Pass, Register};
-use crate::program::{Replica, WriteAhead};
+use crate::program::{Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 
 /// A NAK of the same number as the last is a new one once so many numbers were sent: a server asks again
@@ -147,7 +147,7 @@ impl RdmaEngine {
     }
 
     /// A server says which number it expects.
-    pub(super) fn nak(
+    fn nak(
         &mut self,
         pass: &mut Pass,
         from: Endpoint,
@@ -167,7 +167,32 @@ impl RdmaEngine {
         if takes(numbers) { Ok(()) } else { Err(Refusal::OldNak) }
     }
 
-    pub(super) fn set_server(&mut self, server: ServerId, row: Option<(ServerRow, Psn)>) -> Option<()> {
+    /// A NAK came to a switch with this engine, or without any.
+    pub(super) fn heard(
+        engine: Option<&mut Self>,
+        pass: &mut Pass,
+        from: Endpoint,
+        server: ServerId,
+        expected: Psn,
+    ) -> Verdict {
+        let Some(engine) = engine else { return Verdict::Drop(Refusal::Unexpected) };
+        engine.nak(pass, from, server, expected).map_or_else(Verdict::Drop, |()| Verdict::Parked)
+    }
+
+    /// The controller's step about servers and their rings; `None` if it is about none that can be.
+    pub(super) fn table(&mut self, op: TableOp) -> Option<TableAnswer> {
+        match op {
+            TableOp::SetServer(server, row) => self.set_server(server, row)?,
+            TableOp::ReadServer(server) => return self.read_server(server).map(TableAnswer::Server),
+            TableOp::SetRing(slice, server, row) => self.set_ring(slice, server, row)?,
+            TableOp::ReadRing(slice, server) => return self.read_ring(slice, server),
+            TableOp::SetCopies(slice, copies) => self.set_copies(slice, copies)?,
+            _ => return None,
+        }
+        Some(TableAnswer::Done)
+    }
+
+    fn set_server(&mut self, server: ServerId, row: Option<(ServerRow, Psn)>) -> Option<()> {
         let index = server.0 as usize;
         *self.servers.get_mut(index)? = row.map(|(row, _)| row);
         if let Some((_, start)) = row {
@@ -177,13 +202,13 @@ impl RdmaEngine {
         Some(())
     }
 
-    pub(super) fn read_server(&self, server: ServerId) -> Option<ServerState> {
+    fn read_server(&self, server: ServerId) -> Option<ServerState> {
         let index = server.0 as usize;
         let row = *self.servers.get(index)?;
         Some(ServerState { row, next: self.numbers.peek(index).next })
     }
 
-    pub(super) fn set_ring(&mut self, slice: SliceId, server: ServerId, row: Option<RingRow>) -> Option<()> {
+    fn set_ring(&mut self, slice: SliceId, server: ServerId, row: Option<RingRow>) -> Option<()> {
         let index = self.ring_index(slice, server)?;
         if row.is_some_and(|row| !row.slots.is_power_of_two() || longest(&row) as usize <= INLINE_BYTES) {
             return None;
@@ -193,11 +218,11 @@ impl RdmaEngine {
         Some(())
     }
 
-    pub(super) fn read_ring(&self, slice: SliceId, server: ServerId) -> Option<TableAnswer> {
+    fn read_ring(&self, slice: SliceId, server: ServerId) -> Option<TableAnswer> {
         Some(TableAnswer::Ring(self.rings[self.ring_index(slice, server)?]))
     }
 
-    pub(super) fn set_copies(&mut self, slice: SliceId, copies: u16) -> Option<()> {
+    fn set_copies(&mut self, slice: SliceId, copies: u16) -> Option<()> {
         self.groups.get_mut(slice.0 as usize)?.copies = copies;
         Some(())
     }

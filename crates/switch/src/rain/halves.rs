@@ -14,22 +14,22 @@ use crate::pipeline::{Layout, Pass, Register};
 /// How many entries lie on two sides: one word of the chip, and one here, so that neither half waits for the
 /// other to be written.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair(u64);
+pub(super) struct Pair(u64);
 
 impl Pair {
     #[inline]
-    const fn of(self, side: usize) -> u32 {
+    pub(super) const fn of(self, side: usize) -> u32 {
         (self.0 >> (32 * side)) as u32
     }
 
     #[inline]
-    const fn plus(self, side: usize) -> Self {
+    pub(super) const fn plus(self, side: usize) -> Self {
         Self(self.0 + (1 << (32 * side)))
     }
 
     /// One less on this side; none stays none.
     #[inline]
-    const fn less(self, side: usize) -> Self {
+    pub(super) const fn less(self, side: usize) -> Self {
         Self(self.0 - (((self.of(side) > 0) as u64) << (32 * side)))
     }
 }

@@ -52,8 +52,29 @@ const CLOSER: &[Part] = &[
     ("payload 6, 7", 5, 16),
 ];
 
+/// All of it in five stages, where counts take four.
+const NARROW: &[Part] = &[
+    ("incarnation", 0, 64),
+    ("arrived, age", 1, 64),
+    ("type, length", 2, 32),
+    ("payload 0, 1", 2, 16),
+    ("sequence, priority, constraints, ahead", 3, 32 + 16 + 1),
+    ("payload 2, 3", 3, 16),
+    ("client, attempt", 4, 32),
+    ("payload 4, 5", 4, 16),
+    ("payload 6, 7", 4, 16),
+];
+
+/// What the ring of waiting tasks takes where not all workers serve all.
+pub(super) fn narrow_columns(first: u8) -> Vec<Column> {
+    columns(NARROW, first)
+}
+
 fn task_columns(kinds: Kinds, first: u8) -> Vec<Column> {
-    let parts = if kinds == Kinds::ONE { PAPER } else { CLOSER };
+    columns(if kinds == Kinds::ONE { PAPER } else { CLOSER }, first)
+}
+
+fn columns(parts: &[Part], first: u8) -> Vec<Column> {
     parts.iter().map(|(name, stage, bits)| Column { name, stage: first + stage, bits: *bits }).collect()
 }
 

@@ -20,9 +20,13 @@
 //! classes take one or two stages behind `balance`, and all else comes so much later.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
+mod counts;
 mod engine;
 mod halves;
 mod memory;
+mod notes;
+mod rings;
+mod selective;
 mod settings;
 mod stages;
 mod sweeps;
@@ -40,6 +44,7 @@ use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use engine::RdmaEngine;
 use memory::RainMemory;
+pub use selective::Selective;
 pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
@@ -139,7 +144,7 @@ impl Scheduler for Rain {
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
             let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
-            let task = WaitingTask::of(submit, arrived, self.kept(write.is_some()));
+            let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
             self.memory.tasks.write(pass, waiting, task);
             return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
@@ -162,18 +167,7 @@ impl Scheduler for Rain {
     }
 
     fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
-        let engine = self.engine.as_mut()?;
-        match op {
-            TableOp::SetServer(server, row) => engine.set_server(server, row)?,
-            TableOp::ReadServer(server) => return engine.read_server(server).map(TableAnswer::Server),
-            TableOp::SetRing(slice, server, row) => engine.set_ring(slice, server, row)?,
-            TableOp::ReadRing(slice, server) => {
-                return engine.read_ring(slice, server);
-            }
-            TableOp::SetCopies(slice, copies) => engine.set_copies(slice, copies)?,
-            _ => return None,
-        }
-        Some(TableAnswer::Done)
+        self.engine.as_mut()?.table(op)
     }
 
     fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
@@ -181,8 +175,7 @@ impl Scheduler for Rain {
     }
 
     fn nak(&mut self, pass: &mut Pass, from: Endpoint, server: ServerId, expected: Psn) -> Verdict {
-        let Some(engine) = self.engine.as_mut() else { return Verdict::Drop(Refusal::Unexpected) };
-        engine.nak(pass, from, server, expected).map_or_else(Verdict::Drop, |()| Verdict::Parked)
+        RdmaEngine::heard(self.engine.as_mut(), pass, from, server, expected)
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {
@@ -252,14 +245,5 @@ impl Rain {
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
-    }
-
-    /// Who keeps the bytes of a task that waits.
-    const fn kept(&self, ahead: bool) -> Kept {
-        match (ahead, &self.engine) {
-            (true, _) => Kept::Ahead,
-            (false, Some(_)) => Kept::Client,
-            (false, None) => Kept::Driver,
-        }
     }
 }

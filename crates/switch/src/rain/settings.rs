@@ -5,8 +5,8 @@ use core::fmt;
 
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
-use super::Rain;
 use super::stages::Kinds;
+use super::{Rain, Selective};
 use crate::adaptive::Adaptive;
 use crate::arguments;
 use crate::config::Config;
@@ -24,6 +24,8 @@ const PATIENCE: u8 = 16;
 const RANKED: &str = "ranked";
 /// What asks for classes.
 const CLASSES: &str = "classes";
+/// What asks for workers that serve some tasks only.
+const RESOURCES: &str = "resources";
 /// What says how far off tasks' stated sizes are.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
@@ -34,6 +36,8 @@ pub(crate) struct Settings {
     tokens: u8,
     ranked: bool,
     classes: u8,
+    /// Workers are of kinds, and serve some tasks only.
+    resources: bool,
     /// How far tasks' stated sizes are off, in hundredths.
     size_error: u8,
     /// Tasks that have to wait before a worker sends more than one token.
@@ -48,6 +52,7 @@ impl Default for Settings {
             tokens: DEPTH,
             ranked: false,
             classes: 1,
+            resources: false,
             size_error: 0,
             patience: 0,
             adaptive: None,
@@ -65,62 +70,14 @@ impl Settings {
             (true, _) => KINDS_MAX as u8,
         }
     }
-}
 
-impl fmt::Display for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.adaptive {
-            None => write!(f, "{}", self.tokens)?,
-            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f)?,
-            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens)?,
-        }
-        if self.ranked {
-            write!(f, ",{RANKED}")?;
-        }
-        if self.classes > 1 {
-            write!(f, ",{CLASSES}={}", self.classes)?;
-        }
-        if self.size_error > 0 {
-            write!(f, ",{SIZES}={}%", self.size_error)?;
-        }
-        match self.patience {
-            0 => {}
-            PATIENCE => write!(f, ",{PATIENT}")?,
-            other => write!(f, ",{PATIENT}={other}")?,
-        }
-        self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
-    }
-}
-
-impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        Rain::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
-         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
-         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
-         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
-         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
-         classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
-         sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
-         workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
-         early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
-         error (simulator only); early=learned, likewise, as tasks of one type took (simulator only)"
-    }
-
-    fn example(&self) -> &'static str {
-        "rain:2"
-    }
-
-    fn take(&mut self, argument: &str) -> Option<()> {
+    fn read(&mut self, argument: &str) -> Option<()> {
         if argument == RANKED {
             self.ranked = true;
+            return Some(());
+        }
+        if argument == RESOURCES {
+            self.resources = true;
             return Some(());
         }
         if let Some(early) = Early::take(argument) {
@@ -149,6 +106,67 @@ impl ProgramSettings for Settings {
         }
         Some(())
     }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.adaptive {
+            None => write!(f, "{}", self.tokens)?,
+            Some(adaptive) if self.tokens == DEPTH => adaptive.fmt(f)?,
+            Some(adaptive) => write!(f, "{},{adaptive}", self.tokens)?,
+        }
+        if self.ranked {
+            write!(f, ",{RANKED}")?;
+        }
+        if self.classes > 1 {
+            write!(f, ",{CLASSES}={}", self.classes)?;
+        }
+        if self.resources {
+            write!(f, ",{RESOURCES}")?;
+        }
+        if self.size_error > 0 {
+            write!(f, ",{SIZES}={}%", self.size_error)?;
+        }
+        match self.patience {
+            0 => {}
+            PATIENCE => write!(f, ",{PATIENT}")?,
+            other => write!(f, ",{PATIENT}={other}")?,
+        }
+        self.early.map_or(Ok(()), |early| write!(f, ",{early}"))
+    }
+}
+
+impl ProgramSettings for Settings {
+    fn name(&self) -> &'static str {
+        Rain::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
+         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
+         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
+         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
+         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
+         resources, tasks go to workers that have what they need (neither with ranked nor with classes); classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
+         sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
+         workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
+         early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
+         error (simulator only); early=learned, likewise, as tasks of one type took (simulator only)"
+    }
+
+    fn example(&self) -> &'static str {
+        "rain:2"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        self.read(argument)?;
+        // Who is told apart by what he serves is told apart by nothing else.
+        (!self.resources || !self.ranked && self.classes == 1).then_some(())
+    }
 
     fn quota(&self) -> u8 {
         self.tokens
@@ -171,11 +189,15 @@ impl ProgramSettings for Settings {
     }
 
     fn runs_in_kernel(&self) -> bool {
-        !self.ranked && self.classes == 1
+        !self.ranked && self.classes == 1 && !self.resources
     }
 
     fn classes(&self) -> u8 {
-        self.classes
+        if self.resources { KINDS_MAX as u8 } else { self.classes }
+    }
+
+    fn kinds(&self) -> u8 {
+        if self.resources { KINDS_MAX as u8 } else { 1 }
     }
 
     fn size_error(&self) -> u8 {
@@ -196,6 +218,9 @@ impl ProgramSettings for Settings {
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {
+        if self.resources {
+            return Box::new(Selective::new(config));
+        }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }
 }

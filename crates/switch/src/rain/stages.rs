@@ -43,6 +43,13 @@ impl Stages {
         let rings = heads + 1;
         Self { counts, heads, rings, sent: rings + if kinds.ranks > 1 { 3 } else { 2 } }
     }
+
+    /// Where arrivals meet at so many stages of counts, and their tokens are told apart.
+    pub(super) const fn behind(counts: u8) -> Self {
+        let heads = Self::BALANCE + counts;
+        let rings = heads + 1;
+        Self { counts: Self::BALANCE, heads, rings, sent: rings + 3 }
+    }
 }
 
 /// What a slice's heads or tails stand at, one for each of its rings.

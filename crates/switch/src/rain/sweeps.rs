@@ -4,10 +4,13 @@
 //! lay there when it came. It takes a token off the balance before it can see whether its rank has one; if
 //! not, it gets one of another rank, which parks again behind its own, and goes on with the next.
 
-use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
+use sluice_wire::tables::SliceRow;
+use sluice_wire::{Generation, Nanos, Rank, RejectReason, Sweep, SweepOf, WorkerId};
 
-use super::Rain;
+use super::notes::Round;
+use super::selective::Taken;
 use super::tokens::ParkedToken;
+use super::{Rain, Selective};
 use crate::front::{Granted, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
@@ -95,7 +98,58 @@ impl Rain {
         } else {
             tasks.take::<false>(pass, sweep.slice, 0)
         };
-        self.front.sweep_out(&task.submit())
+        self.front.sweep_out(&task.submit(), RejectReason::NoWorkers)
+    }
+}
+
+impl Selective {
+    /// One kind of tokens after the other, as with ranks; a token that would park while a task of its waits
+    /// goes on as a note, and the broom is lost to it.
+    pub(super) fn broom(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
+        let stand = Stand::read(memo);
+        if let Some((worker, generation)) = sweep.carried
+            && self.front.is_admitted(worker, generation)
+        {
+            let granted = Granted { worker, generation, seen: None };
+            let kind = self.kind_of(worker);
+            return if self.park(pass, sweep.slice, granted, kind) {
+                Round::Recall { slice: sweep.slice, kind }.go()
+            } else {
+                go_on(sweep, None, stand)
+            };
+        }
+        match sweep.of {
+            _ if sweep.left == 0 => Verdict::Drop(Refusal::SweepDone),
+            SweepOf::Tokens => self.sweep_token(pass, sweep, stand),
+            SweepOf::Tasks => self.sweep_task(pass, sweep),
+        }
+    }
+
+    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: Stand) -> Verdict {
+        if !stand.begun {
+            (stand.each, stand.begun) = (sweep.left, true);
+        }
+        let (live, mut left) = match self.take(pass, sweep.slice, 1 << stand.rank) {
+            Taken::Nothing => (None, 0),
+            Taken::Stale => (None, sweep.left - 1),
+            Taken::Live(token) => (Some((token.worker, token.generation)), sweep.left - 1),
+        };
+        if left == 0 && stand.rank < self.tokens.each() - 1 {
+            (stand.rank, left) = (stand.rank + 1, stand.each);
+        }
+        go_on(Sweep { left, ..sweep }, live, stand)
+    }
+
+    /// The tasks of a closed slice, or of its classes that have no worker.
+    fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
+        let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
+        let (classes, reason) =
+            if open { (closed, RejectReason::Unserved) } else { (u8::MAX, RejectReason::NoWorkers) };
+        let Some(class) = self.waiting.take(pass, sweep.slice, classes) else {
+            return Verdict::Drop(Refusal::SweepDone);
+        };
+        let (task, _) = self.tasks.pop(pass, self.tasks.of(sweep.slice, class));
+        self.front.sweep_out(&task.submit(), reason)
     }
 }
 

@@ -9,10 +9,10 @@ use sluice_wire::tables::RingCounts;
 use sluice_wire::{Generation, Rank, SliceId, WorkerId};
 
 use super::halves::{Found, Halves};
-use super::stages::{Stages, ring_counts};
+use super::rings::{Rings, Sort};
+use super::stages::Stages;
 use crate::config::Config;
-use crate::entry::cell;
-use crate::pipeline::{Column, Layout, Pass, Register, Ring};
+use crate::pipeline::{Column, Layout, Pass};
 
 /// A token in its ring.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,41 +35,37 @@ const BY_RANK: &[Column] = &[
 #[derive(Debug)]
 pub(super) struct ParkedTokens {
     counts: Halves,
-    head: Register<u32>,
-    tail: Register<u32>,
-    ring: Ring<ParkedToken>,
-    ranks: u8,
-    /// Cells of each ring.
-    cells: u32,
+    rings: Rings<ParkedToken>,
+}
+
+/// The rings of parked tokens, so many of each slice, from this stage on.
+pub(super) fn rings_of(layout: &mut Layout, config: &Config, each: u8, stages: Stages) -> Rings<ParkedToken> {
+    let columns = if each > 1 { BY_RANK } else { TOGETHER };
+    let columns: Vec<Column> =
+        columns.iter().map(|of| Column { stage: stages.rings + of.stage, ..*of }).collect();
+    let (head, tail, ring) = ("token head", "token tail", "token ring");
+    let sort = Sort { head, tail, ring, each, cells: config.tokens_per_slice };
+    Rings::new(layout, config, sort, stages.heads, &columns)
 }
 
 impl ParkedTokens {
     pub(super) fn new(layout: &mut Layout, config: &Config, ranks: u8, stages: Stages) -> Self {
-        let (slices, cells) = (config.slices as usize, config.tokens_per_slice);
-        let rings = slices * ranks as usize;
+        let slices = config.slices as usize;
         let counts = Halves::new(layout, ["rank halves", "ranks"], stages.counts, slices, ranks);
-        let pointer = |layout: &mut Layout, name| {
-            Register::new(layout, name, stages.heads, 32, rings, config.counters_start.0)
-        };
-        let (head, tail) = (pointer(layout, "token head"), pointer(layout, "token tail"));
-        let columns = if ranks > 1 { BY_RANK } else { TOGETHER };
-        let columns: Vec<Column> =
-            columns.iter().map(|of| Column { stage: stages.rings + of.stage, ..*of }).collect();
-        let ring = Ring::new(layout, "token ring", &columns, rings * cells as usize, ParkedToken::default());
-        Self { counts, head, tail, ring, ranks, cells }
+        Self { counts, rings: rings_of(layout, config, ranks, stages) }
     }
 
     /// The last rank, which stands for all beyond it.
     pub(super) const fn last(&self) -> u8 {
-        self.ranks - 1
+        self.rings.each() - 1
     }
 
     /// A token parks; the balance has counted it.
     #[inline]
     pub(super) fn park(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank, token: ParkedToken) {
-        let ring = if self.ranks == 1 { slice.0 as usize } else { self.count(pass, slice, rank) };
-        let ticket = self.tail.update(pass, ring, |tail| tail.wrapping_add(1));
-        self.ring.write(pass, cell(ring, ticket, self.cells), token);
+        let ring = if self.rings.each() == 1 { slice.0 as usize } else { self.count(pass, slice, rank) };
+        let ticket = self.rings.join(pass, ring);
+        self.rings.write(pass, ring, ticket, token);
     }
 
     /// Counts a token that parks under its rank; says in which ring.
@@ -77,14 +73,14 @@ impl ParkedTokens {
     fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> usize {
         let rank = rank.get().min(self.last());
         self.counts.add(pass, slice, rank);
-        self.ring_of(slice, rank)
+        self.rings.of(slice, rank)
     }
 
     /// Takes the token of the least rank. The balance has told that there is one.
     #[inline]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
-        if self.ranks == 1 {
-            return self.pop(pass, slice.0 as usize);
+        if self.rings.each() == 1 {
+            return self.rings.pop(pass, slice.0 as usize).0;
         }
         self.take_ranked(pass, slice)
     }
@@ -99,33 +95,16 @@ impl ParkedTokens {
     #[inline]
     pub(super) fn take_from(&mut self, pass: &mut Pass, slice: SliceId, rank: u8) -> (ParkedToken, Found) {
         let found = self.counts.take(pass, slice, rank);
-        (self.pop(pass, self.ring_of(slice, found.ring)), found)
-    }
-
-    #[inline]
-    fn pop(&mut self, pass: &mut Pass, ring: usize) -> ParkedToken {
-        let ticket = self.head.update(pass, ring, |head| head.wrapping_add(1));
-        self.ring.read(pass, cell(ring, ticket, self.cells))
+        (self.rings.pop(pass, self.rings.of(slice, found.ring)).0, found)
     }
 
     /// How many tokens ever entered each ring of a slice, and how many left it.
     pub(super) fn counts(&self, slice: usize) -> (RingCounts, RingCounts) {
-        let of = |pointer| ring_counts(pointer, slice, self.ranks);
-        (of(&self.tail), of(&self.head))
+        self.rings.counts(slice)
     }
 
     /// The tokens of a slice in the order in which they leave, if none comes meanwhile.
     pub(super) fn parked(&self, slice: SliceId) -> impl Iterator<Item = ParkedToken> {
-        let rings = (0..self.ranks).map(move |rank| self.ring_of(slice, rank));
-        rings.flat_map(move |ring| {
-            let (head, tail) = (self.head.peek(ring), self.tail.peek(ring));
-            let lie = tail.wrapping_sub(head).min(self.cells);
-            let tickets = (0..lie).map(move |step| head.wrapping_add(step));
-            tickets.map(move |ticket| self.ring.peek(cell(ring, ticket, self.cells)))
-        })
-    }
-
-    const fn ring_of(&self, slice: SliceId, rank: u8) -> usize {
-        slice.0 as usize * self.ranks as usize + rank as usize
+        self.rings.listed(slice)
     }
 }

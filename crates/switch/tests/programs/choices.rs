@@ -21,6 +21,7 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:2,ranked",
         "rain:2,patient",
         "rain:2,classes=2",
+        "rain:2,resources",
         "rain:4,ranked,classes=4,sizes=30%,patient,early",
         "rain:3,adaptive,ranked,patient=8,early=10%",
         "r2p2:2",
@@ -127,7 +128,8 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
     let largest = ["rain:8,ranked,classes=4", "r2p2:8,sample=8", "racksched:8,tracked", "pallas:weights=16"];
     for name in Choice::all().map(|program| program.name) {
         let text = largest.into_iter().find(|text| text.starts_with(name)).unwrap_or(name);
-        let program = choice(text).build(Config::full_of(Epoch(1), choice(text).classes()));
+        let program =
+            choice(text).build(Config::full_of(Epoch(1), choice(text).classes(), choice(text).kinds()));
         assert_eq!((program.layout().program(), choice(text).name()), (name, name));
         assert_eq!(program.shape().feed, choice(text).feed());
         assert!(program.layout().totals().sram < 1.0);
@@ -136,7 +138,7 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
 
 #[test]
 fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
-    let rain = "adaptive advise theta= slowdown= replay stay ranked classes= sizes= patient early";
+    let rain = "adaptive advise theta= slowdown= replay stay ranked resources classes= sizes= patient early";
     let keys = [
         ("rain", rain),
         ("r2p2", "sample= step= rise="),
@@ -170,6 +172,9 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
         assert_eq!((choice.hosts_choose_depth(), choice.writes_ahead()), (hosts_choose, written), "{text}");
         assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
     }
+    let apart = ["rain", "rain:2,classes=2", "rain:2,resources"].map(choice);
+    assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
+    assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);
     let published = plain.published().map(|paper| (paper.stages, paper.entries));
     assert_eq!((published, choice("pallas").published()), (Some((11, 131_072)), None));
 }

@@ -105,7 +105,7 @@ fn a_closed_slice_is_swept_of_every_class() {
         for class in [2, 0, 3, 1] {
             rack.task_of(class);
         }
-        let row = SliceRow { open: false, limit: 16, retry_after: Nanos(500) };
+        let row = SliceRow { open: false, limit: 16, retry_after: Nanos(500), ..SliceRow::default() };
         rack.program.table(TableOp::SetSlice(SLICE, row));
         let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 9, carried: None };
         for _ in 0..4 {

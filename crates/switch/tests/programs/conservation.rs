@@ -10,8 +10,9 @@ use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 9] = [
+const CHOICES: [&str; 10] = [
     "rain:2",
+    "rain:2,resources",
     "r2p2:1",
     "r2p2:3,sample=3,step=1",
     "racksched:2",
@@ -135,10 +136,10 @@ impl Model {
     /// Everything is served at last.
     fn drain(&mut self) {
         for turn in 0..2_000_u32 {
+            (0..2).for_each(|_| self.take(Step::Round { newest: false }));
             if self.inside.values().all(|inside| !inside) && self.going.is_empty() {
                 return;
             }
-            self.take(Step::Round { newest: false });
             self.take(Step::Token((turn % u32::from(WORKERS)) as u16));
         }
         let left: Vec<_> = self.inside.iter().filter(|(_, inside)| **inside).collect();
@@ -147,7 +148,7 @@ impl Model {
 
     /// A slice without workers gives everything back.
     fn close(&mut self) {
-        let closed = SliceRow { open: false, limit: LIMIT, retry_after: Nanos(500) };
+        let closed = SliceRow { open: false, limit: LIMIT, retry_after: Nanos(500), ..SliceRow::default() };
         self.rack.program.table(TableOp::SetSlice(SLICE, closed));
         let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
         for _ in 0..200 {

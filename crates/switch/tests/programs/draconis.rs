@@ -137,7 +137,10 @@ fn tasks_of_a_closed_slice_are_swept_out() {
     (0..2).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
     let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
     assert_eq!(rack.control(sweep), Verdict::Drop(Refusal::SweepDone), "it is open");
-    rack.program.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 4, retry_after: Nanos(500) }));
+    rack.program.table(TableOp::SetSlice(
+        SLICE,
+        SliceRow { open: false, limit: 4, retry_after: Nanos(500), ..SliceRow::default() },
+    ));
     for _ in 0..2 {
         assert_eq!(rejected(rack.control(sweep)), RejectReason::NoWorkers);
     }

@@ -1,7 +1,8 @@
 //! Tasks that are written ahead.
 
 use sluice_switch::{Arrival, Cargo, Refusal, Replica, Verdict, WriteAhead};
-use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableAnswer, TableOp};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{RingRow, ServerRow, ServerState, SliceRow, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Generation, Handle, Packet, Place, Psn, Qpn, Rkey, ServerId, SliceId, WorkerId};
 
 use crate::rack::{Rack, SLICE, START, at, circulating, dispatched, submit};
@@ -127,8 +128,16 @@ fn a_slot_longer_than_any_task_takes_the_longest() {
 /// Each class has as many slots as tasks may wait.
 #[test]
 fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {
-    let slots = 4 * 16;
-    let mut rack = rack_of("rain:2,classes=4", &[0], false, slots);
+    let all = [0, 1, 2, 3].map(Labels);
+    for (program, needs) in [("rain:2,classes=4", &[Labels::NONE][..]), ("rain:2,resources", &all)] {
+        let mut rack = rack_of(program, &[0], false, 4 * 16);
+        let row = rack.state().row;
+        rack.set_slice(SliceRow { serving: Serving::of(needs, &[Labels(3)]).unwrap(), ..row });
+        each_has_its_slot(&mut rack, 4 * 16);
+    }
+}
+
+fn each_has_its_slot(rack: &mut Rack, slots: u32) {
     let mut waiting: Vec<WriteAhead> = Vec::new();
     let mut dice = 1_u32;
     for _ in 0..2_000 {
@@ -139,7 +148,8 @@ fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {
             assert_eq!(same, None, "{write:?}");
             waiting.push(write);
         } else if !waiting.is_empty() {
-            let dispatch = dispatched(rack.token(0));
+            let token = rack.token(0);
+            let dispatch = dispatched(rack.go_round(token));
             let place = waiting.iter().position(|write| write.task == dispatch.task).expect("it waited");
             let write = waiting.remove(place);
             assert_eq!(dispatch.place, Place::Ahead { slice: SLICE, ticket: write.ticket });

@@ -13,7 +13,7 @@ use crate::rack::{EPOCH, Rack, SLICE, START, at, probe, row, submit, token};
 #[test]
 fn a_slices_row_is_read_back_as_it_was_set() {
     each(|rack| {
-        let row = SliceRow { open: true, limit: 7, retry_after: Nanos(9) };
+        let row = SliceRow { open: true, limit: 7, retry_after: Nanos(9), ..SliceRow::default() };
         rack.program.table(TableOp::SetSlice(SLICE, row));
         assert_eq!(rack.state().row, row);
     });

@@ -7,7 +7,7 @@ use sluice_wire::Epoch;
 
 fn full(program: &str) -> Box<dyn Program> {
     let choice = Choice::parse(program).unwrap();
-    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes()) })
+    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
 }
 
 /// The stage of the array or table of this name.
@@ -26,6 +26,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("rain:2,classes=2", 11, 413, 23),
         ("rain:2,classes=4", 12, 414, 24),
         ("rain:4,ranked,classes=4", 12, 488, 27),
+        ("rain:2,resources", 12, 443, 26),
         ("r2p2:2", 8, 82, 11),
         ("racksched:2", 5, 84, 7),
         ("draconis", 12, 413, 24),
@@ -45,6 +46,7 @@ fn what_is_told_apart_moves_what_lies_behind_it() {
         ("rain:4,ranked", 5, 9, 9),
         ("rain:2,classes=4", 5, 8, 9),
         ("rain:4,ranked,classes=2", 5, 9, 9),
+        ("rain:2,resources", 6, 10, 10),
     ] {
         let built = full(program);
         let at = ["task head", "sent", "rdma: servers"].map(|name| stage(&*built, name));
@@ -55,9 +57,12 @@ fn what_is_told_apart_moves_what_lies_behind_it() {
 
 #[test]
 fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
-    for program in ["rain:2", "rain:2,ranked", "rain:2,classes=2", "r2p2:2", "draconis", "pallas"] {
+    for program in
+        ["rain:2", "rain:2,ranked", "rain:2,classes=2", "rain:2,resources", "r2p2:2", "draconis", "pallas"]
+    {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
-        assert_eq!((shape.feed, shape.classes), (choice.feed(), choice.classes()), "{program}");
+        assert_eq!(shape.feed, choice.feed(), "{program}");
+        assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");
         assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
     }
 }

@@ -13,3 +13,4 @@ mod rack;
 mod racksched;
 mod rain;
 mod ranked;
+mod selective;

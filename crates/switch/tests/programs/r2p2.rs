@@ -124,7 +124,10 @@ fn more_tasks_than_the_limit_do_not_go_round() {
 fn tasks_of_a_closed_slice_reject_themselves() {
     let mut rack = Rack::of("r2p2:1", 1, 2);
     let task = circulating(rack.task());
-    rack.program.table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 2, retry_after: Nanos(500) }));
+    rack.program.table(TableOp::SetSlice(
+        SLICE,
+        SliceRow { open: false, limit: 2, retry_after: Nanos(500), ..SliceRow::default() },
+    ));
     assert_eq!(rejected(rack.once_more(task)), RejectReason::NoWorkers);
     assert_eq!(rack.state().balance, 0);
     assert_eq!(rejected(rack.task()), RejectReason::NoWorkers);

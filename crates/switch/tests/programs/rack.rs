@@ -2,6 +2,7 @@
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
@@ -23,6 +24,7 @@ pub(crate) struct Rack {
     pub(crate) now: Nanos,
     issued: [Serial; 8],
     generations: [Generation; 8],
+    kinds: [u8; 8],
     next: Serial,
 }
 
@@ -55,7 +57,7 @@ impl Rack {
             counters_start: START,
             ..Config::full(EPOCH)
         });
-        let slice = SliceRow { open: true, limit, retry_after: Nanos(500) };
+        let slice = SliceRow { open: true, limit, retry_after: Nanos(500), ..SliceRow::default() };
         program.table(TableOp::SetSlice(SLICE, slice));
         program.table(TableOp::SetType(GET, Some(SLICE)));
         let client = ClientRow { key: Key(22), at: at(200), incarnation: Incarnation(99) };
@@ -65,18 +67,35 @@ impl Rack {
             now: Nanos(1_000_000),
             issued: [START; 8],
             generations: [Generation(1); 8],
+            kinds: [0; 8],
             next: START,
         };
         (0..workers).for_each(|worker| rack.admit(worker, 1));
         rack
     }
 
+    /// Rain with workers of these kinds, and a slice where who serves whom is said.
+    pub(crate) fn of_kinds(serving: Serving, kinds: &[u8], limit: u32) -> Self {
+        let mut rack = Self::of("rain:2,resources", 0, limit);
+        let row = rack.state().row;
+        rack.set_slice(SliceRow { serving, ..row });
+        for (worker, kind) in kinds.iter().enumerate() {
+            rack.kinds[worker] = *kind;
+            rack.admit(worker as u16, 1);
+        }
+        rack
+    }
+
+    pub(crate) fn set_slice(&mut self, row: SliceRow) {
+        assert_eq!(self.program.table(TableOp::SetSlice(SLICE, row)), TableAnswer::Done);
+    }
+
     /// Opens a worker at a generation, its counters reset.
     pub(crate) fn admit(&mut self, worker: u16, generation: u32) {
-        let id = WorkerId(worker);
+        let (id, kind) = (WorkerId(worker), self.kinds[worker as usize]);
         self.program.table(TableOp::RaiseGeneration(id, Generation(generation)));
         self.program.table(TableOp::ResetCounters(id, START));
-        self.program.table(TableOp::SetWorker(id, Some(row(worker, generation, true))));
+        self.program.table(TableOp::SetWorker(id, Some(WorkerRow { kind, ..row(worker, generation, true) })));
         self.issued[worker as usize] = START;
         self.generations[worker as usize] = Generation(generation);
     }
@@ -121,7 +140,7 @@ impl Rack {
 
     /// Lets another slice take tasks.
     pub(crate) fn open(&mut self, slice: SliceId) {
-        let row = SliceRow { open: true, limit: 16, retry_after: Nanos(500) };
+        let row = SliceRow { open: true, limit: 16, retry_after: Nanos(500), ..SliceRow::default() };
         self.program.table(TableOp::SetSlice(slice, row));
     }
 
@@ -142,6 +161,13 @@ impl Rack {
         self.wire(at(200), Packet::Submit(submit))
     }
 
+    /// The client's next task, which needs these labels.
+    pub(crate) fn task_with(&mut self, needs: Labels) -> Verdict {
+        let submit = Submit { constraints: needs.0, ..submit(self.next) };
+        self.next = self.next.plus(1);
+        self.wire(at(200), Packet::Submit(submit))
+    }
+
     /// The client's next task, with so many bytes that the driver does not keep.
     pub(crate) fn large_task(&mut self, len: u16) -> Verdict {
         self.large_task_of(0, len)
@@ -150,7 +176,7 @@ impl Rack {
     /// The same, of this class.
     pub(crate) fn large_task_of(&mut self, class: u8, len: u16) -> Verdict {
         let payload = Payload { len, inline: [9; 8], ..Payload::EMPTY };
-        let submit = Submit { payload, priority: class, ..submit(self.next) };
+        let submit = Submit { payload, priority: class, constraints: class, ..submit(self.next) };
         self.next = self.next.plus(1);
         self.wire(at(200), Packet::Submit(submit))
     }
@@ -178,6 +204,7 @@ pub(crate) fn row(worker: u16, generation: u32, open: bool) -> WorkerRow {
         generation: Generation(generation),
         open,
         life: 5,
+        kind: 0,
     }
 }
 

@@ -302,8 +302,10 @@ fn tasks_of_a_closed_slice_are_swept_to_rejects_and_new_ones_refused() {
         [Verdict::Drop(Refusal::SweepDone)],
         "open: not swept"
     );
-    rack.program
-        .table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
+    rack.program.table(TableOp::SetSlice(
+        SLICE,
+        SliceRow { open: false, limit: 16, retry_after: Nanos(500), ..SliceRow::default() },
+    ));
     assert_eq!(rejected(rack.task()), RejectReason::NoWorkers);
     for _ in 0..2 {
         let verdicts = run_sweep(&mut rack, SweepOf::Tasks, 9);
@@ -318,8 +320,10 @@ fn a_swept_task_of_a_client_that_left_still_gives_its_payload_back() {
     let payload = sluice_wire::Payload { len: 640, inline: [0; 8], handle: sluice_wire::Handle(5) };
     rack.wire(at(200), Packet::Submit(Submit { payload, ..submit(START) }));
     rack.program.table(TableOp::SetClient(CLIENT, None));
-    rack.program
-        .table(TableOp::SetSlice(SLICE, SliceRow { open: false, limit: 16, retry_after: Nanos(500) }));
+    rack.program.table(TableOp::SetSlice(
+        SLICE,
+        SliceRow { open: false, limit: 16, retry_after: Nanos(500), ..SliceRow::default() },
+    ));
     let verdict = run_sweep(&mut rack, SweepOf::Tasks, 9)[0];
     let Verdict::Swept { to, payload, .. } = verdict else { panic!("not swept: {verdict:?}") };
     assert_eq!((to, payload), (Endpoint::default(), sluice_wire::Handle(5)));
@@ -354,7 +358,10 @@ fn indices_outside_the_shape_are_refused_to_the_controller() {
     let ops = [
         TableOp::SetType(TaskType(4), None),
         TableOp::SetType(GET, Some(SliceId(2))),
-        TableOp::SetSlice(SLICE, SliceRow { open: true, limit: 17, retry_after: Nanos(0) }),
+        TableOp::SetSlice(
+            SLICE,
+            SliceRow { open: true, limit: 17, retry_after: Nanos(0), ..SliceRow::default() },
+        ),
         TableOp::ReadSlice(SliceId(2)),
         TableOp::SetWorker(WorkerId(8), None),
         TableOp::SetWorker(

@@ -1,0 +1,83 @@
+//! How many entries lie in each of a slice's rings, for who may take from some of them only.
+//!
+//! Two rings a word, a word a stage. Whoever looks for an entry passes the words one after the other and
+//! counts it out of the first ring that is open to it and has one; behind that it touches none.
+
+use alloc::boxed::Box;
+
+use sluice_wire::SliceId;
+
+use super::halves::Pair;
+use crate::pipeline::{Layout, Pass, Register};
+
+/// The counts of all slices.
+#[derive(Debug)]
+pub(super) struct Counts {
+    words: Box<[Register<Pair>]>,
+}
+
+impl Counts {
+    /// How many stages the counts of so many rings take.
+    pub(super) const fn words(rings: u8) -> u8 {
+        rings / 2
+    }
+
+    /// Counts of four rings of each slice, from this stage on.
+    pub(super) fn new(layout: &mut Layout, names: [&'static str; 2], stage: u8, slices: usize) -> Self {
+        let word = |(at, name)| Register::new(layout, name, stage + at, 64, slices, Pair::default());
+        Self { words: (0..).zip(names).map(word).collect() }
+    }
+
+    /// An entry comes into this ring, if it has fewer than `most`; says whether it has.
+    #[inline]
+    pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8, most: u32) -> bool {
+        let (word, side) = (usize::from(ring / 2), usize::from(ring % 2));
+        let fits = |pair: Pair| pair.of(side) < most;
+        fits(self.words[word].branch(pass, slice.0.into(), fits, |pair| pair.plus(side), |pair| pair))
+    }
+
+    /// An entry leaves: from the first of these rings (a bit each) that has one.
+    #[inline]
+    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> Option<u8> {
+        for (at, word) in self.words.iter_mut().enumerate() {
+            let open = rings >> (2 * at) & 0b11;
+            if open == 0 {
+                continue;
+            }
+            // The word has one comparison: of its first ring, if that is open. None less than none is none.
+            let first = usize::from(open & 1 == 0);
+            let second = usize::from(open & 2 != 0);
+            let old = word.branch(
+                pass,
+                slice.0.into(),
+                |pair| pair.of(first) > 0,
+                |pair| pair.less(first),
+                |pair| pair.less(second),
+            );
+            let side = if old.of(first) > 0 { first } else { second };
+            if old.of(side) > 0 {
+                return Some((2 * at + side) as u8);
+            }
+        }
+        None
+    }
+
+    /// Whether any of these rings (a bit each) has an entry.
+    #[inline]
+    pub(super) fn any(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> bool {
+        let mut any = false;
+        for (at, word) in self.words.iter_mut().enumerate() {
+            let open = rings >> (2 * at) & 0b11;
+            if open != 0 {
+                let pair = word.read(pass, slice.0.into());
+                any |= (0..2).any(|side| open >> side & 1 == 1 && pair.of(side) > 0);
+            }
+        }
+        any
+    }
+
+    /// How many entries a slice has in all its rings.
+    pub(super) fn sum(&self, slice: usize) -> u32 {
+        self.words.iter().map(|word| word.peek(slice)).map(|pair| pair.of(0) + pair.of(1)).sum()
+    }
+}

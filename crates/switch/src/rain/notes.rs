@@ -1,0 +1,55 @@
+//! What goes round in a queue where not all serve all: a token that has found nobody yet, and the switch's
+//! own word that tokens should look again.
+
+use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
+
+use crate::program::{Cargo, Circulating, Verdict};
+
+/// A packet that the program sends to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// A granted token, and what it does in this pass.
+    Token { worker: WorkerId, generation: Generation, step: Step },
+    /// A token of this kind parked while a task that it serves waited: one is taken out and looks again.
+    Recall { slice: SliceId, kind: u8 },
+}
+
+/// What a token does in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Looks for a task of any class that it serves.
+    Look,
+    /// Parks, and says so if a task that it serves waits now.
+    Park,
+}
+
+const RECALL: u64 = 1 << 63;
+const PARK: u64 = 1 << 62;
+
+impl Round {
+    pub(super) const fn read(memo: u64) -> Self {
+        if memo & RECALL != 0 {
+            return Self::Recall { slice: SliceId(memo as u16), kind: (memo >> 16) as u8 };
+        }
+        Self::Token {
+            worker: WorkerId(memo as u16),
+            generation: Generation((memo >> 16) as u32),
+            step: if memo & PARK != 0 { Step::Park } else { Step::Look },
+        }
+    }
+
+    const fn memo(self) -> u64 {
+        match self {
+            Self::Recall { slice, kind } => RECALL | (kind as u64) << 16 | slice.0 as u64,
+            Self::Token { worker, generation, step } => {
+                let step = if matches!(step, Step::Park) { PARK } else { 0 };
+                step | (generation.0 as u64) << 16 | worker.0 as u64
+            }
+        }
+    }
+
+    /// Sends it round.
+    pub(super) const fn go(self) -> Verdict {
+        Verdict::Again(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: self.memo() })
+    }
+}

@@ -1,0 +1,323 @@
+//! Rain where not every worker serves every task of its slice (ours; in no paper): tasks need labels, or wish
+//! for them, that some workers have.
+//!
+//! One balance cannot decide here: a task may have to wait while tokens are parked that do not serve it. So
+//! tokens are counted by their worker's kind, behind them tasks by their class, each in a ring of its own.
+//! A task takes a token that serves it, else it waits: one pass, as before. A token passes the tokens' counts
+//! before it can see whether a task waits. So it looks for a task first; if there is none it goes round
+//! once, parks, and looks whether a task came meanwhile. If so it says so: a note goes round for its kind,
+//! takes one token out again, and that looks once more.
+//!
+//! Hence no task waits beyond a few passes while a token that serves it is parked. Of the two that meet in
+//! vain one came later: the task would have seen the token, and the token that parked has seen the task and
+//! sent a note. A note that takes a stale token out goes on until it finds a live one, or none.
+//!
+//! Workers look first for what needs most, and tasks take the worker that has least. So that no class starves
+//! every 16th token looks first for another. Where labels are only wished for (locality), who meets the wish
+//! is looked for in a pass of its own.
+//!
+//! The stages, behind the front's 0 and 1: turns and tokens by kind (2, 3), tasks by class (4, 5), heads and
+//! tails (6), rings (7 to 11), `gen_out` (8), `sent` and `seen_out` (10); at egress the servers' rows (10)
+//! and packet numbers (11).
+
+use sluice_wire::serving::Serving;
+use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
+use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Submit, Sweep, WorkerId};
+
+use super::counts::Counts;
+use super::engine::RdmaEngine;
+use super::memory::narrow_columns;
+use super::notes::{Round, Step};
+use super::rings::Rings;
+use super::stages::Stages;
+use super::tasks;
+use super::tokens::{self, ParkedToken};
+use super::{ROUNDS_MAX, Rain};
+use crate::config::Config;
+use crate::entry::{Kept, WaitingTask};
+use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::{Pass, Register};
+use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
+use crate::refusal::Refusal;
+
+const KINDS: u8 = KINDS_MAX as u8;
+
+/// In a task's memo: it has asked those that meet its wishes. Below it the rounds.
+const ASKED: u64 = 1 << 8;
+
+/// Rain's program and memory, where workers are of kinds and tasks of classes.
+#[derive(Debug)]
+pub struct Selective {
+    pub(super) front: Front,
+    turn: Register<u16>,
+    pub(super) parked: Counts,
+    pub(super) tokens: Rings<ParkedToken>,
+    pub(super) waiting: Counts,
+    pub(super) tasks: Rings<WaitingTask>,
+    engine: Option<RdmaEngine>,
+}
+
+/// What was taken out of the parked tokens.
+pub(super) enum Taken {
+    Nothing,
+    /// A token of a worker that is gone, or has another generation.
+    Stale,
+    Live(ParkedToken),
+}
+
+impl Selective {
+    /// An empty switch: no sources, no slices open.
+    ///
+    /// # Panics
+    /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
+    pub fn new(config: Config) -> Self {
+        let words = Counts::words(KINDS);
+        let stages = Stages::behind(2 * words);
+        let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
+        let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
+        (front.classes, front.kinds) = (KINDS, KINDS);
+        let slices = config.slices as usize;
+        let layout = &mut front.layout;
+        layout.table("needs of types", 0, 16 + 8, config.types.into());
+        layout.table("classes of needs, kinds that serve them", 0, 16 + 8 + 2 + 8, slices << 8);
+        layout.table("classes that kinds serve", 0, 16 + 2 + 8, slices * KINDS_MAX);
+        let turn = tasks::turns(layout, &config);
+        let parked = Counts::new(layout, ["kinds 0, 1", "kinds 2, 3"], Stages::BALANCE, slices);
+        let waiting = Counts::new(layout, ["classes 0, 1", "classes 2, 3"], Stages::BALANCE + words, slices);
+        let tokens = tokens::rings_of(layout, &config, KINDS, stages);
+        let sort = tasks::sort(&config, KINDS);
+        layout.queue(u32::from(config.slices) * u32::from(KINDS) * sort.cells);
+        let tasks = Rings::new(layout, &config, sort, stages.heads, &narrow_columns(stages.rings));
+        let engine = (config.servers > 0).then(|| RdmaEngine::new(layout, &config, KINDS, stages.rings + 3));
+        Self { front, turn, parked, tokens, waiting, tasks, engine }
+    }
+
+    /// A token does its step.
+    pub(super) fn step(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        step: Step,
+    ) -> Verdict {
+        let kind = self.kind_of(granted.worker);
+        let serves = self.serving(slice).serves(kind);
+        match step {
+            Step::Look => self.look(pass, now, slice, granted, serves, Step::Park),
+            Step::Park if self.park(pass, slice, granted, kind) => Round::Recall { slice, kind }.go(),
+            Step::Park => Verdict::Parked,
+        }
+    }
+
+    /// The token takes a task of these classes, or goes round for its next step.
+    fn look(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        classes: u8,
+        next: Step,
+    ) -> Verdict {
+        let Some(class) = self.waiting.take(pass, slice, classes) else {
+            self.front.note_granted(pass, granted);
+            let Granted { worker, generation, .. } = granted;
+            return Round::Token { worker, generation, step: next }.go();
+        };
+        let ring = self.tasks.of(slice, class);
+        let (task, ticket) = self.tasks.pop(pass, ring);
+        let place = task.place(slice, self.tasks.name(ring, ticket));
+        let queued = Queued { wait: task.waited(now), occupancy: self.waiting_in(slice) };
+        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+    }
+
+    /// The token parks; says whether a task waits that it serves.
+    pub(super) fn park(&mut self, pass: &mut Pass, slice: SliceId, granted: Granted, kind: u8) -> bool {
+        self.parked.add(pass, slice, kind, u32::MAX);
+        let came = self.waiting.any(pass, slice, self.serving(slice).serves(kind));
+        let ring = self.tokens.of(slice, kind);
+        let ticket = self.tokens.join(pass, ring);
+        let token = ParkedToken { worker: granted.worker, generation: granted.generation };
+        self.tokens.write(pass, ring, ticket, token);
+        came
+    }
+
+    /// A token of this kind is taken out, unless none is left.
+    fn recall(&mut self, pass: &mut Pass, slice: SliceId, kind: u8) -> Verdict {
+        match self.take(pass, slice, 1 << kind) {
+            Taken::Nothing => Verdict::Drop(Refusal::FixDone),
+            Taken::Stale => Round::Recall { slice, kind }.go(),
+            Taken::Live(ParkedToken { worker, generation }) => {
+                Round::Token { worker, generation, step: Step::Look }.go()
+            }
+        }
+    }
+
+    /// Takes the oldest token of the first of these kinds (a bit each) that has one.
+    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, kinds: u8) -> Taken {
+        let Some(kind) = self.parked.take(pass, slice, kinds) else { return Taken::Nothing };
+        let (token, _) = self.tokens.pop(pass, self.tokens.of(slice, kind));
+        let is_live = self.front.is_live(pass, token.worker, token.generation);
+        if is_live { Taken::Live(token) } else { Taken::Stale }
+    }
+
+    /// A task that nobody serves now waits, if its class has room.
+    fn wait(
+        &mut self,
+        pass: &mut Pass,
+        slice: SliceId,
+        class: u8,
+        limit: u32,
+        task: Entering<'_>,
+    ) -> Verdict {
+        let Entering { submit, arrived, .. } = task;
+        if !self.waiting.add(pass, slice, class, limit) {
+            return self.front.reject(submit, RejectReason::QueueFull);
+        }
+        let ring = self.tasks.of(slice, class);
+        let ticket = self.tasks.join(pass, ring);
+        let name = self.tasks.name(ring, ticket);
+        let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, name, submit));
+        let kept = Kept::of(write.is_some(), self.engine.is_some());
+        self.tasks.write(pass, ring, ticket, WaitingTask::of(submit, arrived, kept));
+        write.map_or(Verdict::Parked, Verdict::Ahead)
+    }
+
+    /// The slice of a task, its class and its limit, if it may come in.
+    fn place_of(&self, submit: &Submit) -> Result<(SliceId, u8, u32), RejectReason> {
+        let (slice, row) = self.front.open_slice(submit)?;
+        let needs = self.front.tables.needs_of(submit);
+        let class = row.serving.class_of(needs).filter(|class| row.closed >> class & 1 == 0);
+        Ok((slice, class.ok_or(RejectReason::Unserved)?, row.limit))
+    }
+
+    fn serving(&self, slice: SliceId) -> &Serving {
+        &self.front.tables.slices[slice.0 as usize].serving
+    }
+
+    pub(super) fn kind_of(&self, worker: WorkerId) -> u8 {
+        self.front.tables.worker(worker).map_or(0, |row| row.kind)
+    }
+
+    /// What the queue was like; the chip reads it off the counts that the packet has passed.
+    fn waiting_in(&self, slice: SliceId) -> u32 {
+        self.waiting.sum(slice.0.into())
+    }
+}
+
+impl Scheduler for Selective {
+    const NAME: &'static str = Rain::NAME;
+
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// A granted token looks for a task: for what meets its wishes, on its turn for another class, else for
+    /// any that it serves.
+    fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
+        let turn = tasks::wish(&mut self.turn, pass, slice, KINDS);
+        let kind = self.kind_of(granted.worker);
+        let serving = self.serving(slice);
+        let serves = serving.serves(kind);
+        let turns = if turn > 0 { serves & 1 << turn } else { 0 };
+        let first = match turns {
+            0 if serving.is_wished() => serving.meets(kind),
+            turns => turns,
+        };
+        if first == 0 || first == serves {
+            self.look(pass, now, slice, granted, serves, Step::Park)
+        } else {
+            self.look(pass, now, slice, granted, first, Step::Look)
+        }
+    }
+
+    /// A task takes a token that serves it, or waits, or finds its class full.
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let memo = memo.unwrap_or(0);
+        if memo % ASKED > ROUNDS_MAX {
+            return self.front.reject(submit, RejectReason::StaleTokens);
+        }
+        let (slice, class, limit) = match self.place_of(submit) {
+            Ok(place) => place,
+            Err(reason) => return self.front.reject(submit, reason),
+        };
+        let serving = self.serving(slice);
+        let all = serving.served_by(class);
+        let met = if serving.is_wished() { serving.met_by(class) } else { all };
+        let asks = memo & ASKED == 0 && met != 0 && met != all;
+        let again = |memo| Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo });
+        match self.take(pass, slice, if asks { met } else { all }) {
+            Taken::Nothing if asks => again(memo | ASKED),
+            Taken::Nothing => self.wait(pass, slice, class, limit, task),
+            Taken::Stale => again(memo + 1),
+            Taken::Live(ParkedToken { worker, generation }) => {
+                let granted = Granted { worker, generation, seen: None };
+                let queued = Queued { wait: now.since(arrived), occupancy: 0 };
+                self.front.dispatch(pass, submit, granted, queued)
+            }
+        }
+    }
+
+    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
+        match Round::read(memo) {
+            Round::Recall { slice, kind } => self.recall(pass, slice, kind),
+            Round::Token { worker, generation, step } => {
+                let row = self.front.tables.worker(worker).copied();
+                match row.filter(|_| self.front.is_admitted(worker, generation)) {
+                    Some(row) => {
+                        let granted = Granted { worker, generation, seen: None };
+                        self.step(pass, now, row.slice, granted, step)
+                    }
+                    None => Verdict::Drop(Refusal::Closed),
+                }
+            }
+        }
+    }
+
+    fn sweep(&mut self, pass: &mut Pass, _now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+        self.broom(pass, sweep, memo)
+    }
+
+    fn servers(&self) -> u16 {
+        self.front.config.servers
+    }
+
+    fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
+        self.engine.as_mut()?.table(op)
+    }
+
+    fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
+        self.engine.as_mut()?.replica(pass, write, copy)
+    }
+
+    fn nak(&mut self, pass: &mut Pass, from: Endpoint, server: ServerId, expected: Psn) -> Verdict {
+        RdmaEngine::heard(self.engine.as_mut(), pass, from, server, expected)
+    }
+
+    /// Both tokens and tasks may be there: then `balance` says that tasks wait.
+    fn slice_state(&self, slice: usize) -> SliceState {
+        let (tokens_in, tokens_out) = self.tokens.counts(slice);
+        let (tasks_in, tasks_out) = self.tasks.counts(slice);
+        let (parked, waiting) = (self.parked.sum(slice) as i32, self.waiting.sum(slice) as i32);
+        let balance = if waiting > 0 { -waiting } else { parked };
+        SliceState { row: SliceRow::default(), balance, tokens_in, tokens_out, tasks_in, tasks_out }
+    }
+
+    fn waiting(&self) -> u32 {
+        (0..self.front.config.slices).map(|slice| self.waiting_in(SliceId(slice))).sum()
+    }
+
+    fn parked(&self, slice: SliceId) -> Parked {
+        let token = |token: ParkedToken| (token.worker, token.generation);
+        Parked {
+            tasks: self.tasks.listed(slice).map(|task| task.submit()).collect(),
+            tokens: self.tokens.listed(slice).map(token).collect(),
+        }
+    }
+}
