@@ -137,8 +137,9 @@ impl Controller {
         let unknown = || Answer::Refused { why: Refusal::WorkerGone { name: alloc::format!("{id}") } };
         let worker = self.workers.get(id.0).ok_or_else(unknown)?;
         let name = worker.registration.shown();
-        self.check_served(&name, &worker.types, to).map_err(|why| Answer::Refused { why })?;
-        self.check_former(&worker.types, to)?;
+        self.check_served(&name, &worker.types, worker.labels, to).map_err(|why| Answer::Refused { why })?;
+        self.check_former(&worker.types, worker.labels, to)?;
+        self.check_serving(to)?;
         self.check_not_last(id.0).map_err(|why| Answer::Refused { why })?;
         if worker.needs_room_in(to) { Ok(()) } else { self.check_room(to) }
     }

@@ -166,7 +166,9 @@ impl Controller {
 
     fn open(&mut self, id: WorkerId, out: &mut Vec<Action>) {
         let generation = self.generations[usize::from(id.0)];
+        let kind = self.workers.get(id.0).and_then(|worker| self.kind_in(worker.labels, worker.slice));
         let Some(worker) = self.workers.get_mut(id.0) else { return };
+        worker.row.kind = kind.unwrap_or_default();
         worker.step = Some(Step::Opening);
         worker.row.generation = generation;
         worker.row.open = true;

@@ -31,6 +31,7 @@ mod plan;
 mod readback;
 mod reading;
 mod registration;
+mod resources;
 mod rings;
 mod server;
 mod servers;

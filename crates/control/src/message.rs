@@ -38,6 +38,8 @@ pub struct WorkerHello {
     pub slice: String,
     /// The task types it serves.
     pub types: Vec<TaskType>,
+    /// The labels that it has, of those that the plan names.
+    pub labels: Vec<String>,
     /// How many tasks it may have granted or held: 1 to 8.
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
@@ -375,6 +377,28 @@ pub enum Refusal {
         /// The worker's types.
         served: String,
     },
+    /// The plan names no such label.
+    #[error("the plan names no label `{}`; known: {known}", .asked.escape_debug())]
+    UnknownLabel {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+    /// The slice knows no kind of workers that has so little.
+    #[error(
+        "worker `{}` has {has}, and slice `{}` knows these kinds: {kinds}; give it the labels of one", .worker.escape_debug(), .slice.escape_debug()
+    )]
+    NoKind {
+        /// The worker.
+        worker: String,
+        /// What it has.
+        has: String,
+        /// The slice.
+        slice: String,
+        /// What its workers may have.
+        kinds: String,
+    },
     /// No index is left.
     #[error(
         "the switch has room for {limit} hosts of this kind and all are registered: stop one, or start another rack"
@@ -495,7 +519,10 @@ pub enum Refusal {
         slice: String,
     },
     /// The switch is too small for the plan.
-    #[error("the switch has {slices} slices and {types} task types; the plan needs more")]
+    #[error(
+        "the switch has {slices} slices and {types} task types, and the plan needs more, or its labels another scheduler: \
+         ask for `resources`"
+    )]
     SwitchTooSmall {
         /// How many slices it has.
         slices: u16,

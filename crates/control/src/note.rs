@@ -124,6 +124,20 @@ pub enum Note {
         /// Its name.
         slice: String,
     },
+    /// A slice has no worker any more for tasks that need these labels, and refuses them.
+    ClassClosed {
+        /// Its name.
+        slice: String,
+        /// What they need.
+        needs: String,
+    },
+    /// A slice has a worker again for tasks that need these labels.
+    ClassOpened {
+        /// Its name.
+        slice: String,
+        /// What they need.
+        needs: String,
+    },
     /// A switch can be reached.
     SwitchUp {
         /// Its life.
@@ -202,6 +216,12 @@ impl fmt::Display for Note {
                 write!(f, "server {} died: lease ended", shown(name, server.0))
             }
             Self::SliceOpened { slice } => write!(f, "slice {slice} takes tasks"),
+            Self::ClassOpened { slice, needs } => {
+                write!(f, "slice {slice} takes tasks that need {needs} again")
+            }
+            Self::ClassClosed { slice, needs } => {
+                write!(f, "slice {slice} has no worker for tasks that need {needs} and refuses them")
+            }
             Self::SliceClosed { slice } => write!(f, "slice {slice} has no workers and refuses tasks"),
             Self::SwitchUp { epoch } => write!(f, "switch up, epoch {epoch}"),
             Self::SwitchRestarted { before, epoch } => {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
 use sluice_wire::registrations::Sizes;
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
 use thiserror::Error;
 
@@ -24,6 +25,8 @@ pub struct SlicePlan {
     pub limit: Option<u32>,
     /// What a class of tasks is, where the switch tells classes apart and they go by size.
     pub sizes: Sizes,
+    /// Who serves whom, where the switch tells kinds of workers apart.
+    pub serving: Serving,
 }
 
 /// Everything that a controller is told at its start.
@@ -31,6 +34,10 @@ pub struct SlicePlan {
 pub struct Plan {
     /// The slices; their order gives their indices.
     pub slices: Vec<SlicePlan>,
+    /// What workers may have and tasks need, at most [`Labels::MAX`]; their order gives their bits.
+    pub labels: Vec<String>,
+    /// What tasks of a type need, or wish for.
+    pub needs: Vec<(TaskType, Labels)>,
     /// Where hosts reach the switch.
     pub switch: Endpoint,
     /// How long a registration stands without being renewed.
@@ -67,6 +74,8 @@ impl Plan {
     pub fn new(switch: Endpoint, slices: Vec<SlicePlan>) -> Self {
         Self {
             slices,
+            labels: Vec::new(),
+            needs: Vec::new(),
             switch,
             lease: Nanos::from_millis(1_000),
             renew_every: Nanos::from_millis(250),
@@ -94,6 +103,16 @@ impl Plan {
         self.packet_lifetime.times(2)
     }
 
+    /// What tasks of a type need, beside what they say themselves.
+    pub fn needs_of(&self, task_type: TaskType) -> Labels {
+        self.needs.iter().find(|(of, _)| *of == task_type).map_or(Labels::NONE, |(_, needs)| *needs)
+    }
+
+    /// Whether not every worker may serve every task of its slice.
+    pub fn tells_kinds(&self) -> bool {
+        self.slices.iter().any(|slice| slice.serving != Serving::default())
+    }
+
     /// Whether the plan can be run at all.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slices.is_empty() {
@@ -105,6 +124,7 @@ impl Plan {
         for (i, slice) in self.slices.iter().enumerate() {
             self.check_slice(i, slice)?;
         }
+        self.check_labels()?;
         self.check_times()
     }
 
@@ -123,6 +143,25 @@ impl Plan {
                     first: earlier.name.clone(),
                     second: slice.name.clone(),
                 });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_labels(&self) -> Result<(), PlanError> {
+        if self.labels.len() > Labels::MAX {
+            return Err(PlanError::TooManyLabels { count: self.labels.len() });
+        }
+        for (i, label) in self.labels.iter().enumerate() {
+            check_name(label).map_err(PlanError::LabelName)?;
+            if self.labels[..i].contains(label) {
+                return Err(PlanError::LabelTwice { label: label.clone() });
+            }
+        }
+        for slice in self.slices.iter().filter(|slice| slice.serving != Serving::default()) {
+            let unserved = |t: &&TaskType| slice.serving.class_of(self.needs_of(**t)).is_none();
+            if let Some(task_type) = slice.types.iter().find(unserved) {
+                return Err(PlanError::Unserved { task_type: *task_type, slice: slice.name.clone() });
             }
         }
         Ok(())
@@ -176,6 +215,34 @@ pub enum PlanError {
         /// The slice.
         slice: String,
     },
+    /// More labels than bits: do with fewer.
+    #[error(
+        "the plan has {count} labels, and {} are the most that can be told apart: leave some out",
+        Labels::MAX
+    )]
+    TooManyLabels {
+        /// How many there are.
+        count: usize,
+    },
+    /// A label is no name: rename it.
+    #[error("a label: {0}")]
+    LabelName(NameError),
+    /// A label stands there twice: leave it out once.
+    #[error("label `{}` stands there twice: leave it out once", .label.escape_debug())]
+    LabelTwice {
+        /// The label.
+        label: String,
+    },
+    /// No kind of workers has what tasks of a type need: give some workers its labels.
+    #[error(
+        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some", .slice.escape_debug()
+    )]
+    Unserved {
+        /// The type.
+        task_type: TaskType,
+        /// Its slice.
+        slice: String,
+    },
     /// One late heartbeat would end the lease: lengthen it.
     #[error(
         "a lease of {} ns renewed every {} ns would end at the first late renewal; it needs twice that at least",
@@ -205,6 +272,7 @@ mod tests {
             types: types.iter().map(|t| TaskType(*t)).collect(),
             limit: None,
             sizes: Sizes::default(),
+            serving: Serving::default(),
         }
     }
 

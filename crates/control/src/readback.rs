@@ -74,7 +74,8 @@ impl Controller {
 
     fn fits(&self, shape: Shape) -> bool {
         let highest = self.types.keys().next_back().map_or(0, |t| u32::from(t.0) + 1);
-        self.slices.len() <= usize::from(shape.slices) && highest <= u32::from(shape.types)
+        let tells_kinds = shape.kinds > 1 || !self.plan.tells_kinds();
+        tells_kinds && self.slices.len() <= usize::from(shape.slices) && highest <= u32::from(shape.types)
     }
 
     fn forget_all(&mut self, shape: Shape) {
@@ -120,6 +121,7 @@ impl Controller {
         let is_first = !core::mem::replace(&mut self.has_read, true);
         self.restore_types(is_first, reading, out);
         self.doubt_types(now);
+        self.write_needs(out);
         for (index, state) in reading.workers.iter().enumerate() {
             self.restore_worker(now, index as u16, state, out);
         }
@@ -201,7 +203,8 @@ impl Controller {
     }
 
     fn restore_row(&self, worker: &mut Worker, row: WorkerRow, state: &WorkerState) {
-        let whole = row.open && row.generation == state.generation_out && self.slice_exists(row.slice);
+        let fits = self.slice_exists(row.slice) && !self.is_of_other_hands(row.slice);
+        let whole = row.open && row.generation == state.generation_out && fits;
         worker.row = row;
         worker.in_switch = true;
         worker.counted = row.generation == state.generation_out;

@@ -42,7 +42,7 @@ pub(crate) struct Slice {
     /// The last reading and when it came.
     pub(crate) state: Option<(SliceState, Nanos)>,
     pub(crate) stale: Vec<Stale>,
-    /// Readings without waiting tasks that are still needed, while it is closed.
+    /// Readings without tasks that wait in vain that are still needed, while it or a class is closed.
     pub(crate) calm_left: u8,
     pub(crate) emptying: Option<Emptying>,
     former: Option<Former>,
@@ -146,10 +146,10 @@ impl Slice {
         self.stale.iter().map(|s| s.tokens).sum()
     }
 
-    /// Whether a worker of these types serves all that may still wait here of the types that were mapped here
+    /// Whether a worker that serves these types serves all that may still wait here of the types that were mapped here
     /// before.
-    pub(crate) fn former_are_served(&self, types: &[TaskType]) -> bool {
-        self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| types.contains(t)))
+    pub(crate) fn former_are_served(&self, serves: impl Fn(TaskType) -> bool) -> bool {
+        self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| serves(*t)))
     }
 
     /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A
@@ -184,7 +184,7 @@ impl Slice {
             stale.again.is_some() || state.tokens_out.behind(stale.until) > 0
         });
         if self.calm_left > 0 {
-            self.calm_left = if state.balance < 0 { CALM_READINGS } else { self.calm_left - 1 };
+            self.calm_left = if self.wait_in_vain(&state) > 0 { CALM_READINGS } else { self.calm_left - 1 };
         }
         self.emptying = self.emptying.and_then(|emptying| emptying.read(now, state.balance < 0));
         self.former = self.former.take().and_then(|former| former.read(&state));

@@ -70,6 +70,7 @@ impl Controller {
         let unmeasured = self.plan.unmeasured_limit;
         let wait_ns = u128::from(self.plan.max_wait.0);
         let retry_after = self.plan.retry_after;
+        let (hands, closed) = self.serving_row(id);
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         (slice.serving, slice.quotas) = (serving, quotas);
         if !up {
@@ -84,13 +85,14 @@ impl Controller {
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
         let limit = if keep && (serving == 0 || close_enough) { slice.row.limit } else { limit };
-        let row = SliceRow { open: serving > 0, limit, retry_after };
+        let row = SliceRow { open: serving > 0, limit, retry_after, serving: hands, closed };
         let was = core::mem::replace(&mut slice.row, row);
         if was == row {
             return;
         }
         self.ledger.ask(TableOp::SetSlice(id, row), Expect::Done, out);
         self.slice_turned(now, id, was.open, out);
+        self.classes_turned(now, id, was, out);
     }
 
     /// Tokens of a worker that entered the ring before this reading are stale.
@@ -163,12 +165,13 @@ impl Controller {
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         if !slice.is_dirty() {
             slice.look = None;
+            self.take_hands(now, id, out);
             return;
         }
         slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };
         slice.look = Some(now + slice.pace);
         let token_sweep = slice.token_sweep(state, moved);
-        let waiting = if slice.calm_left > 0 { state.balance.min(0).unsigned_abs() } else { 0 };
+        let waiting = if slice.calm_left > 0 { slice.wait_in_vain(&state) } else { 0 };
         let mut inject = |of, left, expect| {
             let sweep = Sweep { epoch, slice: id, of, left, carried: None };
             self.ledger.ask(TableOp::Inject(sweep), expect, out);

@@ -7,6 +7,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sluice_wire::serving::Labels;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, SliceId, TaskType};
 
@@ -49,14 +50,15 @@ impl Controller {
     }
 
     /// The slice that a newcomer asks for, or the first whose types it serves all.
-    pub(crate) fn slice_for(&self, hello: &WorkerHello) -> Result<SliceId, Refusal> {
+    pub(crate) fn slice_for(&self, hello: &WorkerHello, labels: Labels) -> Result<SliceId, Refusal> {
         if !hello.slice.is_empty() {
             let slice = self.slice_called(&hello.slice)?;
-            return self.check_served(&hello.name, &hello.types, slice).map(|()| slice);
+            return self.check_served(&hello.name, &hello.types, labels, slice).map(|()| slice);
         }
         let serves = |slice: &SliceId| {
-            let needed = self.types_of(*slice);
-            !needed.is_empty() && needed.iter().all(|t| hello.types.contains(t))
+            let needed = self.types_met(labels, *slice);
+            let is_of_a_kind = self.kind_in(labels, *slice).is_some();
+            is_of_a_kind && !needed.is_empty() && needed.iter().all(|t| hello.types.contains(t))
         };
         (0..self.slices.len()).map(|i| SliceId(i as u16)).find(serves).ok_or_else(|| {
             Refusal::NoSliceForTypes { served: listed(&hello.types), known: self.known_slices() }
@@ -69,14 +71,17 @@ impl Controller {
         Ok(SliceId(index as u16))
     }
 
-    /// A worker's token may meet any task of its slice, so it has to serve all of the slice's types.
+    /// A worker's token may meet any task of its slice whose labels it has, so it has to serve all those
+    /// types.
     pub(crate) fn check_served(
         &self,
         worker: &str,
         types: &[TaskType],
+        labels: Labels,
         slice: SliceId,
     ) -> Result<(), Refusal> {
-        let needed = self.types_of(slice);
+        self.check_kind(worker, labels, slice)?;
+        let needed = self.types_met(labels, slice);
         if needed.iter().all(|t| types.contains(t)) {
             return Ok(());
         }
@@ -89,9 +94,10 @@ impl Controller {
     }
 
     /// The same for types that were mapped to the slice before, while their tasks may still wait there.
-    pub(crate) fn check_former(&self, types: &[TaskType], slice: SliceId) -> Result<(), Answer> {
-        match self.slices.get(usize::from(slice.0)) {
-            Some(slice) if !slice.former_are_served(types) => Err(wait(Waiting::FormerTypes, SOON)),
+    pub(crate) fn check_former(&self, types: &[TaskType], labels: Labels, id: SliceId) -> Result<(), Answer> {
+        let serves = |t: TaskType| types.contains(&t) || !self.may_meet(labels, id, t);
+        match self.slices.get(usize::from(id.0)) {
+            Some(slice) if !slice.former_are_served(serves) => Err(wait(Waiting::FormerTypes, SOON)),
             _ => Ok(()),
         }
     }
@@ -109,6 +115,11 @@ impl Controller {
         self.types.iter().filter(|(_, s)| **s == slice).map(|(t, _)| *t).collect()
     }
 
+    /// The types of a slice's tasks that a worker with these labels may meet.
+    fn types_met(&self, labels: Labels, slice: SliceId) -> Vec<TaskType> {
+        self.types_of(slice).into_iter().filter(|t| self.may_meet(labels, slice, *t)).collect()
+    }
+
     fn check_type(&self, task_type: TaskType, slice: Option<String>) -> Result<Option<SliceId>, Answer> {
         if let Some(answer) = self.unreachable() {
             return Err(answer);
@@ -124,14 +135,15 @@ impl Controller {
         let slice = self.slice_called(&name).map_err(|why| Answer::Refused { why })?;
         let leaves = |w: &Worker| w.fate != Fate::Stays || w.slice != slice;
         let keeps_tokens = |w: &Worker| leaves(w) && w.may_have_tokens_in(slice);
-        if self.workers.iter().any(|(_, w)| keeps_tokens(w) && !w.types.contains(&task_type)) {
+        let serves = |w: &Worker| w.types.contains(&task_type) || !self.may_meet(w.labels, slice, task_type);
+        if self.workers.iter().any(|(_, w)| keeps_tokens(w) && !serves(w)) {
             return Err(wait(Waiting::WorkersLeaving, SOON));
         }
         let members = || self.workers.iter().filter(|(_, w)| w.slice == slice && w.fate == Fate::Stays);
         if members().any(|(_, w)| w.registration.name.is_none()) {
             return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
         }
-        if let Some((_, worker)) = members().find(|(_, w)| !w.types.contains(&task_type)) {
+        if let Some((_, worker)) = members().find(|(_, w)| !serves(w)) {
             return Err(Answer::Refused {
                 why: Refusal::TypesNotServed {
                     worker: worker.registration.shown(),

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sluice_wire::serving::Labels;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{Endpoint, Nanos, Serial, SliceId, TaskType};
@@ -27,6 +28,7 @@ pub(crate) struct Worker {
     /// The slice in which it is open.
     pub(crate) serves: Option<SliceId>,
     pub(crate) types: Vec<TaskType>,
+    pub(crate) labels: Labels,
     pub(crate) quota: u8,
     /// The depth with which it starts in the slice that it was lent to, until it is heard to have it.
     pub(crate) start_quota: Option<u8>,
@@ -76,7 +78,7 @@ impl Holder for Worker {
 
 impl Worker {
     /// A worker that was just admitted; the switch knows nothing of it yet.
-    pub(crate) fn joining(now: Nanos, hello: WorkerHello, row: WorkerRow) -> Self {
+    pub(crate) fn joining(now: Nanos, hello: WorkerHello, labels: Labels, row: WorkerRow) -> Self {
         Self {
             registration: Registration::new(Some(hello.name), hello.life, now),
             at: row.at,
@@ -86,6 +88,7 @@ impl Worker {
             counted: false,
             serves: None,
             types: hello.types,
+            labels,
             quota: hello.quota,
             start_quota: None,
             capacity: hello.capacity,
@@ -109,6 +112,7 @@ impl Worker {
             counted: true,
             serves: None,
             types: Vec::new(),
+            labels: Labels::NONE,
             quota: QUOTA_MAX,
             start_quota: None,
             capacity: 0,

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::serving::Labels;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, WorkerRow};
 use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
@@ -165,13 +166,17 @@ impl Controller {
             return Some(wait(Waiting::Leaving, SOON));
         }
         let slice = worker.slice;
-        if worker.types != hello.types {
-            if let Err(why) = self.check_served(&hello.name, &hello.types, slice) {
+        let labels = match self.labels(&hello.labels) {
+            Ok(labels) => labels,
+            Err(why) => return Some(Answer::Refused { why }),
+        };
+        if worker.types != hello.types || worker.labels != labels {
+            if let Err(why) = self.check_served(&hello.name, &hello.types, labels, slice) {
                 return Some(Answer::Refused { why });
             }
             // After a read-back a worker that was there before is only being heard again.
             if !worker.types.is_empty()
-                && let Err(answer) = self.check_former(&hello.types, slice)
+                && let Err(answer) = self.check_former(&hello.types, labels, slice)
             {
                 return Some(answer);
             }
@@ -182,6 +187,9 @@ impl Controller {
         worker.rejoin_if_lost(hello.rejoins);
         worker.at = hello.at;
         worker.types.clone_from(&hello.types);
+        worker.labels = labels;
+        self.rejoin_if_other_kind(WorkerId(index));
+        let worker = self.workers.get_mut(index)?;
         let has_moved = worker.is_settled() && hello.held.is_some_and(|held| held.2 == worker.row.generation);
         worker.start_quota = worker.start_quota.filter(|_| !has_moved);
         let quota = worker.start_quota.unwrap_or(hello.quota);
@@ -229,13 +237,17 @@ impl Controller {
         hello: WorkerHello,
         out: &mut Vec<Action>,
     ) -> Option<Answer> {
-        let (index, slice) = match self.admit(&hello) {
+        let labels = match self.labels(&hello.labels) {
+            Ok(labels) => labels,
+            Err(why) => return Some(Answer::Refused { why }),
+        };
+        let (index, slice) = match self.admit(&hello, labels) {
             Ok(place) => place,
             Err(answer) => return Some(answer),
         };
         let key = self.new_key(Key(0));
         let row = WorkerRow { key, at: hello.at, slice, life: hello.life, ..WorkerRow::default() };
-        self.workers.seat(index, Worker::joining(now, hello, row));
+        self.workers.seat(index, Worker::joining(now, hello, labels, row));
         self.lease_started(now + self.plan.lease);
         self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
         self.settle_worker(now, WorkerId(index), out);
@@ -243,12 +255,13 @@ impl Controller {
     }
 
     /// Where a newcomer goes, or why it cannot come in.
-    fn admit(&self, hello: &WorkerHello) -> Result<(u16, SliceId), Answer> {
+    fn admit(&self, hello: &WorkerHello, labels: Labels) -> Result<(u16, SliceId), Answer> {
         if let Some(answer) = self.unreachable() {
             return Err(answer);
         }
-        let slice = self.slice_for(hello).map_err(|why| Answer::Refused { why })?;
-        self.check_former(&hello.types, slice)?;
+        let slice = self.slice_for(hello, labels).map_err(|why| Answer::Refused { why })?;
+        self.check_former(&hello.types, labels, slice)?;
+        self.check_serving(slice)?;
         self.check_ring(&hello.name, &hello.server, slice).map_err(|why| Answer::Refused { why })?;
         if self.nameless_worker(|w| w.fate == Fate::Stays).is_some() {
             return Err(wait(Waiting::NamesUnknown, self.plan.renew_every));
@@ -281,10 +294,12 @@ impl Controller {
             }
             return Err(Answer::Refused { why: Refusal::UnknownWorker { name: name.to_string() } });
         };
-        self.check_served(name, &worker.types, slice).map_err(|why| Answer::Refused { why })?;
+        self.check_served(name, &worker.types, worker.labels, slice)
+            .map_err(|why| Answer::Refused { why })?;
         self.check_ring(name, &worker.server, slice).map_err(|why| Answer::Refused { why })?;
         if worker.slice != slice {
-            self.check_former(&worker.types, slice)?;
+            self.check_former(&worker.types, worker.labels, slice)?;
+            self.check_serving(slice)?;
             self.check_not_last(index).map_err(|why| Answer::Refused { why })?;
         }
         if !worker.needs_room_in(slice) {

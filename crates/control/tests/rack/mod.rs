@@ -12,6 +12,7 @@ use sluice_control::{
     ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
 use sluice_wire::registrations::Sizes;
+use sluice_wire::serving::Serving;
 use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
@@ -23,6 +24,7 @@ pub(crate) const LEASE: Nanos = Nanos::from_millis(1_000);
 
 pub(crate) struct Rack {
     pub(crate) now: Nanos,
+    pub(crate) plan: Plan,
     pub(crate) controller: Controller,
     pub(crate) switch: Switch,
     pub(crate) connected: bool,
@@ -44,6 +46,7 @@ pub(crate) fn plan() -> Plan {
         types: types.iter().map(|t| TaskType(*t)).collect(),
         limit: None,
         sizes: Sizes::default(),
+        serving: Serving::default(),
     };
     let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
     plan.counters_start = Serial(u32::MAX - 8);
@@ -62,6 +65,7 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         at: address(1_000 + life as u16),
         slice: "get".to_string(),
         types: vec![TaskType(1), TaskType(2), TaskType(3)],
+        labels: Vec::new(),
         quota: 2,
         capacity: 0,
         server: String::new(),
@@ -105,9 +109,14 @@ pub(crate) fn client(name: &str, life: u64) -> ClientHello {
 
 impl Rack {
     pub(crate) fn new(workers: u16, tokens_per_slice: u32) -> Self {
+        Self::of(plan(), workers, tokens_per_slice)
+    }
+
+    fn of(plan: Plan, workers: u16, tokens_per_slice: u32) -> Self {
         Self {
             now: Nanos::from_millis(10_000),
-            controller: Controller::new(plan(), [7; 32]).expect("the test's plan is sound"),
+            controller: Controller::new(plan.clone(), [7; 32]).expect("the test's plan is sound"),
+            plan,
             switch: Switch::new(100, workers, tokens_per_slice),
             connected: false,
             inbox: VecDeque::new(),
@@ -126,6 +135,15 @@ impl Rack {
     /// A rack whose controller has read an empty switch and seen that nothing waits in it.
     pub(crate) fn up() -> Self {
         let mut rack = Self::new(4, 64);
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        rack
+    }
+
+    /// The same with a plan of its own, at a switch that tells kinds of workers apart.
+    pub(crate) fn up_with(plan: Plan) -> Self {
+        let mut rack = Self::of(plan, 4, 64);
+        (rack.switch.shape.classes, rack.switch.shape.kinds) = (4, 4);
         rack.connect();
         rack.run(Nanos::from_millis(10));
         rack
@@ -255,7 +273,8 @@ impl Rack {
         self.outbox.clear();
         self.open.clear();
         self.calls += 1;
-        self.controller = Controller::new(plan(), [self.calls as u8; 32]).expect("the test's plan is sound");
+        self.controller =
+            Controller::new(self.plan.clone(), [self.calls as u8; 32]).expect("the test's plan is sound");
         self.connect();
     }
 

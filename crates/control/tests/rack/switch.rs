@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use sluice_wire::serving::Labels;
 use sluice_wire::tables::{
     ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer,
     TableOp, WorkerRow, WorkerState,
@@ -20,6 +21,7 @@ const SERVERS: usize = 2;
 pub(crate) struct Switch {
     pub(crate) shape: Shape,
     pub(crate) types: Vec<Option<SliceId>>,
+    pub(crate) needs: Vec<Labels>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) workers: Vec<Worker>,
     pub(crate) clients: Vec<Option<ClientRow>>,
@@ -37,7 +39,7 @@ pub(crate) struct Slice {
     pub(crate) ring: VecDeque<(WorkerId, Generation)>,
     /// Of the tasks that wait, the type where a test says it.
     pub(crate) tasks: VecDeque<Option<TaskType>>,
-    tasks_out: Serial,
+    tasks_out: [Serial; 4],
     tokens_in: Serial,
     tokens_out: Serial,
 }
@@ -70,13 +72,14 @@ impl Switch {
             servers: SERVERS as u16,
             feed: Feed::TOKENS,
             classes: 1,
+            kinds: 1,
             plain_writes: false,
         };
         let slice = || Slice {
             row: SliceRow::default(),
             ring: VecDeque::new(),
             tasks: VecDeque::new(),
-            tasks_out: RING_START,
+            tasks_out: [RING_START; 4],
             tokens_in: RING_START,
             tokens_out: RING_START,
         };
@@ -94,6 +97,7 @@ impl Switch {
         Self {
             shape,
             types: vec![None; usize::from(shape.types)],
+            needs: vec![Labels::NONE; usize::from(shape.types)],
             slices: (0..shape.slices).map(|_| slice()).collect(),
             workers: (0..workers).map(|_| worker()).collect(),
             clients: vec![None; usize::from(shape.clients)],
@@ -117,12 +121,15 @@ impl Switch {
             TableOp::ReadShape => return TableAnswer::Shape(self.shape),
             TableOp::Claim(term) => return self.shape.term.claim(term),
             TableOp::SetType(TaskType(t), slice) => self.types[usize::from(t)] = slice,
+            TableOp::SetNeeds(TaskType(t), needs) => self.needs[usize::from(t)] = needs,
             TableOp::ReadType(TaskType(t)) => return TableAnswer::Type(self.types[usize::from(t)]),
             TableOp::SetSlice(s, row) => {
                 assert!(row.limit >= 1 && row.limit <= self.shape.tasks_per_slice, "limit {}", row.limit);
                 self.slices[usize::from(s.0)].row = row;
             }
-            TableOp::ReadSlice(s) => return TableAnswer::Slice(self.slices[usize::from(s.0)].state()),
+            TableOp::ReadSlice(s) => {
+                return TableAnswer::Slice(self.slices[usize::from(s.0)].state(&self.needs));
+            }
             TableOp::SetWorker(w, row) => self.set_worker(w, row),
             TableOp::ReadWorker(w) => return TableAnswer::Worker(self.workers[usize::from(w.0)].state()),
             TableOp::RaiseGeneration(w, generation) => self.raise(w, generation),
@@ -184,7 +191,7 @@ impl Switch {
         if !self.slices[usize::from(s.0)].row.open {
             return;
         }
-        while let Some((w, generation)) = self.pop(s) {
+        while let Some((w, generation)) = self.pop_for(s, task) {
             if self.workers[usize::from(w.0)].generation_out == generation {
                 self.send(w, task);
                 return;
@@ -226,8 +233,12 @@ impl Switch {
         }
         if broom.of == SweepOf::Tasks {
             let slice = &mut self.slices[usize::from(broom.slice.0)];
-            if !slice.row.open && slice.tasks.pop_front().is_some() {
-                slice.tasks_out = slice.tasks_out.plus(1);
+            let in_vain = |task: &Option<TaskType>| {
+                !slice.row.open || slice.row.closed >> slice.class_of(&self.needs, *task) & 1 == 1
+            };
+            if let Some(place) = slice.tasks.iter().position(in_vain) {
+                let task = slice.tasks.remove(place).expect("it is there");
+                slice.left(&self.needs, task);
             }
             return None;
         }
@@ -239,14 +250,29 @@ impl Switch {
     fn park_or_dispatch(&mut self, s: SliceId, w: WorkerId, generation: Generation) {
         let limit = self.shape.tokens_per_slice as usize;
         let slice = &mut self.slices[usize::from(s.0)];
-        if let Some(task) = slice.tasks.pop_front() {
-            slice.tasks_out = slice.tasks_out.plus(1);
+        let kind = self.workers[usize::from(w.0)].row.map_or(0, |row| row.kind);
+        let serves = slice.row.serving.serves(kind);
+        let served = |task: &Option<TaskType>| serves >> slice.class_of(&self.needs, *task) & 1 == 1;
+        if let Some(place) = slice.tasks.iter().position(served) {
+            let task = slice.tasks.remove(place).expect("it is there");
+            slice.left(&self.needs, task);
             self.send(w, task);
             return;
         }
         slice.ring.push_back((w, generation));
         slice.tokens_in = slice.tokens_in.plus(1);
         assert!(slice.ring.len() <= limit, "the token ring of slice {s} overflows");
+    }
+
+    /// The oldest token that may meet this task.
+    fn pop_for(&mut self, s: SliceId, task: Option<TaskType>) -> Option<(WorkerId, Generation)> {
+        let slice = &mut self.slices[usize::from(s.0)];
+        let class = slice.class_of(&self.needs, task);
+        let kind = |w: WorkerId| self.workers[usize::from(w.0)].row.map_or(0, |row| row.kind);
+        let serves = |(w, _): &(WorkerId, _)| slice.row.serving.serves(kind(*w)) >> class & 1 == 1;
+        let place = slice.ring.iter().position(serves)?;
+        slice.tokens_out = slice.tokens_out.plus(1);
+        slice.ring.remove(place)
     }
 
     fn pop(&mut self, s: SliceId) -> Option<(WorkerId, Generation)> {
@@ -307,12 +333,28 @@ impl Slice {
         self.ring.iter().filter(|(w, g)| workers[usize::from(w.0)].generation_out != *g)
     }
 
-    fn state(&self) -> SliceState {
+    fn class_of(&self, needs: &[Labels], task: Option<TaskType>) -> u8 {
+        let needs = task.map_or(Labels::NONE, |task| needs[usize::from(task.0)]);
+        self.row.serving.class_of(needs).expect("a task of a class that is known")
+    }
+
+    fn left(&mut self, needs: &[Labels], task: Option<TaskType>) {
+        let out = &mut self.tasks_out[usize::from(self.class_of(needs, task))];
+        *out = out.plus(1);
+    }
+
+    fn state(&self, needs: &[Labels]) -> SliceState {
+        let mut tasks_in = self.tasks_out;
+        for task in &self.tasks {
+            let count = &mut tasks_in[usize::from(self.class_of(needs, *task))];
+            *count = count.plus(1);
+        }
+        let balance = if self.tasks.is_empty() { self.ring.len() as i32 } else { -(self.tasks.len() as i32) };
         SliceState {
             row: self.row,
-            balance: self.ring.len() as i32 - self.tasks.len() as i32,
-            tasks_in: RingCounts::of_one(self.tasks_out.plus(self.tasks.len() as u32)),
-            tasks_out: RingCounts::of_one(self.tasks_out),
+            balance,
+            tasks_in: RingCounts(tasks_in),
+            tasks_out: RingCounts(self.tasks_out),
             tokens_in: RingCounts::of_one(self.tokens_in),
             tokens_out: RingCounts::of_one(self.tokens_out),
         }

@@ -1,0 +1,177 @@
+//! Who serves whom inside a slice, where the switch tells kinds of workers apart.
+//!
+//! The plan says which labels tasks of a type need and who may have which. A worker is of the kind that has
+//! most of its labels, as its row in the switch says; another set of labels is another generation. While no
+//! worker serves a class of tasks, the class is closed: its tasks are refused, and those that wait are swept
+//! out. Who serves whom in a slice is changed only while nobody is in it and nothing waits there.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{SliceRow, SliceState, TableOp};
+use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
+
+use crate::controller::{Controller, SOON, wait};
+use crate::ledger::Expect;
+use crate::message::{Action, Answer, Refusal, Waiting};
+use crate::note::Note;
+use crate::slice::{CALM_READINGS, Slice};
+
+impl Controller {
+    /// The labels of these names.
+    pub(crate) fn labels(&self, names: &[String]) -> Result<Labels, Refusal> {
+        let known = &self.plan.labels;
+        let bit = |name: &String| {
+            let place = known.iter().position(|label| label == name);
+            place.map(|place| 1 << place).ok_or_else(|| Refusal::UnknownLabel {
+                asked: name.clone(),
+                known: if known.is_empty() { "none".to_string() } else { known.join(", ") },
+            })
+        };
+        names.iter().map(bit).try_fold(0, |all, bit| Ok(all | bit?)).map(Labels)
+    }
+
+    /// What a worker with these labels is in a slice; 0 where all are alike.
+    pub(crate) fn kind_in(&self, labels: Labels, slice: SliceId) -> Option<u8> {
+        if self.tells_kinds() { self.serving(slice).kind_of(labels) } else { Some(0) }
+    }
+
+    /// A worker has to be of a kind that its slice knows.
+    pub(crate) fn check_kind(&self, worker: &str, labels: Labels, slice: SliceId) -> Result<(), Refusal> {
+        if self.kind_in(labels, slice).is_some() {
+            return Ok(());
+        }
+        let kinds = self.serving(slice);
+        let kinds: Vec<String> = kinds.kinds().iter().map(|kind| self.label_names(*kind)).collect();
+        Err(Refusal::NoKind {
+            worker: worker.to_string(),
+            has: self.label_names(labels),
+            slice: self.slice_name(slice),
+            kinds: kinds.join("; "),
+        })
+    }
+
+    /// Whether a token of a worker with these labels may meet a task of this type in this slice.
+    pub(crate) fn may_meet(&self, labels: Labels, slice: SliceId, task_type: TaskType) -> bool {
+        let serving = self.serving(slice);
+        if !self.tells_kinds() || serving.is_wished() {
+            return true;
+        }
+        let needs = self.plan.needs_of(task_type);
+        let serves = serving.kind_of(labels).map_or(0, |kind| serving.serves(kind));
+        let classes = serving.classes().iter().enumerate();
+        classes.filter(|(_, class)| class.have(needs)).any(|(class, _)| serves >> class & 1 == 1)
+    }
+
+    /// A slice in which others serve others than the plan says takes nobody in before it is empty.
+    pub(crate) fn check_serving(&self, id: SliceId) -> Result<(), Answer> {
+        let Some(slice) = self.slices.get(usize::from(id.0)) else { return Ok(()) };
+        let is_planned = slice.row.serving == self.serving(id) || slice.may_change_hands();
+        if is_planned || !self.tells_kinds() { Ok(()) } else { Err(wait(Waiting::SliceEmptying, SOON)) }
+    }
+
+    /// A slice was found at rest: who serves whom there may have waited for that.
+    pub(crate) fn take_hands(&mut self, now: Nanos, id: SliceId, out: &mut Vec<Action>) {
+        if self.is_of_other_hands(id) {
+            self.refresh_slice(now, id, out);
+        }
+    }
+
+    /// Whether a row that was read back is of another plan: then who is there has to come in anew.
+    pub(crate) fn is_of_other_hands(&self, id: SliceId) -> bool {
+        let found = self.slices.get(usize::from(id.0)).map(|slice| slice.row.serving);
+        self.tells_kinds() && found != Some(self.serving(id))
+    }
+
+    /// Who serves whom in a slice from now on, and which classes nobody serves.
+    pub(crate) fn serving_row(&self, id: SliceId) -> (Serving, u8) {
+        let Some(slice) = self.slices.get(usize::from(id.0)).filter(|_| self.tells_kinds()) else {
+            return (Serving::default(), 0);
+        };
+        let planned = self.serving(id);
+        let serving = if slice.may_change_hands() { planned } else { slice.row.serving };
+        let kinds = self.workers.iter().filter(|(_, w)| w.serves == Some(id)).map(|(_, w)| w.row.kind);
+        let served = kinds.fold(0, |served, kind| served | serving.serves(kind));
+        let classes = (1 << serving.classes().len()) - 1;
+        (serving, classes & !served)
+    }
+
+    /// Classes were closed or opened in a slice that is open.
+    pub(crate) fn classes_turned(&mut self, now: Nanos, id: SliceId, was: SliceRow, out: &mut Vec<Action>) {
+        let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
+        let row = slice.row;
+        if !row.open {
+            return;
+        }
+        let before = if was.open { was.closed } else { 0 };
+        if row.closed & !before != 0 {
+            slice.calm_left = CALM_READINGS;
+            self.ledger.ask(TableOp::Drain, Expect::Done, out);
+            self.sweep_soon(now, id);
+        }
+        for (class, needs) in row.serving.classes().iter().enumerate() {
+            let (is, was) = (row.closed >> class & 1 == 1, before >> class & 1 == 1);
+            if is != was {
+                let (slice, needs) = (self.slice_name(id), self.label_names(*needs));
+                out.push(Action::Note(if is {
+                    Note::ClassClosed { slice, needs }
+                } else {
+                    Note::ClassOpened { slice, needs }
+                }));
+            }
+        }
+    }
+
+    /// Tells the switch what tasks of each type need.
+    pub(crate) fn write_needs(&mut self, out: &mut Vec<Action>) {
+        let types = self.shape.filter(|_| self.tells_kinds()).map_or(0, |shape| shape.types);
+        for task_type in (0..types).map(TaskType) {
+            let needs = self.plan.needs_of(task_type);
+            self.ledger.ask(TableOp::SetNeeds(task_type, needs), Expect::Done, out);
+        }
+    }
+
+    /// Another kind of worker than its row says has to come in anew.
+    pub(crate) fn rejoin_if_other_kind(&mut self, worker: WorkerId) {
+        let Some(known) = self.workers.get(worker.0) else { return };
+        let kind = self.kind_in(known.labels, known.slice);
+        let is_other = known.in_switch && known.row.slice == known.slice && kind != Some(known.row.kind);
+        if let Some(worker) = self.workers.get_mut(worker.0).filter(|_| is_other) {
+            worker.rejoin = true;
+        }
+    }
+
+    fn tells_kinds(&self) -> bool {
+        self.shape.is_some_and(|shape| shape.kinds > 1)
+    }
+
+    /// As the plan has it.
+    pub(crate) fn serving(&self, slice: SliceId) -> Serving {
+        self.plan.slices.get(usize::from(slice.0)).map_or_else(Serving::default, |slice| slice.serving)
+    }
+
+    fn label_names(&self, labels: Labels) -> String {
+        let has = |(place, _): &(usize, &String)| labels.have(Labels(1 << place));
+        let names: Vec<&str> =
+            self.plan.labels.iter().enumerate().filter(has).map(|(_, n)| n.as_str()).collect();
+        if names.is_empty() { "no label".to_string() } else { names.join("+") }
+    }
+}
+
+impl Slice {
+    /// Whether nobody is in it and nothing waits: whoever comes next may be told anything.
+    fn may_change_hands(&self) -> bool {
+        self.serving == 0 && (self.was_never_open() || !self.row.open && self.calm_left == 0)
+    }
+
+    /// How many tasks wait that nobody will serve.
+    pub(crate) fn wait_in_vain(&self, state: &SliceState) -> u32 {
+        if !self.row.open {
+            return state.balance.min(0).unsigned_abs();
+        }
+        let rings = state.tasks_in.0.iter().zip(state.tasks_out.0).enumerate();
+        let closed = rings.filter(|(class, _)| self.row.closed >> class & 1 == 1);
+        closed.map(|(_, (came, left))| came.since(left).max(0) as u32).sum()
+    }
+}
