@@ -47,8 +47,15 @@ impl Bench {
     fn offer(&mut self, task_type: TaskType, retry: bool) -> Result<TaskId, Busy> {
         let deadline = self.now + Nanos::from_millis(5 * SECOND);
         let payload = Payload { len: 100, inline: [0; 8], handle: Handle(7) };
-        let submission =
-            Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 42 };
+        let submission = Submission {
+            task_type,
+            urgency: Urgency::Unstated,
+            payload,
+            deadline,
+            retry,
+            tag: 42,
+            ..Submission::default()
+        };
         self.client.submit(self.now, &self.settings, submission, &mut self.out)
     }
 
@@ -201,6 +208,7 @@ fn a_task_whose_deadline_has_passed_is_refused_without_being_sent_even_when_not_
         deadline: bench.now,
         retry: true,
         tag: 1,
+        ..Submission::default()
     };
     let task = bench.client.submit(bench.now, &bench.settings, submission, &mut bench.out).expect("taken");
     let outcome = Outcome::Refused(RefusedWhy::NeverSent);

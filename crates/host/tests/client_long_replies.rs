@@ -48,8 +48,15 @@ impl Bench {
     fn submit(&mut self, retry: bool) -> Submit {
         let deadline = self.now + Nanos::from_millis(5_000);
         let (task_type, payload) = (TaskType(1), Payload::EMPTY);
-        let submission =
-            Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 42 };
+        let submission = Submission {
+            task_type,
+            urgency: Urgency::Unstated,
+            payload,
+            deadline,
+            retry,
+            tag: 42,
+            ..Submission::default()
+        };
         self.client.submit(self.now, &self.settings, submission, &mut self.out).expect("there is room");
         self.tries().pop().expect("a task that was taken is sent")
     }

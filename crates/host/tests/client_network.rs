@@ -184,6 +184,7 @@ impl World {
             deadline,
             retry,
             tag,
+            ..Submission::default()
         };
         let mut out = Vec::new();
         let taken = self.client.submit(self.now, &self.settings, submission, &mut out);

@@ -45,7 +45,15 @@ impl Bench {
     }
 
     fn submit(&mut self, task_type: TaskType, urgency: Urgency, payload: Payload) {
-        let submission = Submission { task_type, urgency, payload, deadline: DEADLINE, retry: true, tag: 1 };
+        let submission = Submission {
+            task_type,
+            urgency,
+            payload,
+            deadline: DEADLINE,
+            retry: true,
+            tag: 1,
+            ..Submission::default()
+        };
         self.client.submit(Nanos(2), &self.settings, submission, &mut self.out).expect("there is room");
     }
 

@@ -29,6 +29,7 @@ use sluice_net::worker::WorkerOptions;
 use sluice_sim::agents;
 use sluice_sim::workload::{Trace, TracedTask};
 use sluice_switch::Config;
+use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
@@ -344,7 +345,8 @@ fn control_plan(ask: &Ask, who: &Who, switch: sluice_wire::Endpoint) -> sluice_c
         let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
         let types = classes().map(|class| class.task_type).collect();
         let sizes = ask.testbed.sizes_of(classes(), who.choice.classes());
-        sluice_control::SlicePlan { name: name.into(), types, limit: Some(ask.testbed.queue), sizes }
+        let (limit, serving) = (Some(ask.testbed.queue), Serving::default());
+        sluice_control::SlicePlan { name: name.into(), types, limit, sizes, serving }
     };
     let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
     let slices = match &ask.slices[..] {

@@ -230,7 +230,7 @@ impl Scheduler for Draconis {
         match self.take(pass, sweep.slice) {
             Some((Entry { task, .. }, _)) => {
                 let submit: Submit = task.submit();
-                self.front.sweep_out(&submit, RejectReason::NoWorkers)
+                self.front.sweep_out(&submit)
             }
             None => Verdict::Drop(Refusal::SweepDone),
         }

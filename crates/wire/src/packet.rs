@@ -257,13 +257,13 @@ pub enum RejectReason {
     QueueFull,
     /// No room for a payload that would have to wait.
     NoRoom,
-    /// The slice has no workers.
+    /// The slice has no workers, or none that has what the task needs.
     NoWorkers,
     /// No slice serves this type.
     UnknownType,
     /// Too many stale tokens met the task in a row.
     StaleTokens,
-    /// No worker of the slice has the labels that the task needs.
+    /// No worker of the slice is known to have the labels that the task needs.
     Unserved,
 }
 
@@ -284,10 +284,10 @@ impl fmt::Display for RejectReason {
         f.write_str(match self {
             Self::QueueFull => "its slice's queue was full each time it was sent: send less, or start more workers",
             Self::NoRoom => "the switch had no room for its bytes while it would wait: send less at once, or start a server",
-            Self::NoWorkers => "its slice has no workers: start one, or wait until one is back",
+            Self::NoWorkers => "its slice has no worker, or none with its labels: start one, or wait until one is back",
             Self::UnknownType => "no slice takes its type: map it to one, or send another type",
             Self::StaleTokens => "it met only tokens of workers that are gone: send it again",
-            Self::Unserved => "no worker of its slice has the labels that it needs: start one that has them",
+            Self::Unserved => "no kind of workers of its slice has the labels that it needs: add one to the plan",
         })
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn client_task(tasks: u32) {
             deadline: now + settings.deadline_default,
             retry: true,
             tag: u64::from(turn),
+            ..Submission::default()
         });
         out.clear();
         let task = on_the_scale(|| client.submit(now, &settings, submission, &mut out));

@@ -97,6 +97,7 @@ const fn reject(reason: RejectReason) -> &'static str {
         RejectReason::NoWorkers => "no_workers",
         RejectReason::UnknownType => UNKNOWN_TYPE,
         RejectReason::StaleTokens => "stale_tokens",
+        RejectReason::Unserved => "unserved",
     }
 }
 

@@ -333,7 +333,8 @@ impl Client {
             return;
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
-        if slot.may_retry(again) && reject.reason != RejectReason::UnknownType {
+        let is_final = matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved);
+        if slot.may_retry(again) && !is_final {
             if !living {
                 return;
             }
@@ -446,7 +447,7 @@ impl Client {
             attempt: Attempt(slot.attempts),
             task_type: slot.task_type,
             priority: slot.class,
-            constraints: 0,
+            constraints: slot.needs.0,
             age: Age::of(now.since(slot.first_sent)),
             payload: Payload { len, inline, handle },
         }));
@@ -586,6 +587,7 @@ fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, r
         retry_until: (now + retry_for).min(submission.deadline),
         task_type: submission.task_type,
         class: 0,
+        needs: submission.needs,
         attempts: 0,
         backoffs: 0,
         retry: submission.retry,
@@ -626,6 +628,7 @@ mod tests {
                 deadline: Nanos(9),
                 retry: true,
                 tag: 0,
+                ..Submission::default()
             };
             client.submit(Nanos(now), &settings, submission, &mut Vec::new())
         };
@@ -654,6 +657,7 @@ mod tests {
             deadline: never,
             retry: false,
             tag: 0,
+            ..Submission::default()
         };
         let task = client.submit(Nanos(1), &settings, submission, &mut out).unwrap();
         assert_eq!(client.deadline(), None);

@@ -10,6 +10,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use sluice_wire::serving::Labels;
 use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
 
 use super::RefusedWhy;
@@ -33,6 +34,8 @@ pub(super) struct Slot {
     pub(super) task_type: TaskType,
     /// Its class, the same in each attempt.
     pub(super) class: u8,
+    /// What it says that it needs.
+    pub(super) needs: Labels,
     /// Attempts sent.
     pub(super) attempts: u16,
     /// Doublings of the timeout. A whole word, since it is read as one just after it was written.
@@ -219,6 +222,7 @@ mod tests {
             retry_until: Nanos(0),
             task_type: TaskType(0),
             class: 0,
+            needs: Labels::NONE,
             attempts: 0,
             backoffs: 0,
             retry: true,

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use sluice_wire::serving::Labels;
 use sluice_wire::{
     Endpoint, Handle, Nanos, Need, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX, TaskId, TaskType,
 };
@@ -71,12 +72,14 @@ impl Default for ClientSettings {
 }
 
 /// A task to be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
     /// What kind of work it is.
     pub task_type: TaskType,
     /// How soon it should run, where the switch has classes of tasks.
     pub urgency: Urgency,
+    /// The labels that it needs beside those of its type, where the switch tells kinds of workers apart.
+    pub needs: Labels,
     /// Its bytes. Once the task was taken, the handle is the client's until [`Action::Release`].
     pub payload: Payload,
     /// When the outcome is due, as a point in time.

@@ -82,8 +82,15 @@ impl Bench {
             Step::Submit { within, retry, ever } => {
                 let deadline = if ever { Nanos(u64::MAX) } else { now + within };
                 let (task_type, payload) = (TaskType(1), Payload::EMPTY);
-                let submission =
-                    Submission { task_type, urgency: Urgency::Unstated, payload, deadline, retry, tag: 0 };
+                let submission = Submission {
+                    task_type,
+                    urgency: Urgency::Unstated,
+                    payload,
+                    deadline,
+                    retry,
+                    tag: 0,
+                    ..Submission::default()
+                };
                 let _ = self.client.submit(now, &settings, submission, &mut self.out);
             }
             Step::Checked(which, is_right) => {

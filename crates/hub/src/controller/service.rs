@@ -335,6 +335,8 @@ fn kind(note: &Note) -> &'static str {
         Note::ServerDied { .. } => "server-died",
         Note::SliceOpened { .. } => "slice-opened",
         Note::SliceClosed { .. } => "slice-closed",
+        Note::ClassOpened { .. } => "class-opened",
+        Note::ClassClosed { .. } => "class-closed",
         Note::SwitchUp { .. } => "switch-up",
         Note::SwitchRestarted { .. } => "switch-restarted",
         Note::SwitchDown => "switch-down",

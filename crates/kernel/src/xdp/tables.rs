@@ -23,6 +23,7 @@ pub(super) fn table(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, 
             of.0 >= size.types || slice.is_some_and(|slice| slice.0 >= size.slices)
         }
         TableOp::ReadType(of) => of.0 >= size.types,
+        TableOp::SetNeeds(..) => true,
         TableOp::SetSlice(slice, row) => slice.0 >= size.slices || row.limit > size.tasks_per_slice,
         TableOp::ReadSlice(slice) => slice.0 >= size.slices,
         TableOp::SetWorker(worker, row) => {
@@ -104,6 +105,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         replay_cells: size.replay_cells,
         feed: Feed::TOKENS,
         classes: 1,
+        kinds: 1,
         plain_writes: true,
     }
 }

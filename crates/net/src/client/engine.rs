@@ -278,6 +278,7 @@ impl Engine {
             deadline: task.deadline,
             retry: task.retry,
             tag,
+            ..Submission::default()
         };
         if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
             self.effects.payloads.release(payload.handle);

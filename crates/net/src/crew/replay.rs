@@ -205,6 +205,7 @@ impl Replay {
                 deadline,
                 retry: true,
                 tag: due.number,
+                ..Submission::default()
             };
             if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
                 playback.push_back(now, due);

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 
 use sluice_control::{Answer, ClientGrant, ClientHello, RingPlace, ServerGrant, WorkerGrant, WorkerHello};
 use sluice_wire::registrations::{ClientRegistration, Sizes, WorkerRegistration};
+use sluice_wire::serving::Labels;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, WorkerId,
@@ -30,6 +31,7 @@ impl From<&WorkerHello> for v1::RenewWorkerRequest {
             }),
             server: hello.server.clone(),
             rejoins: hello.rejoins,
+            labels: hello.labels.clone(),
         }
     }
 }
@@ -52,8 +54,18 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             held: message.held.map(held).transpose()?,
             server: name_or_none("server", message.server)?,
             rejoins: message.rejoins,
+            labels: labels(message.labels)?,
         })
     }
+}
+
+/// A worker's labels: as many as can be told apart at most.
+fn labels(labels: Vec<String>) -> Result<Vec<String>, Malformed> {
+    let count = labels.len();
+    if count > Labels::MAX {
+        return Err(Malformed::new("labels", format!("are {count}, {} are the most", Labels::MAX)));
+    }
+    labels.into_iter().map(|label| name("labels", label)).collect()
 }
 
 impl From<&WorkerGrant> for v1::WorkerGrant {

@@ -1,5 +1,6 @@
 //! Table operations and their answers, as messages and back.
 
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{
     ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer,
     TableOp, WorkerRow, WorkerState,
@@ -23,6 +24,9 @@ impl From<TableOp> for v1::TableOp {
                 task_type: task_type.0.into(),
                 slice: slice.map(|s| s.0.into()),
             }),
+            TableOp::SetNeeds(task_type, needs) => {
+                Op::SetNeeds(v1::SetTypeNeeds { task_type: task_type.0.into(), labels: needs.0.into() })
+            }
             TableOp::ReadType(task_type) => Op::ReadType(task_type.0.into()),
             TableOp::SetSlice(slice, row) => {
                 Op::SetSlice(v1::SetSliceRow { slice: slice.0.into(), row: Some(row.into()) })
@@ -79,10 +83,14 @@ impl TryFrom<v1::TableOp> for TableOp {
                 TaskType(number("set_type.task_type", m.task_type)?),
                 m.slice.map(|s| number("set_type.slice", s).map(SliceId)).transpose()?,
             ),
+            Op::SetNeeds(m) => Self::SetNeeds(
+                TaskType(number("set_needs.task_type", m.task_type)?),
+                Labels(number("set_needs.labels", m.labels)?),
+            ),
             Op::ReadType(task_type) => Self::ReadType(TaskType(number("read_type", task_type)?)),
             Op::SetSlice(m) => Self::SetSlice(
                 SliceId(number("set_slice.slice", m.slice)?),
-                present("set_slice.row", m.row)?.into(),
+                present("set_slice.row", m.row)?.try_into()?,
             ),
             Op::ReadSlice(slice) => Self::ReadSlice(SliceId(number("read_slice", slice)?)),
             Op::SetWorker(m) => Self::SetWorker(
@@ -172,7 +180,7 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 Self::Type(state.slice.map(|s| number("type.slice", s).map(SliceId)).transpose()?)
             }
             Answer::Slice(state) => Self::Slice(SliceState {
-                row: present("slice.row", state.row)?.into(),
+                row: present("slice.row", state.row)?.try_into()?,
                 balance: state.balance,
                 tokens_in: ring_counts("slice.tokens_in", &state.tokens_in)?,
                 tokens_out: ring_counts("slice.tokens_out", &state.tokens_out)?,
@@ -210,6 +218,7 @@ impl From<Shape> for v1::Shape {
             feed: Some(shape.feed.into()),
             servers: shape.servers.into(),
             classes: shape.classes.into(),
+            kinds: shape.kinds.into(),
             plain_writes: shape.plain_writes,
         }
     }
@@ -232,6 +241,7 @@ impl TryFrom<v1::Shape> for Shape {
             feed: message.feed.map_or_else(Feed::default, Feed::from),
             servers: number("shape.servers", message.servers)?,
             classes: classes("shape.classes", message.classes)?,
+            kinds: classes("shape.kinds", message.kinds)?,
             plain_writes: message.plain_writes,
         })
     }
@@ -277,14 +287,39 @@ impl From<v1::Feed> for Feed {
 
 impl From<SliceRow> for v1::SliceRow {
     fn from(row: SliceRow) -> Self {
-        Self { open: row.open, limit: row.limit, retry_after_ns: row.retry_after.0 }
+        let SliceRow { open, limit, retry_after, serving, closed } = row;
+        let bits = |sets: &[Labels]| sets.iter().map(|set| set.0.into()).collect();
+        let serving = (serving != Serving::default()).then(|| v1::Serving {
+            needs: bits(serving.classes()),
+            has: bits(serving.kinds()),
+            wished: serving.is_wished(),
+        });
+        Self { open, limit, retry_after_ns: retry_after.0, serving, closed: closed.into() }
     }
 }
 
-impl From<v1::SliceRow> for SliceRow {
-    fn from(message: v1::SliceRow) -> Self {
-        Self { open: message.open, limit: message.limit, retry_after: Nanos(message.retry_after_ns) }
+impl TryFrom<v1::SliceRow> for SliceRow {
+    type Error = Malformed;
+
+    fn try_from(message: v1::SliceRow) -> Result<Self, Malformed> {
+        Ok(Self {
+            open: message.open,
+            limit: message.limit,
+            retry_after: Nanos(message.retry_after_ns),
+            serving: message.serving.map_or_else(|| Ok(Serving::default()), serving)?,
+            closed: number("row.closed", message.closed)?,
+        })
     }
+}
+
+fn serving(message: v1::Serving) -> Result<Serving, Malformed> {
+    let sets = |field, sets: Vec<u32>| -> Result<Vec<Labels>, Malformed> {
+        sets.into_iter().map(|set| number(field, set).map(Labels)).collect()
+    };
+    let (needs, has) = (sets("serving.needs", message.needs)?, sets("serving.has", message.has)?);
+    let wrong = |why| Malformed::new("serving", format!("cannot be: {why:?}"));
+    let serving = Serving::of(&needs, &has).map_err(wrong)?;
+    Ok(if message.wished { serving.wished() } else { serving })
 }
 
 impl From<WorkerRow> for v1::WorkerRow {
@@ -296,6 +331,7 @@ impl From<WorkerRow> for v1::WorkerRow {
             generation: row.generation.0,
             open: row.open,
             life: row.life,
+            kind: row.kind.into(),
         }
     }
 }
@@ -311,6 +347,7 @@ impl TryFrom<v1::WorkerRow> for WorkerRow {
             generation: Generation(message.generation),
             open: message.open,
             life: message.life,
+            kind: number("row.kind", message.kind)?,
         })
     }
 }
@@ -415,9 +452,12 @@ mod tests {
             generation: Generation(9),
             open: true,
             life: u64::MAX,
+            kind: 3,
         };
         let client = ClientRow { key: Key(1), at: at(), incarnation: Incarnation(u64::MAX) };
-        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), ..SliceRow::default() };
+        let sets = [0, 1, 3].map(Labels);
+        let serving = Serving::of(&sets, &sets).expect("all are served").wished();
+        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5 };
         let sweep =
             Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
         for op in [
@@ -426,6 +466,7 @@ mod tests {
             TableOp::SetType(TaskType(1), None),
             TableOp::ReadType(TaskType(u16::MAX)),
             TableOp::SetSlice(SliceId(1), slice),
+            TableOp::SetNeeds(TaskType(9), Labels(255)),
             TableOp::ReadSlice(SliceId(2)),
             TableOp::SetWorker(WorkerId(3), Some(worker)),
             TableOp::SetWorker(WorkerId(3), None),

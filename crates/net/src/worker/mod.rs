@@ -47,6 +47,8 @@ pub struct WorkerOptions {
     pub memory: Option<ServerMemory>,
     /// The slice to join; empty for the first whose types the service understands.
     pub slice: String,
+    /// The labels that it has, of those that the plan names.
+    pub labels: Vec<String>,
     /// Tasks granted or held at once (N), 1 to 8.
     pub quota: u8,
     /// Tasks per second that it is expected to serve; 0 to report what is measured.
@@ -89,6 +91,7 @@ impl WorkerOptions {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             memory: None,
             slice: String::new(),
+            labels: Vec::new(),
             quota: 2,
             capacity: 0,
             dilation: 1,
@@ -185,6 +188,7 @@ fn engine<S: Service>(
         at: crate::identity::reachable(socket.local())?,
         slice: options.slice.clone(),
         types: service.types(),
+        labels: options.labels.clone(),
         quota: options.quota,
         capacity: options.capacity,
         server: options.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),

@@ -1,6 +1,8 @@
 //! The clients' processes: the real machine, and the application that offers it tasks.
 
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission, Urgency};
+use sluice_wire::serving::Labels;
+use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Handle, Incarnation, Nanos, Packet, Payload, TaskType};
 
 use super::bytes::Bytes;
@@ -15,6 +17,9 @@ use super::story::{self, CLIENT_PORTS, Who};
 use super::switch::{START, SwitchNode};
 use crate::names;
 use crate::wakeup::Wakeup;
+
+/// A label that no worker has.
+const NOBODYS: Labels = Labels(1 << 2);
 
 /// A client's process; it always lives.
 #[derive(Debug)]
@@ -144,11 +149,12 @@ impl Rack<'_> {
         let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
         let deadline = self.now + DEADLINE;
         let urgency = self.urgency();
+        let Some(needs) = self.needs(task_type) else { return Ok(()) };
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
         let mut taken = None;
         self.on_client(client, |machine, now, settings, out| {
             // The bytes name their task, and its number is the machine's choice: the driver fills them in.
-            let submission = Submission { task_type, urgency, payload, deadline, retry, tag: 0 };
+            let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
             taken = Some(machine.submit(now, settings, submission, out));
         })?;
         match taken {
@@ -169,10 +175,35 @@ impl Rack<'_> {
         Ok(())
     }
 
+    /// What a task says that it needs; in a rack without faults something that somebody has, if it is open.
+    fn needs(&mut self, task_type: TaskType) -> Option<Labels> {
+        if self.scenario.program.kinds() == 1 {
+            return Some(Labels::NONE);
+        }
+        let hands = self.scenario.hands.clone();
+        let classes = hands.serving.classes();
+        let first = self.dice.below(classes.len() as u64 + u64::from(self.now < FAULTS_END)) as usize;
+        if self.now < SETTLED {
+            return Some(classes.get(first).copied().unwrap_or(NOBODYS));
+        }
+        let open = self.open_classes(task_type);
+        let served =
+            |needs: &Labels| hands.class_of(task_type, *needs).is_some_and(|class| open >> class & 1 == 1);
+        classes.iter().cycle().skip(first).take(classes.len()).find(|needs| served(needs)).copied()
+    }
+
+    /// The classes of a type's slice that have workers now, a bit each.
+    fn open_classes(&mut self, task_type: TaskType) -> u8 {
+        let Some(program) = self.switch.program.as_mut() else { return 0 };
+        let TableAnswer::Type(Some(slice)) = program.table(TableOp::ReadType(task_type)) else { return 0 };
+        let TableAnswer::Slice(state) = program.table(TableOp::ReadSlice(slice)) else { return 0 };
+        if state.row.open { !state.row.closed } else { 0 }
+    }
+
     /// What an application says of its task, where the program listens.
     fn urgency(&mut self) -> Urgency {
         let classes = u64::from(self.scenario.program.classes());
-        if classes == 1 {
+        if classes == 1 || self.scenario.program.kinds() > 1 {
             return Urgency::Unstated;
         }
         // In every other run most tasks are of the first class, so that the others would starve.

@@ -12,6 +12,7 @@ use super::large::FIRST_BYTES;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
+use super::resources;
 use super::rivals::Seat;
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
@@ -107,8 +108,11 @@ fn plan(scenario: &Scenario) -> Plan {
         types: vec![TaskType(index as u16)],
         limit: scenario.limit,
         sizes: Sizes::new(&SIZES).unwrap_or_default(),
+        serving: scenario.hands.serving,
     };
     Plan {
+        labels: if scenario.program.kinds() > 1 { resources::names() } else { Vec::new() },
+        needs: scenario.hands.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,
         max_wait: MAX_WAIT,

@@ -127,6 +127,7 @@ impl Rack<'_> {
             at: node.at,
             slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
+            labels: self.scenario.hands.names_of(worker),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
             server: self.servers.name_for(worker),

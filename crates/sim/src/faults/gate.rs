@@ -45,10 +45,16 @@ impl Rack<'_> {
         let bearer = bearer(&arrival);
         let before = self.let_in(bearer);
         let Some(program) = &mut self.switch.program else { return Ok(None) };
+        let was_round = matches!(arrival, Arrival::Round(_));
         let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
-        self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+        if self.scenario.program.kinds() > 1 {
+            let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
+            self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
+        } else {
+            self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+        }
         let entered = self.let_in(bearer) != before || is_dispatch(&verdict);
         let gate = &self.switch.gate;
         if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {

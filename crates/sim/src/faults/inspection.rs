@@ -3,8 +3,8 @@
 
 use sluice_host::worker::Worker;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::tables::{Feed, TableAnswer, TableOp};
-use sluice_wire::{Nanos, WorkerId};
+use sluice_wire::tables::{Feed, SliceState, TableAnswer, TableOp};
+use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::rack::Rack;
 use super::scenario::PROBE_LONGEST;
@@ -62,10 +62,13 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: no more tasks wait in a slice than its row has ever allowed.
+    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes where
+    /// these are told by needs.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
-            let (waiting, limit) = (-self.balance(slice), self.switch.limits[slice] as i32);
+            let limit = self.switch.limits[slice] as i32;
+            let waiting =
+                if self.scenario.program.kinds() > 1 { self.longest(slice) } else { -self.balance(slice) };
             if waiting > limit {
                 return Err(format!(
                     "promise 6: {waiting} tasks wait in slice {slice}, which has room for {limit}"
@@ -164,10 +167,18 @@ impl Rack<'_> {
     }
 
     fn balance(&mut self, slice: usize) -> i32 {
-        let slice = sluice_wire::SliceId(slice as u16);
-        match self.switch.program.as_mut().map(|program| program.table(TableOp::ReadSlice(slice))) {
-            Some(TableAnswer::Slice(state)) => state.balance,
-            _ => 0,
+        self.slice_state(slice).map_or(0, |state| state.balance)
+    }
+
+    /// How many tasks wait in the class where most do.
+    fn longest(&mut self, slice: usize) -> i32 {
+        self.slice_state(slice).map_or(0, |state| state.tasks_out.behind(state.tasks_in) as i32)
+    }
+
+    fn slice_state(&mut self, slice: usize) -> Option<SliceState> {
+        match self.switch.program.as_mut()?.table(TableOp::ReadSlice(SliceId(slice as u16))) {
+            TableAnswer::Slice(state) => Some(state),
+            _ => None,
         }
     }
 }

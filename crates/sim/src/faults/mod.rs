@@ -23,6 +23,7 @@ mod operators;
 mod oracle;
 mod order;
 mod rack;
+mod resources;
 mod rivals;
 mod scenario;
 mod servers;

@@ -7,6 +7,7 @@ use sluice_wire::{Nanos, TaskType};
 use super::crossings::cross;
 use super::early::EarlyScenario;
 use super::network::{REPLIES, Rates};
+use super::resources::Hands;
 use super::troubles::Trouble;
 use crate::dice::Dice;
 
@@ -103,6 +104,8 @@ pub(super) struct Scenario {
     pub(super) held_max: usize,
     /// How many replies a worker keeps for repeats.
     pub(super) replies_max: usize,
+    /// Who serves whom, where the program tells kinds of workers apart.
+    pub(super) hands: Hands,
     /// The types that each worker serves: of all, or of its own slice's only.
     pub(super) serves: Vec<Vec<TaskType>>,
     /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.
@@ -152,6 +155,7 @@ impl Scenario {
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[AMPLE, AMPLE, 3]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
+            hands: Hands::default(),
             serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
@@ -178,6 +182,9 @@ impl Scenario {
             scenario.forget();
             let stall = |lasts| Trouble::SwitchStall { lasts };
             (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
+        }
+        if program.kinds() > 1 {
+            scenario.hands = Hands::draw(&mut Dice::named(seed, "resources", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario

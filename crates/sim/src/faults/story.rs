@@ -507,6 +507,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         TableOp::Claim(term) => format!("asks it to obey controller {term} from now on"),
         TableOp::SetType(of, Some(slice)) => format!("maps type {of} to slice {slice}"),
         TableOp::SetType(of, None) => format!("maps type {of} to no slice"),
+        TableOp::SetNeeds(of, needs) => format!("lets type {of} need labels {:#b}", needs.0),
         TableOp::ReadType(of) => format!("reads which slice takes type {of}"),
         TableOp::SetSlice(slice, row) => {
             format!("sets slice {slice}: {}, {} may wait", open(row.open), row.limit)

@@ -9,6 +9,7 @@ use super::bytes::Bytes;
 use super::gate::Gate;
 use super::order::Precedence;
 use super::rack::{Event, Rack};
+use super::resources::Fairness;
 use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
@@ -31,6 +32,8 @@ pub(super) struct SwitchNode {
     pub(super) gate: Gate,
     /// Who should go first.
     pub(super) order: Precedence,
+    /// The same where not all serve all.
+    pub(super) fairness: Fairness,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -52,6 +55,7 @@ impl SwitchNode {
             limits: [0; SLICES],
             gate: Gate::default(),
             order: Precedence::default(),
+            fairness: Fairness::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             choice: scenario.program,
@@ -69,6 +73,7 @@ impl SwitchNode {
         self.slab = Bytes::default();
         self.gate = Gate::default();
         self.order = Precedence::default();
+        self.fairness = Fairness::default();
         self.life += 1;
         self.program = Some(in_life(self.life, &self.choice, self.config));
     }

@@ -144,6 +144,7 @@ impl Rack<'_> {
         let late = node.late();
         match &mut packet {
             Packet::Dispatch(dispatch) => {
+                self.scenario.hands.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, received, dispatch)?;
                 let node = &mut self.workers[worker];
                 dispatch.payload = node.tasks.keep(dispatch.payload);

@@ -188,6 +188,7 @@ impl Clients {
             deadline: request.at + self.deadline,
             retry: self.retries,
             tag: Tag { class: request.class, intended: request.at }.pack(),
+            ..Submission::default()
         };
         let machine = &mut self.nodes[client].machine;
         let taken = machine.submit(stage.now(), &self.settings, submission, &mut self.actions).is_ok();

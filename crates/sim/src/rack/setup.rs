@@ -7,6 +7,7 @@ use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
 use sluice_wire::registrations::Sizes;
+use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
@@ -178,6 +179,7 @@ impl Plan {
             types: slice.types.clone(),
             limit: Some(self.room.waiting(slice.workers)),
             sizes: slice.sizes,
+            serving: Serving::default(),
         };
         let slices = self.slices.iter().enumerate().map(slice).collect();
         sluice_control::Plan {
@@ -199,6 +201,7 @@ impl Plan {
             at: self.places.workers.at(worker).endpoint(),
             slice: names::slice(self.slice_of(worker).0.into()),
             types: self.slices.iter().flat_map(|slice| &slice.types).copied().collect(),
+            labels: Vec::new(),
             quota: self.quota,
             capacity: 0,
             server,

@@ -102,11 +102,11 @@ impl Front {
     }
 
     /// A task that waited is not taken after all; its client may be gone.
-    pub(crate) fn sweep_out(&self, submit: &Submit, reason: RejectReason) -> Verdict {
+    pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
         let client = self.tables.clients[submit.client.0 as usize];
         Verdict::Swept {
             to: client.map_or(Endpoint::default(), |row| row.at),
-            packet: self.refusal_of(submit, reason),
+            packet: self.refusal_of(submit, RejectReason::NoWorkers),
             payload: submit.payload.handle,
         }
     }

@@ -13,7 +13,7 @@
 //! sent a note. A note that takes a stale token out goes on until it finds a live one, or none.
 //!
 //! Workers look first for what needs most, and tasks take the worker that has least. So that no class starves
-//! every 16th token looks first for another. Where labels are only wished for (locality), who meets the wish
+//! every 16th token of a kind looks first for another. Where labels are only wished for (locality), who meets the wish
 //! is looked for in a pass of its own.
 //!
 //! The stages, behind the front's 0 and 1: turns and tokens by kind (2, 3), tasks by class (4, 5), heads and
@@ -81,7 +81,7 @@ impl Selective {
         layout.table("needs of types", 0, 16 + 8, config.types.into());
         layout.table("classes of needs, kinds that serve them", 0, 16 + 8 + 2 + 8, slices << 8);
         layout.table("classes that kinds serve", 0, 16 + 2 + 8, slices * KINDS_MAX);
-        let turn = tasks::turns(layout, &config);
+        let turn = tasks::turns(layout, slices * KINDS_MAX);
         let parked = Counts::new(layout, ["kinds 0, 1", "kinds 2, 3"], Stages::BALANCE, slices);
         let waiting = Counts::new(layout, ["classes 0, 1", "classes 2, 3"], Stages::BALANCE + words, slices);
         let tokens = tokens::rings_of(layout, &config, KINDS, stages);
@@ -188,8 +188,9 @@ impl Selective {
     fn place_of(&self, submit: &Submit) -> Result<(SliceId, u8, u32), RejectReason> {
         let (slice, row) = self.front.open_slice(submit)?;
         let needs = self.front.tables.needs_of(submit);
-        let class = row.serving.class_of(needs).filter(|class| row.closed >> class & 1 == 0);
-        Ok((slice, class.ok_or(RejectReason::Unserved)?, row.limit))
+        let class = row.serving.class_of(needs).ok_or(RejectReason::Unserved)?;
+        let is_open = row.closed >> class & 1 == 0;
+        if is_open { Ok((slice, class, row.limit)) } else { Err(RejectReason::NoWorkers) }
     }
 
     fn serving(&self, slice: SliceId) -> &Serving {
@@ -220,8 +221,8 @@ impl Scheduler for Selective {
     /// A granted token looks for a task: for what meets its wishes, on its turn for another class, else for
     /// any that it serves.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
-        let turn = tasks::wish(&mut self.turn, pass, slice, KINDS);
         let kind = self.kind_of(granted.worker);
+        let turn = tasks::wish(&mut self.turn, pass, self.tokens.of(slice, kind), KINDS);
         let serving = self.serving(slice);
         let serves = serving.serves(kind);
         let turns = if turn > 0 { serves & 1 << turn } else { 0 };

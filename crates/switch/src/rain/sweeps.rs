@@ -5,7 +5,7 @@
 //! not, it gets one of another rank, which parks again behind its own, and goes on with the next.
 
 use sluice_wire::tables::SliceRow;
-use sluice_wire::{Generation, Nanos, Rank, RejectReason, Sweep, SweepOf, WorkerId};
+use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
 
 use super::notes::Round;
 use super::selective::Taken;
@@ -98,7 +98,7 @@ impl Rain {
         } else {
             tasks.take::<false>(pass, sweep.slice, 0)
         };
-        self.front.sweep_out(&task.submit(), RejectReason::NoWorkers)
+        self.front.sweep_out(&task.submit())
     }
 }
 
@@ -143,13 +143,12 @@ impl Selective {
     /// The tasks of a closed slice, or of its classes that have no worker.
     fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
-        let (classes, reason) =
-            if open { (closed, RejectReason::Unserved) } else { (u8::MAX, RejectReason::NoWorkers) };
+        let classes = if open { closed } else { u8::MAX };
         let Some(class) = self.waiting.take(pass, sweep.slice, classes) else {
             return Verdict::Drop(Refusal::SweepDone);
         };
         let (task, _) = self.tasks.pop(pass, self.tasks.of(sweep.slice, class));
-        self.front.sweep_out(&task.submit(), reason)
+        self.front.sweep_out(&task.submit())
     }
 }
 

@@ -35,15 +35,15 @@ pub(super) const fn sort(config: &Config, classes: u8) -> Sort {
     Sort { head: "task head", tail: "task tail", ring: "task ring", each: classes, cells }
 }
 
-/// A slice's turns: whose it is.
-pub(super) fn turns(layout: &mut Layout, config: &Config) -> Register<u16> {
-    Register::new(layout, "turn", Stages::BALANCE, 16, config.slices.into(), 0)
+/// Whose turn it is, of so many rows.
+pub(super) fn turns(layout: &mut Layout, rows: usize) -> Register<u16> {
+    Register::new(layout, "turn", Stages::BALANCE, 16, rows, 0)
 }
 
 /// The class that a token wishes for: another than the first, now and then.
-pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, slice: SliceId, classes: u8) -> u8 {
+pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, classes: u8) -> u8 {
     let last = u16::from(classes - 1) * TURN - 1;
-    let turn = turn.branch(pass, slice.0 as usize, |turn| turn < last, |turn| turn + 1, |_| 0);
+    let turn = turn.branch(pass, row, |turn| turn < last, |turn| turn + 1, |_| 0);
     if turn % TURN == TURN - 1 { (turn / TURN) as u8 + 1 } else { 0 }
 }
 
@@ -58,7 +58,7 @@ impl WaitingTasks {
         let slices = config.slices as usize;
         let sort = sort(config, classes);
         layout.queue(u32::from(config.slices) * u32::from(classes) * sort.cells);
-        let turn = (classes > 1).then(|| turns(layout, config));
+        let turn = (classes > 1).then(|| turns(layout, slices));
         let counts = Halves::new(layout, ["class halves", "classes"], stages.counts, slices, classes);
         let rings = Rings::new(layout, config, sort, stages.heads, columns);
         Self { turn, counts, rings }
@@ -73,7 +73,7 @@ impl WaitingTasks {
     /// The class that a token wishes for, which is at the balance now.
     pub(super) fn wish(&mut self, pass: &mut Pass, slice: SliceId) -> u8 {
         let classes = self.rings.each();
-        self.turn.as_mut().map_or(0, |turn| wish(turn, pass, slice, classes))
+        self.turn.as_mut().map_or(0, |turn| wish(turn, pass, slice.0.into(), classes))
     }
 
     /// Where a task that is going to wait does, and its name among those that wait in the slice; the balance

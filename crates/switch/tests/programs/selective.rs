@@ -153,7 +153,7 @@ fn a_task_that_no_worker_serves_is_refused_at_once() {
     assert_eq!(rejected(rack.task_with(SSD)), RejectReason::Unserved);
     let row = rack.state().row;
     rack.set_slice(SliceRow { closed: 1, ..row });
-    assert_eq!(rejected(rack.task_with(GPU)), RejectReason::Unserved, "its last worker has gone");
+    assert_eq!(rejected(rack.task_with(GPU)), RejectReason::NoWorkers, "its last worker has gone");
     assert_eq!(rack.task_with(ANY), Verdict::Parked);
 }
 
@@ -198,7 +198,7 @@ fn a_broom_takes_the_tasks_of_classes_without_workers_and_no_others() {
     let ssd = row.serving.class_of(SSD).unwrap();
     rack.set_slice(SliceRow { closed: 1 << ssd, ..row });
     for _ in 0..2 {
-        assert_eq!(rejected(rack.control(broom(SweepOf::Tasks, 9))), RejectReason::Unserved);
+        assert_eq!(rejected(rack.control(broom(SweepOf::Tasks, 9))), RejectReason::NoWorkers);
     }
     assert_eq!(rack.control(broom(SweepOf::Tasks, 9)), Verdict::Drop(Refusal::SweepDone));
     rack.set_slice(SliceRow { open: false, ..row });
