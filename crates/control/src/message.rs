@@ -521,7 +521,7 @@ pub enum Refusal {
     /// The switch is too small for the plan.
     #[error(
         "the switch has {slices} slices and {types} task types, and the plan needs more, or its labels another scheduler: \
-         ask for `resources`"
+         ask for `labels`"
     )]
     SwitchTooSmall {
         /// How many slices it has.

@@ -209,6 +209,9 @@ fn parts() -> impl Strategy<Value = Parts> {
                 types: names.iter().skip(slice).step_by(count).map(|name| (*name).to_owned()).collect(),
                 limit,
                 sizes: Sizes::new(&[Nanos(u64::from(limit.unwrap_or(0)))]).unwrap_or_default(),
+                needs: needs(names.get(slice).filter(|_| limit.is_some_and(|limit| limit > 4))),
+                kinds: Vec::new(),
+                wished: limit.is_some_and(|limit| limit > 4),
             })
             .collect();
         let workers = vec(worker(slices.len()), 0..6);
@@ -219,6 +222,12 @@ fn parts() -> impl Strategy<Value = Parts> {
             (types(), slices, workers, load, events)
         })
     })
+}
+
+/// Of one type, if any.
+fn needs(of: Option<&&str>) -> Vec<(String, Vec<String>)> {
+    let labels = ["gpu", "ssd"].map(str::to_owned);
+    of.map(|name| ((*name).to_owned(), labels.to_vec())).into_iter().collect()
 }
 
 fn types() -> Types {
@@ -240,7 +249,8 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
     (1usize..4, 0..slices, service, of(1u8..=8), of(0usize..1_024), faults()).prop_map(
         |(count, slice, service, quota, pin, faults)| {
             let (name, slice) = (String::new(), format!("s/{slice}"));
-            (count, WorkerPlan { name, slice, service, quota, pin, faults })
+            let labels = quota.filter(|quota| *quota > 4).map(|_| "gpu".to_owned()).into_iter().collect();
+            (count, WorkerPlan { name, slice, labels, service, quota, pin, faults })
         },
     )
 }

@@ -46,6 +46,9 @@ pub struct WorkerArgs {
     /// this service understands].
     #[arg(long, default_value = "", hide_default_value = true)]
     pub slice: String,
+    /// What it has that some tasks need, as the plan calls it; several with commas.
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    pub labels: Vec<String>,
     /// How many tasks may be at this worker at once, served or waiting: its tokens, the N of rain:N.
     #[arg(long, value_name = "TASKS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub quota: u8,
@@ -130,6 +133,7 @@ impl WorkerArgs {
         Ok(WorkerOptions {
             listen: self.listen,
             slice: self.slice.clone(),
+            labels: self.labels.clone(),
             quota: self.quota,
             capacity: self.capacity.unwrap_or(0),
             memory: self

@@ -50,8 +50,16 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
             .collect(),
         limit: slice.limit,
         sizes: slice.sizes,
+        serving: plan.serving(slice).expect("it was checked"),
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
+    control.labels = plan.labels();
+    let needs = plan.slices.iter().flat_map(|slice| &slice.needs);
+    control.needs = needs
+        .filter_map(|(name, labels)| {
+            Some((sluice_wire::TaskType(plan.types.number(name)?), plan.label_bits(labels)))
+        })
+        .collect();
     let factor = u64::from(plan.dilation);
     control.max_wait = control.max_wait.times(factor);
     control.retry_after = control.retry_after.times(factor);

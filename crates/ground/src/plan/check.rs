@@ -16,6 +16,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     workers(plan)?;
     rings(plan)?;
     classes(plan)?;
+    super::labels::check(plan)?;
     load(plan)?;
     adaptive(plan)?;
     events(plan)
@@ -86,7 +87,8 @@ fn classes(plan: &Plan) -> Result<(), String> {
 
 fn rings(plan: &Plan) -> Result<(), String> {
     let classes = u32::from(plan.program().classes());
-    let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice];
+    let kinds = u32::from(plan.program().kinds());
+    let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice * kinds];
     for ((key, most), size) in RINGS.into_iter().zip(sizes) {
         let slices = plan.slices.len();
         if slices > (most / size) as usize {

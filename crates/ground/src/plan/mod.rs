@@ -8,6 +8,7 @@
 mod changes;
 mod check;
 mod kind;
+mod labels;
 mod parts;
 mod rdma;
 mod read;

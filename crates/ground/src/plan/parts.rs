@@ -87,6 +87,12 @@ pub struct SlicePlan {
     pub limit: Option<u32>,
     /// Where classes of tasks end that go by size, if the policy has classes.
     pub sizes: Sizes,
+    /// The labels that tasks of some types need.
+    pub needs: Vec<(String, Vec<String>)>,
+    /// The sets of labels that its workers may have; those of the plan's workers if there are none.
+    pub kinds: Vec<Vec<String>>,
+    /// Whether tasks only wish for their labels.
+    pub wished: bool,
 }
 
 /// One worker.
@@ -96,6 +102,8 @@ pub struct WorkerPlan {
     pub name: String,
     /// Its slice.
     pub slice: String,
+    /// The labels that it has.
+    pub labels: Vec<String>,
     /// What it serves.
     pub service: ServicePlan,
     /// How many tasks it may have granted or held, if the plan says.

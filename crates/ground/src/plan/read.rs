@@ -10,6 +10,7 @@ use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 use toml::de::DeTable;
 
+use super::labels;
 use super::parts::{
     Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
     live, state_in,
@@ -151,8 +152,26 @@ fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
     let types = section.texts("types")?.into_iter().map(&mut named).collect::<Outcome<_>>()?;
     let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
     let sizes = sizes(&section)?;
+    let needs = needs(&section, known)?;
+    let kind = |text: &str| labels::set(text).map_err(|why| section.complain_of("kinds", why));
+    let kinds = section.texts("kinds")?.into_iter().map(kind).collect::<Outcome<_>>()?;
+    let wished = section.flag("wished")?.unwrap_or(false);
     section.finish()?;
-    Ok(SlicePlan { name, types, limit, sizes })
+    Ok(SlicePlan { name, types, limit, sizes, needs, kinds, wished })
+}
+
+/// `["train=gpu+ssd"]`: a type and the labels that its tasks need.
+fn needs(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, Vec<String>)>> {
+    let need = |text: &str| {
+        let (name, labels) = text.rsplit_once('=').ok_or_else(|| {
+            section
+                .complain_of("needs", format!("`{text}` is not of the form TYPE=LABEL or TYPE=LABEL+LABEL"))
+        })?;
+        let name = known.called(name).map_err(|why| unknown_type(section, "needs", &why))?;
+        let labels = labels::set(labels).map_err(|why| section.complain_of("needs", why))?;
+        Ok((name, labels))
+    };
+    section.texts("needs")?.into_iter().map(need).collect()
 }
 
 fn sizes(section: &Section<'_>) -> Outcome<Sizes> {
@@ -195,11 +214,20 @@ fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
     Ok(WorkerPlan {
         name: name.to_owned(),
         slice: section.text("slice")?.unwrap_or_default().to_owned(),
+        labels: worker_labels(section)?,
         service: service(section)?,
         quota,
         pin: core(section)?,
         faults: faults(section)?,
     })
+}
+
+fn worker_labels(section: &Section<'_>) -> Outcome<Vec<String>> {
+    let label = |text: &str| {
+        let checked = sluice_control::check_name(text).map(|()| text.to_owned());
+        checked.map_err(|why| section.complain_of("labels", why))
+    };
+    section.texts("labels")?.into_iter().map(label).collect()
 }
 
 fn service(section: &Section<'_>) -> Outcome<ServicePlan> {

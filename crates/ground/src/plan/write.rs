@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
 
+use super::labels;
 use super::parts::{
     Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, WorkerPlan,
 };
@@ -84,7 +85,8 @@ fn write_rdma(toml: &mut Toml, rdma: &RdmaPlan) -> Result<(), String> {
     pcap.as_ref().map_or(Ok(()), |pcap| toml.path("pcap", pcap))
 }
 
-fn write_slice(toml: &mut Toml, SlicePlan { name, types, limit, sizes }: &SlicePlan) {
+fn write_slice(toml: &mut Toml, slice: &SlicePlan) {
+    let SlicePlan { name, types, limit, sizes, needs, kinds, wished } = slice;
     toml.section("[[slice]]");
     toml.text("name", name);
     toml.texts("types", types);
@@ -93,6 +95,14 @@ fn write_slice(toml: &mut Toml, SlicePlan { name, types, limit, sizes }: &SliceP
     if !sizes.is_none() {
         toml.texts("sizes", &ends.collect::<Vec<_>>());
     }
+    if !needs.is_empty() {
+        let need = |(name, labels): &(String, Vec<String>)| format!("{name}={}", labels::set_text(labels));
+        toml.texts("needs", &needs.iter().map(need).collect::<Vec<_>>());
+        toml.plain("wished", wished);
+    }
+    if !kinds.is_empty() {
+        toml.texts("kinds", &kinds.iter().map(|kind| labels::set_text(kind)).collect::<Vec<_>>());
+    }
 }
 
 fn write_worker(
@@ -100,11 +110,14 @@ fn write_worker(
     (name, count): (&str, Option<usize>),
     worker: &WorkerPlan,
 ) -> Result<(), String> {
-    let WorkerPlan { name: _, slice, service, quota, pin, faults } = worker;
+    let WorkerPlan { name: _, slice, labels, service, quota, pin, faults } = worker;
     toml.section("[[worker]]");
     toml.text("name", name);
     toml.some_plain("count", count);
     toml.text("slice", slice);
+    if !labels.is_empty() {
+        toml.texts("labels", labels);
+    }
     match service {
         ServicePlan::Ours(service) => toml.text("service", service),
         ServicePlan::Program { exec, args } => {

@@ -8,11 +8,11 @@ use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType, Term};
 
 use super::inspection::nothing_is_due;
+use super::labels;
 use super::large::FIRST_BYTES;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::{Event, Host, Rack};
-use super::resources;
 use super::rivals::Seat;
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
@@ -111,7 +111,7 @@ fn plan(scenario: &Scenario) -> Plan {
         serving: scenario.hands.serving,
     };
     Plan {
-        labels: if scenario.program.kinds() > 1 { resources::names() } else { Vec::new() },
+        labels: if scenario.program.kinds() > 1 { labels::names() } else { Vec::new() },
         needs: scenario.hands.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,

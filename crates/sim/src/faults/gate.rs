@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use sluice_switch::{Arrival, Cargo, Verdict};
+use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Generation, Nanos, Packet, Serial, SliceId, WorkerId};
 
@@ -46,6 +46,7 @@ impl Rack<'_> {
         let before = self.let_in(bearer);
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
+        let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
         let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
@@ -55,8 +56,11 @@ impl Rack<'_> {
         } else {
             self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
         }
-        let entered = self.let_in(bearer) != before || is_dispatch(&verdict);
+        let entered = self.let_in(bearer) != before || dispatched(&verdict).is_some();
         let gate = &self.switch.gate;
+        if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.turns_away(token)) {
+            return Err(format!("promise 3: a token of worker {worker} went round, and it is closed"));
+        }
         if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {
             return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
         }
@@ -107,6 +111,12 @@ fn told_counters(verdict: &Verdict) -> Option<Registration> {
     }
 }
 
-const fn is_dispatch(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Send { packet: Packet::Dispatch(_), .. })
+/// Whose token a task met.
+const fn dispatched(verdict: &Verdict) -> Option<Registration> {
+    match verdict {
+        Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
+            Some((dispatch.worker, dispatch.generation))
+        }
+        _ => None,
+    }
 }

@@ -73,6 +73,9 @@ impl Tally {
 const UNKNOWN_PER_MILLE_MAX: u64 = 6;
 /// The same where replies go through the switch: their way back is two packets long.
 const UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX: u64 = 8;
+/// Where not every worker serves every task, more tasks are refused, and a refusal may be lost: 9.6 were
+/// measured.
+const UNKNOWN_WITH_LABELS_PER_MILLE_MAX: u64 = 12;
 
 impl Tally {
     /// Whether no more tasks ended unknown than faults explain under this program. Means something for a
@@ -81,6 +84,7 @@ impl Tally {
     pub fn is_explained(&self, program: &Choice) -> bool {
         let most = match program.feed() {
             Feed::Pushed { reports: true } => UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX,
+            _ if program.kinds() > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
             _ => UNKNOWN_PER_MILLE_MAX,
         };
         self.unknown * 1_000 <= self.submitted * most

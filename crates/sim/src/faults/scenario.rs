@@ -6,8 +6,8 @@ use sluice_wire::{Nanos, TaskType};
 
 use super::crossings::cross;
 use super::early::EarlyScenario;
+use super::labels::Hands;
 use super::network::{REPLIES, Rates};
-use super::resources::Hands;
 use super::troubles::Trouble;
 use crate::dice::Dice;
 
@@ -184,7 +184,7 @@ impl Scenario {
             (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
         }
         if program.kinds() > 1 {
-            scenario.hands = Hands::draw(&mut Dice::named(seed, "resources", 0), workers);
+            scenario.hands = Hands::draw(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario
@@ -218,7 +218,9 @@ impl Scenario {
 
     /// The mean gap between a client's tasks now: once faults are over, half of what the workers can bear.
     pub(super) fn gap_at(&self, now: Nanos) -> Nanos {
-        let workers_per_slice = (self.workers / self.slices) as u64;
+        // Where not all serve all, one worker may have to bear it alone.
+        let shared = if self.program.kinds() > 1 { 1 } else { self.workers / self.slices };
+        let workers_per_slice = shared as u64;
         let bearable = Nanos(self.clients as u64 * self.service_max.0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
     }

@@ -7,9 +7,9 @@ use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
 use super::gate::Gate;
+use super::labels::Fairness;
 use super::order::Precedence;
 use super::rack::{Event, Rack};
-use super::resources::Fairness;
 use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};

@@ -25,7 +25,7 @@ const RANKED: &str = "ranked";
 /// What asks for classes.
 const CLASSES: &str = "classes";
 /// What asks for workers that serve some tasks only.
-const RESOURCES: &str = "resources";
+const LABELS: &str = "labels";
 /// What says how far off tasks' stated sizes are.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
@@ -37,7 +37,7 @@ pub(crate) struct Settings {
     ranked: bool,
     classes: u8,
     /// Workers are of kinds, and serve some tasks only.
-    resources: bool,
+    labels: bool,
     /// How far tasks' stated sizes are off, in hundredths.
     size_error: u8,
     /// Tasks that have to wait before a worker sends more than one token.
@@ -52,7 +52,7 @@ impl Default for Settings {
             tokens: DEPTH,
             ranked: false,
             classes: 1,
-            resources: false,
+            labels: false,
             size_error: 0,
             patience: 0,
             adaptive: None,
@@ -76,8 +76,8 @@ impl Settings {
             self.ranked = true;
             return Some(());
         }
-        if argument == RESOURCES {
-            self.resources = true;
+        if argument == LABELS {
+            self.labels = true;
             return Some(());
         }
         if let Some(early) = Early::take(argument) {
@@ -121,8 +121,8 @@ impl fmt::Display for Settings {
         if self.classes > 1 {
             write!(f, ",{CLASSES}={}", self.classes)?;
         }
-        if self.resources {
-            write!(f, ",{RESOURCES}")?;
+        if self.labels {
+            write!(f, ",{LABELS}")?;
         }
         if self.size_error > 0 {
             write!(f, ",{SIZES}={}%", self.size_error)?;
@@ -151,7 +151,7 @@ impl ProgramSettings for Settings {
          these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
          slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
          workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
-         resources, tasks go to workers that have what they need (neither with ranked nor with classes); classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
+         labels, tasks go to workers that have what they need (neither with ranked nor with classes); classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
          sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
          workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
          early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
@@ -165,7 +165,7 @@ impl ProgramSettings for Settings {
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
         // Who is told apart by what he serves is told apart by nothing else.
-        (!self.resources || !self.ranked && self.classes == 1).then_some(())
+        (!self.labels || !self.ranked && self.classes == 1).then_some(())
     }
 
     fn quota(&self) -> u8 {
@@ -189,15 +189,15 @@ impl ProgramSettings for Settings {
     }
 
     fn runs_in_kernel(&self) -> bool {
-        !self.ranked && self.classes == 1 && !self.resources
+        !self.ranked && self.classes == 1 && !self.labels
     }
 
     fn classes(&self) -> u8 {
-        if self.resources { KINDS_MAX as u8 } else { self.classes }
+        if self.labels { KINDS_MAX as u8 } else { self.classes }
     }
 
     fn kinds(&self) -> u8 {
-        if self.resources { KINDS_MAX as u8 } else { 1 }
+        if self.labels { KINDS_MAX as u8 } else { 1 }
     }
 
     fn size_error(&self) -> u8 {
@@ -218,7 +218,7 @@ impl ProgramSettings for Settings {
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {
-        if self.resources {
+        if self.labels {
             return Box::new(Selective::new(config));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))

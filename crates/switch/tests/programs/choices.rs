@@ -21,7 +21,7 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:2,ranked",
         "rain:2,patient",
         "rain:2,classes=2",
-        "rain:2,resources",
+        "rain:2,labels",
         "rain:4,ranked,classes=4,sizes=30%,patient,early",
         "rain:3,adaptive,ranked,patient=8,early=10%",
         "r2p2:2",
@@ -138,7 +138,7 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
 
 #[test]
 fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
-    let rain = "adaptive advise theta= slowdown= replay stay ranked resources classes= sizes= patient early";
+    let rain = "adaptive advise theta= slowdown= replay stay ranked labels classes= sizes= patient early";
     let keys = [
         ("rain", rain),
         ("r2p2", "sample= step= rise="),
@@ -172,7 +172,7 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
         assert_eq!((choice.hosts_choose_depth(), choice.writes_ahead()), (hosts_choose, written), "{text}");
         assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
     }
-    let apart = ["rain", "rain:2,classes=2", "rain:2,resources"].map(choice);
+    let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);
     let published = plain.published().map(|paper| (paper.stages, paper.entries));

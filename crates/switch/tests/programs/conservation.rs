@@ -12,7 +12,7 @@ use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
 
 const CHOICES: [&str; 10] = [
     "rain:2",
-    "rain:2,resources",
+    "rain:2,labels",
     "r2p2:1",
     "r2p2:3,sample=3,step=1",
     "racksched:2",

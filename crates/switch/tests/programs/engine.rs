@@ -129,7 +129,7 @@ fn a_slot_longer_than_any_task_takes_the_longest() {
 #[test]
 fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {
     let all = [0, 1, 2, 3].map(Labels);
-    for (program, needs) in [("rain:2,classes=4", &[Labels::NONE][..]), ("rain:2,resources", &all)] {
+    for (program, needs) in [("rain:2,classes=4", &[Labels::NONE][..]), ("rain:2,labels", &all)] {
         let mut rack = rack_of(program, &[0], false, 4 * 16);
         let row = rack.state().row;
         rack.set_slice(SliceRow { serving: Serving::of(needs, &[Labels(3)]).unwrap(), ..row });

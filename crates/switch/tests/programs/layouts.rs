@@ -26,7 +26,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("rain:2,classes=2", 11, 413, 23),
         ("rain:2,classes=4", 12, 414, 24),
         ("rain:4,ranked,classes=4", 12, 488, 27),
-        ("rain:2,resources", 12, 443, 26),
+        ("rain:2,labels", 12, 443, 26),
         ("r2p2:2", 8, 82, 11),
         ("racksched:2", 5, 84, 7),
         ("draconis", 12, 413, 24),
@@ -46,7 +46,7 @@ fn what_is_told_apart_moves_what_lies_behind_it() {
         ("rain:4,ranked", 5, 9, 9),
         ("rain:2,classes=4", 5, 8, 9),
         ("rain:4,ranked,classes=2", 5, 9, 9),
-        ("rain:2,resources", 6, 10, 10),
+        ("rain:2,labels", 6, 10, 10),
     ] {
         let built = full(program);
         let at = ["task head", "sent", "rdma: servers"].map(|name| stage(&*built, name));
@@ -58,7 +58,7 @@ fn what_is_told_apart_moves_what_lies_behind_it() {
 #[test]
 fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
     for program in
-        ["rain:2", "rain:2,ranked", "rain:2,classes=2", "rain:2,resources", "r2p2:2", "draconis", "pallas"]
+        ["rain:2", "rain:2,ranked", "rain:2,classes=2", "rain:2,labels", "r2p2:2", "draconis", "pallas"]
     {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
         assert_eq!(shape.feed, choice.feed(), "{program}");

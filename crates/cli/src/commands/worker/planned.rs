@@ -45,6 +45,8 @@ fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         ("--seed", Some(plan.seed.to_string())),
         ("--link-mtu", Some(plan.rdma.link_mtu.to_string())),
     ];
+    let labels = Some(worker.labels.join(",")).filter(|labels| !labels.is_empty());
+    flags.extend(labels.map(|labels| ("--labels", Some(labels))));
     let program = plan.program();
     flags.extend(program.adaptive().map(|_| ("--adaptive", None)));
     flags.extend(program.early().map(|_| ("--early", None)));

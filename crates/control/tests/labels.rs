@@ -155,7 +155,7 @@ fn a_switch_that_tells_no_kinds_apart_is_too_small_for_a_plan_with_labels() {
     rack.switch.shape.kinds = 1;
     rack.connect();
     assert_eq!(rack.controller.view(rack.now).link, LinkState::TooSmall);
-    assert!(refused(rack.ask(&with("w", 1, &[]))).contains("resources"));
+    assert!(refused(rack.ask(&with("w", 1, &[]))).contains("labels"));
 }
 
 #[test]
