@@ -387,7 +387,8 @@ pub enum Refusal {
     },
     /// The slice knows no kind of workers that has so little.
     #[error(
-        "worker `{}` has {has}, and slice `{}` knows these kinds: {kinds}; give it the labels of one", .worker.escape_debug(), .slice.escape_debug()
+        "worker `{}` has {has}, and slice `{}` knows these kinds: {kinds}; give it the labels of one",
+        .worker.escape_debug(), .slice.escape_debug()
     )]
     NoKind {
         /// The worker.
@@ -520,8 +521,8 @@ pub enum Refusal {
     },
     /// The switch is too small for the plan.
     #[error(
-        "the switch has {slices} slices and {types} task types, and the plan needs more, or its labels another scheduler: \
-         ask for `labels`"
+        "the switch has {slices} slices and {types} task types, and the plan needs more, or its \
+         labels another scheduler: ask for `labels`"
     )]
     SwitchTooSmall {
         /// How many slices it has.

@@ -235,7 +235,8 @@ pub enum PlanError {
     },
     /// No kind of workers has what tasks of a type need: give some workers its labels.
     #[error(
-        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some", .slice.escape_debug()
+        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some",
+        .slice.escape_debug()
     )]
     Unserved {
         /// The type.

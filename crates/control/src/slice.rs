@@ -146,8 +146,8 @@ impl Slice {
         self.stale.iter().map(|s| s.tokens).sum()
     }
 
-    /// Whether a worker that serves these types serves all that may still wait here of the types that were mapped here
-    /// before.
+    /// Whether a worker that serves these types serves all that may still wait here of the types that were
+    /// mapped here before.
     pub(crate) fn former_are_served(&self, serves: impl Fn(TaskType) -> bool) -> bool {
         self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| serves(*t)))
     }

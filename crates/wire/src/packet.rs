@@ -284,10 +284,14 @@ impl fmt::Display for RejectReason {
         f.write_str(match self {
             Self::QueueFull => "its slice's queue was full each time it was sent: send less, or start more workers",
             Self::NoRoom => "the switch had no room for its bytes while it would wait: send less at once, or start a server",
-            Self::NoWorkers => "its slice has no worker, or none with its labels: start one, or wait until one is back",
+            Self::NoWorkers => {
+                "its slice has no worker, or none with its labels: start one, or wait until one is back"
+            }
             Self::UnknownType => "no slice takes its type: map it to one, or send another type",
             Self::StaleTokens => "it met only tokens of workers that are gone: send it again",
-            Self::Unserved => "no kind of workers of its slice has the labels that it needs: add one to the plan",
+            Self::Unserved => {
+                "no kind of workers of its slice has the labels that it needs: add one to the plan"
+            }
         })
     }
 }

@@ -3,7 +3,7 @@
 //! Both are said by labels (`gpu`, `ssd`): a worker serves the tasks that need no label which it lacks. Tasks
 //! that need the same are a *class*, workers that have the same a *kind*; a switch tells four of each apart.
 
-use crate::tables::KINDS_MAX;
+use crate::sizes::KINDS_MAX;
 
 /// A set of a slice's labels, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

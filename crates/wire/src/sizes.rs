@@ -1,5 +1,8 @@
 //! How large the switch's tables have to be, and how their room is shared out.
 
+/// The most ranks of tokens, kinds of workers and classes of tasks that a switch tells apart.
+pub const KINDS_MAX: usize = 4;
+
 /// The largest quota: how many tasks a worker may have granted or held together (N, Rain §3.2.2). The switch
 /// believes no count of tokens that runs further ahead.
 pub const QUOTA_MAX: u8 = 8;

@@ -4,6 +4,7 @@
 //! real switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
 
 use crate::serving::{Labels, Serving};
+pub use crate::sizes::KINDS_MAX;
 use crate::{
     ClientId, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId,
     SliceId, Sweep, TaskType, Term, WorkerId,
@@ -168,9 +169,6 @@ pub struct WorkerState {
     /// Tasks sent.
     pub sent: Serial,
 }
-
-/// The most ranks of tokens, and classes of tasks, that a switch tells apart.
-pub const KINDS_MAX: usize = 4;
 
 /// A cumulative count for each of a slice's rings: of parked tokens one for each rank that the switch tells
 /// apart, of waiting tasks one for each class, the first first. What is not there stands still.

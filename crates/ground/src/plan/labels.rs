@@ -73,20 +73,20 @@ impl Plan {
         match why {
             ServingError::Nobody => format!("slice `{name}` has needs and no types: name its types"),
             ServingError::TooManyClasses => format!(
-                "the types of slice `{name}` need more than {KINDS_MAX} different sets of labels, and no more are told \
-                 apart: let some need the same"
+                "the types of slice `{name}` need more than {KINDS_MAX} different sets of labels, and \
+                 no more are told apart: let some need the same"
             ),
             ServingError::TooManyKinds => format!(
-                "slice `{name}` has more than {KINDS_MAX} kinds of workers, and no more are told apart: give some the \
-                 same labels"
+                "slice `{name}` has more than {KINDS_MAX} kinds of workers, and no more are told apart: give \
+                 some the same labels"
             ),
             ServingError::Unserved(needs) => {
                 let all = self.labels();
                 let lacks = all.into_iter().enumerate().filter(|(bit, _)| needs.have(Labels(1 << bit)));
                 let lacks: Vec<String> = lacks.map(|(_, label)| label).collect();
                 format!(
-                    "slice `{name}` has tasks that need {}, and no kind of workers that has it: give a [[worker]] of it \
-                     these `labels`",
+                    "slice `{name}` has tasks that need {}, and no kind of workers that has it: give a \
+                     [[worker]] of it these `labels`",
                     set_text(&lacks)
                 )
             }
@@ -111,8 +111,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
         let serving = plan.serving(slice)?;
         if serving != Serving::default() && !serving.is_wished() && plan.program().kinds() == 1 {
             return Err(format!(
-                "slice `{}` has tasks that not every worker serves, and `{}` gives any task to any worker: take \
-                 `rain:2,labels`",
+                "slice `{}` has tasks that not every worker serves, and `{}` gives any task to any worker: \
+                 take `rain:2,labels`",
                 slice.name, plan.policy
             ));
         }
@@ -138,8 +138,8 @@ mod tests {
 
     const PLAN: &str = "policy = \"rain:1,labels\"\n[[slice]]\nname = \"main\"\ntypes = [\"get\", \"scan\"]\n\
         needs = [\"scan=gpu\"]\n";
-    const WORKERS: &str = "[[worker]]\nname = \"fast\"\nslice = \"main\"\nservice = \"hold\"\nlabels = [\"gpu\", \"ssd\"]\n\
-        [[worker]]\nname = \"w\"\nslice = \"main\"\nservice = \"hold\"\n";
+    const WORKERS: &str = "[[worker]]\nname = \"fast\"\nslice = \"main\"\nservice = \"hold\"\n\
+        labels = [\"gpu\", \"ssd\"]\n[[worker]]\nname = \"w\"\nslice = \"main\"\nservice = \"hold\"\n";
 
     fn plan(text: &str) -> Plan {
         Plan::from_text("here", text).unwrap_or_else(|why| panic!("{why}"))

@@ -62,8 +62,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes where
-    /// these are told by needs.
+    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes
+    /// where these are told by needs.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
             let limit = self.switch.limits[slice] as i32;

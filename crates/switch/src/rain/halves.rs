@@ -14,9 +14,9 @@ use crate::pipeline::{Layout, Pass, Register};
 /// How many entries lie on two sides: one word of the chip, and one here, so that neither half waits for the
 /// other to be written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pair(u64);
+pub(super) struct TwoCounts(u64);
 
-impl Pair {
+impl TwoCounts {
     #[inline]
     pub(super) const fn of(self, side: usize) -> u32 {
         (self.0 >> (32 * side)) as u32
@@ -46,7 +46,7 @@ pub(super) struct Found {
 /// The counts of all slices, a level a stage.
 #[derive(Debug)]
 pub(super) struct Halves {
-    levels: Box<[Register<Pair>]>,
+    levels: Box<[Register<TwoCounts>]>,
 }
 
 impl Halves {
@@ -55,7 +55,7 @@ impl Halves {
         rings.trailing_zeros() as u8
     }
 
-    /// Counts of a slice's rings from this stage on; the names are those of its levels.
+    /// Fill of a slice's rings from this stage on; the names are those of its levels.
     pub(super) fn new(
         layout: &mut Layout,
         names: [&'static str; 2],
@@ -63,8 +63,9 @@ impl Halves {
         slices: usize,
         rings: u8,
     ) -> Self {
-        let level =
-            |(level, name)| Register::new(layout, name, stage + level, 64, slices << level, Pair::default());
+        let level = |(level, name)| {
+            Register::new(layout, name, stage + level, 64, slices << level, TwoCounts::default())
+        };
         Self { levels: (0..Self::levels(rings)).zip(names).map(level).collect() }
     }
 

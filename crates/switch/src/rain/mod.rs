@@ -16,12 +16,12 @@
 //! their class (module `tasks`).
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Counts of ranks or
+//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Fill of ranks or
 //! classes take one or two stages behind `balance`, and all else comes so much later.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-mod counts;
 mod engine;
+mod fill;
 mod halves;
 mod memory;
 mod notes;

@@ -9,14 +9,14 @@ use crate::program::{Cargo, Circulating, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
     /// A granted token, and what it does in this pass.
-    Token { worker: WorkerId, generation: Generation, step: Step },
+    Token { worker: WorkerId, generation: Generation, step: TokenStep },
     /// A token of this kind parked while a task that it serves waited: one is taken out and looks again.
     Recall { slice: SliceId, kind: u8 },
 }
 
 /// What a token does in a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TokenStep {
     /// Looks for a task of any class that it serves.
     Look,
     /// Parks, and says so if a task that it serves waits now.
@@ -34,7 +34,7 @@ impl Round {
         Self::Token {
             worker: WorkerId(memo as u16),
             generation: Generation((memo >> 16) as u32),
-            step: if memo & PARK != 0 { Step::Park } else { Step::Look },
+            step: if memo & PARK != 0 { TokenStep::Park } else { TokenStep::Look },
         }
     }
 
@@ -42,7 +42,7 @@ impl Round {
         match self {
             Self::Recall { slice, kind } => RECALL | (kind as u64) << 16 | slice.0 as u64,
             Self::Token { worker, generation, step } => {
-                let step = if matches!(step, Step::Park) { PARK } else { 0 };
+                let step = if matches!(step, TokenStep::Park) { PARK } else { 0 };
                 step | (generation.0 as u64) << 16 | worker.0 as u64
             }
         }

@@ -1,4 +1,4 @@
-//! Rings of entries that wait, one behind the other: a slice has one for each kind of entry that it tells
+//! RingSet of entries that wait, one behind the other: a slice has one for each kind of entry that it tells
 //! apart.
 
 use sluice_wire::SliceId;
@@ -11,7 +11,7 @@ use crate::pipeline::{Column, Layout, Pass, Register, Ring};
 
 /// All slices' rings of one sort: tokens that are parked, or tasks that wait.
 #[derive(Debug)]
-pub(super) struct Rings<T> {
+pub(super) struct RingSet<T> {
     head: Register<u32>,
     tail: Register<u32>,
     ring: Ring<T>,
@@ -26,13 +26,13 @@ pub(super) struct Sort {
     pub(super) head: &'static str,
     pub(super) tail: &'static str,
     pub(super) ring: &'static str,
-    /// Rings of a slice: 1, 2 or 4.
+    /// RingSet of a slice: 1, 2 or 4.
     pub(super) each: u8,
     /// Cells of each: a power of two.
     pub(super) cells: u32,
 }
 
-impl<T: Copy + Default> Rings<T> {
+impl<T: Copy + Default> RingSet<T> {
     /// Heads and tails live in stage `heads`, the entries as `columns` say.
     pub(super) fn new(
         layout: &mut Layout,

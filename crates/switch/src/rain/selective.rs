@@ -13,8 +13,8 @@
 //! sent a note. A note that takes a stale token out goes on until it finds a live one, or none.
 //!
 //! Workers look first for what needs most, and tasks take the worker that has least. So that no class starves
-//! every 16th token of a kind looks first for another. Where labels are only wished for (locality), who meets the wish
-//! is looked for in a pass of its own.
+//! every 16th token of a kind looks first for another. Where labels are only wished for (locality), who meets
+//! the wish is looked for in a pass of its own.
 //!
 //! The stages, behind the front's 0 and 1: turns and tokens by kind (2, 3), tasks by class (4, 5), heads and
 //! tails (6), rings (7 to 11), `gen_out` (8), `sent` and `seen_out` (10); at egress the servers' rows (10)
@@ -24,11 +24,11 @@ use sluice_wire::serving::Serving;
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Submit, Sweep, WorkerId};
 
-use super::counts::Counts;
 use super::engine::RdmaEngine;
+use super::fill::Fill;
 use super::memory::narrow_columns;
-use super::notes::{Round, Step};
-use super::rings::Rings;
+use super::notes::{Round, TokenStep};
+use super::rings::RingSet;
 use super::stages::Stages;
 use super::tasks;
 use super::tokens::{self, ParkedToken};
@@ -50,10 +50,10 @@ const ASKED: u64 = 1 << 8;
 pub struct Selective {
     pub(super) front: Front,
     turn: Register<u16>,
-    pub(super) parked: Counts,
-    pub(super) tokens: Rings<ParkedToken>,
-    pub(super) waiting: Counts,
-    pub(super) tasks: Rings<WaitingTask>,
+    pub(super) parked: Fill,
+    pub(super) tokens: RingSet<ParkedToken>,
+    pub(super) waiting: Fill,
+    pub(super) tasks: RingSet<WaitingTask>,
     engine: Option<RdmaEngine>,
 }
 
@@ -71,7 +71,7 @@ impl Selective {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn new(config: Config) -> Self {
-        let words = Counts::words(KINDS);
+        let words = Fill::words(KINDS);
         let stages = Stages::behind(2 * words);
         let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
         let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
@@ -82,12 +82,12 @@ impl Selective {
         layout.table("classes of needs, kinds that serve them", 0, 16 + 8 + 2 + 8, slices << 8);
         layout.table("classes that kinds serve", 0, 16 + 2 + 8, slices * KINDS_MAX);
         let turn = tasks::turns(layout, slices * KINDS_MAX);
-        let parked = Counts::new(layout, ["kinds 0, 1", "kinds 2, 3"], Stages::BALANCE, slices);
-        let waiting = Counts::new(layout, ["classes 0, 1", "classes 2, 3"], Stages::BALANCE + words, slices);
+        let parked = Fill::new(layout, ["kinds 0, 1", "kinds 2, 3"], Stages::BALANCE, slices);
+        let waiting = Fill::new(layout, ["classes 0, 1", "classes 2, 3"], Stages::BALANCE + words, slices);
         let tokens = tokens::rings_of(layout, &config, KINDS, stages);
         let sort = tasks::sort(&config, KINDS);
         layout.queue(u32::from(config.slices) * u32::from(KINDS) * sort.cells);
-        let tasks = Rings::new(layout, &config, sort, stages.heads, &narrow_columns(stages.rings));
+        let tasks = RingSet::new(layout, &config, sort, stages.heads, &narrow_columns(stages.rings));
         let engine = (config.servers > 0).then(|| RdmaEngine::new(layout, &config, KINDS, stages.rings + 3));
         Self { front, turn, parked, tokens, waiting, tasks, engine }
     }
@@ -99,14 +99,14 @@ impl Selective {
         now: Nanos,
         slice: SliceId,
         granted: Granted,
-        step: Step,
+        step: TokenStep,
     ) -> Verdict {
         let kind = self.kind_of(granted.worker);
         let serves = self.serving(slice).serves(kind);
         match step {
-            Step::Look => self.look(pass, now, slice, granted, serves, Step::Park),
-            Step::Park if self.park(pass, slice, granted, kind) => Round::Recall { slice, kind }.go(),
-            Step::Park => Verdict::Parked,
+            TokenStep::Look => self.look(pass, now, slice, granted, serves, TokenStep::Park),
+            TokenStep::Park if self.park(pass, slice, granted, kind) => Round::Recall { slice, kind }.go(),
+            TokenStep::Park => Verdict::Parked,
         }
     }
 
@@ -118,7 +118,7 @@ impl Selective {
         slice: SliceId,
         granted: Granted,
         classes: u8,
-        next: Step,
+        next: TokenStep,
     ) -> Verdict {
         let Some(class) = self.waiting.take(pass, slice, classes) else {
             self.front.note_granted(pass, granted);
@@ -149,7 +149,7 @@ impl Selective {
             Taken::Nothing => Verdict::Drop(Refusal::FixDone),
             Taken::Stale => Round::Recall { slice, kind }.go(),
             Taken::Live(ParkedToken { worker, generation }) => {
-                Round::Token { worker, generation, step: Step::Look }.go()
+                Round::Token { worker, generation, step: TokenStep::Look }.go()
             }
         }
     }
@@ -231,9 +231,9 @@ impl Scheduler for Selective {
             turns => turns,
         };
         if first == 0 || first == serves {
-            self.look(pass, now, slice, granted, serves, Step::Park)
+            self.look(pass, now, slice, granted, serves, TokenStep::Park)
         } else {
-            self.look(pass, now, slice, granted, first, Step::Look)
+            self.look(pass, now, slice, granted, first, TokenStep::Look)
         }
     }
 

@@ -151,7 +151,8 @@ impl ProgramSettings for Settings {
          these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
          slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
          workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
-         labels, tasks go to workers that have what they need (neither with ranked nor with classes); classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
+         labels, tasks go to workers that have what they need (neither with ranked nor with classes); \
+         classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
          sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
          workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
          early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \

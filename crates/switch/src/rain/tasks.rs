@@ -10,7 +10,7 @@ use sluice_wire::tables::RingCounts;
 use sluice_wire::{Place, SliceId};
 
 use super::halves::Halves;
-use super::rings::{Rings, Sort};
+use super::rings::{RingSet, Sort};
 use super::stages::Stages;
 use crate::config::Config;
 use crate::entry::WaitingTask;
@@ -26,7 +26,7 @@ pub(super) struct WaitingTasks {
     /// Whose turn it is; there if there are classes.
     turn: Option<Register<u16>>,
     counts: Halves,
-    rings: Rings<WaitingTask>,
+    rings: RingSet<WaitingTask>,
 }
 
 /// What the rings of waiting tasks are, of a program with so many classes.
@@ -60,7 +60,7 @@ impl WaitingTasks {
         layout.queue(u32::from(config.slices) * u32::from(classes) * sort.cells);
         let turn = (classes > 1).then(|| turns(layout, slices));
         let counts = Halves::new(layout, ["class halves", "classes"], stages.counts, slices, classes);
-        let rings = Rings::new(layout, config, sort, stages.heads, columns);
+        let rings = RingSet::new(layout, config, sort, stages.heads, columns);
         Self { turn, counts, rings }
     }
 

@@ -9,7 +9,7 @@ use sluice_wire::tables::RingCounts;
 use sluice_wire::{Generation, Rank, SliceId, WorkerId};
 
 use super::halves::{Found, Halves};
-use super::rings::{Rings, Sort};
+use super::rings::{RingSet, Sort};
 use super::stages::Stages;
 use crate::config::Config;
 use crate::pipeline::{Column, Layout, Pass};
@@ -35,17 +35,22 @@ const BY_RANK: &[Column] = &[
 #[derive(Debug)]
 pub(super) struct ParkedTokens {
     counts: Halves,
-    rings: Rings<ParkedToken>,
+    rings: RingSet<ParkedToken>,
 }
 
 /// The rings of parked tokens, so many of each slice, from this stage on.
-pub(super) fn rings_of(layout: &mut Layout, config: &Config, each: u8, stages: Stages) -> Rings<ParkedToken> {
+pub(super) fn rings_of(
+    layout: &mut Layout,
+    config: &Config,
+    each: u8,
+    stages: Stages,
+) -> RingSet<ParkedToken> {
     let columns = if each > 1 { BY_RANK } else { TOGETHER };
     let columns: Vec<Column> =
         columns.iter().map(|of| Column { stage: stages.rings + of.stage, ..*of }).collect();
     let (head, tail, ring) = ("token head", "token tail", "token ring");
     let sort = Sort { head, tail, ring, each, cells: config.tokens_per_slice };
-    Rings::new(layout, config, sort, stages.heads, &columns)
+    RingSet::new(layout, config, sort, stages.heads, &columns)
 }
 
 impl ParkedTokens {

@@ -7,24 +7,24 @@ use alloc::boxed::Box;
 
 use sluice_wire::SliceId;
 
-use super::halves::Pair;
+use super::halves::TwoCounts;
 use crate::pipeline::{Layout, Pass, Register};
 
 /// The counts of all slices.
 #[derive(Debug)]
-pub(super) struct Counts {
-    words: Box<[Register<Pair>]>,
+pub(super) struct Fill {
+    words: Box<[Register<TwoCounts>]>,
 }
 
-impl Counts {
+impl Fill {
     /// How many stages the counts of so many rings take.
     pub(super) const fn words(rings: u8) -> u8 {
         rings / 2
     }
 
-    /// Counts of four rings of each slice, from this stage on.
+    /// Fill of four rings of each slice, from this stage on.
     pub(super) fn new(layout: &mut Layout, names: [&'static str; 2], stage: u8, slices: usize) -> Self {
-        let word = |(at, name)| Register::new(layout, name, stage + at, 64, slices, Pair::default());
+        let word = |(at, name)| Register::new(layout, name, stage + at, 64, slices, TwoCounts::default());
         Self { words: (0..).zip(names).map(word).collect() }
     }
 
@@ -32,7 +32,7 @@ impl Counts {
     #[inline]
     pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8, most: u32) -> bool {
         let (word, side) = (usize::from(ring / 2), usize::from(ring % 2));
-        let fits = |pair: Pair| pair.of(side) < most;
+        let fits = |pair: TwoCounts| pair.of(side) < most;
         fits(self.words[word].branch(pass, slice.0.into(), fits, |pair| pair.plus(side), |pair| pair))
     }
 
