@@ -133,16 +133,11 @@ impl Ask {
     /// What the simulator is to predict. The workload's arrivals are its own, or a trace.
     pub(crate) fn point(&self, who: &Who, workload: Workload, load: f64) -> Point {
         Point {
-            policy: who.policy.clone(),
-            testbed: self.testbed.clone(),
-            workload,
-            rate_per_s: self.rate_per_s(load),
             tasks: self.tasks(load),
             warmup: Warmup::Tasks(self.warm_up(load)),
             seed: self.seed,
             transient: true,
-            repeats: false,
-            slices: None,
+            ..Point::new(who.policy.clone(), self.testbed.clone(), workload, self.rate_per_s(load))
         }
     }
 
