@@ -7,7 +7,8 @@ Examples:
   sluice up                                    # the demo: 8 workers under load, with kills
   sluice up experiments/demo.toml --rate 500 --length 5s
   sluice up --policy rain:adaptive             # another scheduler: see sluice policies
-  sluice up --sweep 0.3,0.6 --policy rain:2,racksched   # live beside the simulator";
+  sluice up --sweep 0.3,0.6 --policy rain:2,racksched   # live beside the simulator
+  sluice up --sweep out/live/sweep.toml                 # the same again";
 
 pub(crate) const SWITCH: &str = "\
 Examples:
@@ -78,6 +79,7 @@ Examples:
 pub(crate) const VERSUS: &str = "\
 Examples:
   sluice versus --load 0.6 --dilate 200
+  sluice versus out/versus/versus.toml --seed 2              # again, on other tasks
   sluice versus --policy rain:1,racksched --today reuseport";
 
 pub(crate) const POLICIES: &str = "\

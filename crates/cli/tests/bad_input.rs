@@ -167,7 +167,7 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     let refuses = |flags: &[&str], parts: &[&str]| refuses(folder.path(), &[&["up"], flags].concat(), parts);
     refuses(&["--sweep", "0.9..0.3"], &["0.9..0.3", "ends before it starts"]);
     refuses(&["--sweep", "fast"], &["`fast` is not a number"]);
-    refuses(&["--sweep", "1.2", "--replications", "1"], &["--replications", "1 is not in 2..=1000"]);
+    refuses(&["--sweep", "1.2", "--replications", "1"], &["replications: 1 is not in 2..=1000"]);
     refuses(&["--sweep", "0.3", "--policy", "rian"], &["unknown", "`rian`", "did you mean `rain`?"]);
     refuses(&["--sweep", "0.3", "--policy", "jsq"], &["unknown program `jsq`"]);
     refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);

@@ -44,6 +44,43 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
     assert_eq!(traced.lines().count(), played.lines().count(), "a line for each task");
 }
 
+/// Runs what is kept in this file again, into `again`; all that is kept there says the same, but for where.
+fn runs_again(folder: &Path, command: &str, (out, file): (&str, &str)) {
+    let words = format!("{command} {out}/{file} --out again --json");
+    let output = sluice(folder, &words.split_whitespace().collect::<Vec<_>>());
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let read = |out: &str, file: &str| fs::read_to_string(folder.join(out).join(file)).expect("it is there");
+    assert_eq!(
+        read("again", file),
+        read(out, file)
+            .replace(&format!("{out}/"), "again/")
+            .replace(&format!("out = \"{out}\""), "out = \"again\"")
+    );
+    assert_eq!(read("again", "testbed.toml"), read(out, "testbed.toml"));
+    for trace in fs::read_dir(folder.join(out).join("traces")).expect("a folder") {
+        let trace = format!("traces/{}", trace.expect("readable").file_name().to_string_lossy());
+        assert_eq!(read("again", &trace), read(out, &trace), "{trace}");
+    }
+}
+
+#[test]
+fn what_a_sweep_keeps_runs_it_again_on_the_same_tasks_and_the_same_testbed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("mine.toml"), "name = \"mine\"\nworkers = 4\n").expect("there is room");
+    let flags = "up --policy rain:1,early --sweep 0.1..0.2/0.1 --dilate 500 --length 100ms --replications 2 \
+                 --seed 7 --workload get=0.9@const:8us+scan=0.1@const:107us --testbed mine.toml --out swept";
+    let output = sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    // What counts is what ran, not what has become of its testbed since.
+    fs::remove_file(folder.path().join("mine.toml")).expect("it was there");
+    runs_again(folder.path(), "up --sweep", ("swept", "sweep.toml"));
+    let wrong = fs::read_to_string(folder.path().join("swept/sweep.toml")).expect("it is there");
+    fs::write(folder.path().join("wrong.toml"), wrong.replace("seed", "sede")).expect("there is room");
+    let refused = sluice(folder.path(), &["up", "--sweep", "wrong.toml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("wrong.toml line 9: unknown key `sede`"), "{}", stderr(&refused));
+}
+
 #[test]
 fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -62,8 +99,9 @@ fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
     assert!(rows.iter().all(|row| row["unanswered"] == 0), "{rows:?}");
     let kept = fs::read_to_string(folder.path().join("versus/versus.json")).expect("it is there");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).expect("JSON"), found);
+    runs_again(folder.path(), "versus", ("versus", "versus.toml"));
 
-    let strict = sluice(folder.path(), &[&args[..], &["--better", "1000000"]].concat());
+    let strict = sluice(folder.path(), &["versus", "versus/versus.toml", "--better", "1000000"]);
     assert_eq!(strict.status.code(), Some(3), "{}", stderr(&strict));
     assert!(stderr(&strict).contains("times better than today's"), "{}", stderr(&strict));
 }

@@ -1,6 +1,7 @@
 //! Flags that commands share.
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 /// How results are told.
 #[derive(Clone, Debug, Args)]
@@ -14,7 +15,8 @@ pub struct Output {
 }
 
 /// Where packets are switched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Io {
     /// On a UDP socket.
     Udp,

@@ -115,9 +115,10 @@ fn is_no_word(c: char) -> bool {
     !(c.is_alphanumeric() || c == '_')
 }
 
-/// The paths with `::` in code.
+/// The paths with `::` in code; to be visible in a module (`pub(in a::b)`) is not to use it.
 pub(crate) fn paths(code: &str) -> Vec<Vec<String>> {
-    let runs = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    let is_outside = |c: char| !(c.is_alphanumeric() || c == '_' || c == ':');
+    let runs = code.lines().flat_map(|line| visibility(line).1.split(is_outside));
     let paths = runs.filter(|run| run.contains("::"));
     paths.map(|run| run.trim_end_matches(':').split("::").map(str::to_owned).collect()).collect()
 }
@@ -128,7 +129,8 @@ mod tests {
 
     #[test]
     fn use_statements_are_read_as_trees() {
-        let code = "pub(crate) use a::{\n    b,\n    c::{self, d as e},\n};\nfn f() { g::h(); }\n";
+        let code =
+            "pub(crate) use a::{\n    b,\n    c::{self, d as e},\n};\npub(in i::j) fn f() { g::h(); }\n";
         let (uses, rest) = split_uses(code);
         let read = uses.iter().map(|u| (u.is_public, u.name.as_str(), u.path.join("::")));
         let expected = [("b", "a::b"), ("c", "a::c"), ("e", "a::c::d")];

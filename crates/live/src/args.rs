@@ -1,9 +1,11 @@
 //! The flags of commands that hold a live rack against the simulator, or against what stands there today.
+//! What holds without them is in `kept`, where they are laid over what an earlier run kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::{Io, Output};
 use sluice_ground::policies::split;
@@ -12,8 +14,6 @@ use sluice_sim::study::numbers;
 
 /// How far apart the loads of a range are that does not say.
 const STEP: &str = "0.3";
-/// The fewest tasks that are worth measuring.
-const TASKS_MIN: u64 = 1_000;
 
 /// Which schedulers, and at which loads.
 #[derive(Clone, Debug, Args)]
@@ -23,23 +23,23 @@ pub struct LiveArgs {
     #[arg(long, value_name = "POLICIES")]
     pub policy: Vec<String>,
     /// Compare schedulers live, with what the simulator predicts beside: run each at these shares of what all
-    /// workers can serve, such as 0.3,0.6,0.8 or 0.3..0.9/0.1 [step: 0.3]. Workers then only wait for as long
-    /// as a task takes.
+    /// workers can serve, such as 0.3,0.6,0.8 or 0.3..0.9/0.1 [step: 0.3]; or again what the sweep.toml in a
+    /// sweep's results says. Workers then only wait for as long as a task takes.
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["plan", "rate", "faults"], allow_hyphen_values = true)]
     pub sweep: Option<String>,
-    /// With --sweep, how long tasks take: exp:10us and the like, as for `sluice sim`.
-    #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us", requires = "sweep")]
-    pub workload: String,
-    /// With --sweep, the rack that this machine stands for: rain, or a TOML file, as for `sluice sim`.
-    #[arg(long, value_name = "TESTBED", default_value = "rain", requires = "sweep")]
-    pub testbed: String,
-    /// With --sweep, independent runs of each point; each is as long as --length says [default: 4s].
-    #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "sweep",
-          value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub replications: u32,
-    /// With --sweep, the number that fixes which tasks come when.
-    #[arg(long, default_value_t = 1, requires = "sweep")]
-    pub seed: u64,
+    /// With --sweep, how long tasks take: exp:10us and the like, as for `sluice sim` [default: exp:10us].
+    #[arg(long, value_name = "WORKLOAD", requires = "sweep")]
+    pub workload: Option<String>,
+    /// With --sweep, the rack that this machine stands for: rain, or a TOML file, as for `sluice sim`
+    /// [default: rain].
+    #[arg(long, value_name = "TESTBED", requires = "sweep")]
+    pub testbed: Option<String>,
+    /// With --sweep, independent runs of each point; each is as long as --length says [default: 5 of 4s].
+    #[arg(long, value_name = "COUNT", requires = "sweep")]
+    pub replications: Option<u32>,
+    /// With --sweep, the number that fixes which tasks come when [default: 1].
+    #[arg(long, requires = "sweep")]
+    pub seed: Option<u64>,
     /// With --sweep, write what became of each task into a file for each run.
     #[arg(long, requires = "sweep")]
     pub each_task: bool,
@@ -77,39 +77,59 @@ pub struct FollowArgs {
     pub policy: Vec<String>,
 }
 
+/// A sweep, as the command line asks for it.
+pub struct Sweep<'s> {
+    /// Which schedulers, and at which loads.
+    pub live: &'s LiveArgs,
+    /// By how much all times are stretched.
+    pub dilate: Option<u32>,
+    /// How long each run is.
+    pub length: Option<Duration>,
+    /// Where everything goes.
+    pub out: Option<&'s Path>,
+    /// How results are told.
+    pub output: &'s Output,
+    /// The commit that runs it.
+    pub commit: &'s str,
+}
+
 /// The flags of `sluice versus`.
 #[derive(Debug, Args)]
 pub struct Versus {
-    /// The schedulers to compare, such as rain:1; --within and --better look at the first.
-    #[arg(long, value_name = "POLICIES", default_value = "rain:1")]
+    /// Run again what the versus.toml in an earlier run's results says; flags say what is different.
+    pub plan: Option<PathBuf>,
+    /// The schedulers to compare, such as rain:1; --within and --better look at the first [default: rain:1].
+    #[arg(long, value_name = "POLICIES")]
     pub policy: Vec<String>,
-    /// What to compare them with: nginx's UDP proxy, or sockets that share an address.
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "nginx,reuseport")]
+    /// What to compare them with: nginx's UDP proxy, or sockets that share an address [default:
+    /// nginx,reuseport].
+    #[arg(long, value_name = "WAYS", value_delimiter = ',')]
     pub today: Vec<Today>,
-    /// How long tasks take: exp:10us and the like, as for `sluice sim`.
-    #[arg(long, value_name = "WORKLOAD", default_value = "bimodal:10us:100us:0.9")]
-    pub workload: String,
-    /// How much load: a share of what all workers together can serve.
-    #[arg(long, default_value_t = 0.8)]
-    pub load: f64,
-    /// How many workers; each only waits for as long as a task takes.
-    #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
-    pub workers: u32,
-    /// How many tasks to measure.
-    #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = tasks)]
-    pub tasks: u64,
-    /// Stretch all times by this factor: this machine's own delays then weigh less.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub dilate: u32,
-    /// From how many ports the client sends to nginx and to shared addresses, which spread tasks by port.
-    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=20_000))]
-    pub ports: u32,
-    /// What carries the packets of Rain's rack.
-    #[arg(long, value_name = "HOW", default_value = "udp")]
-    pub io: Io,
-    /// The number that fixes which tasks come when.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// How long tasks take: exp:10us and the like, as for `sluice sim` [default: bimodal:10us:100us:0.9].
+    #[arg(long, value_name = "WORKLOAD")]
+    pub workload: Option<String>,
+    /// How much load: a share of what all workers together can serve [default: 0.8].
+    #[arg(long)]
+    pub load: Option<f64>,
+    /// How many workers; each only waits for as long as a task takes [default: 32].
+    #[arg(long, value_name = "COUNT")]
+    pub workers: Option<u32>,
+    /// How many tasks to measure [default: 100k].
+    #[arg(long, value_name = "COUNT", value_parser = numbers::count)]
+    pub tasks: Option<u64>,
+    /// Stretch all times by this factor: this machine's own delays then weigh less [default: 1000].
+    #[arg(long, value_name = "FACTOR")]
+    pub dilate: Option<u32>,
+    /// From how many ports the client sends to nginx and to shared addresses, which spread tasks by port
+    /// [default: 1024].
+    #[arg(long, value_name = "COUNT")]
+    pub ports: Option<u32>,
+    /// What carries the packets of Rain's rack [default: udp].
+    #[arg(long, value_name = "HOW")]
+    pub io: Option<Io>,
+    /// The number that fixes which tasks come when [default: 1].
+    #[arg(long)]
+    pub seed: Option<u64>,
     /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central
     /// queue.
     #[arg(long, value_name = "RATIO")]
@@ -117,16 +137,17 @@ pub struct Versus {
     /// Fail (exit code 3) unless it is at least this many times below the best of what stands there today.
     #[arg(long, value_name = "RATIO")]
     pub better: Option<f64>,
-    /// Trace, results and nginx's files go into this folder.
-    #[arg(long, value_name = "FOLDER", default_value = "out/versus")]
-    pub out: PathBuf,
+    /// Trace, results and nginx's files go into this folder [default: out/versus].
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
     /// How results are told.
     #[command(flatten)]
     pub output: Output,
 }
 
 /// What spreads datagrams over workers today.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Today {
     /// nginx's UDP proxy, to the worker with the fewest sessions.
     Nginx,
@@ -149,12 +170,6 @@ impl FollowArgs {
     pub(crate) fn policies(&self) -> Vec<String> {
         self.policy.iter().flat_map(|listed| split(listed)).collect()
     }
-}
-
-/// A number of tasks from which quantiles can be told.
-fn tasks(text: &str) -> Result<u64, String> {
-    let count = numbers::count(text).map_err(|why| why.to_string())?;
-    if count >= TASKS_MIN { Ok(count) } else { Err(format!("{count} is not in {TASKS_MIN}..")) }
 }
 
 /// Loads one by one, from a list or a range; a range without a step gets one.

@@ -17,13 +17,8 @@ use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
 
-use super::Sweep;
-use super::args::loads;
+use super::kept::SweepSettings;
 
-/// The policies that are swept when none is named.
-const POLICIES: [&str; 5] = ["rain:2", "r2p2:2", "racksched", "draconis", "pallas"];
-const DILATION: u32 = 100;
-const LENGTH: Duration = Duration::from_secs(4);
 /// How long each run goes before anything is measured, as a part of what is measured.
 pub(super) const WARM_UP_PART: u32 = 4;
 /// The same for what comes after it, so that the last measured task is not the last of all.
@@ -66,22 +61,19 @@ pub(crate) struct Who {
 }
 
 impl Ask {
-    /// What the flags ask for.
-    pub(crate) fn new(up: &Sweep<'_>) -> Outcome<Self> {
-        let live = up.live;
-        let testbed = bench::testbed(&live.testbed, Path::new(""))?;
-        let workload = Workload::parse(&live.workload).map_err(Failure::bad_input)?;
+    /// What these settings ask for.
+    pub(crate) fn new(settings: &SweepSettings) -> Outcome<Self> {
         let ask = Self {
-            policies: if live.policy.is_empty() { who(POLICIES)? } else { who(&live.policy)? },
-            loads: loads(live.sweep.as_deref().unwrap_or_default())?,
-            workload,
-            testbed,
-            dilation: up.dilate.unwrap_or(DILATION),
-            length: up.length.unwrap_or(LENGTH),
-            replications: live.replications,
-            seed: live.seed,
-            out: up.out.map_or_else(|| PathBuf::from("out/live"), Path::to_owned),
-            each_task: live.each_task,
+            policies: who(&settings.policies)?,
+            loads: settings.loads.clone(),
+            workload: Workload::parse(&settings.workload).map_err(Failure::bad_input)?,
+            testbed: bench::testbed(&settings.testbed, Path::new(""))?,
+            dilation: settings.dilation,
+            length: settings.length,
+            replications: settings.replications,
+            seed: settings.seed,
+            out: settings.out.clone(),
+            each_task: settings.each_task,
             io: Io::Udp,
             slices: Vec::new(),
         };
@@ -141,16 +133,11 @@ impl Ask {
     /// What the simulator is to predict. The workload's arrivals are its own, or a trace.
     pub(crate) fn point(&self, who: &Who, workload: Workload, load: f64) -> Point {
         Point {
-            policy: who.policy.clone(),
-            testbed: self.testbed.clone(),
-            workload,
-            rate_per_s: self.rate_per_s(load),
             tasks: self.tasks(load),
             warmup: Warmup::Tasks(self.warm_up(load)),
             seed: self.seed,
             transient: true,
-            repeats: false,
-            slices: None,
+            ..Point::new(who.policy.clone(), self.testbed.clone(), workload, self.rate_per_s(load))
         }
     }
 

@@ -11,6 +11,7 @@ pub mod args;
 mod ask;
 mod favour;
 pub mod follow;
+mod kept;
 mod nginx;
 mod outcome;
 mod place;
@@ -19,12 +20,10 @@ mod record;
 mod trace;
 pub mod versus;
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::flags::Output;
 use sluice_ground::print;
 use sluice_ground::results::{files, studies};
 use sluice_ground::stop::Stop;
@@ -37,9 +36,10 @@ use sluice_sim::testbed::Testbed;
 use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
 
-use args::LiveArgs;
+use args::Sweep;
 use ask::Ask;
 use favour::Favour;
+use kept::{KeptSettings, SweepSettings};
 use outcome::{Cell, late_testbed_name, lateness};
 use rack::LiveRack;
 use record::{BEHIND_MAX, TRIES_MAX, Take};
@@ -49,30 +49,17 @@ use trace::Traces;
 /// minutes of it.
 const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
 
-/// A sweep, as the command line asks for it.
-pub struct Sweep<'s> {
-    /// Which schedulers, and at which loads.
-    pub live: &'s LiveArgs,
-    /// By how much all times are stretched.
-    pub dilate: Option<u32>,
-    /// How long each run is.
-    pub length: Option<Duration>,
-    /// Where everything goes.
-    pub out: Option<&'s Path>,
-    /// How results are told.
-    pub output: &'s Output,
-    /// The commit that runs it.
-    pub commit: &'s str,
-}
-
 /// Runs the sweep and shows what came of it.
 ///
 /// # Errors
 /// What cannot be run, or a difference without a cause.
 pub fn run(up: &Sweep<'_>) -> Outcome<()> {
-    let ask = Ask::new(up)?;
+    let settings = SweepSettings::of(up)?;
+    let ask = Ask::new(&settings)?;
+    let settings = settings.on_kept_testbed();
     let stop = Stop::on_signals()?;
     files::make(&ask.out)?;
+    settings.keep(&ask.testbed)?;
     let quiet = up.output.quiet || up.output.json;
     let say = |text: String| {
         if !quiet {
@@ -94,7 +81,7 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
         explain(&ask, &traces, &mut cells, late)
     });
     predicted?;
-    let study = outcome::study(&ask, &cells, notes(&ask, &cells), command(up, &ask), up.commit);
+    let study = outcome::study(&ask, &cells, notes(&ask, &cells), command(&settings), up.commit);
     studies::write(&ask.out, &study)?;
     if up.output.json {
         print::line(report::json(&study))?;
@@ -287,19 +274,13 @@ fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
 }
 
 /// The command that runs it again.
-fn command(up: &Sweep<'_>, ask: &Ask) -> String {
-    let policies: Vec<&str> = ask.policies.iter().map(|who| who.name.as_str()).collect();
-    let sweep = up.live.sweep.as_deref().unwrap_or_default();
-    let seconds = ask.length.as_secs_f64();
+fn command(settings: &SweepSettings) -> String {
+    let SweepSettings { policies, workload, testbed, dilation, replications, seed, .. } = settings;
+    let loads: Vec<String> = settings.loads.iter().map(f64::to_string).collect();
+    let (policies, loads, seconds) = (policies.join(","), loads.join(","), settings.length.as_secs_f64());
     format!(
-        "sluice up --policy {} --dilate {} --sweep {sweep} --workload '{}' --testbed {} --length {seconds}s \
-         --replications {} --seed {}",
-        policies.join(","),
-        ask.dilation,
-        ask.workload,
-        up.live.testbed,
-        ask.replications,
-        ask.seed
+        "sluice up --policy {policies} --dilate {dilation} --sweep {loads} --workload '{workload}' --testbed {testbed} \
+         --length {seconds}s --replications {replications} --seed {seed}"
     )
 }
 

@@ -5,12 +5,11 @@
 //! Beside them stands the simulator's central queue, which nothing can beat that does not know how long tasks
 //! take. Left out: IPVS, which has to be in the kernel.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::flags::Io;
+use sluice_ground::flags::{Io, Output};
 use sluice_ground::print;
 use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
@@ -29,6 +28,7 @@ use sluice_wire::{Epoch, TaskType};
 
 use super::ask::{self, Ask, Who};
 use super::favour::Favour;
+use super::kept::{KeptSettings, VersusSettings};
 use super::nginx::Nginx;
 use super::rack::{self, Counted, Layout, LiveRack, Performance};
 use super::record::{self, Take};
@@ -75,16 +75,18 @@ struct Row {
 /// # Errors
 /// What cannot be run, or what was not held.
 pub fn run(args: &Versus) -> Outcome<()> {
-    let ask = ask(args)?;
+    let settings = VersusSettings::of(args)?;
+    let ask = ask(&settings)?;
     let stop = Stop::on_signals()?;
     files::make(&ask.out)?;
+    settings.keep(&ask.testbed)?;
     let quiet = args.output.quiet || args.output.json;
     let say = |text: String| {
         if !quiet {
             print::aside(text);
         }
     };
-    let runs = u32::try_from(ask.policies.len() + args.today.len()).unwrap_or(u32::MAX);
+    let runs = u32::try_from(ask.policies.len() + settings.today.len()).unwrap_or(u32::MAX);
     say(format!("{runs} runs of {:.0} s or more", (ask.takes() / ask.policies.len() as u32).as_secs_f64()));
     let traces = Traces::draw(&ask, &stop)?;
     let trace = traces.get(0, 0);
@@ -92,15 +94,15 @@ pub fn run(args: &Versus) -> Outcome<()> {
     let mut found = Found {
         schema: SCHEMA,
         workload: ask.workload.to_string(),
-        load: args.load,
-        workers: args.workers,
+        load: settings.load,
+        workers: settings.workers,
         dilation: ask.dilation,
-        tasks: ask.tasks(args.load),
+        tasks: ask.tasks(settings.load),
         rows: vec![row(CENTRAL.into(), &central, None)],
         missing: Vec::new(),
     };
     // The kernel's own threads get none of it, and a switch in the kernel may run in them.
-    let favour = (args.io == Io::Udp).then(Favour::ask);
+    let favour = (settings.io == Io::Udp).then(Favour::ask);
     for (place, who) in ask.policies.iter().enumerate() {
         let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
         let take = tried(&ask, trace, || rack.play(trace, ask.dilation, &stop));
@@ -108,8 +110,8 @@ pub fn run(args: &Versus) -> Outcome<()> {
         say(format!("{} done", who.name));
         found.rows.push(live_row(who.name.clone(), &take?));
     }
-    for today in &args.today {
-        match through(*today, &ask, args, trace, &stop)? {
+    for today in &settings.today {
+        match through(*today, &ask, &settings, trace, &stop)? {
             Ok(take) => {
                 say(format!("{} done", today.name()));
                 found.rows.push(live_row(today.name().into(), &take));
@@ -118,32 +120,34 @@ pub fn run(args: &Versus) -> Outcome<()> {
         }
     }
     drop(favour);
-    finish(args, &ask.out, &found)
+    finish(&settings, &args.output, &found)
 }
 
-fn ask(args: &Versus) -> Outcome<Ask> {
-    if !(args.load > 0.0 && args.load <= LOAD_MAX) {
-        let why = format!("load {}: give a share of what all workers can serve, such as 0.8", args.load);
+fn ask(settings: &VersusSettings) -> Outcome<Ask> {
+    if !(settings.load > 0.0 && settings.load <= LOAD_MAX) {
+        let why = format!("load {}: give a share of what all workers can serve, such as 0.8", settings.load);
         return Err(Failure::bad_input(why));
     }
-    let workload = Workload::parse(&args.workload).map_err(Failure::bad_input)?;
-    let testbed = Testbed { workers: args.workers, ..Testbed::ideal() };
-    let rate = f64::from(args.workers) * 1e9 / workload.mean_service_ns() * args.load;
-    let real = Duration::from_secs_f64(args.tasks as f64 / rate * f64::from(args.dilate));
+    let workload = Workload::parse(&settings.workload).map_err(Failure::bad_input)?;
+    let testbed = Testbed { workers: settings.workers, ..Testbed::ideal() };
+    let rate = f64::from(settings.workers) * 1e9 / workload.mean_service_ns() * settings.load;
     // A task more, lest rounding makes it one less.
-    let length = real + Duration::from_secs_f64(f64::from(args.dilate) / rate);
+    let seconds = (settings.tasks as f64 + 1.0) / rate * f64::from(settings.dilation);
+    let length = Duration::try_from_secs_f64(seconds).map_err(|why| {
+        Failure::bad_input(format!("it would take {seconds:.0} s ({why}): ask for fewer tasks or more load"))
+    })?;
     let ask = Ask {
-        policies: ask::who(&args.policy)?,
-        loads: vec![args.load],
+        policies: ask::who(&settings.policies)?,
+        loads: vec![settings.load],
         workload,
         testbed,
-        dilation: args.dilate,
+        dilation: settings.dilation,
         length,
         replications: 1,
-        seed: args.seed,
-        out: args.out.clone(),
+        seed: settings.seed,
+        out: settings.out.clone(),
         each_task: false,
-        io: args.io,
+        io: settings.io,
         slices: Vec::new(),
     };
     ask.checked()
@@ -173,7 +177,7 @@ struct Tried {
 fn through(
     today: Today,
     ask: &Ask,
-    args: &Versus,
+    settings: &VersusSettings,
     trace: &Trace,
     stop: &Stop,
 ) -> Outcome<Result<Tried, String>> {
@@ -184,9 +188,9 @@ fn through(
     }
     let layout = Layout::of(Io::Udp);
     let rack = PlainRack::start(&PlainOptions {
-        workers: args.workers as usize,
+        workers: settings.workers as usize,
         shared: today == Today::Reuseport,
-        ports: args.ports as usize,
+        ports: settings.ports as usize,
         waiting: layout.waiting,
         core: layout.hosts_core,
     })?;
@@ -231,16 +235,16 @@ fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
 }
 
 /// Writes and prints what was found, and holds it to the bounds that were given.
-fn finish(args: &Versus, out: &Path, found: &Found) -> Outcome<()> {
+fn finish(settings: &VersusSettings, output: &Output, found: &Found) -> Outcome<()> {
     let json = serde_json::to_string_pretty(found).expect("numbers and text have a JSON form");
-    files::save(out, "versus.json", &json)?;
-    if args.output.json {
+    files::save(&settings.out, "versus.json", &json)?;
+    if output.json {
         print::line(json)?;
     } else {
         print::text(found.table())?;
         found.missing.iter().try_for_each(print::line)?;
     }
-    found.verdict(args).map_err(Failure::with_result_shown)
+    found.verdict(settings).map_err(Failure::with_result_shown)
 }
 
 impl Found {
@@ -264,20 +268,21 @@ impl Found {
     }
 
     /// Whether the first policy keeps the bounds.
-    fn verdict(&self, args: &Versus) -> Outcome<()> {
+    fn verdict(&self, settings: &VersusSettings) -> Outcome<()> {
         let [central, first] = [0, 1].map(|place| &self.rows[place]);
         let failed = |why: String| Err(Failure::new(Kind::GateFailed, why));
         if first.unanswered > 0 {
             return failed(format!("{} left {} tasks without an answer", first.name, first.unanswered));
         }
         let over = first.slowdown_p99 / central.slowdown_p99;
-        if args.within.is_some_and(|most| over > most) {
+        if settings.within.is_some_and(|most| over > most) {
             return failed(format!("the p99 of {} is {over:.2} times the central queue's", first.name));
         }
-        let todays = self.rows.iter().filter(|row| args.today.iter().any(|today| today.name() == row.name));
+        let todays =
+            self.rows.iter().filter(|row| settings.today.iter().any(|today| today.name() == row.name));
         let best = todays.map(|row| row.slowdown_p99).fold(f64::INFINITY, f64::min);
         let better = best / first.slowdown_p99;
-        if args.better.is_some_and(|least| better < least) {
+        if settings.better.is_some_and(|least| better < least) {
             return failed(format!(
                 "the p99 of {} is only {better:.2} times better than today's",
                 first.name

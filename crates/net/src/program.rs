@@ -28,10 +28,7 @@ use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport};
 
-pub use connect::{ClientArgs, ControllerArgs, TlsArgs};
-
-/// Where a controller is, if nobody says otherwise.
-pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
+pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 
 /// The flags that every worker understands.
 #[derive(Clone, Debug, clap::Args)]

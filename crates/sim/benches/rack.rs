@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Requests, Workload};
 
@@ -55,16 +54,9 @@ fn rack() -> Point {
     let testbed = Testbed::rain();
     let rate_per_s = LOAD * f64::from(testbed.workers) * 1e9 / MEAN_NS;
     Point {
-        policy: Policy::parse("rain:2").expect("it is one"),
-        testbed,
-        workload: workload(),
-        rate_per_s,
         tasks: TASKS,
-        warmup: Warmup::Tasks(0),
         seed: SEED,
-        transient: false,
-        repeats: false,
-        slices: None,
+        ..Point::new(Policy::parse("rain:2").expect("it is one"), testbed, workload(), rate_per_s)
     }
 }
 

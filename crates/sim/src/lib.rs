@@ -8,6 +8,7 @@
 
 pub mod agents;
 mod capacity;
+mod complaint;
 mod dice;
 mod error;
 pub mod faults;
@@ -25,6 +26,7 @@ mod wakeup;
 pub mod workload;
 mod world;
 
+pub use complaint::toml_complaint;
 pub use dice::{Dice, EXPONENTIAL_MAX};
 pub use error::SimError;
 pub use jobs::run_jobs;

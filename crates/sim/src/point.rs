@@ -37,6 +37,22 @@ pub struct Point {
 }
 
 impl Point {
+    /// A point without a warm-up, of one task, and of seed 1.
+    pub const fn new(policy: Policy, testbed: Testbed, workload: Workload, rate_per_s: f64) -> Self {
+        Self {
+            policy,
+            testbed,
+            workload,
+            rate_per_s,
+            tasks: 1,
+            warmup: Warmup::Tasks(0),
+            seed: 1,
+            transient: false,
+            repeats: false,
+            slices: None,
+        }
+    }
+
     /// Whether this can be simulated; an error is one line that says what to change.
     pub fn check(&self) -> Result<(), SimError> {
         self.testbed.check()?;

@@ -23,16 +23,15 @@ fn run_with(
     slices: Option<Vec<(String, u32)>>,
 ) -> Measured {
     let point = Point {
-        policy: Policy::parse(policy).expect("a policy"),
-        testbed,
-        workload: Workload::parse(workload).expect("a workload"),
-        rate_per_s,
         tasks: (rate_per_s * 0.08) as u64,
-        warmup: Warmup::Tasks(0),
-        seed: 1,
         transient: true,
-        repeats: false,
         slices,
+        ..Point::new(
+            Policy::parse(policy).expect("a policy"),
+            testbed,
+            Workload::parse(workload).expect("a workload"),
+            rate_per_s,
+        )
     };
     point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{policy}: {why}"))
 }
@@ -78,17 +77,16 @@ fn an_overloaded_slice_borrows_from_an_idle_one_and_no_task_is_lost() {
 #[test]
 fn nobody_loses_a_lease_in_a_run_that_outlasts_them() {
     let point = Point {
-        policy: Policy::parse("rain:1,adaptive").expect("a policy"),
-        testbed: Testbed { workers: 2, ..Testbed::rain_rdma() },
-        workload: Workload::parse("exp:10us,large=1").expect("a workload"),
-        rate_per_s: 100e3,
         tasks: 50_000,
         // Past a lease.
         warmup: Warmup::Tasks(120_000),
-        seed: 1,
         transient: true,
-        repeats: false,
-        slices: None,
+        ..Point::new(
+            Policy::parse("rain:1,adaptive").expect("a policy"),
+            Testbed { workers: 2, ..Testbed::rain_rdma() },
+            Workload::parse("exp:10us,large=1").expect("a workload"),
+            100e3,
+        )
     };
     let measured = point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(measured.counts.replied, measured.counts.sent);

@@ -13,16 +13,14 @@ fn every_policy_serves_half_of_what_its_rack_can() {
     for name in Policy::all().map(|about| about.name) {
         let policy = name.replace(":N", ":3");
         let mut point = Point {
-            policy: Policy::parse(&policy).expect("a name of the list"),
-            testbed: Testbed::rain(),
-            workload: Workload::parse("short=0.5@const:10us+long=0.5@const:100us").expect("two classes"),
-            rate_per_s: 1.0,
             tasks: 20_000,
             warmup: Warmup::Tasks(2_000),
-            seed: 1,
-            transient: false,
-            repeats: false,
-            slices: None,
+            ..Point::new(
+                Policy::parse(&policy).expect("a name of the list"),
+                Testbed::rain(),
+                Workload::parse("short=0.5@const:10us+long=0.5@const:100us").expect("two classes"),
+                1.0,
+            )
         };
         point.rate_per_s = point.limit_per_s() / 2.0;
         let measured =

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use sluice_sim::ideal::{Ideal, Reference};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Mark, Measured, Observer, Outcome, Warmup, summarize};
+use sluice_sim::stats::{Diary, DiaryEntry, Measured, Warmup, summarize};
 use sluice_sim::testbed::{Rates, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_sim::{SimError, run_jobs};
@@ -16,16 +16,14 @@ const PROGRAMS: [&str; 8] =
 
 fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
     Point {
-        policy: Policy::parse(policy).unwrap(),
-        testbed: Testbed::rain(),
-        workload: Workload::parse(workload).unwrap(),
-        rate_per_s,
         tasks: 20_000,
         warmup: Warmup::Tasks(2_000),
-        seed: 1,
-        transient: false,
-        repeats: false,
-        slices: None,
+        ..Point::new(
+            Policy::parse(policy).unwrap(),
+            Testbed::rain(),
+            Workload::parse(workload).unwrap(),
+            rate_per_s,
+        )
     }
 }
 
@@ -73,28 +71,6 @@ fn depth_one_gives_out_where_a_token_comes_back_too_late() {
     assert!(!summarize(&[measured]).sustained.holds);
 }
 
-/// Each task that was replied to: when it was due, its service, and when the reply came.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct TaskByTask(Vec<(Nanos, Nanos, Nanos)>);
-
-impl Observer for TaskByTask {
-    fn sent(&mut self, _: Nanos) -> Mark {
-        Mark::None
-    }
-
-    fn done(&mut self, _: u8, intended: Nanos, replied_at: Nanos, service: Nanos, _: Nanos) {
-        self.0.push((intended, service, replied_at));
-    }
-
-    fn failed(&mut self, intended: Nanos, outcome: Outcome) {
-        panic!("the task due at {intended:?} ended as {outcome:?}");
-    }
-
-    fn is_complete(&self) -> bool {
-        self.0.len() >= 20_000
-    }
-}
-
 #[test]
 fn without_a_network_rain_at_depth_one_is_the_central_queue_task_by_task() {
     let go_on = AtomicBool::new(false);
@@ -102,19 +78,22 @@ fn without_a_network_rain_at_depth_one_is_the_central_queue_task_by_task() {
         [("exp:10us", 2.4e6), ("bimodal:10us:100us:0.5", 5.0e5), ("const:10us", 3.1e6)]
     {
         let point = Point { testbed: Testbed::ideal(), ..point("rain:1", workload, rate_per_s) };
-        let (mut rain, ..) = point.observe(0, TaskByTask::default(), &go_on).unwrap();
+        let until = Nanos((20_000.0 / rate_per_s * 1e9) as u64);
+        let (rain, ..) = point.observe(0, Diary::until(until), &go_on).unwrap();
         let reference = Ideal {
             reference: Reference::Central,
             workers: point.testbed.workers as usize,
             distance: point.testbed.zero_load(),
         };
-        let mut central = TaskByTask::default();
+        let mut central = Diary::until(until);
         reference.tell(point.requests(0), &mut central, (point.seed, 0), &go_on);
-        rain.0.sort_unstable();
-        central.0.sort_unstable();
-        let both = rain.0.len().min(central.0.len()) - 100;
-        assert!(both > 19_000, "{workload}");
-        assert_eq!(rain.0[..both], central.0[..both], "{workload}");
+        let times = |diary: Diary| {
+            let of = |task: &DiaryEntry| (task.intended, task.service, task.replied_at);
+            diary.in_order().iter().map(of).collect::<Vec<_>>()
+        };
+        let (rain, central) = (times(rain), times(central));
+        assert!(rain.len() > 19_000, "{workload}");
+        assert_eq!(rain, central, "{workload}");
     }
 }
 

@@ -10,16 +10,14 @@ use sluice_sim::workload::Workload;
 
 fn allocations(policy: &str, tasks: u64) -> u64 {
     let point = Point {
-        policy: Policy::parse(policy).unwrap(),
-        testbed: Testbed::rain(),
-        workload: Workload::parse("exp:10us").unwrap(),
-        rate_per_s: 2.0e6,
         tasks,
         warmup: Warmup::Tasks(10_000),
-        seed: 1,
-        transient: false,
-        repeats: false,
-        slices: None,
+        ..Point::new(
+            Policy::parse(policy).unwrap(),
+            Testbed::rain(),
+            Workload::parse("exp:10us").unwrap(),
+            2.0e6,
+        )
     };
     let run = || point.replicate(0, &AtomicBool::new(false)).unwrap();
     allocation_counter::measure(|| drop(run())).count_total

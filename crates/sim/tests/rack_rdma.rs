@@ -10,16 +10,15 @@ use sluice_sim::workload::Workload;
 
 fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
     Point {
-        policy: Policy::parse(policy).expect("a policy"),
-        testbed: Testbed::rain_rdma(),
-        workload: Workload::parse(workload).expect("a workload"),
-        rate_per_s,
         tasks: 20_000,
         warmup: Warmup::Tasks(2_000),
-        seed: 1,
         transient: true,
-        repeats: false,
-        slices: None,
+        ..Point::new(
+            Policy::parse(policy).expect("a policy"),
+            Testbed::rain_rdma(),
+            Workload::parse(workload).expect("a workload"),
+            rate_per_s,
+        )
     }
 }
 

@@ -13,16 +13,10 @@ const TYPED: &str = "short=0.5@const:10us+long=0.5@const:100us";
 
 fn run(policy: &str, workload: &str, load: f64) -> Measured {
     let mut point = Point {
-        policy: Policy::parse(policy).unwrap(),
-        testbed: Testbed::rain(),
-        workload: Workload::parse(workload).unwrap(),
-        rate_per_s: 1.0,
         tasks: 60_000,
         warmup: Warmup::Tasks(6_000),
-        seed: 1,
         transient: true,
-        repeats: false,
-        slices: None,
+        ..Point::new(Policy::parse(policy).unwrap(), Testbed::rain(), Workload::parse(workload).unwrap(), 1.0)
     };
     point.rate_per_s = load * point.capacity_per_s();
     point.replicate(0, &AtomicBool::new(false)).unwrap()

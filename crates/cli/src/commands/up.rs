@@ -6,7 +6,7 @@ use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_ground::results::kept::Keeper;
 use sluice_ground::stop::Stop;
-use sluice_live::Sweep;
+use sluice_live::args::Sweep;
 
 use crate::args::Up;
 

@@ -37,6 +37,15 @@ pub(crate) const CONTROLLER: &str = "127.0.0.1:7400";
 const GATES: &[i32] = &[0, 3];
 const WELL: &[i32] = &[0];
 
+/// The files that lines read from an earlier run, and a short run that leaves one in its folder.
+pub(crate) const LEAVES: [(&str, &str); 4] = [
+    ("study.json", "sim rain:2 --load 0.5 --tasks 1000 --replications 2"),
+    ("sweep.toml", LIVE),
+    ("testbed.toml", LIVE),
+    ("versus.toml", "versus --today reuseport --workers 2 --tasks 1000 --dilate 20"),
+];
+const LIVE: &str = "up --sweep 0.3 --policy rain:2 --length 20ms --replications 2";
+
 /// What words are put into a line's place, by their beginning: a policy of the reader's own is not built in.
 const STANDS_FOR: [(&str, &str); 2] = [("lwl:10us,100us", "r2p2:2,sample=2"), ("lwl", "r2p2")];
 

@@ -60,6 +60,15 @@ pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
     })
 }
 
+/// The same, at once: whoever reads the file meanwhile finds all of the old text or all of the new.
+pub fn replace(folder: &Path, name: &str, text: &str) -> Outcome<()> {
+    let (half, path) = (format!("{name}.half"), folder.join(name));
+    save(folder, &half, text)?;
+    fs::rename(folder.join(half), &path).map_err(|why| {
+        Failure::broken(format!("{} cannot be written: {why}; choose another folder", path.display()))
+    })
+}
+
 /// The percentile distribution in the text format of `HdrHistogram`.
 fn hgrm(histogram: &Histogram<u64>, unit: f64) -> String {
     let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");

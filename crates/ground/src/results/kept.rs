@@ -1,6 +1,6 @@
 //! The plan beside its results: what ran, flags and all, so that it runs again from that file alone.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::files;
@@ -55,11 +55,7 @@ impl Keeper {
             let why = "it would be another one when it is read";
             return Err(Failure::broken(format!("the plan cannot be kept, a bug: {why}; please report it")));
         }
-        let half = format!("{PLAN}.half");
-        files::save(&plan.out, &half, &text)?;
-        fs::rename(plan.out.join(half), &path).map_err(|why| {
-            Failure::broken(format!("{} cannot be written: {why}; choose another folder", path.display()))
-        })?;
+        files::replace(&plan.out, PLAN, &text)?;
         Ok(path)
     }
 

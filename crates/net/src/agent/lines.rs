@@ -56,13 +56,8 @@ mod own {
     pub(super) const FREE_SINCE: usize = 7;
 }
 
-/// The words of the line that the agent writes.
-mod orders {
-    use super::LINE;
-
-    /// A depth, and in which life it is meant.
-    pub(super) const DEPTH: usize = LINE;
-}
+/// The word of the line that the agent writes: a depth, and in which life it is meant.
+const ORDER: usize = LINE;
 
 /// Where a worker serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +203,7 @@ impl Line {
         let (ended, blocked) = (word(own::ENDED) & !WRITING, Nanos(word(own::BLOCKED)));
         let line = Self { lines, place, ended, blocked, seat: None };
         line.set(own::SEAT, 0);
-        line.set(orders::DEPTH, 0);
+        line.set(ORDER, 0);
         line.set(own::FREE_SINCE, 0);
         Ok(line)
     }
@@ -260,7 +255,7 @@ impl Line {
     /// The depth that the agent wants, if it is another than the present one.
     pub fn wanted(&self) -> Option<u8> {
         let seat = self.seat?;
-        let order = self.lines.block(self.place)[orders::DEPTH].load(Ordering::Relaxed);
+        let order = self.lines.block(self.place)[ORDER].load(Ordering::Relaxed);
         let depth = order as u8;
         (order == seat.order(depth) && depth != 0 && depth != seat.depth).then_some(depth)
     }
@@ -364,7 +359,7 @@ impl Reader {
 
     /// Wants this depth of the worker, as long as it has this seat.
     pub fn want(&self, seat: &Seat, depth: u8) {
-        self.lines.block(self.place)[orders::DEPTH].store(seat.order(depth), Ordering::Release);
+        self.lines.block(self.place)[ORDER].store(seat.order(depth), Ordering::Release);
     }
 
     /// The sum is read first: one that is new already comes with the news that the worker is taken.

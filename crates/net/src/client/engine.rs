@@ -11,7 +11,7 @@ use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_l
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
-use super::{ClientReport, Errand, Shared};
+use super::shared::{ClientReport, ClientShared, Command, Task};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
@@ -25,25 +25,6 @@ const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);
 const FLOOR_EVERY: Nanos = Nanos::from_millis(50);
 /// How long a client that ends waits for the controller to let it go.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(500);
-
-/// What the application's threads ask of the packet thread.
-pub(super) enum Command {
-    Task(Task),
-    Report(tokio::sync::oneshot::Sender<ClientReport>),
-    /// End once every task has its outcome.
-    Close,
-    /// End now.
-    Abort,
-}
-
-/// A task that holds a place in its lane.
-pub(super) struct Task {
-    pub(super) errand: Errand,
-    pub(super) bytes: Vec<u8>,
-    pub(super) deadline: Nanos,
-    pub(super) retry: bool,
-    pub(super) teller: Teller,
-}
 
 /// How registration goes, told to whoever waits for the first.
 pub(super) enum Joining {
@@ -61,7 +42,7 @@ pub(super) struct Engine {
     registrar: ClientRegistrar,
     left: bool,
     floor_at: Nanos,
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     joining: Option<Sender<Joining>>,
     said: String,
     lanes: Vec<Lane>,
@@ -88,7 +69,7 @@ pub(super) struct Parts {
     pub(super) first_max: usize,
     pub(super) registrar: ClientRegistrar,
     pub(super) hello: ClientHello,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ClientShared>,
     pub(super) joining: Sender<Joining>,
 }
 

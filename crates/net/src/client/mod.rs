@@ -6,27 +6,30 @@
 
 mod ended;
 mod engine;
+mod errand;
 mod room;
+mod shared;
 
 use std::fmt;
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::panic;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use crossbeam_queue::SegQueue;
 use sluice_control::ClientHello;
-use sluice_host::client::{ClientSettings, ClientStats};
+use sluice_host::client::ClientSettings;
 use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, TaskType};
 
 pub use sluice_host::client::Urgency;
 
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
+pub use errand::Errand;
+pub use shared::ClientReport;
 
 use crate::NetError;
 use crate::clock::Clock;
@@ -35,10 +38,11 @@ use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
 use crate::registrar::ClientRegistrar;
 use crate::rpc::Remote;
-use crate::udp::{Socket, SocketCounts, SocketOptions, Waiting, Waker};
+use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Teller;
-use engine::{Command, Engine, Joining, Parts, Task};
-use room::{Place, Room, lane};
+use engine::{Engine, Joining, Parts};
+use room::{Place, lane};
+use shared::{ClientShared, Command, Task};
 
 /// How a client is set up. [`ClientOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -99,49 +103,6 @@ pub fn deadline_default(dilation: u32) -> Duration {
     Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
 }
 
-/// What is wanted: a task of this type, and how soon. A type alone says nothing of how soon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errand {
-    /// What kind of work it is.
-    pub of: TaskType,
-    /// How soon it should run, where the rack has classes of tasks.
-    pub urgency: Urgency,
-}
-
-impl Errand {
-    /// A task that is expected to be so much work.
-    pub fn sized(of: TaskType, work: Duration) -> Self {
-        let work = Nanos(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX));
-        Self { of, urgency: Urgency::Work(work) }
-    }
-
-    /// A task of this class; 0 goes first.
-    pub const fn of_class(of: TaskType, class: u8) -> Self {
-        Self { of, urgency: Urgency::Priority(class) }
-    }
-}
-
-impl From<TaskType> for Errand {
-    fn from(of: TaskType) -> Self {
-        Self { of, urgency: Urgency::Unstated }
-    }
-}
-
-/// What a client counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClientReport {
-    /// Tasks, attempts and outcomes.
-    pub tasks: ClientStats,
-    /// Tasks that were sent and have no outcome yet.
-    pub outstanding: usize,
-    /// Tasks that wait to be sent.
-    pub waiting: usize,
-    /// Packets that could not be read, or whose payload was not the one they described.
-    pub unreadable: u64,
-    /// The socket's counters.
-    pub socket: SocketCounts,
-}
-
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
@@ -167,27 +128,12 @@ pub enum SubmitError {
 
 /// A registered client. Dropping it ends outstanding tasks as unknown; [`Client::close`] waits for them.
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     thread: Option<JoinHandle<Result<ClientReport, NetError>>>,
     clock: Clock,
     settings: ClientSettings,
     retry: bool,
     payload_max: usize,
-}
-
-struct Shared {
-    commands: SegQueue<Command>,
-    room: Room,
-    waker: Waker,
-    /// The packet thread has looked for commands for the last time.
-    over: AtomicBool,
-}
-
-impl Shared {
-    /// Drops the commands that nobody will take: their tasks were never sent, and say so.
-    fn drain(&self) {
-        while self.commands.pop().is_some() {}
-    }
 }
 
 impl Client {
@@ -218,12 +164,7 @@ impl Client {
         let bell = waker.clone();
         let registrar =
             ClientRegistrar::client(options.controller.clone(), hello.clone(), move || bell.wake())?;
-        let shared = Arc::new(Shared {
-            commands: SegQueue::new(),
-            room: Room::new(),
-            waker,
-            over: AtomicBool::new(false),
-        });
+        let shared = Arc::new(ClientShared::new(waker));
         let (joining, joined) = mpsc::channel();
         let settings = ClientSettings::dilated(options.dilation.into());
         let first_max = options.datagram_max.saturating_sub(HEADER_BYTES);

@@ -7,6 +7,7 @@
 
 mod beginning;
 mod replay;
+mod turn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +26,7 @@ use replay::Replay;
 
 pub use beginning::Beginning;
 pub use replay::Player;
+pub(crate) use turn::Turn;
 
 /// How often other threads see how the crew stands.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
@@ -44,14 +46,6 @@ pub struct Crew {
 struct Standing {
     late: PublishedLateness,
     serving: AtomicUsize,
-}
-
-/// When a host wants to be run again.
-pub(crate) enum Turn {
-    /// When its socket has something, and at this time.
-    At(Option<Nanos>),
-    /// Never.
-    Over,
 }
 
 struct Host {

@@ -24,10 +24,7 @@ use crate::pin::pin_thread;
 use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
 use crate::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker, sys};
 
-use worker::{PlainWorker, words};
-
-/// A task's number and its span.
-const DATAGRAM_BYTES: usize = 16;
+use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,11 @@
 
 use sluice_wire::Nanos;
 
-use super::DATAGRAM_BYTES;
 use crate::NetError;
 use crate::udp::{Socket, Wait};
+
+/// A task's number and its span.
+pub(super) const DATAGRAM_BYTES: usize = 16;
 
 /// A worker's socket, and until when it is taken.
 pub(super) struct PlainWorker {

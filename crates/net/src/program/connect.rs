@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::CONTROLLER_DEFAULT;
 use crate::NetError;
 use crate::client::ClientOptions;
 use crate::rpc::{ClientTls, Remote};
+
+/// Where a controller is, if nobody says otherwise.
+pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 
 /// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it
 /// into its flags.

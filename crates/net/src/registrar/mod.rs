@@ -6,27 +6,26 @@
 //! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
 //! again and again, ever more rarely up to once a second, and the log says so.
 
+mod calls;
 mod role;
 mod session;
+mod shared;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
-use crossbeam_queue::ArrayQueue;
 use sluice_control::{ClientHello, ServerHello, WorkerHello};
-use sluice_wire::{Nanos, Serial};
+use sluice_wire::Serial;
 use tokio::runtime::Builder;
-use tokio::sync::Notify;
 
 use crate::NetError;
 use crate::rpc::Remote;
 pub use role::{ClientRole, Role, ServerRole, WorkerRole};
 use session::Session;
-
-/// Events that may wait for a host that does not look; the oldest go first, and each is soon said again.
-const EVENTS_MAX: usize = 32;
+pub use shared::RegistrarEvent;
+use shared::RegistrarShared;
 
 /// A worker's line to the controller.
 pub type WorkerRegistrar = Registrar<WorkerRole>;
@@ -36,54 +35,10 @@ pub type ClientRegistrar = Registrar<ClientRole>;
 /// A server's line to the controller.
 pub type ServerRegistrar = Registrar<ServerRole>;
 
-/// What a host learns of its registration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RegistrarEvent<G> {
-    /// It has this registration, new or renewed.
-    Granted(G),
-    /// Not yet; it is asked again by itself.
-    Wait {
-        /// What for.
-        why: String,
-        /// When it is asked again, from now.
-        retry_after: Nanos,
-    },
-    /// No, and the same again would not help. Nothing more is tried until [`Registrar::set_hello`] or
-    /// [`Registrar::renew_now`].
-    Refused {
-        /// Why, and what would help.
-        why: String,
-    },
-    /// The controller cannot be reached; it is tried again by itself. Said once, until it answers again.
-    Lost {
-        /// What went wrong.
-        why: String,
-    },
-    /// There is no registration any more, as [`Registrar::leave`] asked for. The last event.
-    Left {
-        /// A worker's last `sent` number, if it is known: it may go when all up to this came.
-        final_sent: Option<Serial>,
-    },
-}
-
 /// A host's line to the controller; dropping it hangs up without leaving.
 pub struct Registrar<R: Role> {
-    shared: Arc<Shared<R>>,
+    shared: Arc<RegistrarShared<R>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the host's thread and the registrar's share.
-struct Shared<R: Role> {
-    hello: Mutex<R::Hello>,
-    floor: AtomicU32,
-    /// The host wants a call at once.
-    hurry: AtomicBool,
-    leaving: AtomicBool,
-    stopped: AtomicBool,
-    /// Rung after each change of the flags.
-    bell: Notify,
-    events: ArrayQueue<RegistrarEvent<R::Grant>>,
-    wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Registrar<WorkerRole> {
@@ -148,16 +103,7 @@ impl<R: Role> Registrar<R> {
     ) -> Result<Self, NetError> {
         let failed = |why| NetError::Thread { name: R::THREAD, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let shared = Arc::new(Shared {
-            hello: Mutex::new(hello),
-            floor: AtomicU32::new(floor.0),
-            hurry: AtomicBool::new(false),
-            leaving: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
-            bell: Notify::new(),
-            events: ArrayQueue::new(EVENTS_MAX),
-            wake,
-        });
+        let shared = Arc::new(RegistrarShared::new(hello, floor, wake));
         let theirs = Arc::clone(&shared);
         let run = move || runtime.block_on(async { Session::new(&controller, theirs).run().await });
         let thread = thread::Builder::new().name(R::THREAD.to_owned()).spawn(run).map_err(failed)?;
@@ -177,8 +123,7 @@ impl<R: Role> Registrar<R> {
 
     /// Says something else from the next renewal on.
     pub fn set_hello_later(&self, hello: R::Hello) {
-        // Nothing that can panic happens under this lock.
-        *self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner) = hello;
+        self.shared.set_hello(hello);
     }
 
     /// Calls the controller at once instead of at the next renewal; may be said as often as one likes.
@@ -193,25 +138,6 @@ impl<R: Role> Registrar<R> {
     pub fn leave(&self) {
         self.shared.leaving.store(true, Ordering::Relaxed);
         self.shared.bell.notify_one();
-    }
-}
-
-impl<R: Role> Shared<R> {
-    fn say(&self, event: RegistrarEvent<R::Grant>) {
-        self.events.force_push(event);
-        (self.wake)();
-    }
-
-    fn hello(&self) -> R::Hello {
-        self.hello.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Relaxed)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
     }
 }
 

@@ -1,18 +1,17 @@
 //! The kinds of host: what each says to the controller and what it hears.
 
-use std::future::Future;
-
 use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use super::calls::Calls;
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
 use crate::rpc::{Malformed, v1};
 
 /// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
-pub trait Role: sealed::Calls {}
+pub trait Role: Calls {}
 
 /// A worker.
 #[derive(Clone, Copy, Debug)]
@@ -30,56 +29,7 @@ impl Role for WorkerRole {}
 impl Role for ClientRole {}
 impl Role for ServerRole {}
 
-pub(super) mod sealed {
-    use super::{Channel, ControllerClient, Departure, Future, Nanos, Renewal, Serial, Status};
-
-    /// A kind of host's calls.
-    pub trait Calls: Send + Sync + 'static {
-        /// What it says of itself.
-        type Hello: Clone + Send + 'static;
-        /// What it is granted.
-        type Grant: Clone + Send + 'static;
-        /// What it shows of its last grant.
-        type Held: Copy + Send;
-
-        /// Its thread's name, and its own in the log.
-        const THREAD: &'static str;
-
-        /// Its name, and bits that other hosts do not share.
-        fn identity(hello: &Self::Hello) -> (&str, u64);
-        /// What to show of a grant next time.
-        fn held(grant: &Self::Grant) -> Self::Held;
-        /// When to renew.
-        fn renew_every(grant: &Self::Grant) -> Nanos;
-        /// How long the registration stands.
-        fn lease(grant: &Self::Grant) -> Nanos;
-
-        /// Registers or renews.
-        fn renew(
-            calls: &mut ControllerClient<Channel>,
-            hello: Self::Hello,
-            held: Option<Self::Held>,
-            floor: Serial,
-        ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
-
-        /// Ends when the registration is another than what is held; never if that is not known.
-        fn changed(
-            calls: ControllerClient<Channel>,
-            held: Option<Self::Held>,
-        ) -> impl Future<Output = ()> + Send {
-            drop((calls, held));
-            std::future::pending()
-        }
-
-        /// Leaves.
-        fn leave(
-            calls: &mut ControllerClient<Channel>,
-            hello: Self::Hello,
-        ) -> impl Future<Output = Result<Departure, Status>> + Send;
-    }
-}
-
-impl sealed::Calls for WorkerRole {
+impl Calls for WorkerRole {
     type Hello = WorkerHello;
     type Grant = WorkerGrant;
     type Held = (WorkerId, Key, Generation);
@@ -133,7 +83,7 @@ impl sealed::Calls for WorkerRole {
     }
 }
 
-impl sealed::Calls for ClientRole {
+impl Calls for ClientRole {
     type Hello = ClientHello;
     type Grant = ClientGrant;
     type Held = (ClientId, Key);
@@ -174,7 +124,7 @@ impl sealed::Calls for ClientRole {
     }
 }
 
-impl sealed::Calls for ServerRole {
+impl Calls for ServerRole {
     type Hello = ServerHello;
     type Grant = ServerGrant;
     type Held = ();

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::{RegistrarEvent, Role, Shared};
+use super::role::Role;
+use super::shared::{RegistrarEvent, RegistrarShared};
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
 use crate::rpc::{Remote, reason};
@@ -24,7 +25,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
 
 pub(super) struct Session<R: Role> {
-    shared: Arc<Shared<R>>,
+    shared: Arc<RegistrarShared<R>>,
     calls: ControllerClient<Channel>,
     url: String,
     held: Option<R::Held>,
@@ -37,7 +38,7 @@ pub(super) struct Session<R: Role> {
 }
 
 impl<R: Role> Session<R> {
-    pub(super) fn new(controller: &Remote, shared: Arc<Shared<R>>) -> Self {
+    pub(super) fn new(controller: &Remote, shared: Arc<RegistrarShared<R>>) -> Self {
         let hello = shared.hello();
         let now = Instant::now();
         Self {
@@ -209,7 +210,7 @@ fn is_refusal(status: &Status) -> bool {
 }
 
 /// Until the host drops its end.
-async fn hung_up<R: Role>(shared: &Shared<R>) {
+async fn hung_up<R: Role>(shared: &RegistrarShared<R>) {
     while !shared.is_stopped() {
         shared.bell.notified().await;
     }

@@ -11,6 +11,7 @@ mod remote;
 mod servers;
 mod shown;
 mod tls;
+pub mod v1;
 
 pub use caller::{Caller, CallerRole};
 pub use fields::Malformed;
@@ -18,9 +19,3 @@ pub use hosts::misanswered;
 pub use remote::{Remote, is_silence, reason};
 pub use shown::shown;
 pub use tls::{ClientTls, ServerTls, why};
-
-/// The messages of `proto/sluice/v1`, and how its services are called.
-#[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
-pub mod v1 {
-    tonic::include_proto!("sluice.v1");
-}

@@ -32,6 +32,7 @@ use crate::service::Service;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketCounts, SocketOptions, Waiting, Waker, sys};
 pub(crate) use engine::Engine;
 pub use pace::{HostCosts, Slowed};
+pub use slots::ServerMemory;
 use telling::Telling;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
@@ -105,15 +106,6 @@ impl WorkerOptions {
             faults: FaultPlan::none(),
         }
     }
-}
-
-/// Memory that a server of this machine registered.
-#[derive(Clone, Debug)]
-pub struct ServerMemory {
-    /// The server's name.
-    pub server: String,
-    /// The folder that it was given for its memory.
-    pub folder: PathBuf,
 }
 
 /// A worker that is ready to run.

@@ -3,15 +3,25 @@
 //!
 //! Copy first, compare then: what was compared in the ring could be written over before it is copied.
 
+use std::path::PathBuf;
+
 use sluice_control::RingPlace;
 use sluice_wire::{Dispatch, Nanos, Place, SLOT_HEAD_BYTES, SliceId, check_large, read_slot};
 
-use super::ServerMemory;
 use crate::rdma::SharedMemory;
 use crate::server::{PairLine, ring_file};
 
 /// How long a grant stands before a missing ring is asked for.
 const ASK_AFTER: Nanos = Nanos::from_millis(50);
+
+/// Memory that a server of this machine registered.
+#[derive(Clone, Debug)]
+pub struct ServerMemory {
+    /// The server's name.
+    pub server: String,
+    /// The folder that it was given for its memory.
+    pub folder: PathBuf,
+}
 
 /// What a worker sees of its server's memory.
 #[derive(Debug, Default)]

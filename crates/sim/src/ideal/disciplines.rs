@@ -2,9 +2,9 @@
 
 use sluice_wire::Nanos;
 
-use super::Task;
 use super::least::Least;
 use super::queues::{Lines, Queue};
+use super::task::Task;
 use crate::dice::Dice;
 use crate::stats::Level;
 

@@ -4,9 +4,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_wire::Nanos;
 
-use super::Task;
 use super::disciplines::Discipline;
 use super::least::Least;
+use super::task::Task;
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome};
 use crate::workload::Request;
 

@@ -10,6 +10,7 @@ mod engine;
 mod least;
 mod queues;
 mod reference;
+mod task;
 mod tournament;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -25,17 +26,7 @@ pub use disciplines::{Central, Discipline};
 pub use engine::Rack;
 pub use queues::{Lines, Queue};
 pub use reference::{Reference, ReferenceError};
-
-/// A task as a discipline sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Task {
-    /// When it came.
-    pub at: Nanos,
-    /// How long it takes a worker.
-    pub service: Nanos,
-    /// Its class, by its place in the workload.
-    pub class: u8,
-}
+pub use task::Task;
 
 /// A reference and its rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sluice_wire::Nanos;
 
-use super::Task;
+use super::task::Task;
 use crate::stats::Level;
 
 /// Tasks for which there is room from the start.

@@ -5,6 +5,7 @@
 //! (`servers.agents`). They report to the controller, which tells them of each other and takes the slice step
 //! (`adapting`). Samples come from what each DISPATCH carried and what its worker knew.
 
+use sluice_control::WorkerGrant;
 use sluice_host::agent::{Agent, Decision, Sample, Verdict};
 use sluice_switch::registry::Adaptive;
 use sluice_wire::registrations::WorkerRegistration;
@@ -53,18 +54,18 @@ pub(super) struct IntervalEnd {
 }
 
 impl Adaptation {
-    pub(super) fn new(asked: Adaptive, workers: &[WorkerRegistration], testbed: &Testbed) -> Self {
+    pub(super) fn new(asked: Adaptive, grants: &[WorkerGrant], testbed: &Testbed) -> Self {
         let settings = agents::settings(asked, agents::way(testbed));
         let count = testbed.servers.agents.map_or(1, u32::from);
         let workers_each = testbed.workers.div_ceil(count).max(1);
         let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");
         let mut agents: Vec<Agent> = (0..count).map(agent).collect();
-        let seat = |grant: &WorkerRegistration| {
-            let WorkerRegistration { worker, slice, quota: depth, .. } = *grant;
+        let seat = |grant: &WorkerGrant| {
+            let WorkerRegistration { worker, slice, quota: depth, .. } = grant.registration;
             agents[(u32::from(worker.0) / workers_each) as usize].serves(Nanos(0), worker, slice, depth);
             Serving { slice, depth }
         };
-        let seats = workers.iter().map(seat).collect();
+        let seats = grants.iter().map(seat).collect();
         Self {
             agents,
             workers_each,

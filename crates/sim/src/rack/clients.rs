@@ -13,7 +13,7 @@ use sluice_wire::{Nanos, Packet, Payload, Serial, Submit};
 use super::books::Place;
 use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
-use super::stage::{Cue, Reminder, Stage};
+use super::stage::{Cue, Stage};
 use crate::stats::{self, Observer};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId, Mail};
@@ -274,7 +274,7 @@ impl Clients {
         let node = &mut self.nodes[client];
         if let Some(due) = node.machine.deadline().filter(|due| *due < node.armed) {
             node.armed = due.max(stage.now());
-            stage.cue(node.armed, Cue::Host(self.at.at(client as u32), Reminder::Tick));
+            stage.cue(node.armed, self.at.at(client as u32), Cue::Tick);
         }
     }
 }

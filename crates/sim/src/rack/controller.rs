@@ -177,22 +177,18 @@ mod tests {
     use super::*;
     use crate::point::Point;
     use crate::policy::Policy;
-    use crate::stats::Warmup;
     use crate::testbed::Testbed;
     use crate::workload::Workload;
 
     fn point() -> Point {
         Point {
-            policy: Policy::parse("rain:2").unwrap(),
-            testbed: Testbed { workers: 8, clients: 3, queue: 100, ..Testbed::rain_rdma() },
-            workload: Workload::parse("get=0.9@const:8us,large=1+scan=0.1@const:107us").unwrap(),
-            rate_per_s: 1e5,
-            tasks: 1,
-            warmup: Warmup::Tasks(0),
-            seed: 1,
-            transient: false,
-            repeats: false,
             slices: Some(vec![("get".to_owned(), 3), ("scan".to_owned(), 5)]),
+            ..Point::new(
+                Policy::parse("rain:2").unwrap(),
+                Testbed { workers: 8, clients: 3, queue: 100, ..Testbed::rain_rdma() },
+                Workload::parse("get=0.9@const:8us,large=1+scan=0.1@const:107us").unwrap(),
+                1e5,
+            )
         }
     }
 

@@ -31,17 +31,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 
-use crate::dice::Dice;
 use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
-use crate::testbed::Testbed;
-use crate::world::{Address, AlarmId, ClockId, Fates, Inhabited, Mail, World};
-use adaptation::Adaptation;
-use books::Books;
-use meter::Meter;
+use crate::world::Fates;
 use nodes::Nodes;
-use stage::{Cue, Places, Stage};
+use stage::{Places, Stage};
 
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;
@@ -63,7 +58,7 @@ pub(crate) fn replicate<O: Observer>(
     }
     let (observer, counts, mut gauges) = rack.stage.meter.finish(rack.stage.world.now);
     gauges.ring_bytes = rack.nodes.workers.servers.ring_bytes().map(|bytes| bytes as f64);
-    let depths = rack.stage.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
+    let depths = rack.nodes.workers.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
     Ok(Ran { observer, counts, gauges, depths })
 }
 
@@ -77,47 +72,29 @@ pub(crate) struct Ran<O> {
 }
 
 /// One run.
-struct Rack<'p, O> {
-    testbed: &'p Testbed,
+struct Rack<O> {
     stage: Stage<O>,
     nodes: Nodes,
 }
 
-impl<'p, O: Observer> Rack<'p, O> {
-    fn new(point: &'p Point, choice: &Choice, replication: u32, observer: O) -> Self {
+impl<O: Observer> Rack<O> {
+    fn new(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
         Self::with_program(point, choice, replication, observer, |config| choice.build(config))
     }
 
     /// A rack with the hosts that go with `choice`, and a program of the caller's.
     fn with_program(
-        point: &'p Point,
+        point: &Point,
         choice: &Choice,
         replication: u32,
         observer: O,
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
         let testbed = &point.testbed;
-        let mut world = World::new(testbed.workers);
-        world.network.fates = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
-        let places = Places::ALONE;
-        let nodes = Nodes::new(&mut world, places, point, choice, replication, program);
-        let adaptation = |asked| Box::new(Adaptation::new(asked, &nodes.registrations, testbed));
-        let stage = Stage {
-            world,
-            meter: Meter::new(observer, testbed.workers),
-            books: Books::new(testbed.has_faults()),
-            adaptation: choice.adaptive().map(adaptation),
-        };
-        let mut rack = Self { testbed, stage, nodes };
-        rack.begin(&mut Dice::named(point.seed, "phases", replication));
-        rack
-    }
-
-    fn begin(&mut self, phases: &mut Dice) {
-        self.nodes.begin(&mut self.stage, self.testbed, phases);
-        if self.stage.adaptation.is_some() {
-            self.begin_adapting();
-        }
+        let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
+        stage.world.network.fates = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
+        let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);
+        Self { stage, nodes }
     }
 
     /// Lets so many events happen; says whether the run is over.
@@ -126,45 +103,12 @@ impl<'p, O: Observer> Rack<'p, O> {
             if self.stage.meter.observer.is_complete() {
                 return true;
             }
-            if !self.step() {
-                return true;
-            }
+            let Some((at, what)) = self.stage.world.next() else { return true };
+            self.nodes.happens(&mut self.stage, at, what);
             if cfg!(debug_assertions) {
                 self.nodes.check(&self.stage.books);
             }
         }
         false
-    }
-}
-
-impl<O: Observer> Inhabited<Cue> for Rack<'_, O> {
-    #[inline]
-    fn world(&mut self) -> &mut World<Cue> {
-        &mut self.stage.world
-    }
-
-    #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
-    #[inline(always)]
-    fn mail(&mut self, to: Address, mail: Mail) {
-        self.nodes.mail(&mut self.stage, to, mail);
-    }
-
-    #[inline]
-    fn alarm(&mut self, alarm: AlarmId) {
-        self.nodes.workers.ends(&mut self.stage, alarm);
-    }
-
-    #[inline]
-    fn clock(&mut self, _: ClockId) {
-        self.nodes.clients.request(&mut self.stage);
-    }
-
-    fn cue(&mut self, cue: Cue) {
-        match cue {
-            Cue::Host(at, what) => self.nodes.cue(&mut self.stage, at, what),
-            Cue::Adapts => self.adapt(),
-            Cue::Controls => self.controls(),
-            Cue::Step => self.carry_out_step(),
-        }
     }
 }

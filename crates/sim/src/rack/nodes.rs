@@ -9,15 +9,14 @@ use super::books::Books;
 use super::clients::Clients;
 use super::controller::{ControllerNode, Grants};
 use super::servers::Servers;
-use super::setup::{Plan, client_settings, worker_settings};
-use super::stage::{Cue, Places, Reminder, Stage};
+use super::setup::{Plan, client_settings};
+use super::stage::{Cue, Places, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
-use crate::dice::Dice;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, LinkQueue, Mail, OneWay, World};
+use crate::world::{Address, Happens, LinkQueue, Mail, OneWay, World};
 
 /// A rack's nodes, registered with its controller.
 #[derive(Debug)]
@@ -32,28 +31,28 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes for one replication of a point, joined by the testbed's links.
-    pub(super) fn new(
-        world: &mut World<Cue>,
+    /// The nodes for one replication of a point, joined by the testbed's links and about to begin: tokens go
+    /// out at once; those who poll begin at random times within a round trip.
+    pub(super) fn new<O: Observer>(
+        stage: &mut Stage<O>,
         places: Places,
         point: &Point,
         choice: &Choice,
         replication: u32,
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
-        let testbed = &point.testbed;
+        let (testbed, world) = (&point.testbed, &mut stage.world);
         let plan = Plan::new(places, point, choice, replication);
         join(world, places, testbed);
-        let (clock, requests) = (world.engine.clock(), point.requests(replication));
+        let (clock, requests) = (world.engine.clock(places.clients), point.requests(replication));
         let (mut program, mut servers) = (program(plan.config()), Servers::new(&plan, testbed));
         let mut controller = ControllerNode::new(&plan, &mut *program);
         let Grants { workers, clients } = controller.enrol(&plan, &mut servers, &mut *program);
-        let settings = worker_settings(testbed, choice, &workers[0]);
-        Self {
+        let mut nodes = Self {
             switch: switch_of(world, &plan, testbed, program),
             controller,
-            workers: Workers::new(&plan, point, choice, replication, settings, servers),
-            registrations: workers.into_iter().map(|grant| grant.registration).collect(),
+            registrations: workers.iter().map(|grant| grant.registration).collect(),
+            workers: Workers::new(world, &plan, point, choice, replication, &workers, servers),
             clients: Clients::new(
                 &plan,
                 clock,
@@ -63,23 +62,38 @@ impl Nodes {
                 testbed.has_faults() || plan.is_adaptive,
             ),
             plan,
-        }
+        };
+        nodes.begin(stage, testbed);
+        nodes
     }
 
-    /// Tokens go out at once; those who poll begin at random times within a round trip.
-    pub(super) fn begin<O: Observer>(&mut self, stage: &mut Stage<O>, testbed: &Testbed, phases: &mut Dice) {
+    fn begin<O: Observer>(&mut self, stage: &mut Stage<O>, testbed: &Testbed) {
         let longest = if self.plan.is_polled() { testbed.refill() } else { Nanos(0) };
+        let mut phases = self.plan.dice("phases");
         for worker in 0..testbed.workers {
             let at = Nanos(phases.below(longest.0 + 1));
-            stage.cue(at, Cue::Host(self.plan.places.workers.at(worker), Reminder::Start));
+            stage.cue(at, self.plan.places.workers.at(worker), Cue::Start);
         }
         self.clients.draw(stage);
+        self.begin_adapting(stage);
+    }
+
+    /// Something happens to one of the nodes.
+    #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
+    #[inline(always)]
+    pub(super) fn happens<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: Happens<Cue>) {
+        match what {
+            Happens::Mail(mail) => self.mail(stage, at, mail),
+            Happens::Alarm => self.workers.ends(stage, at.place()),
+            Happens::Clock => self.clients.request(stage),
+            Happens::Cue(cue) => self.cue(stage, at, cue),
+        }
     }
 
     /// Something comes to one of the nodes.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
+    fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
         let Self { workers, clients, switch, plan, .. } = self;
         let (places, node) = (plan.places, to.at(0));
         if node == places.workers {
@@ -95,14 +109,16 @@ impl Nodes {
         }
     }
 
-    /// One of the hosts is reminded of something.
-    pub(super) fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: Reminder) {
+    fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, cue: Cue) {
         let Self { workers, clients, plan, registrations, .. } = self;
-        match what {
-            Reminder::Start => workers.grant(stage, at.place(), registrations[at.place() as usize]),
-            Reminder::Early => workers.early_token(stage, at.place()),
-            Reminder::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
-            Reminder::Tick => clients.tick(stage, at.place()),
+        match cue {
+            Cue::Start => workers.grant(stage, at.place(), registrations[at.place() as usize]),
+            Cue::Early => workers.early_token(stage, at.place()),
+            Cue::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
+            Cue::Tick => clients.tick(stage, at.place()),
+            Cue::Adapts => self.adapt(stage),
+            Cue::Controls => self.controls(stage),
+            Cue::Step => self.carry_out_step(stage),
         }
     }
 

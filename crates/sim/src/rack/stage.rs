@@ -2,7 +2,6 @@
 
 use sluice_wire::{Nanos, Packet};
 
-use super::adaptation::Adaptation;
 use super::books::Books;
 use super::meter::Meter;
 use crate::stats::Observer;
@@ -16,44 +15,34 @@ pub(super) struct Places {
     pub(super) clients: Address,
     /// Where clients send their tasks: the switch, unless somebody stands before it.
     pub(super) front: Address,
-    /// The alarm of its first worker.
-    pub(super) alarms: u32,
 }
 
 impl Places {
     /// Of a rack that has the world to itself.
-    pub(super) const ALONE: Self = Self::from(0, 0);
+    pub(super) const ALONE: Self = Self::from(0);
 
-    /// Three nodes from this one on, and alarms.
-    pub(super) const fn from(node: u8, alarms: u32) -> Self {
+    /// Three nodes from this one on.
+    pub(super) const fn from(node: u8) -> Self {
         let switch = Address::node(node);
-        let (workers, clients) = (Address::node(node + 1), Address::node(node + 2));
-        Self { switch, workers, clients, front: switch, alarms }
+        Self { switch, workers: Address::node(node + 1), clients: Address::node(node + 2), front: switch }
     }
 }
 
-/// What is to be done at a time.
+/// What a node wants to be reminded of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cue {
-    /// A host wants to be reminded.
-    Host(Address, Reminder),
-    /// The agents' interval ends.
+    /// A worker gets its registration.
+    Start,
+    /// A host's machine has something to do.
+    Tick,
+    /// A worker's running task may be near its end.
+    Early,
+    /// The agents' interval ends: for the switch's node, where the controller is, as what follows.
     Adapts,
     /// The controller has something to do.
     Controls,
     /// The switch carries out the controller's next step.
     Step,
-}
-
-/// What a host wants to be reminded of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reminder {
-    /// A worker gets its registration.
-    Start,
-    /// The machine has something to do.
-    Tick,
-    /// A worker's running task may be near its end.
-    Early,
 }
 
 /// Everything that is not a node.
@@ -62,11 +51,14 @@ pub(super) struct Stage<O> {
     pub(super) world: World<Cue>,
     pub(super) meter: Meter<O>,
     pub(super) books: Books,
-    /// Where depths are found at run time.
-    pub(super) adaptation: Option<Box<Adaptation>>,
 }
 
 impl<O: Observer> Stage<O> {
+    /// A world with nobody in it, for so many workers; whether a task can be in several places.
+    pub(super) fn new(observer: O, workers: u32, has_copies: bool) -> Self {
+        Self { world: World::new(), meter: Meter::new(observer, workers), books: Books::new(has_copies) }
+    }
+
     #[inline]
     pub(super) const fn now(&self) -> Nanos {
         self.world.now
@@ -81,8 +73,8 @@ impl<O: Observer> Stage<O> {
         self.meter.counts.lost_packets += u64::from(copies == 0);
     }
 
-    /// Reminds a node then.
-    pub(super) fn cue(&mut self, at: Nanos, cue: Cue) {
-        self.world.engine.cue(at, cue);
+    /// Reminds whoever is at this place then.
+    pub(super) fn cue(&mut self, at: Nanos, whom: Address, cue: Cue) {
+        self.world.engine.cue(at, whom, cue);
     }
 }

@@ -6,22 +6,24 @@
 
 use std::collections::VecDeque;
 
+use sluice_control::WorkerGrant;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Endpoint, Nanos, Packet, Payload, Reply, ReplyStatus};
 
+use super::adaptation::{Adaptation, IntervalEnd};
 use super::books::Place;
 use super::early::Estimates;
 use super::servers::Servers;
-use super::setup::Plan;
-use super::stage::{Cue, Reminder, Stage};
+use super::setup::{Plan, worker_settings};
+use super::stage::{Cue, Stage};
 use super::stalls::Cores;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::WorkerTimes;
-use crate::world::{Address, AlarmId, Mail, PacketId};
+use crate::world::{Address, AlarmId, Mail, PacketId, World};
 
 /// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
 /// 200 bytes.
@@ -30,7 +32,7 @@ pub(super) struct Workers {
     at: Address,
     switch: Address,
     /// The alarm of the first; the others' follow.
-    alarms: u32,
+    alarms: AlarmId,
     /// What a packet costs a core.
     costs: WorkerTimes,
     /// Whether the switch's program sees replies.
@@ -40,6 +42,8 @@ pub(super) struct Workers {
     /// How long it takes to fetch a large task that was not written ahead.
     fetch_unwritten: Nanos,
     pub(super) servers: Servers,
+    /// The agents beside them, where depths are found at run time.
+    pub(super) adaptation: Option<Box<Adaptation>>,
     machines: Vec<Worker>,
     desks: Vec<DeskIndex>,
     /// What belongs to workers that have something to do.
@@ -91,20 +95,22 @@ impl Desk {
 impl Workers {
     /// The workers of a rack.
     pub(super) fn new(
+        world: &mut World<Cue>,
         plan: &Plan,
         point: &Point,
         choice: &Choice,
         replication: u32,
-        settings: WorkerSettings,
+        grants: &[WorkerGrant],
         servers: Servers,
     ) -> Self {
         let (testbed, seed) = (&point.testbed, point.seed);
+        let adaptation = |asked| Box::new(Adaptation::new(asked, grants, testbed));
         let count = testbed.workers as usize;
         let needs_ticks = testbed.has_faults() || waits_between_polls(plan.feed);
         Self {
             at: plan.places.workers,
             switch: plan.places.switch,
-            alarms: plan.places.alarms,
+            alarms: world.engine.alarms(plan.places.workers, testbed.workers),
             costs: testbed.worker,
             reports: plan.program_sees_replies(),
             ranked: matches!(plan.feed, Feed::Tokens { ranked: true }),
@@ -113,7 +119,8 @@ impl Workers {
             machines: (0..count).map(|_| Worker::new()).collect(),
             desks: vec![DeskIndex::NONE; count],
             taken: Vec::new(),
-            settings,
+            settings: worker_settings(testbed, choice, &grants[0]),
+            adaptation: choice.adaptive().map(adaptation),
             cores: Cores::new(testbed, seed, replication),
             armed: if needs_ticks { vec![NEVER; count] } else { Vec::new() },
             actions: Vec::new(),
@@ -142,8 +149,21 @@ impl Workers {
         if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
     }
 
+    /// The agents' interval ends, if there are agents; they hear first who has nothing to do.
+    pub(super) fn interval_ends(&mut self, now: Nanos) -> Option<IntervalEnd> {
+        let mut adaptation = self.adaptation.take()?;
+        for worker in 0..self.machines.len() as u32 {
+            if let Some(free_at) = self.blocked_since(worker, now) {
+                adaptation.wakes(now, worker, free_at);
+            }
+        }
+        let end = adaptation.tick(now);
+        self.adaptation = Some(adaptation);
+        Some(end)
+    }
+
     /// Since when the worker has had nothing to do, if it has nothing now.
-    pub(super) fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
+    fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
         let DeskIndex(desk) = self.desks[worker as usize];
         let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
         desk.is_idle(now).then_some(desk.free_at)
@@ -213,7 +233,7 @@ impl Workers {
             return;
         }
         let (free_at, from) = (at.free_at, at.free_at.max(now));
-        if let Some(adaptation) = &mut stage.adaptation {
+        if let Some(adaptation) = &mut self.adaptation {
             adaptation.wakes(now, worker, free_at);
         }
         self.receive(stage, worker, desk, from, now, packet);
@@ -223,8 +243,8 @@ impl Workers {
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
     /// is a task.
     #[inline]
-    pub(super) fn ends<O: Observer>(&mut self, stage: &mut Stage<O>, alarm: AlarmId) {
-        let (worker, now) = (alarm.0 - self.alarms, stage.now());
+    pub(super) fn ends<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
+        let (alarm, now) = (self.alarm(worker), stage.now());
         let desk = self.desk(worker, now);
         let Some(run) = self.taken[desk].running.take() else {
             return stage.world.engine.alarm(alarm, NEVER);
@@ -233,7 +253,7 @@ impl Workers {
         stage.books.moves(Place::Running, Place::ToClient);
         let reply = Payload { len: 8, inline: run.service, ..Payload::EMPTY };
         let machine = &mut self.machines[worker as usize];
-        if let Some(adaptation) = &mut stage.adaptation
+        if let Some(adaptation) = &mut self.adaptation
             && let Some(sample) = machine.sample(now, run.started)
         {
             adaptation.finished(now, worker, sample);
@@ -403,7 +423,7 @@ impl Workers {
         machine.expect(run.started, run.slot, outlook);
         let due = machine.early_at(settings).map(|at| at.max(run.started));
         if let Some(at) = due.filter(|at| *at < ends) {
-            stage.cue(at, Cue::Host(self.at.at(worker), Reminder::Early));
+            stage.cue(at, self.at.at(worker), Cue::Early);
         }
     }
 
@@ -428,7 +448,7 @@ impl Workers {
     /// The alarm at the end of this worker's service.
     #[inline]
     const fn alarm(&self, worker: u32) -> AlarmId {
-        AlarmId(self.alarms + worker)
+        AlarmId(self.alarms.0 + worker)
     }
 
     /// A packet leaves for the switch. What waits in the NIC stands before a token, too.
@@ -489,7 +509,7 @@ impl Workers {
         let armed = &mut self.armed[worker as usize];
         if let Some(due) = due.filter(|due| due < armed) {
             *armed = due.max(stage.now());
-            stage.cue(*armed, Cue::Host(self.at.at(worker), Reminder::Tick));
+            stage.cue(*armed, self.at.at(worker), Cue::Tick);
         }
     }
 }

@@ -90,16 +90,14 @@ impl Program for Wrong {
 
 fn point(policy: &str) -> Point {
     Point {
-        policy: Policy::parse(policy).unwrap(),
-        testbed: Testbed::ideal(),
-        workload: Workload::parse("exp:10us").unwrap(),
-        rate_per_s: 2.4e6,
         tasks: 20_000,
         warmup: Warmup::Tasks(100),
-        seed: 1,
-        transient: false,
-        repeats: false,
-        slices: None,
+        ..Point::new(
+            Policy::parse(policy).unwrap(),
+            Testbed::ideal(),
+            Workload::parse("exp:10us").unwrap(),
+            2.4e6,
+        )
     }
 }
 

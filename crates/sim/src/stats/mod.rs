@@ -9,6 +9,7 @@
 
 mod caveat;
 mod chance;
+mod diary;
 mod distribution;
 mod ended;
 mod interval;
@@ -24,6 +25,7 @@ mod sustained;
 mod throughput;
 mod warmup;
 
+pub use diary::{Diary, DiaryEntry};
 pub use distribution::Distribution;
 pub use ended::Ended;
 pub use interval::{estimate, student_t};

@@ -111,7 +111,10 @@ impl<'k> Desk<'k> {
             Quantity::Keeps(limit) => self.keeps(case, who, limit).map(|figure| vec![figure]),
             Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
             Quantity::Gauge { gauge, rates } => {
-                let facts = Facts::of(self.bench, case, self.change);
+                let facts = Facts::of(
+                    self.bench.testbed(case, self.change),
+                    self.bench.workload_of(case, self.change),
+                );
                 let one = |rate: &f64| {
                     self.lowest(case, who, *rate as u64, |summary| {
                         let (estimate, note) = gauge.of(&summary.each, &facts);

@@ -2,9 +2,10 @@
 
 use sluice_outcome::study::Unit;
 
-use super::bench::Bench;
 use super::{StudyError, hint};
 use crate::stats::{Each, Estimate, Method, estimate};
+use crate::testbed::Testbed;
+use crate::workload::Workload;
 
 /// A number that replications count or average.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +46,9 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(bench: &Bench, case: usize, change: Option<usize>) -> Self {
-        let classes = &bench.workload_of(case, change).classes;
-        let large = classes.iter().map(|class| class.share * class.large).sum();
-        Self { servers: bench.testbed(case, change).servers.count.into(), large }
+    pub(super) fn of(testbed: &Testbed, workload: &Workload) -> Self {
+        let large = workload.classes.iter().map(|class| class.share * class.large).sum();
+        Self { servers: testbed.servers.count.into(), large }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::complaint::toml_complaint;
 use crate::error::SimError;
 
 /// Reads TOML; an error has one line, with the place and the nearest known key.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, SimError> {
     toml::from_str(text).map_err(|why| {
-        let line = why.span().map(|span| text[..span.start].matches('\n').count() + 1);
+        let (line, why) = toml_complaint(text, &why);
         let place = line.map_or(String::new(), |line| format!(" line {line}"));
-        SimError::Testbed { place, why: hinted(why.message()) }
+        SimError::Testbed { place, why }
     })
 }
 
@@ -22,19 +23,6 @@ pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
                 table.insert(key.clone(), value.clone());
             }
         }
-    }
-}
-
-/// Serde says ``unknown field `x`, expected one of `a`, `b` ``; we name the nearest.
-fn hinted(message: &str) -> String {
-    let message = message.lines().next().unwrap_or_default();
-    if !message.starts_with("unknown field") {
-        return message.to_owned();
-    }
-    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match names.split_first() {
-        Some((unknown, known)) => crate::workload::text::unknown("key", unknown, known.iter().copied()),
-        None => message.to_owned(),
     }
 }
 

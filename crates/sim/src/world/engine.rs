@@ -30,6 +30,19 @@ pub(crate) enum Mail {
     Round(Id<Circulating>),
 }
 
+/// What happens at a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Happens<C> {
+    /// Something comes.
+    Mail(Mail),
+    /// Its alarm goes off, and stays until it is set again, or to never.
+    Alarm,
+    /// Its node's clock strikes, and stays likewise.
+    Clock,
+    /// It is time for what it asked to be reminded of.
+    Cue(C),
+}
+
 /// One of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaneId(Whence);
@@ -37,13 +50,6 @@ pub(crate) struct LaneId(Whence);
 /// One of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockId(Whence);
-
-/// An entry of the agenda.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Due<C> {
-    Mail(Address, Mail),
-    Cue(C),
-}
 
 /// Virtual time: `C` is what callers want to be reminded of.
 #[derive(Debug)]
@@ -53,7 +59,9 @@ pub(crate) struct EventEngine<C> {
     heads: Heads,
     sources: Vec<Source>,
     alarms: Alarms,
-    agenda: Agenda<Due<C>>,
+    /// Whose each alarm is.
+    alarmed: Vec<Address>,
+    agenda: Agenda<(Address, Happens<C>)>,
     pub(crate) packets: Reused<Packet>,
     pub(crate) rounds: Reused<Circulating>,
     entered: u64,
@@ -66,14 +74,15 @@ const AGENDA: Whence = Whence::new(0, SourceKind::Agenda);
 const ALARMS: Whence = Whence::new(1, SourceKind::Alarms);
 
 impl<C: Copy> EventEngine<C> {
-    /// So many alarms, and nothing under way.
-    pub(crate) fn new(alarms: u32) -> Self {
+    /// Nothing under way, and nobody with an alarm.
+    pub(crate) fn new() -> Self {
         Self {
             heads: Heads::new(2),
             sources: [SourceKind::Agenda, SourceKind::Alarms]
                 .map(|kind| (kind, Nanos(0), Lane::default()))
                 .into(),
-            alarms: Alarms::new(alarms),
+            alarms: Alarms::new(0),
+            alarmed: Vec::new(),
             agenda: Agenda::new(),
             packets: Reused::new(Packet::Token(Token::default())),
             rounds: Reused::new(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: 0 }),
@@ -81,7 +90,7 @@ impl<C: Copy> EventEngine<C> {
         }
     }
 
-    /// The lane for what takes so long. Lanes and clocks are asked for before anything is sent.
+    /// The lane for what takes so long.
     pub(crate) fn lane(&mut self, delay: Nanos) -> LaneId {
         let fits = |(kind, of, _): &Source| *kind == SourceKind::Lane && *of == delay;
         let known = self.sources.iter().position(fits);
@@ -89,15 +98,25 @@ impl<C: Copy> EventEngine<C> {
         LaneId(Whence::new(source, SourceKind::Lane))
     }
 
-    /// A clock of the caller's own.
-    pub(crate) fn clock(&mut self) -> ClockId {
-        ClockId(Whence::new(self.source(SourceKind::Clock, Nanos(0)), SourceKind::Clock))
+    /// A clock of this node's own.
+    pub(crate) fn clock(&mut self, node: Address) -> ClockId {
+        let source = self.source(SourceKind::Clock, Nanos(0));
+        ClockId(Whence::new(source, SourceKind::Clock).to_node(node.of_node()))
+    }
+
+    /// An alarm for each of a node's places, so many from the first: theirs follow one another. Alarms are
+    /// asked for before any is set.
+    pub(crate) fn alarms(&mut self, node: Address, places: u32) -> AlarmId {
+        assert!(self.alarms.first().0.at == Moment::NEVER.at, "alarms are asked for too late");
+        let first = AlarmId(self.alarmed.len() as u32);
+        self.alarmed.extend((0..places).map(|place| node.at(place)));
+        self.alarms = Alarms::new(self.alarmed.len() as u32);
+        first
     }
 
     fn source(&mut self, kind: SourceKind, delay: Nanos) -> usize {
-        assert!(self.entered == 0, "a source is asked for too late");
         self.sources.push((kind, delay, Lane::default()));
-        self.heads = Heads::new(self.sources.len());
+        self.heads.make_room(self.sources.len());
         self.sources.len() - 1
     }
 
@@ -119,20 +138,15 @@ impl<C: Copy> EventEngine<C> {
         Some((Address::node(whence.node()).at(to.place()), mail))
     }
 
-    /// The alarm that goes off next. It stays until it is set again, or to never.
+    /// Whose alarm goes off next. It stays until it is set again, or to never.
     #[inline]
-    pub(crate) const fn ringing(&self) -> AlarmId {
-        self.alarms.first().1
-    }
-
-    /// The clock that this source is.
-    #[inline]
-    pub(crate) const fn striking(whence: Whence) -> ClockId {
-        ClockId(whence)
+    pub(crate) fn ringing(&self) -> Address {
+        let (_, AlarmId(alarm)) = self.alarms.first();
+        self.alarmed[alarm as usize]
     }
 
     /// Takes what is due next out of the agenda.
-    pub(crate) fn take_due(&mut self) -> Option<Due<C>> {
+    pub(crate) fn take_due(&mut self) -> Option<(Address, Happens<C>)> {
         let due = self.agenda.take();
         self.heads.set(AGENDA, self.agenda.first());
         due.map(|(_, due)| due)
@@ -146,7 +160,7 @@ impl<C: Copy> EventEngine<C> {
         let LaneId(whence) = lane;
         let (_, _, lane) = &mut self.sources[whence.source()];
         if !lane.takes(at) {
-            self.enter(moment, Due::Mail(to, mail));
+            self.enter(moment, (to, Happens::Mail(mail)));
         } else if lane.push(moment, (to, mail)) {
             self.heads.set(whence.to_node(to.of_node()), moment);
         }
@@ -158,10 +172,10 @@ impl<C: Copy> EventEngine<C> {
         self.rounds.take(id)
     }
 
-    /// Reminds the caller then.
-    pub(crate) fn cue(&mut self, at: Nanos, cue: C) {
+    /// Reminds whoever is at this place then.
+    pub(crate) fn cue(&mut self, at: Nanos, whom: Address, cue: C) {
         let moment = self.moment(at);
-        self.enter(moment, Due::Cue(cue));
+        self.enter(moment, (whom, Happens::Cue(cue)));
     }
 
     /// The alarm goes off then, and no sooner; never, if at the end of time.
@@ -181,7 +195,7 @@ impl<C: Copy> EventEngine<C> {
 
     /// Apart from the lanes, which mostly take what is sent.
     #[inline(never)]
-    fn enter(&mut self, moment: Moment, due: Due<C>) {
+    fn enter(&mut self, moment: Moment, due: (Address, Happens<C>)) {
         self.agenda.enter(moment, due);
         self.heads.set(AGENDA, self.agenda.first());
     }

@@ -24,8 +24,15 @@ pub(crate) struct Heads {
 impl Heads {
     /// So many sources, of which nothing comes.
     pub(crate) fn new(sources: usize) -> Self {
+        let mut heads = Self { groups: [[Moment::NEVER.key(); GROUP]; GROUPS], used: 0 };
+        heads.make_room(sources);
+        heads
+    }
+
+    /// There are so many sources now; of the new ones nothing comes.
+    pub(crate) fn make_room(&mut self, sources: usize) {
         assert!(sources <= SOURCES_MAX, "{sources} sources, and there is room for {SOURCES_MAX}");
-        Self { groups: [[Moment::NEVER.key(); GROUP]; GROUPS], used: sources.div_ceil(GROUP) }
+        self.used = sources.div_ceil(GROUP);
     }
 
     /// When something next comes from a source.

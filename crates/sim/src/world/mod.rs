@@ -3,8 +3,9 @@
 //!
 //! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
 //! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
-//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and ask for
-//! cues. Whoever is [`Inhabited`] hands what happens to the node that it is for: `rack` does so for one rack.
+//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and clocks and
+//! ask for cues. Whoever puts nodes into a world takes from [`World::next`] what happens, and hands it to the
+//! node that is there: `rack` to one rack's.
 
 mod address;
 mod agenda;
@@ -23,11 +24,10 @@ use sluice_wire::Nanos;
 pub(crate) use address::Address;
 pub(crate) use agenda::Agenda;
 pub(crate) use alarms::AlarmId;
-pub(crate) use engine::{ClockId, EventEngine, LaneId, Mail, PacketId};
+pub(crate) use engine::{ClockId, EventEngine, Happens, LaneId, Mail, PacketId};
 pub(crate) use fates::Fates;
 pub(crate) use network::{LinkQueue, Links, OneWay, Port};
 
-use engine::Due;
 use heads::SourceKind;
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
@@ -39,9 +39,27 @@ pub(crate) struct World<C> {
 }
 
 impl<C: Copy> World<C> {
-    /// A world with so many alarms, and nobody in it.
-    pub(crate) fn new(alarms: u32) -> Self {
-        Self { now: Nanos(0), engine: EventEngine::new(alarms), network: Links::default() }
+    /// A world with nobody in it.
+    pub(crate) fn new() -> Self {
+        Self { now: Nanos(0), engine: EventEngine::new(), network: Links::default() }
+    }
+
+    /// Time goes on to what happens next. Gives where, and what; nothing, if nothing does any more.
+    #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<(Address, Happens<C>)> {
+        let (at, whence) = self.engine.next();
+        if at == Nanos(u64::MAX) {
+            return None;
+        }
+        debug_assert!(at >= self.now, "time goes back");
+        self.now = at;
+        match whence.kind() {
+            SourceKind::Lane => self.engine.pop(whence).map(|(to, mail)| (to, Happens::Mail(mail))),
+            SourceKind::Alarms => Some((self.engine.ringing(), Happens::Alarm)),
+            SourceKind::Clock => Some((Address::node(whence.node()), Happens::Clock)),
+            SourceKind::Agenda => self.engine.take_due(),
+        }
     }
 
     /// All places of one node reach all of another in so long. Packets usually leave `after` that long from
@@ -84,55 +102,5 @@ impl<C: Copy> World<C> {
     pub(crate) fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
         let round = self.engine.rounds.keep(round);
         self.engine.send(lane, at, to, Mail::Round(round));
-    }
-}
-
-/// A world with its nodes: says to which of them something happens.
-pub(crate) trait Inhabited<C: Copy> {
-    /// The world.
-    fn world(&mut self) -> &mut World<C>;
-
-    /// Something comes to a place.
-    fn mail(&mut self, to: Address, mail: Mail);
-
-    /// An alarm goes off. It stays until it is set again, or to never.
-    fn alarm(&mut self, alarm: AlarmId);
-
-    /// A clock strikes. It stays until it is set again, or to never.
-    fn clock(&mut self, clock: ClockId);
-
-    /// It is time for what somebody asked to be reminded of.
-    fn cue(&mut self, cue: C);
-
-    /// Time goes on to what happens next, and it happens. Says whether there was anything.
-    #[inline]
-    fn step(&mut self) -> bool {
-        let world = self.world();
-        let (at, whence) = world.engine.next();
-        if at == Nanos(u64::MAX) {
-            return false;
-        }
-        debug_assert!(at >= world.now, "time goes back");
-        world.now = at;
-        match whence.kind() {
-            SourceKind::Lane => {
-                if let Some((to, mail)) = world.engine.pop(whence) {
-                    self.mail(to, mail);
-                }
-            }
-            SourceKind::Alarms => {
-                let alarm = world.engine.ringing();
-                self.alarm(alarm);
-            }
-            SourceKind::Clock => {
-                self.clock(EventEngine::<C>::striking(whence));
-            }
-            SourceKind::Agenda => match world.engine.take_due() {
-                Some(Due::Mail(to, mail)) => self.mail(to, mail),
-                Some(Due::Cue(cue)) => self.cue(cue),
-                None => {}
-            },
-        }
-        true
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
 use sluice_sim::stats::{
-    Mark, Measure, Measured, Metric, Observer, Outcome, PARTS, Part, Recorder, Recording, Warmup, paired,
+    Diary, DiaryEntry, Measure, Measured, Metric, PARTS, Part, Recorder, Recording, Warmup, paired,
 };
 use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
@@ -66,53 +66,23 @@ fn a_distance_is_added_to_every_latency_and_changes_nothing_else() {
     }
 }
 
-/// A task as it was told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
-    intended: Nanos,
-    service: Nanos,
-    replied_at: Nanos,
-    waited: Nanos,
-}
-
-/// Every task of a run.
-#[derive(Default)]
-struct Diary(Vec<Told>);
-
-impl Observer for Diary {
-    fn sent(&mut self, _at: Nanos) -> Mark {
-        Mark::None
-    }
-
-    fn done(&mut self, _class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
-        self.0.push(Told { intended, service, replied_at, waited });
-    }
-
-    fn failed(&mut self, intended: Nanos, outcome: Outcome) {
-        panic!("the task of {intended:?} failed: {outcome:?}");
-    }
-
-    fn is_complete(&self) -> bool {
-        false
-    }
-}
-
 fn ideal(policy: &str) -> Ideal {
     Ideal { reference: Reference::parse(policy).expect("it is one"), workers: WORKERS, distance: Nanos(0) }
 }
 
 /// 100,000 tasks at load 0.9 in the order of their due times.
-fn each_task(policy: &str, workload: &str) -> Vec<Told> {
+fn each_task(policy: &str, workload: &str) -> Vec<DiaryEntry> {
     let mut tasks = told(&ideal(policy), workload);
     tasks.sort_unstable();
     tasks
 }
 
-fn told(ideal: &Ideal, workload: &str) -> Vec<Told> {
-    let mut diary = Diary::default();
+fn told(ideal: &Ideal, workload: &str) -> Vec<DiaryEntry> {
+    let mut diary = Diary::until(Nanos(u64::MAX));
     ideal.tell(requests(workload, 0).take(100_000), &mut diary, (SEED, 0), &AtomicBool::new(false));
-    assert_eq!(diary.0.len(), 100_000);
-    diary.0
+    let told = diary.entries();
+    assert_eq!(told.len(), 100_000);
+    told
 }
 
 fn replications(policy: &str, workload: &str) -> Vec<Measured> {

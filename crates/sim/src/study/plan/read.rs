@@ -4,6 +4,7 @@ use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
+use crate::complaint::toml_complaint;
 use crate::study::course::RawCourse;
 use crate::study::error::StudyError;
 use crate::study::gauge::Gauge;
@@ -140,20 +141,11 @@ struct RawSwap {
 
 /// Reads a plan; `name` is what complaints call it.
 pub(super) fn plan(name: &str, text: &str) -> Result<Plan, StudyError> {
-    let raw: RawPlan = toml::from_str(text).map_err(|why| not_toml(name, text, &why))?;
+    let raw: RawPlan = toml::from_str(text).map_err(|why| {
+        let (line, why) = toml_complaint(text, &why);
+        StudyError::Plan { plan: name.to_owned(), line, why }
+    })?;
     checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
-}
-
-/// The TOML reader's complaint as one line, with the nearest known key for one that is not known.
-fn not_toml(name: &str, text: &str, why: &toml::de::Error) -> StudyError {
-    let line = why.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    let message = why.message().lines().next().unwrap_or_default();
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let why = match (message.starts_with("unknown field"), quoted.next()) {
-        (true, Some(unknown)) => hint::unknown("key", unknown, quoted.collect::<Vec<_>>()),
-        _ => message.to_owned(),
-    };
-    StudyError::Plan { plan: name.to_owned(), line, why }
 }
 
 fn checked(raw: RawPlan) -> Result<Plan, String> {

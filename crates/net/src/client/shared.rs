@@ -1,0 +1,66 @@
+//! What goes between the application's threads and the packet thread.
+
+use std::sync::atomic::AtomicBool;
+
+use crossbeam_queue::SegQueue;
+use sluice_host::client::ClientStats;
+use sluice_wire::Nanos;
+
+use super::ended::Teller;
+use super::errand::Errand;
+use super::room::Room;
+use crate::udp::{SocketCounts, Waker};
+
+/// What both sides see.
+pub(super) struct ClientShared {
+    pub(super) commands: SegQueue<Command>,
+    pub(super) room: Room,
+    pub(super) waker: Waker,
+    /// The packet thread has looked for commands for the last time.
+    pub(super) over: AtomicBool,
+}
+
+impl ClientShared {
+    pub(super) fn new(waker: Waker) -> Self {
+        Self { commands: SegQueue::new(), room: Room::new(), waker, over: AtomicBool::new(false) }
+    }
+
+    /// Drops the commands that nobody will take: their tasks were never sent, and say so.
+    pub(super) fn drain(&self) {
+        while self.commands.pop().is_some() {}
+    }
+}
+
+/// What the application's threads ask of the packet thread.
+pub(super) enum Command {
+    Task(Task),
+    Report(tokio::sync::oneshot::Sender<ClientReport>),
+    /// End once every task has its outcome.
+    Close,
+    /// End now.
+    Abort,
+}
+
+/// A task that holds a place in its lane.
+pub(super) struct Task {
+    pub(super) errand: Errand,
+    pub(super) bytes: Vec<u8>,
+    pub(super) deadline: Nanos,
+    pub(super) retry: bool,
+    pub(super) teller: Teller,
+}
+
+/// What a client counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientReport {
+    /// Tasks, attempts and outcomes.
+    pub tasks: ClientStats,
+    /// Tasks that were sent and have no outcome yet.
+    pub outstanding: usize,
+    /// Tasks that wait to be sent.
+    pub waiting: usize,
+    /// Packets that could not be read, or whose payload was not the one they described.
+    pub unreadable: u64,
+    /// The socket's counters.
+    pub socket: SocketCounts,
+}

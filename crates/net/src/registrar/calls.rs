@@ -1,0 +1,56 @@
+//! What a kind of host says to the controller. Public where nobody outside can name it: that seals
+//! [`Role`](super::Role).
+
+use std::future::Future;
+
+use sluice_wire::{Nanos, Serial};
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::rpc::hosts::{Departure, Renewal};
+use crate::rpc::v1::controller_client::ControllerClient;
+
+/// A kind of host's calls.
+pub trait Calls: Send + Sync + 'static {
+    /// What it says of itself.
+    type Hello: Clone + Send + 'static;
+    /// What it is granted.
+    type Grant: Clone + Send + 'static;
+    /// What it shows of its last grant.
+    type Held: Copy + Send;
+
+    /// Its thread's name, and its own in the log.
+    const THREAD: &'static str;
+
+    /// Its name, and bits that other hosts do not share.
+    fn identity(hello: &Self::Hello) -> (&str, u64);
+    /// What to show of a grant next time.
+    fn held(grant: &Self::Grant) -> Self::Held;
+    /// When to renew.
+    fn renew_every(grant: &Self::Grant) -> Nanos;
+    /// How long the registration stands.
+    fn lease(grant: &Self::Grant) -> Nanos;
+
+    /// Registers or renews.
+    fn renew(
+        calls: &mut ControllerClient<Channel>,
+        hello: Self::Hello,
+        held: Option<Self::Held>,
+        floor: Serial,
+    ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
+
+    /// Ends when the registration is another than what is held; never if that is not known.
+    fn changed(
+        calls: ControllerClient<Channel>,
+        held: Option<Self::Held>,
+    ) -> impl Future<Output = ()> + Send {
+        drop((calls, held));
+        std::future::pending()
+    }
+
+    /// Leaves.
+    fn leave(
+        calls: &mut ControllerClient<Channel>,
+        hello: Self::Hello,
+    ) -> impl Future<Output = Result<Departure, Status>> + Send;
+}
