@@ -17,9 +17,10 @@ use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Plan, ServerGrant, ServerHello,
     SlicePlan, WorkerGrant, WorkerHello, check_name,
 };
-use sluice_switch::rain::{Kinds, Rain};
+use sluice_switch::rain::Selective;
 use sluice_switch::{Arrival, Config, Program};
 use sluice_wire::registrations::Sizes;
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Nanos, TaskType, WorkerId};
 
@@ -127,7 +128,7 @@ fn fit_to_be_shown(text: &str) {
 /// A controller beside its switch.
 struct Rack {
     controller: Controller,
-    switch: Rain,
+    switch: Selective,
     now: Nanos,
     out: Vec<Action>,
     calls: u64,
@@ -150,13 +151,18 @@ impl Rack {
         let slice = |name: &str, task_type| SlicePlan {
             name: name.to_owned(),
             types: vec![TaskType(task_type)],
-            limit: None,
             sizes: Sizes::new(&[Nanos(3_000), Nanos(14_000)]).unwrap_or_default(),
+            serving: Serving::of(&[Labels(1), Labels(3)], &[Labels(1), Labels(3)]).unwrap_or_default(),
+            ..SlicePlan::default()
         };
-        let plan = Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)]);
+        let plan = Plan {
+            labels: vec!["gpu".to_owned(), "ssd".to_owned()],
+            needs: vec![(TaskType(1), Labels(3))],
+            ..Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)])
+        };
         let mut rack = Self {
             controller: Controller::new(plan, [7; 32]).expect("a sound plan"),
-            switch: Rain::of_kinds(size, Kinds { ranks: 2, classes: 4 }),
+            switch: Selective::new(size),
             now: Nanos(0),
             out: Vec::new(),
             calls: 0,

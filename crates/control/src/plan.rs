@@ -15,7 +15,7 @@ use thiserror::Error;
 pub const WORKER_TYPES_MAX: usize = 256;
 
 /// One slice: a queue in the switch, and what it is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlicePlan {
     /// What people and workers call it.
     pub name: String,
@@ -271,9 +271,7 @@ mod tests {
         SlicePlan {
             name: name.to_string(),
             types: types.iter().map(|t| TaskType(*t)).collect(),
-            limit: None,
-            sizes: Sizes::default(),
-            serving: Serving::default(),
+            ..SlicePlan::default()
         }
     }
 

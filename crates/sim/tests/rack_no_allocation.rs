@@ -30,6 +30,7 @@ fn a_hundred_thousand_tasks_more_cost_no_allocation() {
         "rain:2",
         "rain:4,ranked",
         "rain:2,classes=4",
+        "rain:2,labels",
         "r2p2:2",
         "racksched:2",
         "racksched:2,tracked",

@@ -131,6 +131,18 @@ fn classes_by_size_spare_small_tasks_the_wait_behind_large_ones() {
     assert!(off * 1.5 < without, "{off} with sizes 30 % off, {without} without classes");
 }
 
+/// A token that parks takes another pass, and nobody waits for it.
+#[test]
+fn where_all_workers_are_alike_labels_change_next_to_nothing() {
+    for (workload, load) in [("exp:10us", 0.7), ("const:10us", 0.8)] {
+        let [labels, without] = ["rain:2,labels", "rain:2"].map(|policy| p99_us(policy, workload, load));
+        assert!(
+            (labels / without - 1.0).abs() < 0.05,
+            "{workload}: {labels} us with labels, {without} without"
+        );
+    }
+}
+
 #[test]
 fn where_sizes_do_not_differ_classes_change_nothing() {
     let [classes, without] = ["rain:2,classes=4", "rain:2"].map(|policy| p99_us(policy, "const:10us", 0.8));

@@ -11,8 +11,6 @@ use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
     ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
-use sluice_wire::registrations::Sizes;
-use sluice_wire::serving::Serving;
 use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
@@ -44,9 +42,7 @@ pub(crate) fn plan() -> Plan {
     let slice = |name: &str, types: &[u16]| SlicePlan {
         name: name.to_string(),
         types: types.iter().map(|t| TaskType(*t)).collect(),
-        limit: None,
-        sizes: Sizes::default(),
-        serving: Serving::default(),
+        ..SlicePlan::default()
     };
     let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
     plan.counters_start = Serial(u32::MAX - 8);

@@ -15,7 +15,6 @@ use sluice_net::NetError;
 use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
 use sluice_net::rpc::Remote;
 use sluice_switch::Config;
-use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType, Term};
 
@@ -90,7 +89,7 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
         name: name.to_owned(),
         types: vec![TaskType(task_type)],
         limit: Some(32),
-        sizes: Sizes::default(),
+        ..SlicePlan::default()
     };
     ControllerOptions {
         at: ANY.parse().unwrap(),
@@ -118,6 +117,7 @@ pub(crate) fn remote(server: &RpcServer) -> Remote {
 
 pub(crate) fn worker_hello(name: &str) -> WorkerHello {
     WorkerHello {
+        labels: Vec::new(),
         name: name.to_owned(),
         life: name.bytes().map(u64::from).sum(),
         at: endpoint(9_001),

@@ -16,7 +16,6 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
-use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
 
@@ -75,7 +74,7 @@ impl Rack {
             name: of.to_string(),
             types: vec![*of],
             limit: Some(limit),
-            sizes: Sizes::default(),
+            ..SlicePlan::default()
         };
         let slices = types.iter().map(slice).collect();
         let (servers, rdma) = (0, RdmaPlan::default());
@@ -98,7 +97,7 @@ impl Rack {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         // So few that none waits for its client's first timeout, also on a busy machine.
         let slice =
-            SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), sizes: Sizes::default() };
+            SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), ..SlicePlan::default() };
         let (program, delays, slices) = (Choice::default(), Delays::NONE, vec![slice]);
         let rack = Self {
             faults,

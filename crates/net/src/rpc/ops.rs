@@ -507,6 +507,7 @@ mod tests {
             feed: Feed::Polls { every: Nanos(9) },
             servers: 10,
             classes: 4,
+            kinds: 3,
             plain_writes: true,
         };
         let slice = SliceState {
