@@ -262,6 +262,19 @@ fn an_icrc_of_another_path_does_not_hold() {
 }
 
 #[test]
+fn an_icrc_is_the_crc_32_of_the_headers_with_ones_where_routers_write() {
+    let path = Path::new(([10, 0, 0, 1], 50_000).into(), ([10, 0, 0, 9], PORT).into()).expect("one family");
+    let frame = framed(&path, &encoded(&Packet::Write(Write::default()), b"bytes", Some(&path)));
+    let (headers, icrc) = frame[14..].split_last_chunk::<4>().expect("it is longer");
+    let mut covered = [&[0xff; 8], headers].concat();
+    let [ip, udp, base] = [8, 8 + 20, 8 + 20 + 8];
+    for at in [ip + 1, ip + 8, ip + 10, ip + 11, udp + 6, udp + 7, base + 4] {
+        covered[at] = 0xff;
+    }
+    assert_eq!(*icrc, crc32fast::hash(&covered).to_le_bytes());
+}
+
+#[test]
 fn opcodes_are_told_apart_before_their_headers_are_read() {
     let opcode = |code| View::parse(&with(b"bytes", 0, code)).map(|view| (view.transport(), view.opcode()));
     assert_eq!(opcode(0x0a), Ok((Transport::Rc, Opcode::WriteOnly)));
