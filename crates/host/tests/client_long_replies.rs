@@ -349,6 +349,17 @@ fn another_worker_s_reply_takes_over_once_the_first_one_was_asked_twice_in_vain(
 }
 
 #[test]
+fn what_another_worker_no_longer_keeps_is_of_no_matter_to_what_is_fetched() {
+    let mut bench = Bench::new();
+    let sent = bench.submit(true);
+    bench.reply(&sent, WORKER, LONG);
+    let Submit { task, attempt, epoch, .. } = sent;
+    let (worker, status) = (WorkerId(WORKER + 1), ReplyStatus::Gone);
+    bench.hear(Packet::Reply(Reply { epoch, worker, task, attempt, status, ..Reply::default() }));
+    assert_eq!((bench.client.stats().late, bench.client.outstanding()), (1, 1));
+}
+
+#[test]
 fn parts_are_counted_by_what_is_wrong_with_them() {
     let mut bench = Bench::new();
     let sent = bench.submit(true);
