@@ -74,15 +74,11 @@ fn a_type_is_not_mapped_to_a_slice_that_a_worker_is_to_leave_before_it_has_joine
 #[test]
 fn no_more_types_are_mapped_at_once_than_the_controller_keeps_questions() {
     let mut rack = Rack::up();
-    let mut taken = 0;
-    loop {
+    for taken in 0..=4_097 {
         let call = rack.call(|call| Event::SetType { call, task_type: TaskType(3), slice: None });
-        match rack.answers.get(&call) {
-            None => taken += 1,
-            Some(answer) => break assert_eq!(waits_for(answer), Some(Waiting::TooManyCalls)),
-        }
+        let answer = rack.answers.get(&call).and_then(waits_for);
+        assert_eq!(answer, (taken == 4_097).then_some(Waiting::TooManyCalls), "{taken} are open");
     }
-    assert_eq!(taken, 4_097);
 }
 
 #[test]

@@ -142,6 +142,17 @@ fn an_index_is_not_given_away_before_its_tokens_are_swept() {
 }
 
 #[test]
+fn an_index_whose_generations_run_out_is_not_given_away() {
+    for (newest, is_given) in [(u32::MAX - 17, true), (u32::MAX - 16, false)] {
+        let mut rack = Rack::new(1, 64);
+        rack.switch.workers[0].generation_out = Generation(newest);
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        assert_eq!(matches!(rack.ask(&worker("w", 1)), Answer::Worker(_)), is_given, "{newest}");
+    }
+}
+
+#[test]
 fn a_full_table_is_said_to_be_full() {
     let mut rack = Rack::new(1, 64);
     rack.connect();
