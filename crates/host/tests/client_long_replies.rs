@@ -330,6 +330,20 @@ fn a_reply_may_take_the_last_byte_of_room_and_what_is_whole_gives_its_room_back(
 }
 
 #[test]
+fn room_for_just_one_long_reply_serves_one_after_the_other() {
+    let mut bench = Bench::new();
+    bench.settings.reply_bytes_max = LONG as usize;
+    for _ in 0..3 {
+        let sent = bench.submit(true);
+        bench.reply(&sent, WORKER, LONG);
+        assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })));
+        bench.part(sent.task, 1_024, 3_976);
+        bench.checked(sent.task, true);
+        bench.rest();
+    }
+}
+
+#[test]
 fn another_worker_s_reply_takes_over_once_the_first_one_was_asked_twice_in_vain() {
     let mut bench = Bench::new();
     let sent = bench.submit(true);
