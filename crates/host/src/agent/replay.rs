@@ -460,6 +460,34 @@ mod tests {
         Sample { service: Nanos(service_ns), ..Sample::default() }
     }
 
+    #[test]
+    fn the_oldest_services_make_room_for_the_newest() {
+        let mut replay = Replay::new();
+        (1..=SERVICES_MAX as u64 + 3).for_each(|service| replay.finished(sample(service)));
+        let first = SERVICES_MAX as u32;
+        assert_eq!(replay.services.len(), SERVICES_MAX);
+        assert_eq!(replay.services[..4], [first + 1, first + 2, first + 3, 4]);
+    }
+
+    #[test]
+    fn a_task_waits_for_a_token_and_its_worker_and_the_next_token_leaves_at_its_end() {
+        let way = Way { round_trip: Nanos(100), busy: Nanos(10) };
+        for (depth, second) in [(1, 1_110 + 50 + 1_010 - 200), (2, 1_060 + 1_010 - 200)] {
+            let mut model = Model::new(1, depth, way);
+            assert_eq!((model.serve(0, 1_000), model.serve(200, 1_000)), (50 + 1_010, second), "{depth}");
+        }
+    }
+
+    #[test]
+    fn dice_give_the_same_words_everywhere_and_gaps_of_one_on_average() {
+        assert_eq!(Dice(0).word(), 0xe220_a839_7b1d_cdaf);
+        let mut dice = Dice(7);
+        let mean = (0..100_000).map(|_| dice.exponential()).sum::<f64>() / 1e5;
+        assert!((0.98..1.02).contains(&mean), "{mean}");
+        let tens = (0..10_000).filter(|_| dice.below(10) == 9).count();
+        assert!((900..1_100).contains(&tens), "{tens}");
+    }
+
     /// One long task in ten.
     fn bimodal(task: u64) -> u64 {
         if task.is_multiple_of(10) { 100_000 } else { 10_000 }
