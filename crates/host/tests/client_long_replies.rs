@@ -273,6 +273,12 @@ fn replies_beyond_the_room_for_bytes_wait_until_others_are_whole() {
     bench.run(30);
     assert_eq!(bench.asked()[0], (0, LONG), "its first bytes were not kept");
     assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { have: 0, .. })));
+    let three = bench.submit(true);
+    bench.reply(&three, WORKER, LONG);
+    assert!(
+        !bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })),
+        "the room is taken again"
+    );
 }
 
 #[test]
