@@ -410,6 +410,8 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use sluice_wire::SliceId;
 
     use super::*;
@@ -527,6 +529,22 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_one_load_are_averaged_and_one_is_left_when_a_worker_comes() {
+        let mut replay = Replay::new();
+        (replay.services, replay.rate_per_s) = (vec![10_000; 10], 1.0);
+        for (workers, runs) in [(1, 1.0), (1, 2.0), (1, 3.0), (2, 2.0)] {
+            replay.run(workers, WAY);
+            assert!(is_about(replay.runs, runs), "{}", replay.runs);
+            for Cost { response, slowdown, sampled } in replay.costs {
+                // Nobody waits: half a way, the service, and what the worker spends beside it.
+                assert!(
+                    is_about(response, 12_150.0) && is_about(slowdown, 1_215.0) && is_about(sampled, 1_000.0)
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_is_forgotten_is_all_but_the_newest() {
         let mut replay = Replay::new();
         (1..=SERVICES_MAX as u64 + 3).for_each(|service| replay.finished(sample(service)));
@@ -568,6 +586,10 @@ mod tests {
         assert!((0.98..1.02).contains(&mean), "{mean}");
         let tens = (0..10_000).filter(|_| dice.below(10) == 9).count();
         assert!((900..1_100).contains(&tens), "{tens}");
+        let mut tasks = Tasks { dice, at: 0.0, mean_gap_ns: 1e6, services: &[7] };
+        let arrived = [(); 100].map(|()| tasks.next().0);
+        let gaps = || arrived.windows(2).map(|two| two[1] - two[0]);
+        assert!(gaps().any(|gap| gap < 100_000) && gaps().any(|gap| gap > 2_000_000), "{arrived:?}");
     }
 
     /// One long task in ten.
