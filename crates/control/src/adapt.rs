@@ -127,6 +127,8 @@ pub(crate) fn sums(reports: Vec<AgentReport>) -> Vec<SliceTally> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -177,6 +179,14 @@ mod tests {
         let givers = [tally(8, 0, 3_500, &[(8, 1), (9, 1), (10, 1), (11, 1)]), tally(9, 0, 900, &[(12, 1)])];
         let changes = step(&takers.chain(givers).collect::<Vec<_>>());
         assert_eq!(moves(&changes), [(8, 8, 0, 1), (9, 8, 1, 1), (10, 8, 2, 1)]);
+    }
+
+    #[test]
+    fn idleness_of_just_the_floor_counts_for_nothing() {
+        let takers = [tally(0, 1, FLOOR, &[(0, 1)]), tally(1, 1, 0, &[(1, 1)])];
+        let giver = tally(2, 0, 2 * FLOOR, &[(2, 1), (3, 1), (4, 1)]);
+        let changes = step(&[&takers[..], &[giver]].concat());
+        assert_eq!((changes.len(), moves(&changes)), (1, vec![(2, 2, 0, 1)]));
     }
 
     #[test]

@@ -278,6 +278,13 @@ mod tests {
     }
 
     #[test]
+    fn a_servers_memory_is_said_in_mib() {
+        let bytes = 5 << 19;
+        let note = Note::ServerJoined { name: "s".to_string(), server: ServerId(1), rings: 2, bytes };
+        assert_eq!(note.to_string(), "server s holds 2 rings of 2.5 MiB together (index 1)");
+    }
+
+    #[test]
     fn a_worker_whose_name_was_never_learnt_is_shown_by_index() {
         let note = Note::WorkerDied { name: String::new(), worker: WorkerId(7) };
         assert_eq!(note.to_string(), "worker with index 7 died: lease ended");

@@ -304,8 +304,33 @@ mod tests {
     #[test]
     fn a_lease_that_one_late_renewal_would_end_is_refused() {
         let mut plan = plan(vec![slice("get", &[1])]);
-        plan.lease = Nanos::from_millis(300);
+        plan.lease = plan.renew_every.times(2) - Nanos(1);
         assert!(matches!(plan.check(), Err(PlanError::Lease { .. })));
+        plan.lease = plan.renew_every.times(2);
+        assert_eq!(plan.check(), Ok(()));
+    }
+
+    #[test]
+    fn only_as_many_slices_are_taken_as_have_an_index() {
+        let names_are_looked_at = PlanError::SliceTwice { slice: "s".to_string() };
+        assert_eq!(plan(vec![slice("s", &[]); 65_535]).check(), Err(names_are_looked_at));
+        let too_many = PlanError::TooManySlices { count: 65_536 };
+        assert_eq!(plan(vec![slice("s", &[]); 65_536]).check(), Err(too_many));
+    }
+
+    #[test]
+    fn a_task_is_known_for_as_long_as_a_try_of_it_may_wait_and_be_on_its_way() {
+        let plan = plan(vec![]);
+        assert_eq!(plan.transit(), Nanos::from_millis(2_000));
+        assert_eq!(plan.retry_horizon(), Nanos::from_millis(5_000 + 20 + 2_000));
+    }
+
+    #[test]
+    fn a_plan_in_which_nothing_could_wait_is_refused() {
+        let sound = plan(vec![slice("get", &[1])]);
+        let [no_time, no_room] =
+            [Plan { max_wait: Nanos(0), ..sound.clone() }, Plan { unmeasured_limit: 0, ..sound }];
+        assert_eq!((no_time.check(), no_room.check()), (Err(PlanError::NoWait), Err(PlanError::NoWait)));
     }
 
     #[test]

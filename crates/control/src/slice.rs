@@ -237,6 +237,7 @@ mod tests {
     use alloc::vec;
 
     use sluice_wire::Serial;
+    use sluice_wire::registrations::Sizes;
 
     use super::*;
 
@@ -255,11 +256,97 @@ mod tests {
     }
 
     #[test]
+    fn types_that_left_are_not_gone_before_all_readings_came() {
+        let former = Former { unread: 2, ..former() };
+        let former = former.read(&state([0; 4], [0; 4])).expect("one more may show a task");
+        assert!(former.read(&state([0; 4], [0; 4])).is_none());
+    }
+
+    #[test]
     fn types_that_left_are_gone_once_each_class_has_lost_what_waited_then() {
         let former = former().read(&state([0, 2, 0, 0], [0, 0, 0, 0])).expect("two wait");
         let former = former.read(&state([5, 2, 0, 0], [4, 1, 0, 0]));
         let former = former.expect("four of the first class left, and one of the second still waits");
         assert!(former.read(&state([6, 3, 0, 0], [4, 2, 0, 0])).is_none());
+    }
+
+    #[test]
+    fn types_that_left_are_waited_for_until_a_task_that_was_going_round_would_be_seen() {
+        for (asked, readings) in [(false, 2), (true, 3)] {
+            let mut slice = slice();
+            slice.asked = asked;
+            slice.types_left([TaskType(1)]);
+            for _ in 1..readings {
+                slice.take(Nanos(0), SliceState::default());
+                assert!(slice.is_dirty());
+            }
+            slice.take(Nanos(0), SliceState::default());
+            assert!(!slice.is_dirty());
+        }
+    }
+
+    fn slice() -> Slice {
+        let plan = SlicePlan { name: "s".into(), types: vec![], limit: None, sizes: Sizes::default() };
+        Slice::new(&plan)
+    }
+
+    /// A slice with so many tokens that came and were taken.
+    fn tokens(came: u32, left: u32) -> SliceState {
+        let count = |count| RingCounts::of_one(START.plus(count));
+        SliceState {
+            balance: (came - left) as i32,
+            tokens_in: count(came),
+            tokens_out: count(left),
+            ..SliceState::default()
+        }
+    }
+
+    #[test]
+    fn a_reading_differs_when_tokens_were_taken_or_as_many_came_as_tasks() {
+        let mut slice = slice();
+        let readings = [tokens(5, 0), tokens(5, 0), tokens(6, 1), tokens(7, 1)];
+        assert_eq!(readings.map(|reading| slice.take(Nanos(0), reading)), [true, false, true, true]);
+    }
+
+    #[test]
+    fn a_broom_goes_as_far_as_stale_tokens_lie_and_another_when_it_is_there_or_lost() {
+        let mut slice = slice();
+        let stale = |until| Stale { worker: None, tokens: 5, until: tokens(until, 0).tokens_in, again: None };
+        slice.swept_to = tokens(0, 0).tokens_out;
+        assert_eq!(slice.token_sweep(tokens(5, 0), true), None, "nothing is stale");
+        slice.stale.push(stale(5));
+        assert_eq!(slice.token_sweep(tokens(7, 0), true), Some(5));
+        assert_eq!(slice.token_sweep(tokens(7, 2), true), None, "it is about");
+        assert_eq!(slice.token_sweep(tokens(7, 2), false), Some(3), "it was lost");
+        slice.stale.push(stale(7));
+        assert_eq!(slice.token_sweep(tokens(7, 5), true), Some(2), "it is there, and there are more");
+        assert_eq!(slice.token_sweep(tokens(7, 7), true), None);
+    }
+
+    #[test]
+    fn that_a_slice_was_seen_empty_counts_for_a_while_and_a_task_begins_the_count_anew() {
+        let at = Nanos::from_millis;
+        let asked = Emptying { left: 2, since: at(0) };
+        let once = asked.read(at(400), false).expect("one more reading");
+        assert_eq!((once.left, once.since), (1, at(0)));
+        assert_eq!(once.read(at(500), true).map(|again| again.left), Some(2));
+        let empty = once.read(at(900), false).expect("it is empty");
+        assert_eq!((empty.left, empty.since), (0, at(900)));
+        let empty = empty.read(at(1_500), false).expect("it still counts");
+        assert_eq!(empty.since, at(900));
+        assert!(empty.read(at(1_900), false).is_none());
+        let mut slice = slice();
+        slice.emptying = Some(empty);
+        assert!(!slice.is_dirty(), "nothing has to be looked at");
+    }
+
+    #[test]
+    fn balances_are_read_ten_times_a_lease_until_nobody_looks() {
+        let at = Nanos::from_millis;
+        let watch = Watch { next: at(0), until: at(1_000) };
+        let next = watch.read(at(500), at(1_000)).expect("someone looks");
+        assert_eq!((next.next, next.until), (at(600), at(1_000)));
+        assert!(next.read(at(900), at(1_000)).is_none());
     }
 
     #[test]

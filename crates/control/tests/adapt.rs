@@ -4,7 +4,7 @@
 mod rack;
 
 use rack::{Rack, client, worker};
-use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello};
+use sluice_control::{Answer, Controller, Event, Note, Refusal, Waiting, WorkerHello};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
 
@@ -45,6 +45,47 @@ fn an_idle_slice_lends_a_worker_which_starts_at_the_takers_depth() {
     assert!(rack.notes.iter().any(lent), "{:?}", rack.notes);
     let grant = rack.join(&worker("b", 2));
     assert_eq!((grant.slice, grant.quota), (SCAN, 5));
+}
+
+#[test]
+fn a_worker_that_does_not_serve_the_takers_types_is_not_lent() {
+    let mut rack = rack();
+    rack.join(&WorkerHello { types: vec![TaskType(1)], ..worker("b", 2) });
+    interval(&mut rack, [vec![tally(GET, 0, 1_800, &[(0, 2), (1, 1)]), tally(SCAN, 1, 0, &[(2, 5)])]]);
+    assert_eq!(rack.join(&worker("a", 1)).slice, SCAN);
+}
+
+#[test]
+fn the_other_agents_are_waited_for_before_a_step_is_taken() {
+    let mut rack = rack();
+    let tallies = vec![tally(GET, 1, 1_200, &[(0, 1), (1, 4)])];
+    rack.feed(Event::Tallies { server: "s".to_string(), advises: false, tallies });
+    assert!(rack.controller.is_gathering());
+    assert_eq!(rack.controller.deadline(), Some(rack.now + rack::plan().gather_agents));
+    rack.run(Nanos::from_millis(10));
+    assert!(!rack.controller.is_gathering() && !rack.depths.is_empty());
+}
+
+#[test]
+fn what_may_wait_follows_the_depths_that_agents_gave_to_workers_of_the_slice() {
+    let mut rack = Rack::new(4, 64);
+    let mut plan = rack::plan();
+    plan.slices.iter_mut().for_each(|slice| slice.limit = Some(10));
+    rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    for (name, life, slice) in [("a", 1, "get"), ("b", 2, "get"), ("c", 3, "scan")] {
+        rack.join(&WorkerHello { slice: slice.to_string(), ..worker(name, life) });
+    }
+    let wrong = [(1, 0), (1, 9), (2, 7)];
+    for (advises, depths) in [(true, &[(0, 8)][..]), (false, &wrong), (false, &[(0, 5)])] {
+        let tallies = vec![tally(GET, 0, 0, depths)];
+        rack.feed(Event::Tallies { server: "s".to_string(), advises, tallies });
+        rack.run(Nanos::from_millis(10));
+    }
+    let quotas = rack.controller.view(rack.now).workers.iter().map(|worker| worker.quota).collect::<Vec<_>>();
+    assert_eq!(quotas, [5, 2, 2]);
+    assert_eq!(rack.switch.slices[0].row.limit, 10 + 5 + 2);
 }
 
 #[test]
@@ -122,6 +163,12 @@ fn each_agent_hears_what_the_slices_workers_on_other_servers_ended() {
     assert_eq!(rack.told["server-1"], others(2, 1, 100));
     interval(&mut rack, [vec![one]]);
     assert_eq!(rack.told["server-0"], others(2, 0, 0), "the other agent was late");
+    interval(&mut rack, [vec![tally(GET, 0, 0, &[])]]);
+    assert_eq!(
+        rack.told["server-0"],
+        others(2, 0, 0),
+        "a worker of its own that it does not speak of is none"
+    );
 }
 
 #[test]

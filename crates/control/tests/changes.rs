@@ -111,3 +111,18 @@ fn a_client_that_moves_brings_the_number_of_its_oldest_task_now_not_that_of_its_
     });
     assert_eq!(floor, Some(hello.floor), "its next tasks would count as older than all that may come");
 }
+
+#[test]
+fn what_was_sent_is_not_told_of_a_change_that_was_cut_short_since_the_count_may_have_begun_anew() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    rack.move_to("w", "scan");
+    while rack.switch.workers[0].generation_out == grant.generation {
+        assert!(rack.execute_one() || rack.deliver_one());
+    }
+    rack.restart_controller(0);
+    rack.flush();
+    let left = rack.leave(&hello);
+    assert_eq!(rack.answers[&left], Answer::Left { final_sent: None });
+}

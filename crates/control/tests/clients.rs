@@ -3,7 +3,7 @@
 mod rack;
 
 use rack::{LEASE, RENEW, Rack, address, client, worker};
-use sluice_control::{Answer, Controller, Event, Plan, Refusal, Waiting};
+use sluice_control::{Answer, Controller, Event, Note, Plan, Refusal, Waiting, WorkerHello};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Nanos, Serial, SliceId, TaskType};
@@ -61,6 +61,12 @@ fn a_client_of_a_new_switch_waits_for_every_slice_to_have_a_worker_but_not_for_e
     assert!(gathering(&mut rack), "the second slice has no worker");
     rack.run(RENEW);
     assert!(!gathering(&mut rack));
+    rack.restart_switch();
+    rack.run(Nanos::from_millis(10));
+    for (name, life, slice) in [("w", 1, "get"), ("v", 2, "scan")] {
+        rack.join(&WorkerHello { slice: slice.to_string(), ..worker(name, life) });
+    }
+    assert!(!gathering(&mut rack), "every slice has one");
 }
 
 #[test]
@@ -96,6 +102,8 @@ fn a_new_address_comes_with_a_new_key_since_the_replay_cells_start_anew() {
     assert_eq!(after.client, before.client);
     assert_ne!(after.key, before.key);
     assert_eq!(rack.switch.clients[0].map(|row| row.at), Some(address(77)));
+    let joined = Note::ClientJoined { name: "c".to_string(), client: before.client };
+    assert_eq!(rack.notes.iter().filter(|note| **note == joined).count(), 1);
 }
 
 #[test]
@@ -110,19 +118,21 @@ fn another_life_of_a_client_waits_for_the_lease() {
 }
 
 #[test]
-fn a_client_that_leaves_frees_its_index() {
+fn clients_that_leave_free_their_indices() {
     let mut rack = Rack::up();
     for life in 1..=4 {
         rack.join_client(&client(&format!("c{life}"), life));
     }
     let full = rack.ask_client(&client("c5", 5));
     assert_eq!(full, Answer::Refused { why: Refusal::TableFull { limit: 4 } });
-    let gone = client("c2", 2);
-    let call =
-        rack.call(|call| Event::ClientLeave { call, name: gone.name.clone(), incarnation: gone.incarnation });
-    rack.flush();
-    assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
-    assert_eq!(rack.join_client(&client("c5", 5)).client, ClientId(1));
+    for gone in [client("c3", 3), client("c2", 2)] {
+        let (name, incarnation) = (gone.name, gone.incarnation);
+        let call = rack.call(|call| Event::ClientLeave { call, name, incarnation });
+        rack.flush();
+        assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
+    }
+    assert_eq!(rack.join_client(&client("c5", 5)).client, ClientId(2), "the one that was free for longest");
+    assert_eq!(rack.join_client(&client("c6", 6)).client, ClientId(1));
 }
 
 #[test]
@@ -138,5 +148,5 @@ fn balances_are_read_only_while_someone_looks() {
     rack.feed(Event::Watch);
     rack.run(Nanos::from_millis(500));
     assert_eq!(rack.controller.view(rack.now).slices[0].balance, Some(2));
-    assert!(rack.ops > before);
+    assert_eq!(rack.ops - before, 12, "two slices, each tenth of a lease");
 }

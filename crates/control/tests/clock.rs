@@ -2,7 +2,7 @@
 
 mod rack;
 
-use rack::{LEASE, Rack, worker};
+use rack::{LEASE, RENEW, Rack, client, server, worker};
 use sluice_control::{Event, Note};
 use sluice_wire::Nanos;
 
@@ -34,4 +34,25 @@ fn after_a_look_and_a_slip_a_killed_worker_is_found() {
     let died = |note: &Note| matches!(note, Note::WorkerDied { name, .. } if name == "w");
     assert!(rack.notes.iter().any(died), "{:?}", rack.notes);
     assert!(!rack.notes.iter().any(|note| matches!(note, Note::Stalled { .. })), "{:?}", rack.notes);
+}
+
+#[test]
+fn a_newcomers_lease_is_looked_at_when_it_ends() {
+    let mut racks = [Rack::up(), Rack::up(), Rack::up()];
+    racks[0].join(&worker("w", 1));
+    racks[1].join_client(&client("c", 2));
+    racks[2].server_hello(&server("s", 3));
+    for rack in racks {
+        assert_eq!(rack.controller.deadline(), Some(rack.now + LEASE));
+    }
+}
+
+#[test]
+fn after_its_own_sleep_a_controller_waits_for_two_renewals_more() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.tick(rack.now + LEASE.times(5));
+    let late_ms = LEASE.times(4).0 / 1_000_000;
+    assert!(rack.notes.contains(&Note::Stalled { late_ms }), "{:?}", rack.notes);
+    assert_eq!(rack.controller.deadline(), Some(rack.now + RENEW.times(2)));
 }

@@ -3,8 +3,9 @@
 mod rack;
 
 use rack::{LEASE, Rack, client, worker};
-use sluice_control::{Answer, LinkState, Note, Waiting};
-use sluice_wire::{Epoch, Nanos};
+use sluice_control::{Action, Answer, CallId, Event, LinkState, Note, Waiting};
+use sluice_wire::tables::TableAnswer;
+use sluice_wire::{Epoch, Incarnation, Key, Nanos, TaskType, WorkerId};
 
 fn waits(answer: &Answer, why: Waiting) -> bool {
     matches!(answer, Answer::Wait { why: w, .. } if *w == why)
@@ -46,7 +47,102 @@ fn a_restarted_controller_knows_its_hosts_again_when_they_renew() {
     rack.flush();
     assert_eq!(rack.join(&hello), grant);
     assert_eq!(rack.join_client(&guest), client_grant);
-    assert_eq!(rack.controller.view(rack.now).workers[0].name, "w");
+    assert_eq!(names(&rack), ["w", "c"]);
+}
+
+fn names(rack: &Rack) -> [String; 2] {
+    let view = rack.controller.view(rack.now);
+    [view.workers[0].name.clone(), view.clients[0].name.clone()]
+}
+
+#[test]
+fn a_controller_whose_line_broke_knows_its_hosts_before_they_renew() {
+    let mut rack = Rack::up();
+    let grant = rack.join(&worker("w", 1));
+    rack.join_client(&client("c", 9));
+    rack.park(&grant, 2);
+    rack.disconnect(0);
+    assert_eq!(rack.notes.last(), Some(&Note::SwitchDown));
+    rack.connect();
+    rack.flush();
+    assert_eq!(names(&rack), ["w", "c"]);
+    let balances =
+        rack.controller.view(rack.now).slices.iter().map(|slice| slice.balance).collect::<Vec<_>>();
+    assert_eq!(balances, [Some(2), Some(0)]);
+}
+
+#[test]
+fn of_workers_in_one_process_each_finds_the_row_that_it_held() {
+    let mut rack = Rack::up();
+    let [mut a, mut b] = ["a", "b"].map(|name| worker(name, 1));
+    for hello in [&mut a, &mut b] {
+        let grant = rack.join(hello);
+        hello.held = Some((grant.worker, grant.key, grant.generation));
+    }
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!([rack.join(&b).worker, rack.join(&a).worker], [WorkerId(1), WorkerId(0)]);
+    rack.restart_controller(0);
+    rack.flush();
+    b.held = b.held.map(|(worker, key, generation)| (worker, Key(!key.0), generation));
+    assert_eq!(rack.join(&b).worker, WorkerId(0), "it proves nothing");
+}
+
+#[test]
+fn a_worker_that_was_not_heard_since_a_restart_may_leave() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    rack.join(&hello);
+    rack.restart_controller(0);
+    rack.flush();
+    rack.leave(&worker("v", 2));
+    rack.flush();
+    assert!(rack.switch.workers[0].row.is_some(), "that was another");
+    rack.leave(&hello);
+    rack.flush();
+    assert!(rack.switch.workers[0].row.is_none());
+}
+
+#[test]
+fn a_client_that_was_not_heard_since_a_restart_keeps_newcomers_waiting_and_may_leave() {
+    let mut rack = Rack::up();
+    rack.join_client(&client("c", 9));
+    rack.restart_controller(0);
+    rack.flush();
+    assert!(waits(&rack.ask_client(&client("d", 8)), Waiting::NamesUnknown));
+    for (life, stays) in [(8, true), (9, false)] {
+        let (name, incarnation) = ("c".to_string(), Incarnation(life));
+        rack.call(|call| Event::ClientLeave { call, name, incarnation });
+        rack.flush();
+        assert_eq!(rack.switch.clients[0].is_some(), stays);
+    }
+}
+
+#[test]
+fn a_switch_is_asked_no_more_at_once_than_fits_the_window_nor_for_what_it_has_not() {
+    let mut rack = Rack::new(4, 64);
+    (rack.switch.shape.types, rack.switch.shape.servers) = (400, 0);
+    rack.switch.types.resize(400, None);
+    rack.connect();
+    assert!(rack.execute_one() && rack.deliver_one(), "it is claimed");
+    assert_eq!(rack.inbox.len(), 256);
+    rack.flush();
+    assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
+}
+
+#[test]
+fn tables_of_another_size_than_the_switch_said_are_read_again() {
+    let mut rack = Rack::new(4, 64);
+    rack.connect();
+    assert!(rack.execute_one() && rack.deliver_one(), "it is claimed");
+    while rack.execute_one() {}
+    let mut out = Vec::new();
+    for answer in std::mem::take(&mut rack.outbox) {
+        let wrong = matches!(answer, TableAnswer::Slice(_));
+        let answer = if wrong { TableAnswer::Type(None) } else { answer };
+        rack.controller.event(rack.now, Event::TableAnswered(answer), &mut out);
+    }
+    assert!(out.contains(&Action::Note(Note::SwitchConfused)));
 }
 
 #[test]
@@ -75,8 +171,8 @@ fn rows_that_nobody_renews_die_after_a_restart() {
 #[test]
 fn a_type_that_was_moved_at_run_time_stays_moved_over_a_controller_restart() {
     let mut rack = Rack::up();
-    let (task_type, slice) = (sluice_wire::TaskType(1), Some("scan".to_string()));
-    rack.call(|call| sluice_control::Event::SetType { call, task_type, slice });
+    let (task_type, slice) = (TaskType(1), Some("scan".to_string()));
+    rack.call(|call| Event::SetType { call, task_type, slice });
     rack.flush();
     rack.restart_controller(0);
     rack.flush();
@@ -134,6 +230,12 @@ fn a_switch_too_small_for_the_plan_is_said_to_be() {
     rack.connect();
     assert_eq!(rack.controller.view(rack.now).link, LinkState::TooSmall);
     assert!(matches!(rack.ask(&worker("w", 1)), Answer::Refused { .. }));
+    for (types, link) in [(2, LinkState::TooSmall), (3, LinkState::Reading)] {
+        let mut rack = Rack::new(4, 64);
+        rack.switch.shape.types = types;
+        rack.connect();
+        assert_eq!(rack.controller.view(rack.now).link, link, "the plan's last type is 2");
+    }
 }
 
 #[test]
@@ -142,12 +244,30 @@ fn an_answer_that_fits_no_question_makes_the_controller_read_again() {
     let hello = worker("w", 1);
     let grant = rack.join(&hello);
     let mut out = Vec::new();
-    let odd = sluice_control::Event::TableAnswered(sluice_wire::tables::TableAnswer::OutOfRange);
+    let odd = Event::TableAnswered(TableAnswer::OutOfRange);
     rack.controller.event(rack.now, odd, &mut out);
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Down);
+    assert_eq!(rack.controller.deadline(), Some(rack.now + Nanos::from_millis(100)));
+    rack.tick(rack.now + Nanos::from_millis(99));
+    assert!(rack.inbox.is_empty(), "not yet");
     rack.run(Nanos::from_millis(200));
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
     assert_eq!(rack.join(&hello), grant);
+}
+
+#[test]
+fn who_maps_a_type_hears_so_when_the_switch_gives_an_odd_answer() {
+    let mut rack = Rack::up();
+    let call = CallId(99);
+    let mut out = Vec::new();
+    let (task_type, slice) = (TaskType(3), None);
+    rack.controller.event(rack.now, Event::SetType { call, task_type, slice }, &mut out);
+    rack.controller.event(rack.now, Event::TableAnswered(TableAnswer::OutOfRange), &mut out);
+    let mut answers = out.iter().filter_map(|action| match action {
+        Action::Answer { call, answer } => Some((*call, waits(answer, Waiting::SwitchDown))),
+        _ => None,
+    });
+    assert_eq!(answers.next(), Some((call, true)), "{out:?}");
 }
 
 /// A rack with a broom about that carries a live token of the worker in the grant.

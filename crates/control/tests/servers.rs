@@ -4,7 +4,7 @@ mod rack;
 
 use rack::{LEASE, Rack, address, server, with_rings, worker};
 use sluice_control::{Answer, Event, Note, Refusal, RingPlace, ServerGrant, ServerHello, Waiting};
-use sluice_wire::{Nanos, ServerId, SliceId};
+use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};
 
 fn ask(rack: &mut Rack, hello: &ServerHello) -> Answer {
     let call = rack.server_hello(hello);
@@ -34,6 +34,11 @@ fn joined(rack: &mut Rack, hello: &ServerHello) -> ServerHello {
     hello
 }
 
+/// How many bytes its first ring has.
+fn bytes(hello: &ServerHello) -> u64 {
+    u64::from(hello.rings[0].row.slots) * u64::from(hello.rings[0].row.slot_bytes)
+}
+
 #[test]
 fn a_server_hears_which_rings_are_needed_and_the_switch_hears_where_they_are() {
     let mut rack = Rack::up();
@@ -46,6 +51,11 @@ fn a_server_hears_which_rings_are_needed_and_the_switch_hears_where_they_are() {
     assert_eq!(rack.switch.servers[0].expect("it was set").0.qpn, hello.qpn);
     assert_eq!(rack.switch.rings[1][0], Some(hello.rings[1].row));
     assert_eq!(rack.switch.copies[..2], [0, 0]);
+    let needed = rack::plan().rdma.first_bytes + SLOT_HEAD_BYTES as u32;
+    assert!((needed..needed + 8).contains(&grant.rings[0].slot_bytes), "{:?}", grant.rings[0]);
+    let (name, server, bytes) =
+        ("s".to_string(), ServerId(0), 2 * 2_048 * u64::from(grant.rings[0].slot_bytes));
+    assert!(rack.notes.contains(&Note::ServerJoined { name, server, rings: 2, bytes }), "{:?}", rack.notes);
     let before = rack.ops;
     granted(&mut rack, &hello);
     assert_eq!(rack.ops, before, "a renewal writes nothing");
@@ -149,11 +159,35 @@ fn each_rule_of_servers_and_rings_has_a_refusal_that_names_it() {
         (said(&|hello| hello.rings[0].row.slot_bytes = 64), "do not hold a task's first packet"),
         (said(&|hello| hello.rings[0].row.slot_bytes = 4_096), "longer than the server's RDMA MTU"),
         (said(&|hello| hello.rings[0].row.address = u64::MAX - 9), "past the last address"),
+        (said(&|hello| hello.rings[0].row.address = u64::MAX - bytes(hello) + 1), "past the last"),
         (said(&|hello| hello.rings[0].slice = SliceId(1)), "named twice"),
+        (said(&|hello| hello.rings[0].slice = SliceId(2)), "no such slice"),
         (said(&|hello| hello.name = String::new()), "a name needs"),
     ] {
         assert!(what.contains(why), "{what}");
     }
+    let mut just = right;
+    (just.mtu, just.rings[0].row.address) = (just.rings[0].row.slot_bytes, u64::MAX - bytes(&just));
+    granted(&mut rack, &just);
+}
+
+#[test]
+fn each_class_of_tasks_has_as_many_slots() {
+    let mut rack = Rack::new(4, 64);
+    rack.switch.shape.classes = 2;
+    rack.connect();
+    rack.flush();
+    assert_eq!(granted(&mut rack, &server("s", 1)).rings[0].slots, 2 * 2_048);
+}
+
+#[test]
+fn rows_without_a_name_are_not_given_to_a_server_elsewhere() {
+    let mut rack = Rack::up();
+    joined(&mut rack, &server("s", 1));
+    rack.restart_controller(0);
+    rack.flush();
+    let other = ServerHello { at: address(9), ..server("r", 2) };
+    assert_eq!(granted(&mut rack, &other).server, ServerId(1));
 }
 
 #[test]

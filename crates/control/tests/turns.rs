@@ -138,6 +138,15 @@ fn a_controller_that_restarts_has_a_greater_number_and_keeps_the_hosts() {
 }
 
 #[test]
+fn a_controller_whose_line_broke_has_its_turn_still() {
+    let mut rack = Rack::up();
+    rack.disconnect(0);
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(1), Term(1)));
+}
+
+#[test]
 fn after_a_restart_of_the_switch_the_controller_claims_it_again() {
     let mut rack = Rack::up();
     rack.restart_switch();

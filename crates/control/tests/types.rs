@@ -59,6 +59,37 @@ fn a_type_is_not_mapped_to_a_slice_that_a_worker_is_leaving_which_does_not_serve
 }
 
 #[test]
+fn a_type_is_not_mapped_to_a_slice_that_a_worker_is_to_leave_before_it_has_joined() {
+    let mut rack = Rack::up();
+    rack.hello(&serving("mover", 1, "get", &[1, 2]));
+    while !rack.switch.workers[0].row.is_some_and(|row| row.open) {
+        assert!(rack.execute_one() || rack.deliver_one());
+    }
+    rack.move_to("mover", "scan");
+    let slice = Some("get".to_string());
+    let call = rack.call(|call| Event::SetType { call, task_type: TaskType(3), slice });
+    assert_eq!(waits_for(&rack.answers[&call]), Some(Waiting::WorkersLeaving), "its tokens may be there");
+}
+
+#[test]
+fn no_more_types_are_mapped_at_once_than_the_controller_keeps_questions() {
+    let mut rack = Rack::up();
+    for taken in 0..=4_097 {
+        let call = rack.call(|call| Event::SetType { call, task_type: TaskType(3), slice: None });
+        let answer = rack.answers.get(&call).and_then(waits_for);
+        assert_eq!(answer, (taken == 4_097).then_some(Waiting::TooManyCalls), "{taken} are open");
+    }
+}
+
+#[test]
+fn a_slice_that_is_open_keeps_its_tasks_while_it_is_looked_at() {
+    let (mut rack, _) = with_a_task_left_behind();
+    rack.pass(Nanos::from_millis(10));
+    rack.flush();
+    assert!(!rack.switch.sweep_once(), "no broom is sent for them");
+}
+
+#[test]
 fn a_type_is_not_mapped_to_a_slice_whose_dying_worker_does_not_serve_it() {
     let (dying, stayer) = (serving("dying", 1, "get", &[1]), serving("stayer", 2, "get", &[1, 3]));
     let (mut rack, _) = rack_of(&[&dying, &stayer]);
@@ -143,6 +174,29 @@ fn a_worker_is_not_moved_to_where_tasks_of_a_former_type_wait_that_it_does_not_s
 }
 
 #[test]
+fn a_worker_that_drops_a_former_type_waits_until_its_tasks_are_gone() {
+    let (mut rack, _) = with_a_task_left_behind();
+    assert_eq!(waits_for(&rack.ask(&serving("old", 1, "get", &[3]))), Some(Waiting::FormerTypes));
+}
+
+#[test]
+fn a_worker_that_was_there_before_a_restart_is_heard_though_it_serves_not_all_that_may_wait() {
+    let narrow = serving("narrow", 1, "get", &[1]);
+    let (mut rack, grants) = rack_of(&[&narrow]);
+    rack.restart_controller(0);
+    rack.flush();
+    assert_eq!(rack.ask(&narrow), Answer::Worker(grants[0]));
+}
+
+#[test]
+fn in_a_new_switch_nothing_can_wait_that_a_narrow_worker_does_not_serve() {
+    let mut rack = Rack::new(4, 64);
+    rack.connect();
+    rack.flush();
+    rack.join(&serving("narrow", 1, "get", &[1]));
+}
+
+#[test]
 fn after_a_restart_nobody_knows_which_types_wait_until_they_were_run() {
     let (mut rack, grants) = with_a_task_left_behind();
     rack.restart_controller(0);
@@ -195,17 +249,19 @@ fn full(workers: u16) -> (Rack, Vec<WorkerHello>, Vec<WorkerGrant>) {
 
 #[test]
 fn a_worker_that_comes_in_anew_waits_until_its_stale_tokens_are_swept() {
-    let (mut rack, mut hellos, grants) = full(1);
-    hellos[0].rejoins = 1;
-    let call = rack.hello(&hellos[0]);
-    rack.flush();
-    assert!(!rack.answers.contains_key(&call), "the ring is full of what no longer counts");
-    assert_eq!(waits_for(&rack.ask(&hellos[0])), Some(Waiting::Sweeping));
-    rack.run(Nanos::from_millis(20));
-    let Answer::Worker(grant) = rack.answers[&call] else { panic!("{:?}", rack.answers[&call]) };
-    assert!(grant.generation > grants[0].generation);
-    rack.park(&grant, 8);
-    assert_eq!(rack.switch.slices[usize::from(GET.0)].ring.len(), 8);
+    for workers in [1, 2] {
+        let (mut rack, mut hellos, grants) = full(workers);
+        hellos[0].rejoins = 1;
+        let call = rack.hello(&hellos[0]);
+        rack.flush();
+        assert!(!rack.answers.contains_key(&call), "the ring is full of what no longer counts");
+        assert_eq!(waits_for(&rack.ask(&hellos[0])), Some(Waiting::Sweeping));
+        rack.run(Nanos::from_millis(20));
+        let Answer::Worker(grant) = rack.answers[&call] else { panic!("{:?}", rack.answers[&call]) };
+        assert!(grant.generation > grants[0].generation);
+        rack.park(&grant, 8);
+        assert_eq!(rack.switch.slices[usize::from(GET.0)].ring.len(), 8 * usize::from(workers));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod rack;
 
 use rack::{LEASE, RENEW, Rack, address, worker};
-use sluice_control::{Answer, Event, Note, Refusal, Waiting};
+use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 fn wait_why(answer: &Answer) -> Waiting {
@@ -30,6 +30,25 @@ fn a_worker_joins_with_what_it_needs_to_work() {
     assert!(row.open && row.key == grant.key && row.generation == grant.generation && row.life == 1);
     assert!(rack.switch.slices[0].row.open);
     assert!(rack.notes.contains(&Note::SliceOpened { slice: "get".to_string() }));
+    let (name, slice, generation) = ("w".to_string(), "get".to_string(), grant.generation);
+    assert!(rack.notes.contains(&Note::WorkerJoined { name, worker: grant.worker, slice, generation }));
+    assert_eq!(rack.controller.settled(grant.worker), Some((grant.key, grant.generation)));
+    assert_eq!(rack.controller.worker_name(grant.worker), Some("w"));
+}
+
+#[test]
+fn people_see_what_a_worker_is_being_brought_to() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let phase = |rack: &Rack| rack.controller.view(rack.now).workers[0].phase;
+    rack.hello(&hello);
+    assert_eq!((phase(&rack), rack.controller.settled(WorkerId(0))), (WorkerPhase::Joining, None));
+    rack.flush();
+    assert_eq!(phase(&rack), WorkerPhase::Open);
+    rack.move_to("w", "scan");
+    assert_eq!(phase(&rack), WorkerPhase::Changing);
+    rack.leave(&hello);
+    assert_eq!(phase(&rack), WorkerPhase::Leaving);
 }
 
 #[test]
@@ -123,6 +142,17 @@ fn an_index_is_not_given_away_before_its_tokens_are_swept() {
 }
 
 #[test]
+fn an_index_whose_generations_run_out_is_not_given_away() {
+    for (newest, is_given) in [(u32::MAX - 17, true), (u32::MAX - 16, false)] {
+        let mut rack = Rack::new(1, 64);
+        rack.switch.workers[0].generation_out = Generation(newest);
+        rack.connect();
+        rack.run(Nanos::from_millis(10));
+        assert_eq!(matches!(rack.ask(&worker("w", 1)), Answer::Worker(_)), is_given, "{newest}");
+    }
+}
+
+#[test]
 fn a_full_table_is_said_to_be_full() {
     let mut rack = Rack::new(1, 64);
     rack.connect();
@@ -138,8 +168,25 @@ fn a_ring_that_could_overflow_is_refused() {
     rack.run(Nanos::from_millis(10));
     rack.join(&worker("a", 1));
     rack.join(&worker("b", 2));
-    let why = refused_why(rack.ask(&worker("c", 3)));
-    assert_eq!(why, Refusal::RingFull { slice: "get".to_string(), limit: 16 });
+    let full = |slice: &str| Refusal::RingFull { slice: slice.to_string(), limit: 16 };
+    assert_eq!(refused_why(rack.ask(&worker("c", 3))), full("get"));
+    let to_scan = |name, life| WorkerHello { slice: "scan".to_string(), ..worker(name, life) };
+    rack.join(&to_scan("d", 4));
+    rack.move_to("a", "scan");
+    assert_eq!(refused_why(rack.ask(&to_scan("e", 5))), full("scan"), "one is on its way there");
+    let call = rack.move_to("b", "scan");
+    assert_eq!(refused_why(rack.answers[&call].clone()), full("scan"));
+}
+
+#[test]
+fn stale_tokens_beside_which_there_is_room_keep_nobody_waiting() {
+    let mut rack = Rack::up();
+    let moves = rack.join(&worker("a", 1));
+    rack.join(&worker("b", 2));
+    rack.park(&moves, 8);
+    rack.move_to("a", "scan");
+    rack.flush();
+    rack.join(&worker("c", 3));
 }
 
 #[test]
@@ -157,6 +204,8 @@ fn a_move_is_answered_when_done_and_the_next_renewal_carries_it() {
     assert_eq!(after.generation, Generation(before.generation.0 + 1));
     assert_eq!(after.final_sent, Some(Serial(u32::MAX - 7)));
     assert!(!rack.switch.slices[0].row.open && rack.switch.slices[1].row.open);
+    let (name, slice, generation) = ("w".to_string(), "scan".to_string(), after.generation);
+    assert!(rack.notes.contains(&Note::WorkerMoved { name, worker: after.worker, slice, generation }));
 }
 
 #[test]
@@ -179,10 +228,14 @@ fn a_worker_that_leaves_hears_its_final_sent_and_hears_it_again() {
     rack.switch.submit(SliceId(0));
     let first = rack.leave(&hello);
     rack.flush();
+    rack.join(&worker("v", 2));
+    rack.leave(&worker("v", 2));
+    rack.flush();
     let again = rack.leave(&hello);
     let expected = Answer::Left { final_sent: Some(grant.start.plus(1)) };
     assert_eq!((&rack.answers[&first], &rack.answers[&again]), (&expected, &expected));
     assert!(rack.switch.workers[0].row.is_none());
+    assert_eq!(rack.switch.workers[0].sent, grant.start.plus(1), "nobody counts there any more");
 }
 
 #[test]
@@ -256,6 +309,23 @@ fn a_quota_outside_1_to_8_is_refused() {
 }
 
 #[test]
+fn a_worker_names_no_more_types_than_there_is_room_for() {
+    let mut rack = Rack::up();
+    let mut hello = WorkerHello { types: (0..257).map(TaskType).collect(), ..worker("w", 1) };
+    assert_eq!(refused_why(rack.ask(&hello)), Refusal::TooManyTypes);
+    hello.types.pop();
+    rack.join(&hello);
+}
+
+#[test]
+fn a_worker_that_renews_with_fewer_types_than_its_slice_takes_is_refused() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    let narrow = WorkerHello { types: vec![TaskType(2)], ..worker("w", 1) };
+    assert!(matches!(refused_why(rack.ask(&narrow)), Refusal::TypesNotServed { .. }));
+}
+
+#[test]
 fn a_type_moves_at_run_time_only_to_workers_that_serve_it() {
     let mut rack = Rack::up();
     rack.join(&worker("w", 1));
@@ -282,9 +352,21 @@ fn what_may_wait_follows_the_reported_rates_without_rewriting_for_every_wobble()
     hello.capacity = 1_080;
     rack.join(&hello);
     assert_eq!(rack.ops, before);
+    hello.capacity = 1_250;
+    rack.join(&hello);
+    assert_eq!(rack.switch.slices[0].row.limit, 25 + 2);
     hello.capacity = 2_000;
     rack.join(&hello);
     assert_eq!(rack.switch.slices[0].row.limit, 40 + 2);
+}
+
+#[test]
+fn workers_that_reported_no_rate_count_as_the_others() {
+    let mut rack = Rack::up();
+    for (name, life, capacity) in [("a", 1, 200), ("b", 2, 400), ("c", 3, 0)] {
+        rack.join(&WorkerHello { capacity, ..worker(name, life) });
+    }
+    assert_eq!(rack.switch.slices[0].row.limit, 18 + 3 * 2, "900 a second for 20 ms");
 }
 
 #[test]

@@ -55,6 +55,8 @@ mod tests {
         rtt.sample(Nanos(100));
         assert_eq!(rtt.smoothed(), Some(Nanos(100)));
         assert_eq!(rtt.bound(Nanos(700)), Nanos(300));
+        rtt.sample(Nanos(200));
+        assert_eq!((rtt.smoothed(), rtt.bound(Nanos(700))), (Some(Nanos(112)), Nanos(112 + 4 * 62)));
     }
 
     #[test]

@@ -22,9 +22,6 @@ impl SlowTime {
         let before = if at < self.from { self.from.since(at).min(work) } else { Nanos(0) };
         let left = work - before;
         let starts = at + before;
-        if left == Nanos(0) || starts >= self.until {
-            return work;
-        }
         let room = (self.until.since(starts).0 as f64 / self.factor) as u64;
         let within = left.min(Nanos(room));
         let within_takes = Nanos((within.0 as f64 * self.factor) as u64);

@@ -280,6 +280,12 @@ fn replies_beyond_the_room_for_bytes_wait_until_others_are_whole() {
     bench.run(30);
     assert_eq!(bench.asked()[0], (0, LONG), "its first bytes were not kept");
     assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { have: 0, .. })));
+    let three = bench.submit(true);
+    bench.reply(&three, WORKER, LONG);
+    assert!(
+        !bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })),
+        "the room is taken again"
+    );
 }
 
 #[test]
@@ -337,6 +343,20 @@ fn a_reply_may_take_the_last_byte_of_room_and_what_is_whole_gives_its_room_back(
 }
 
 #[test]
+fn room_for_just_one_long_reply_serves_one_after_the_other() {
+    let mut bench = Bench::new();
+    bench.settings.reply_bytes_max = LONG as usize;
+    for _ in 0..3 {
+        let sent = bench.submit(true);
+        bench.reply(&sent, WORKER, LONG);
+        assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })));
+        bench.part(sent.task, 1_024, 3_976);
+        bench.checked(sent.task, true);
+        bench.rest();
+    }
+}
+
+#[test]
 fn another_worker_s_reply_takes_over_once_the_first_one_was_asked_twice_in_vain() {
     let mut bench = Bench::new();
     let sent = bench.submit(true);
@@ -353,6 +373,17 @@ fn another_worker_s_reply_takes_over_once_the_first_one_was_asked_twice_in_vain(
     bench.reply(&sent, WORKER + 1, LONG);
     assert_eq!(bench.asked(), REST);
     assert_eq!((bench.client.stats().late, bench.client.stats().long_replies), (2, 2));
+}
+
+#[test]
+fn what_another_worker_no_longer_keeps_is_of_no_matter_to_what_is_fetched() {
+    let mut bench = Bench::new();
+    let sent = bench.submit(true);
+    bench.reply(&sent, WORKER, LONG);
+    let Submit { task, attempt, epoch, .. } = sent;
+    let (worker, status) = (WorkerId(WORKER + 1), ReplyStatus::Gone);
+    bench.hear(Packet::Reply(Reply { epoch, worker, task, attempt, status, ..Reply::default() }));
+    assert_eq!((bench.client.stats().late, bench.client.outstanding()), (1, 1));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a client makes of a submission: its class, and what it refuses before anything is sent.
 
-use sluice_host::client::{Action, Client, ClientSettings, Outcome, RefusedWhy, Submission, Urgency};
+use sluice_host::client::{
+    Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
+};
 use sluice_wire::registrations::{ClientRegistration, Sizes};
 use sluice_wire::{
     ClientId, Endpoint, Epoch, Handle, INLINE_BYTES, Incarnation, Key, Nanos, Payload, Serial, SliceId,
@@ -149,4 +151,14 @@ fn a_task_as_long_as_any_may_be_is_sent() {
     let mut bench = Bench::new(1);
     bench.submit(GET, Urgency::Unstated, long(TASK_BYTES_MAX));
     assert_eq!((bench.sent().len(), bench.outcome()), (1, None));
+}
+
+#[test]
+fn whoever_is_pushed_back_or_left_without_an_answer_hears_what_to_do() {
+    for why in [Busy::NotRegistered, Busy::ShareSpent, Busy::CellsSpent, Busy::WindowSpent] {
+        assert!(why.to_string().contains("again"), "{why:?}");
+    }
+    for why in [UnknownWhy::Deadline, UnknownWhy::ReplyGone, UnknownWhy::TooOld] {
+        assert!(why.to_string().contains("send it again if it may run twice"), "{why:?}");
+    }
 }

@@ -7,12 +7,13 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_host::rdma::{
     Endpoint, Mtu, NAK_EVERY, PairSpec, PairState, Placed, RdmaError, Received, RegionId, RegionSpec,
-    RoceRefusal,
+    RoceRefusal, WriterEnd,
 };
 use sluice_wire::roce::{
     Acknowledge, NakCode, PORT, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write, encode_acknowledge,
     encode_write, write_len,
 };
+use sluice_wire::{Endpoint as Address, Epoch, ServerId};
 
 const RKEY: Rkey = Rkey(0x5eed);
 const ADDRESS: u64 = 0x7f00_0000_0000;
@@ -288,6 +289,40 @@ fn memory_that_cannot_be_registered_is_refused() {
     assert!(endpoint.deregister(RegionId(0)) && !endpoint.deregister(RegionId(0)));
     let bytes = sealed(&write(Transport::Uc, 0), b"x");
     assert_eq!(why(&endpoint.receive(&bytes, &path())), Some(RoceRefusal::Key));
+}
+
+#[test]
+fn a_packet_may_have_just_as_many_bytes_as_its_pairs_mtu() {
+    assert_eq!(Mtu::ALL.map(Mtu::bytes), [256, 512, 1_024, 2_048, 4_096]);
+    for mtu in Mtu::ALL {
+        assert_eq!((Mtu::of_bytes(mtu.bytes()), Mtu::of_bytes(mtu.bytes() + 1)), (Some(mtu), None));
+        let mut endpoint = endpoint(Transport::Uc);
+        endpoint.connect(PairSpec { mtu, ..pair(Transport::Uc) });
+        let bytes = sealed(&write(Transport::Uc, 0), &vec![7; mtu.bytes()]);
+        assert_eq!(why(&endpoint.receive(&bytes, &path())), None, "{mtu:?}");
+    }
+}
+
+#[test]
+fn each_refusal_is_counted_under_a_name_of_its_own() {
+    for (at, refusal) in RoceRefusal::ALL.iter().enumerate() {
+        let earlier = &RoceRefusal::ALL[..at];
+        assert!(!earlier.iter().any(|earlier| earlier.name() == refusal.name()), "{refusal}");
+        assert_eq!(refusal.to_string(), refusal.name());
+    }
+}
+
+#[test]
+fn a_pair_is_connected_anew_for_another_writer_and_a_reliable_one_for_its_next_life_too() {
+    let switch = Address { ip: [1; 16], port: 5 };
+    let end = WriterEnd { server: ServerId(1), epoch: Epoch(1), switch, icrc: true };
+    let restarted = WriterEnd { epoch: Epoch(2), ..end };
+    let elsewhere = WriterEnd { switch: Address { ip: [2; 16], ..switch }, ..end };
+    let without = WriterEnd { icrc: false, ..end };
+    let outdated =
+        |reliable| [end, restarted, elsewhere, without].map(|to| end.is_outdated_by(&to, reliable));
+    assert_eq!(outdated(true), [false, true, true, true]);
+    assert_eq!(outdated(false), [false, false, true, true]);
 }
 
 /// Two regions in one stretch of memory, with bytes of nobody around them.

@@ -4,7 +4,8 @@ use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Age, Answer, Attempt, ClientId, Counters, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation,
-    Nanos, Nonce, Packet, Payload, Probe, Reply, ReplyStatus, Serial, TaskId, TaskType, Token, WorkerId,
+    Nanos, Nonce, Packet, Payload, Probe, Reply, ReplyStatus, Serial, SliceId, TaskId, TaskType, Token,
+    WorkerId,
 };
 
 const START: Serial = Serial(u32::MAX - 7);
@@ -247,6 +248,7 @@ fn a_repeat_of_a_finished_task_is_answered_with_the_reply_it_gave() {
     assert_eq!(reply.payload.handle, Handle(70));
     assert!(actions.contains(&Action::Release(Handle(2))));
     assert_eq!((run(&actions), bench.promised()), (None, (2, 0)), "its token was spent and another one sent");
+    assert_eq!((bench.worker.stats().repeated_tasks, bench.worker.stats().replies_gone), (1, 0));
 }
 
 #[test]
@@ -261,6 +263,7 @@ fn a_repeat_of_a_finished_task_whose_reply_is_no_longer_kept_is_told_so() {
     let actions = bench.actions();
     assert_eq!(replies(&actions)[0].1.status, ReplyStatus::Gone);
     assert_eq!(run(&actions), None);
+    assert_eq!((bench.worker.stats().repeated_tasks, bench.worker.stats().replies_gone), (1, 1));
 }
 
 #[test]
@@ -305,6 +308,18 @@ fn a_missing_dispatch_is_written_off_after_four_round_trips_and_run_on_top_when_
     bench.finish(1, 70);
     assert_eq!(run(&bench.actions()).map(|(_, task)| task), Some(task(1)));
     assert_eq!(bench.promised(), (1, 1), "and bring no token of their own");
+    assert_eq!(bench.worker.stats().written_off, 1);
+}
+
+#[test]
+fn a_missing_dispatch_is_written_off_once_so_many_came_after_it_that_its_number_is_forgotten() {
+    let mut bench = Bench::serving(2);
+    for number in 2..=64 {
+        bench.dispatch(number, number, 1);
+        bench.finish(u64::from(number) - 1, 70);
+    }
+    assert_eq!(bench.worker.stats().written_off, 0);
+    bench.dispatch(65, 65, 1);
     assert_eq!(bench.worker.stats().written_off, 1);
 }
 
@@ -413,6 +428,7 @@ fn lost_tokens_are_repeated_one_each() {
     bench.answer(nonce, Some((1, 0)));
     let tokens = bench.tokens();
     assert_eq!(tokens.len(), 3);
+    assert_eq!((bench.worker.stats().probes, bench.worker.stats().repeated_tokens), (1, 3));
     assert!(tokens.iter().all(|token| token.issued == START.plus(4)), "repeats issue nothing");
     assert_eq!(bench.promised(), (4, 0));
     bench.answer(nonce, Some((1, 0)));
@@ -499,6 +515,36 @@ fn an_answer_of_a_newer_generation_asks_for_it_and_one_of_an_older_says_nothing(
 }
 
 #[test]
+fn an_answer_does_not_bring_back_a_worker_that_leaves() {
+    let mut bench = Bench::serving(2);
+    bench.wait();
+    let nonce = bench.probe().nonce;
+    bench.worker.leave();
+    bench.dispatch(1, 1, 1);
+    bench.finish(1, 70);
+    bench.actions();
+    bench.answer(nonce, Some((2, 1)));
+    assert_eq!((bench.tokens(), bench.worker.stats().serving), (vec![], false));
+}
+
+#[test]
+fn a_worker_whose_registration_stands_on_nothing_sends_no_tokens_until_the_next_grant() {
+    let mut bench = Bench::serving(2);
+    bench.worker.suspend();
+    bench.dispatch(1, 1, 1);
+    bench.finish(1, 70);
+    assert_eq!((bench.tokens(), bench.worker.stats().serving), (vec![], false));
+    bench.granted();
+    assert_eq!(bench.tokens().len(), 1);
+    bench.worker.leave();
+    bench.worker.suspend();
+    bench.dispatch(2, 2, 1);
+    bench.finish(2, 71);
+    bench.granted();
+    assert_eq!(bench.tokens(), [], "it leaves as before");
+}
+
+#[test]
 fn an_answer_to_a_question_never_asked_says_nothing() {
     let mut bench = Bench::serving(1);
     bench.answer(Nonce(START.0.wrapping_add(2)), None);
@@ -521,6 +567,36 @@ fn a_lowered_quota_binds_as_tokens_are_spent_and_a_raised_one_at_once() {
     bench.grant.quota = 4;
     bench.granted();
     assert_eq!(bench.tokens().len(), 3);
+}
+
+#[test]
+fn a_depth_that_the_agent_sets_is_kept_within_what_a_worker_may_have() {
+    for (depth, tokens) in [(0, 1), (5, 5), (9, 8)] {
+        let mut bench = Bench::serving(1);
+        bench.worker.set_quota(depth);
+        bench.tick_after(Nanos(0));
+        assert_eq!((bench.tokens().len(), bench.promised()), (tokens as usize - 1, (tokens, 0)));
+    }
+}
+
+#[test]
+fn the_agent_hears_what_a_task_waited_for_and_how_long_it_took() {
+    let mut bench = Bench::serving(2);
+    assert!(bench.worker.sample(bench.now, bench.now).is_none(), "nothing runs");
+    bench.hear(Packet::Dispatch(Dispatch { wait_ns: 30, occupancy: 4, ..bench.dispatched(1, 1, 1) }));
+    let started = bench.now + Nanos(5);
+    let sample = bench.worker.sample(started + Nanos(7), started).expect("it runs");
+    let waits = (sample.switch_wait, sample.occupancy, sample.worker_wait, sample.service);
+    assert_eq!(waits, (Nanos(30), 4, Nanos(5), Nanos(7)));
+}
+
+#[test]
+fn where_its_tokens_go_is_known_once_it_is_registered() {
+    let mut bench = Bench::new(1);
+    bench.grant.slice = SliceId(3);
+    assert_eq!(bench.worker.slice(), None);
+    bench.granted();
+    assert_eq!(bench.worker.slice(), Some(SliceId(3)));
 }
 
 #[test]

@@ -21,6 +21,8 @@ struct Bench {
     generation: Generation,
     sent: u32,
     slot: u64,
+    /// How long tasks wait in the switch.
+    wait_ns: u32,
 }
 
 impl Bench {
@@ -38,6 +40,7 @@ impl Bench {
             generation: grant.generation,
             sent: 0,
             slot: 0,
+            wait_ns: 7_000,
         };
         bench.worker.grant(bench.now, &bench.settings, grant, &mut bench.out);
         bench
@@ -85,7 +88,7 @@ impl Bench {
             seen: number,
             task: TaskId { incarnation: Incarnation(5), sequence: number },
             task_type,
-            wait_ns: 7_000,
+            wait_ns: self.wait_ns,
             ..Dispatch::default()
         };
         self.worker.packet(self.now, self.now, &self.settings, &Packet::Dispatch(dispatch), &mut self.out);
@@ -135,6 +138,15 @@ fn the_token_leaves_the_measured_gap_before_the_expected_end_and_not_sooner() {
     assert_eq!(bench.promised(), (1, 1), "N + 1");
     assert!(!bench.early(), "one token a task");
     assert_eq!(bench.early_in(), None);
+}
+
+#[test]
+fn a_task_that_did_not_wait_in_the_switch_says_nothing_of_its_tokens_way() {
+    let mut bench = Bench::with_quota(1);
+    bench.wait_ns = 0;
+    bench.round(TaskType(0), SERVICE, None);
+    bench.round(TaskType(0), SERVICE, None);
+    assert_eq!(bench.worker.stats().lead, Nanos(0));
 }
 
 /// While tokens park, no task tells how long one's way is.

@@ -5,8 +5,8 @@ use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Attempt, Dispatch, Empty, Epoch, Generation, Incarnation, Nanos, Packet, Payload, Reply, ReplyStatus,
-    Serial, TaskId, WorkerId,
+    Answer, Attempt, Counters, Dispatch, Empty, Epoch, Generation, Incarnation, Nanos, Packet, Payload,
+    Probe, Reply, ReplyStatus, Serial, TaskId, WorkerId,
 };
 
 const START: Serial = Serial(u32::MAX - 7);
@@ -146,6 +146,14 @@ fn a_pushed_worker_that_leaves_waits_for_the_tasks_that_are_still_under_way() {
 }
 
 #[test]
+fn of_tasks_that_a_leaving_workers_switch_had_pushed_those_too_far_back_are_written_off() {
+    let mut bench = Bench::new(Feed::Pushed { reports: false });
+    bench.dispatch(1, 1);
+    bench.worker.left(bench.now, Some(START.plus(100)));
+    assert_eq!((bench.worker.stats().written_off, bench.worker.stats().tokens_out), (99 - 64, 64));
+}
+
+#[test]
 fn a_poll_that_finds_nothing_is_repeated_at_once_when_there_is_no_pause() {
     let mut bench = Bench::new(Feed::Polls { every: Nanos(0) });
     assert_eq!(bench.tokens(), [1], "one is out at most, whatever the quota");
@@ -185,10 +193,10 @@ fn a_lost_empty_is_found_by_a_probe_and_written_off() {
     bench.tokens();
     bench.tick_at_deadline();
     let [Action::ToSwitch(Packet::Probe(probe))] = bench.actions()[..] else { panic!("no probe") };
-    let counters = Some(sluice_wire::Counters { seen: START.plus(1), sent: START.plus(1) });
+    let counters = Some(Counters { seen: START.plus(1), sent: START.plus(1) });
     let WorkerRegistration { worker, epoch, generation, .. } = Bench::life();
     let nonce = probe.nonce;
-    bench.hear(Packet::Answer(sluice_wire::Answer { epoch, worker, generation, nonce, counters }));
+    bench.hear(Packet::Answer(Answer { epoch, worker, generation, nonce, counters }));
     assert_eq!(bench.tokens(), []);
     while bench.worker.stats().written_off == 0 {
         bench.tick_at_deadline();
@@ -206,7 +214,7 @@ fn an_empty_of_another_generation_spends_nothing() {
         bench.hear(Packet::Empty(Empty { worker, epoch, generation: Generation(generation), sent, seen }));
     }
     assert_eq!(bench.tokens(), []);
-    assert_eq!(bench.worker.stats().tokens_out, 1);
+    assert_eq!((bench.worker.stats().tokens_out, bench.worker.stats().dropped), (1, 2));
 }
 
 #[test]
@@ -252,6 +260,23 @@ fn more_pushed_tasks_than_may_be_held_are_dropped() {
     (1..=6).for_each(|number| bench.dispatch(number, number));
     let stats = bench.worker.stats();
     assert_eq!((stats.held, stats.dropped), (4, 2));
+}
+
+#[test]
+fn pushed_tasks_are_dropped_while_no_more_can_be_remembered() {
+    let mut bench = Bench::new(Feed::Pushed { reports: false });
+    bench.settings.finished_max = 2;
+    for number in 1..=6 {
+        bench.dispatch(number, number);
+        bench.finish(number.into());
+    }
+    assert_eq!(
+        (bench.worker.stats().finished, bench.worker.stats().dropped),
+        (6, 0),
+        "as many as may be held on top"
+    );
+    bench.dispatch(7, 7);
+    assert_eq!(bench.worker.stats().dropped, 1);
 }
 
 #[test]
@@ -312,6 +337,22 @@ fn a_ranked_token_says_how_many_tasks_stand_before_it_where_it_leaves() {
     let slot = bench.run();
     bench.finish(slot);
     assert_eq!(bench.ranks(), [0]);
+}
+
+#[test]
+fn repeated_tokens_say_how_many_tasks_stand_before_them_too() {
+    let mut bench = Bench::new(Feed::Tokens { ranked: true });
+    bench.dispatch(1, 1);
+    bench.actions();
+    bench.tick_at_deadline();
+    let [Action::ToSwitch(Packet::Probe(Probe { epoch, worker, generation, nonce, .. }))] =
+        bench.actions()[..]
+    else {
+        panic!("no probe")
+    };
+    let counters = Some(Counters { seen: START.plus(6), sent: START.plus(1) });
+    bench.hear(Packet::Answer(Answer { epoch, worker, generation, nonce, counters }));
+    assert_eq!(bench.ranks(), [1, 2]);
 }
 
 #[test]

@@ -152,6 +152,23 @@ fn wrong_bytes_are_asked_for_again_from_the_first() {
 }
 
 #[test]
+fn a_silent_client_is_asked_again_after_two_round_trips_and_then_ever_later() {
+    let mut bench = Bench::new();
+    bench.settings.first_rtt = Nanos::from_micros(10);
+    bench.dispatch(long(640, 640, 1), Place::AtClient);
+    assert_eq!(bench.asked().len(), 1);
+    let waits = [(); 3].map(|()| {
+        let asked = bench.now;
+        while bench.asked().is_empty() {
+            bench.now = bench.worker.deadline(&bench.settings).expect("it asks again");
+            bench.worker.tick(bench.now, &bench.settings, &mut bench.out);
+        }
+        bench.now - asked
+    });
+    assert_eq!(waits, [20, 40, 80].map(Nanos::from_micros));
+}
+
+#[test]
 fn a_client_that_never_answers_costs_a_place_for_a_bounded_time() {
     let mut bench = Bench::new();
     bench.dispatch(long(LONG, 1_400, 1), Place::Here);

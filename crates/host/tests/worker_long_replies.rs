@@ -68,6 +68,7 @@ fn a_reply_that_is_kept_is_sent_to_whoever_names_its_task() {
     assert_eq!(actions, [Action::Parts { need: need(2), payload: long(2) }]);
     assert_eq!(asked(&mut worker, &settings, need(3)), [], "a task that never was here");
     assert_eq!(asked(&mut worker, &settings, Need { of: BytesOf::Task, ..need(2) }), []);
+    assert_eq!((worker.stats().needs, worker.stats().replies_gone), (1, 0));
 }
 
 #[test]
@@ -79,6 +80,7 @@ fn long_replies_are_kept_up_to_all_of_their_bytes_and_a_client_hears_of_one_that
     let [Action::Reply { to, packet }] = actions[..] else { panic!("{actions:?}") };
     assert_eq!((to.port, packet.status, packet.task), (9, ReplyStatus::Gone, task(1)));
     assert_eq!(packet.attempt, Attempt(1));
+    assert_eq!((worker.stats().needs, worker.stats().replies_gone), (1, 1));
 }
 
 #[test]

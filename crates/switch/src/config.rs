@@ -70,3 +70,20 @@ impl Config {
             && self.tokens_per_slice <= i32::MAX as u32 / 2
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two_and_a_signed_count_tells_two_rings_apart() {
+        let full = Config::full(Epoch(1));
+        let largest = Config { tasks_per_slice: 1 << 29, tokens_per_slice: 1 << 29, ..full };
+        assert!(full.is_sound() && largest.is_sound());
+        for size in [3, 1 << 30] {
+            assert!(!Config { tasks_per_slice: size, ..full }.is_sound(), "{size}");
+            assert!(!Config { tokens_per_slice: size, ..full }.is_sound(), "{size}");
+        }
+        assert!(!Config { replay_cells: 3, ..full }.is_sound());
+    }
+}

@@ -28,6 +28,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_seed_gives_the_words_that_it_gives_everywhere() {
+        assert_eq!(Random::new(0).word(), 0xe220_a839_7b1d_cdaf);
+    }
+
+    #[test]
     fn every_number_below_the_bound_comes_about_as_often() {
         let mut random = Random::new(1);
         let mut counts = [0; 10];

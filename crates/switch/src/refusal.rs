@@ -94,3 +94,17 @@ impl Refusals {
         Refusal::ALL.iter().map(|refusal| (*refusal, self.of(*refusal)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_is_counted_under_a_name_of_its_own() {
+        for (at, refusal) in Refusal::ALL.iter().enumerate() {
+            assert_eq!(*refusal as usize, at);
+            let earlier = &Refusal::ALL[..at];
+            assert!(!earlier.iter().any(|earlier| earlier.name() == refusal.name()), "{refusal:?}");
+        }
+    }
+}

@@ -24,9 +24,7 @@ pub(crate) trait ProgramSettings: fmt::Display {
     fn arguments(&self) -> &'static str;
 
     /// How one asks for it, such as `rain:2`.
-    fn example(&self) -> &'static str {
-        self.name()
-    }
+    fn example(&self) -> &'static str;
 
     /// Takes one argument, or `None` if it means nothing.
     fn take(&mut self, argument: &str) -> Option<()>;

@@ -21,6 +21,15 @@ fn a_second_access_to_an_array_is_caught() {
 }
 
 #[test]
+#[should_panic(expected = "sample: touches late twice in one pass")]
+fn a_second_access_to_a_later_array_is_caught() {
+    let (_, mut late) = two_arrays();
+    let pass = &mut Pass::begin("sample");
+    late.write(pass, 0, 1);
+    late.read(pass, 1);
+}
+
+#[test]
 #[should_panic(expected = "sample: goes back from stage 2 to early in stage 1")]
 fn an_access_to_an_earlier_stage_is_caught() {
     let (mut early, mut late) = two_arrays();

@@ -308,6 +308,9 @@ impl fmt::Display for Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]
@@ -316,5 +319,49 @@ mod tests {
         assert_eq!(last.get(), 0xff_ffff);
         assert_eq!(last.plus(3), Psn::new(2));
         assert_eq!((Psn::new(2).past(last), last.past(Psn::new(2))), (3, 0xff_fffd));
+        assert_eq!(Qpn(0xab00_0007).get(), 7);
+    }
+
+    #[test]
+    fn of_two_counts_the_latest_is_the_one_that_is_ahead_also_past_a_wrap() {
+        let (before, behind) = (Serial(u32::MAX - 1), Serial(3));
+        assert_eq!((behind.since(before), before.since(behind)), (5, -5));
+        assert_eq!([before.latest(behind), behind.latest(before)], [behind; 2]);
+    }
+
+    #[test]
+    fn the_last_rank_stands_for_all_further() {
+        assert_eq!([0, 6, 7, 8, u32::MAX].map(|tasks| Rank::behind(tasks).get()), [0, 6, 7, 7, 7]);
+        assert_eq!(Rank::behind(5).further(u32::MAX), Rank::MAX);
+    }
+
+    #[test]
+    fn spans_that_are_too_long_for_the_wire_saturate_there() {
+        let longest = u64::from(u32::MAX);
+        let spans = [7, longest - 1, longest + 1].map(|span| Nanos(span).saturated());
+        assert_eq!(spans, [7, u32::MAX - 1, u32::MAX]);
+        assert_eq!(
+            (Nanos(5) + Nanos(7), Nanos(7) - Nanos(5), Nanos(5) - Nanos(7)),
+            (Nanos(12), Nanos(2), Nanos(0))
+        );
+    }
+
+    #[test]
+    fn an_age_is_rounded_up_and_the_oldest_says_no_more_than_that() {
+        assert_eq!([0, 1, 16_384, 16_385].map(|span| Age::of(Nanos(span))), [0, 1, 1, 2].map(Age));
+        assert_eq!(Age(3).span(), Some(Nanos(3 * 16_384)));
+        assert_eq!(Age(3).plus(Nanos(1)), Age(4));
+        let oldest_told = Age(u32::MAX - 1);
+        assert_eq!(Age::of(oldest_told.span().unwrap()), oldest_told);
+        assert_eq!((Age::of(Nanos(u64::MAX)), Age::MAX.span()), (Age::MAX, None));
+    }
+
+    #[test]
+    fn people_read_numbers_and_addresses_as_they_are() {
+        let task = TaskId { incarnation: Incarnation(0xabc), sequence: Serial(7) };
+        assert_eq!(format!("{task} {} {}", Rank::behind(3), Psn::new(9)), "0000000000000abc/7 3 9");
+        for address in ["10.0.0.1:4791", "[fd00::1]:5"] {
+            assert_eq!(Endpoint::from(address.parse::<SocketAddr>().unwrap()).to_string(), address);
+        }
     }
 }

@@ -23,3 +23,15 @@ pub fn record_header(at: Nanos, bytes: u32) -> [u8; 16] {
     }
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_dated_in_seconds_and_nanoseconds_and_is_whole() {
+        let header = record_header(Nanos(3_000_000_259), 66);
+        assert_eq!(header, [3, 0, 0, 0, 3, 1, 0, 0, 66, 0, 0, 0, 66, 0, 0, 0]);
+        assert_eq!(FILE_HEADER[16..20], [0, 0, 4, 0], "frames of 256 KiB");
+    }
+}

@@ -336,3 +336,41 @@ impl Term {
         TableAnswer::Done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(counts: [u32; KINDS_MAX]) -> RingCounts {
+        RingCounts(counts.map(Serial))
+    }
+
+    #[test]
+    fn counts_of_rings_are_compared_ring_by_ring_also_past_a_wrap() {
+        let (first, later) = (counts([u32::MAX, 5, 9, 0]), counts([1, 9, 8, 0]));
+        assert_eq!((first.behind(later), later.behind(first), later.since(first)), (4, 1, 6));
+        assert_eq!(first.towards(later, 3), counts([1, 8, 9, 0]));
+    }
+
+    #[test]
+    fn a_switch_obeys_the_newest_controller_and_only_answers_who_is_none() {
+        let (obeyed, superseded, none) = (Term(7), Term(6), Term(0));
+        let (read, write) = (TableOp::ReadType(TaskType(1)), TableOp::Drain);
+        assert!(obeyed.obeys(obeyed, &read) && obeyed.obeys(obeyed, &write));
+        assert!(obeyed.obeys(none, &read) && !obeyed.obeys(none, &write));
+        assert!(!obeyed.obeys(superseded, &read) && !obeyed.obeys(superseded, &write));
+        for anyones in [TableOp::ReadShape, TableOp::Claim(Term(8))] {
+            assert!(obeyed.obeys(superseded, &anyones) && obeyed.obeys(none, &anyones), "{anyones:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_next_term_is_granted_and_none_after_the_last() {
+        let mut term = Term(7);
+        for claimed in [7, 9] {
+            assert_eq!(term.claim(Term(claimed)), TableAnswer::Superseded(Term(7)));
+        }
+        assert_eq!((term.claim(Term(8)), term), (TableAnswer::Done, Term(8)));
+        assert_eq!(Term(u32::MAX).next(), None);
+    }
+}

@@ -6,9 +6,9 @@ use common::{Numbers, packet};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_wire::{
-    EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError, Payload,
-    SLOT_HEAD_BYTES, Serial, Submit, TaskId, VERSION, check_large, descriptor_len, encode, encoded_len,
-    large_descriptor, parse, read_slot, slot_head,
+    Dispatch, EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError,
+    Payload, Place, RejectReason, SLOT_HEAD_BYTES, Serial, SliceId, Submit, TaskId, VERSION, check_large,
+    descriptor_len, encode, encoded_len, large_descriptor, parse, read_slot, slot_head,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
@@ -128,6 +128,44 @@ fn a_body_of_another_length_is_not_written() {
     for (length, has, needs) in [(20, 19, 20), (8, 8, 0)] {
         let (packet, _) = packet(Kind::Submit, length, &mut Numbers(&[7; 96]));
         assert_eq!(encode(&packet, &vec![0; has], &mut out), Err(EncodeError::Body { needs, has }));
+    }
+}
+
+#[test]
+fn bytes_that_are_few_or_impossibly_many_are_not_said_to_be_elsewhere() {
+    for (len, place) in [(8, Place::AtClient), (u16::MAX, Place::Ahead { slice: SliceId(1), ticket: 2 })] {
+        let payload = Payload { len, inline: [1; 8], handle: Handle::NONE };
+        let packet = Packet::Dispatch(Dispatch { place, payload, ..Dispatch::default() });
+        assert_eq!(encode(&packet, &[], &mut [0; 200]), Err(EncodeError::PayloadLength), "{len}");
+    }
+}
+
+#[test]
+fn a_payload_is_as_long_as_its_descriptor_says_unless_it_is_in_the_header() {
+    let large = |len, total| Payload { len, inline: large_descriptor(&vec![7; total]), handle: Handle(1) };
+    let short = Payload { len: 8, inline: [0xff; 8], handle: Handle::NONE };
+    let payloads = [short, large(9, 9), large(9, 500)];
+    let found = payloads.map(|payload| (payload.total(), payload.has_more()));
+    assert_eq!(found, [(8, false), (9, false), (500, true)]);
+}
+
+#[test]
+fn what_has_a_payload_can_be_pointed_at_other_bytes() {
+    for kind in Kind::ALL {
+        let (mut packet, _) = packet(kind, 20, &mut Numbers(&[7; 96]));
+        assert_eq!(packet.name(), kind.name());
+        if let Some(payload) = packet.payload_mut() {
+            payload.handle = Handle(9);
+        }
+        let carries = matches!(kind, Kind::Submit | Kind::Dispatch | Kind::Reply | Kind::Part);
+        assert_eq!(packet.payload().map(|payload| payload.handle), carries.then_some(Handle(9)), "{kind:?}");
+    }
+}
+
+#[test]
+fn each_reason_of_a_refusal_says_what_to_do() {
+    for reason in RejectReason::ALL {
+        assert!(reason.to_string().contains(": "), "{reason:?}");
     }
 }
 

@@ -112,6 +112,13 @@ fn a_field_that_the_kind_does_not_use_must_be_zero() {
 }
 
 #[test]
+fn two_unused_fields_do_not_make_up_for_each_other() {
+    let mut bytes = with(Kind::Token, WORDS + 4, &[1]);
+    bytes[WORDS + 12] = 1;
+    assert_eq!(parse(&bytes).unwrap_err(), ParseError::Unused);
+}
+
+#[test]
 fn a_closed_answer_holds_no_counters_and_a_sweep_without_a_token_names_none() {
     for (kind, code, at) in [(Kind::Answer, 0, WORDS), (Kind::Sweep, 0, GENERATION)] {
         let mut bytes = with(kind, CODE, &[code]);

@@ -227,6 +227,54 @@ fn each_header_below_is_held_to_what_we_take() {
 }
 
 #[test]
+fn an_ip_packet_holds_a_udp_header_at_least() {
+    let at = |last, port| SocketAddr::from(([0xfd, 0, 0, 0, 0, 0, 0, last], port));
+    let path = Path::new(at(1, 50_000), at(2, PORT)).expect("one family");
+    let mut bytes = framed(&path, &[]);
+    assert_eq!(Frame::parse(&bytes).map(|frame| frame.transport), Ok(&[][..]));
+    bytes[14 + 5] = 7;
+    assert_eq!(Frame::parse(&bytes).err(), Some(RoceError::Ip));
+}
+
+#[test]
+fn udp_checksums_are_right_over_ipv6_and_left_out_over_ipv4() {
+    let sum = |bytes: &[u8]| -> u64 {
+        bytes.chunks(2).map(|two| u64::from(u16::from_be_bytes([two[0], two[1]]))).sum()
+    };
+    let at = |last, port| SocketAddr::from(([0xfd12, 3, 4, 5, 6, 7, 8, last], port));
+    let path = Path::new(at(1, 50_000), at(2, PORT)).expect("one family");
+    let frame = framed(&path, &sample(b"even bytes"));
+    let datagram = &frame[14 + 40..];
+    let total = sum(&frame[14 + 8..]) + 17 + datagram.len() as u64;
+    assert_eq!(total % 0xffff, 0, "the sum of all words is all ones");
+    assert_ne!(datagram[6..8], [0, 0]);
+    let path = Path::new(([10, 0, 0, 1], 50_000).into(), ([10, 0, 0, 2], PORT).into()).expect("one family");
+    assert_eq!(framed(&path, &sample(b"bytes"))[14 + 26..14 + 28], [0, 0]);
+}
+
+#[test]
+fn an_icrc_of_another_path_does_not_hold() {
+    let at = |last| Path::new(([10, 0, 0, last], 50_000).into(), ([10, 0, 0, 9], PORT).into());
+    let (path, other) = (at(1).expect("one family"), at(2).expect("one family"));
+    let bytes = encoded(&Packet::Write(Write::default()), b"bytes", Some(&path));
+    let view = View::parse(&bytes).expect("well formed");
+    assert_eq!((view.icrc_holds(&path), view.icrc_holds(&other)), (true, false));
+}
+
+#[test]
+fn an_icrc_is_the_crc_32_of_the_headers_with_ones_where_routers_write() {
+    let path = Path::new(([10, 0, 0, 1], 50_000).into(), ([10, 0, 0, 9], PORT).into()).expect("one family");
+    let frame = framed(&path, &encoded(&Packet::Write(Write::default()), b"bytes", Some(&path)));
+    let (headers, icrc) = frame[14..].split_last_chunk::<4>().expect("it is longer");
+    let mut covered = [&[0xff; 8], headers].concat();
+    let [ip, udp, base] = [8, 8 + 20, 8 + 20 + 8];
+    for at in [ip + 1, ip + 8, ip + 10, ip + 11, udp + 6, udp + 7, base + 4] {
+        covered[at] = 0xff;
+    }
+    assert_eq!(*icrc, crc32fast::hash(&covered).to_le_bytes());
+}
+
+#[test]
 fn opcodes_are_told_apart_before_their_headers_are_read() {
     let opcode = |code| View::parse(&with(b"bytes", 0, code)).map(|view| (view.transport(), view.opcode()));
     assert_eq!(opcode(0x0a), Ok((Transport::Rc, Opcode::WriteOnly)));
@@ -250,5 +298,8 @@ fn what_does_not_fit_is_not_written() {
     assert!(out.iter().all(|byte| *byte == 0x55));
     let long = [0; MAX_WRITE_BYTES + 1];
     assert_eq!(encode_write(&write, &long, None, &mut [0; 5_000]), Err(EncodeError::PayloadLength));
+    let (to, psn) = (Qpn::default(), Psn::default());
+    let answer = Packet::Acknowledge(Acknowledge { to, psn, syndrome: Syndrome::ACK, messages: psn });
+    assert_eq!(encode(&answer, b"x", None, &mut out), Err(EncodeError::Body { needs: 0, has: 1 }));
     assert_eq!(Qpn::new(1 << 24), None);
 }

@@ -219,6 +219,28 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_that_is_due_just_now_is_taken_now_and_one_that_was_due_before_too() {
+        let us = Nanos::from_micros;
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, us(40));
+        gauge.finished(us(10), EVERY, sample(0, 10, 10));
+        gauge.finished(us(20), EVERY, sample(30, 10, 10));
+        let numbers = gauge.close(us(40), EVERY, us(40));
+        assert_eq!(numbers.samples, 3);
+        assert!((numbers.worker_share - (1.0 + 0.25 + 0.25) / 3.0).abs() < 1e-9, "{numbers:?}");
+    }
+
+    #[test]
+    fn an_interval_says_nothing_of_the_one_before() {
+        let end = Nanos::from_millis(1);
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, end);
+        gauge.finished(Nanos(1), EVERY, Sample { occupancy: 9, ..sample(900, 0, 1) });
+        gauge.close(end, EVERY, end);
+        gauge.finished(end + Nanos(1), EVERY, sample(0, 0, 1));
+        let numbers = gauge.close(end.times(2), EVERY, end);
+        assert_eq!((numbers.slowdown_p99, numbers.occupancy_p99, numbers.tasks), (1.0, 0, 1));
+    }
+
+    #[test]
     fn a_task_that_no_sample_saw_does_not_count() {
         let mut gauge = WorkerGauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(11_000), EVERY, sample(0, 0, 1));

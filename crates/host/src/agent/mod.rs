@@ -384,6 +384,29 @@ mod tests {
     }
 
     #[test]
+    fn what_others_did_is_heard_where_depths_are_replayed_and_reckoned_with_once_for_the_last_interval() {
+        let way = Way { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
+        let settings = AgentSettings { rule: Rule::Replay(way), ..AgentSettings::default() };
+        let others = [SliceOthers { slice: SLICE, workers: 1, heard: 1, tasks: 9_000 }];
+        let after = |told: &[Nanos]| {
+            let mut agent = agent(2, settings);
+            interval(&mut agent, sample(10, 10, 0));
+            for ended in told {
+                agent.told(*ended, &others);
+            }
+            alloc::format!("{:?}", agent.slices)
+        };
+        let [before, last] = [Nanos(0), settings.interval];
+        let known = after(&[]);
+        assert!(after(&[before]) != known && after(&[before]).contains("last: Some"));
+        assert!(after(&[last]).contains("last: None"), "the last one was put right");
+        assert_eq!(after(&[last, last]), after(&[last]));
+        let mut stepping = agent(2, AgentSettings::default());
+        stepping.told(Nanos(0), &others);
+        assert!(stepping.slices.is_empty());
+    }
+
+    #[test]
     fn settings_out_of_range_are_refused_in_one_line() {
         let plain = AgentSettings::default();
         for settings in [

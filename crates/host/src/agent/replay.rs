@@ -410,6 +410,8 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use sluice_wire::SliceId;
 
     use super::*;
@@ -458,6 +460,136 @@ mod tests {
 
     fn sample(service_ns: u64) -> Sample {
         Sample { service: Nanos(service_ns), ..Sample::default() }
+    }
+
+    #[test]
+    fn the_oldest_services_make_room_for_the_newest() {
+        let mut replay = Replay::new();
+        (1..=SERVICES_MAX as u64 + 3).for_each(|service| replay.finished(sample(service)));
+        let first = SERVICES_MAX as u32;
+        assert_eq!(replay.services.len(), SERVICES_MAX);
+        assert_eq!(replay.services[..4], [first + 1, first + 2, first + 3, 4]);
+    }
+
+    fn is_about(found: f64, meant: f64) -> bool {
+        libm::fabs(found - meant) < 1e-6 * meant.max(1.0)
+    }
+
+    #[test]
+    fn what_others_ended_in_the_last_interval_puts_rate_and_pace_right() {
+        let length = Nanos::from_millis(1);
+        let mut replay = Replay::new();
+        let closes = |replay: &mut Replay| {
+            (0..10).for_each(|_| replay.finished(Sample { occupancy: 4, ..sample(1_000) }));
+            assert_eq!(replay.close(length, 2, 1, WAY), None);
+        };
+        let others = |workers, heard, tasks| SliceOthers { slice: SliceId(0), workers, heard, tasks };
+        closes(&mut replay);
+        assert!(is_about(replay.rate_per_s, 14_000.0), "ten ended, and four wait that did not before");
+        replay.told(&others(2, 1, 99), false);
+        replay.told(&others(2, 0, 0), true);
+        assert!(is_about(replay.rate_per_s, 14_000.0), "of an interval before, or nothing");
+        replay.told(&others(2, 1, 6), true);
+        assert!(is_about(replay.rate_per_s, 26_000.0) && is_about(replay.others.pace, 1.2));
+        replay.runs = 3.0;
+        closes(&mut replay);
+        assert!(is_about(replay.rate_per_s, 24_000.0), "22 this time, if the others were as fast as before");
+        replay.told(&others(2, 1, 5), true);
+        assert!(is_about(replay.rate_per_s, 23_000.0) && is_about(replay.others.pace, 1.1));
+        assert!(is_about(replay.runs, 3.0), "chance, and no other slice");
+        closes(&mut replay);
+        replay.told(&others(0, 0, 0), true);
+        assert!(is_about(replay.others.pace, 1.1), "who is not there has no pace");
+        closes(&mut replay);
+        replay.told(&others(2, 1, 60), true);
+        assert!(is_about(replay.runs, 0.0), "another slice than the models ran");
+    }
+
+    #[test]
+    fn more_tasks_or_longer_ones_than_chance_brings_are_another_load() {
+        let mut replay = Replay::new();
+        (replay.rate_per_s, replay.intervals) = (1e6, 1.0);
+        let with = |replay: &Replay, tasks: u64, service_sum: f64, arrived: f64| {
+            let length = Nanos::from_millis(1);
+            let ended = Interval { tasks, service_sum, queue: 0 };
+            let (workers, scale, grown) = (2.0, 1.0, 0.0);
+            let reckoned = Reckoned { tasks: tasks as f64, workers, scale, grown, arrived, length };
+            replay.is_another_load(&ended, &reckoned)
+        };
+        // Four deviations of the root of 2,000.
+        let arrived = [821.0, 822.0, 1_178.0, 1_179.0];
+        assert_eq!(arrived.map(|arrived| with(&replay, 10, 1.0, arrived)), [true, false, false, true]);
+        replay.services = (0..400).map(|task| if task % 2 == 0 { 900 } else { 1_100 }).collect();
+        assert_eq!(replay.moments(), (1_000.0, 10_000.0));
+        // Four deviations of the root of 10,000 (1/100 + 1/300).
+        let sums = [95_300.0, 95_400.0, 104_600.0, 104_700.0];
+        assert_eq!(sums.map(|sum| with(&replay, 100, sum, 1_000.0)), [true, false, false, true]);
+        replay.intervals = 0.0;
+        assert!(!with(&replay, 100, 1e9, 1e9), "nothing was known before");
+    }
+
+    #[test]
+    fn runs_of_one_load_are_averaged_and_one_is_left_when_a_worker_comes() {
+        let mut replay = Replay::new();
+        (replay.services, replay.rate_per_s) = (vec![10_000; 10], 1.0);
+        for (workers, runs) in [(1, 1.0), (1, 2.0), (1, 3.0), (2, 2.0)] {
+            replay.run(workers, WAY);
+            assert!(is_about(replay.runs, runs), "{}", replay.runs);
+            for Cost { response, slowdown, sampled } in replay.costs {
+                // Nobody waits: half a way, the service, and what the worker spends beside it.
+                assert!(
+                    is_about(response, 12_150.0) && is_about(slowdown, 1_215.0) && is_about(sampled, 1_000.0)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_all_but_the_newest() {
+        let mut replay = Replay::new();
+        (1..=SERVICES_MAX as u64 + 3).for_each(|service| replay.finished(sample(service)));
+        replay.forget(4);
+        let newest = SERVICES_MAX as u32 + 3;
+        assert_eq!(replay.services, [newest - 3, newest - 2, newest - 1, newest]);
+        replay.forget(9);
+        assert_eq!((replay.services.len(), replay.next), (4, 0));
+    }
+
+    #[test]
+    fn another_depth_has_to_be_clearly_better_in_what_it_costs_most() {
+        let mut replay = Replay::new();
+        replay.costs = [Cost { response: 100.0, slowdown: 10.0, sampled: 7_000.0 }; DEPTHS.len()];
+        for (response, slowdown, depth) in [(98.0, 9.8, 2), (96.0, 9.6, 3), (90.0, 10.0, 3), (90.0, 11.0, 2)]
+        {
+            replay.costs[2] = Cost { response, slowdown, sampled: 5_000.0 };
+            let sampled = if depth == 3 { 5.0 } else { 7.0 };
+            assert_eq!(replay.best(2), Wish { depth, slowdown: sampled }, "{response} {slowdown}");
+        }
+        assert_eq!(p99(&mut [3, 1, 2]).to_bits(), 3_f64.to_bits());
+        assert_eq!(p99(&mut (1..=200).rev().collect::<Vec<_>>()).to_bits(), 199_f64.to_bits());
+    }
+
+    #[test]
+    fn a_task_waits_for_a_token_and_its_worker_and_the_next_token_leaves_at_its_end() {
+        let way = Way { round_trip: Nanos(100), busy: Nanos(10) };
+        for (depth, second) in [(1, 1_110 + 50 + 1_010 - 200), (2, 1_060 + 1_010 - 200)] {
+            let mut model = Model::new(1, depth, way);
+            assert_eq!((model.serve(0, 1_000), model.serve(200, 1_000)), (50 + 1_010, second), "{depth}");
+        }
+    }
+
+    #[test]
+    fn dice_give_the_same_words_everywhere_and_gaps_of_one_on_average() {
+        assert_eq!(Dice(0).word(), 0xe220_a839_7b1d_cdaf);
+        let mut dice = Dice(7);
+        let mean = (0..100_000).map(|_| dice.exponential()).sum::<f64>() / 1e5;
+        assert!((0.98..1.02).contains(&mean), "{mean}");
+        let tens = (0..10_000).filter(|_| dice.below(10) == 9).count();
+        assert!((900..1_100).contains(&tens), "{tens}");
+        let mut tasks = Tasks { dice, at: 0.0, mean_gap_ns: 1e6, services: &[7] };
+        let arrived = [(); 100].map(|()| tasks.next().0);
+        let gaps = || arrived.windows(2).map(|two| two[1] - two[0]);
+        assert!(gaps().any(|gap| gap < 100_000) && gaps().any(|gap| gap > 2_000_000), "{arrived:?}");
     }
 
     /// One long task in ten.

@@ -237,6 +237,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_task_whose_tries_cannot_be_numbered_any_more_is_not_tried_again() {
+        let tried = |attempts| Slot { attempts, retry_until: Nanos(1), ..slot(Serial(0)) };
+        assert_eq!([u16::MAX - 1, u16::MAX].map(|tries| tried(tries).may_retry(Nanos(0))), [true, false]);
+    }
+
     fn put(slots: &mut Slots, next: &mut Serial) -> Option<u32> {
         let sequence = slots.claim(*next)?;
         *next = sequence.plus(1);

@@ -110,6 +110,8 @@ mod tests {
             }
             assert_eq!(timers.first().map(|(at, _)| at), model.values().min().copied());
             assert!(timers.first().is_none_or(|(at, id)| model[&id] == at));
+            let is_below = |place: usize| timers.heap[(place - 1) / ARITY].0 <= timers.heap[place].0;
+            assert!((1..timers.heap.len()).all(is_below));
         }
     }
 

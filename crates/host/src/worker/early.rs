@@ -31,7 +31,7 @@ impl Worker {
     /// When [`Worker::early`] has to be called while a task runs, as far as is known now.
     pub fn early_at(&self, settings: &WorkerSettings) -> Option<Nanos> {
         let from = self.work.as_ref()?.early.begins(settings.early?, self.probing.rtt())?;
-        let allows = self.phase == Phase::Serving && self.feeding.is_counted() && self.quota > 0;
+        let allows = self.phase == Phase::Serving && self.feeding.is_counted();
         (allows && self.has_room_for_token(settings, self.quota_now(settings) + 1)).then_some(from)
     }
 

@@ -214,6 +214,28 @@ mod tests {
         lead.token_left(Nanos(900), Serial(7), false);
         lead.task_came(Nanos(1_000), Serial(7), true);
         assert_eq!(lead.known(), None);
+        lead.token_left(Nanos(1_100), Serial(8), false);
+        lead.task_came(Nanos(1_200), Serial(8), true);
+        assert_eq!(lead.known(), None, "though none was timed");
+    }
+
+    #[test]
+    fn a_token_of_another_generation_is_not_timed_any_more() {
+        let mut lead = Lead::default();
+        lead.token_left(Nanos(100), Serial(7), true);
+        lead.restart();
+        lead.task_came(Nanos(200), Serial(7), true);
+        assert_eq!(lead.known(), None);
+    }
+
+    #[test]
+    fn no_more_types_are_learned_than_there_is_room_for() {
+        let mut ends = EndEstimate::default();
+        for task_type in (0..=64).map(TaskType) {
+            (0..20).for_each(|_| ends.learn(task_type, Nanos(1_000), 1));
+        }
+        let learned = [63, 64].map(|task_type| ends.estimate(TaskType(task_type)).is_some());
+        assert_eq!(learned, [true, false]);
     }
 
     #[test]

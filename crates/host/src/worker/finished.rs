@@ -160,6 +160,8 @@ fn spread(task: TaskId) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use sluice_wire::{Incarnation, Serial};
 
     use super::*;
@@ -198,7 +200,9 @@ mod tests {
     fn a_task_is_known_for_the_whole_horizon_and_then_forgotten_with_its_reply() {
         let (mut table, mut out) = filled(5);
         out.clear();
+        assert_eq!(table.deadline(&settings()), Some(Nanos(100 + 100 / 16)), "many at a time");
         table.evict(Nanos(102), &settings(), &mut out);
+        assert_eq!([2, 3].map(|time| table.knows_all_since(Nanos(time))), [false, true]);
         assert_eq!((table.len(), table.replies(), out.as_slice()), (2, 2, &[Action::Forget(Handle(2))][..]));
         assert!(table.find(task(2)).is_none());
         assert_eq!(table.find(task(3)).map(|kept| kept.payload.handle), Some(Handle(3)));
@@ -219,7 +223,7 @@ mod tests {
     #[test]
     fn long_replies_are_kept_up_to_so_many_bytes_and_short_ones_cost_none() {
         let (mut table, mut out) = (Finished::default(), Vec::new());
-        let settings = WorkerSettings { replies_max: 10, reply_bytes_max: 250, ..settings() };
+        let settings = WorkerSettings { replies_max: 10, reply_bytes_max: 200, ..settings() };
         let short = KeptReply { status: ReplyStatus::Done, ..KeptReply::GONE };
         for (number, reply) in [reply(0), reply(1), short, short].into_iter().enumerate() {
             table.add(Nanos(1), &settings, task(number as u32), reply, &mut out);
@@ -243,6 +247,19 @@ mod tests {
                 table.add(now, &settings, task(number as u32), reply, &mut out);
             }
             assert_eq!(table.find(task(0)).map(|kept| kept.status), Some(ReplyStatus::Done), "{per_second}");
+        }
+    }
+
+    #[test]
+    fn the_tasks_of_a_client_are_spread_over_the_table() {
+        for incarnation in [7, u64::MAX] {
+            let task = |number| TaskId { incarnation: Incarnation(incarnation), sequence: Serial(number) };
+            let places = |of: &dyn Fn(u64) -> u64| {
+                let places: BTreeSet<u64> = (0..4_096).map(|number| of(spread(task(number)))).collect();
+                places.len()
+            };
+            let (low, high) = (places(&|hash| hash % 4_096), places(&|hash| hash >> 52));
+            assert!(low > 2_400 && high > 2_400, "{low} and {high} of 4096; dice would hit 2589");
         }
     }
 

@@ -220,9 +220,7 @@ impl Work {
     #[cold]
     fn bring_whole_forward(&mut self) {
         let Some(index) = self.held.iter().position(|held| held.is_whole) else { return };
-        if index > 0
-            && let Some(whole) = self.held.remove(index)
-        {
+        if let Some(whole) = self.held.remove(index) {
             self.held.push_front(whole);
         }
     }

@@ -18,6 +18,8 @@ fn a_choice_is_written_as_it_is_read() {
         "rain:adaptive",
         "rain:3,adaptive,theta=0.1,slowdown=20,replay",
         "rain:1,advise",
+        "rain:1,advise,replay,stay",
+        "rain:2,early=learned",
         "rain:2,ranked",
         "rain:2,patient",
         "rain:2,classes=2",
@@ -51,6 +53,7 @@ fn a_choice_is_written_as_it_is_read() {
         assert_eq!(choice(short).to_string(), whole);
     }
     assert_eq!(Choice::default(), choice("rain"));
+    assert_eq!("pallas".parse(), Ok(choice("pallas")));
 }
 
 #[test]
@@ -81,6 +84,7 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "rain:",
         "rain:theta=0.1",
         "rain:adaptive,theta=2",
+        "rain:adaptive,staying",
         "rain:two",
         "rain:2,",
         "rain:patient=0",
@@ -164,6 +168,9 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
     let asked = choice("rain:3,adaptive,theta=0.1,classes=4,sizes=30%,patient=7,early=10%");
     assert_eq!((asked.classes(), asked.size_error(), asked.patience()), (4, 30, 7));
     assert_eq!(asked.early(), Some(Early::Told { error_percent: 10 }));
+    let is_perfect = |text| choice(text).early().map(Early::is_perfect);
+    let asked_for = ["rain", "rain:early", "rain:early=10%", "rain:early=learned"];
+    assert_eq!(asked_for.map(is_perfect), [None, Some(true), Some(false), Some(false)]);
     assert!(asked.adaptive().is_some_and(|asked| asked.to_string() == "adaptive,theta=0.1"));
     for (text, hosts_choose, written) in
         [("rain", true, true), ("r2p2", false, false), ("pallas", false, false)]
@@ -171,6 +178,7 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
         let choice = choice(text);
         assert_eq!((choice.hosts_choose_depth(), choice.writes_ahead()), (hosts_choose, written), "{text}");
         assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
+        assert_eq!((choice.adaptive(), choice.early()), (None, None), "{text}");
     }
     let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);

@@ -2,9 +2,12 @@
 
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableOp};
-use sluice_wire::{Empty, Generation, Nanos, Packet, RejectReason, Serial, Sweep, SweepOf, WorkerId};
+use sluice_wire::{
+    Empty, Generation, Handle, Nanos, Packet, Payload, Place, RejectReason, Serial, Submit, Sweep, SweepOf,
+    WorkerId,
+};
 
-use crate::rack::{EPOCH, Rack, SLICE, START, circulating, dispatched, rejected};
+use crate::rack::{EPOCH, Rack, SLICE, START, at, circulating, dispatched, rejected, submit};
 
 fn rack(limit: u32) -> Rack {
     Rack::of("draconis", 4, limit)
@@ -38,6 +41,30 @@ fn tasks_leave_in_the_order_in_which_they_came() {
             assert_eq!(dispatch.task.sequence, START.plus(lap * 7 + step));
             assert_eq!(dispatch.occupancy, 6 - step);
         }
+    }
+}
+
+#[test]
+fn how_many_came_and_left_is_counted_and_what_waits_is_between() {
+    let mut rack = rack(16);
+    (0..3).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+    dispatched(rack.token(0));
+    let state = rack.state();
+    assert_eq!(
+        (state.tasks_in.0[0], state.tasks_out.0[0], state.balance),
+        (START.plus(3), START.plus(1), -2)
+    );
+}
+
+#[test]
+fn a_large_tasks_bytes_stay_with_the_driver_unless_there_are_servers() {
+    let payload = Payload { len: 100, handle: Handle(5), ..Payload::EMPTY };
+    let expected = [(Place::Here, Handle(5)), (Place::AtClient, Handle::NONE)];
+    for (mut rack, expected) in [rack(16), Rack::with_servers("draconis", 4)].into_iter().zip(expected) {
+        let large = Submit { payload, ..submit(START) };
+        assert_eq!(rack.wire(at(200), Packet::Submit(large)), Verdict::Parked);
+        let dispatch = dispatched(rack.token(0));
+        assert_eq!((dispatch.place, dispatch.payload.handle), expected);
     }
 }
 
@@ -152,7 +179,7 @@ fn tasks_of_a_closed_slice_are_swept_out() {
 fn a_token_says_once_that_nothing_waits() {
     let mut rack = rack(4);
     let first = empty(rack.token(0));
-    let again = rack.wire(crate::rack::at(100), Packet::Token(crate::rack::token(0, first.seen)));
+    let again = rack.wire(at(100), Packet::Token(crate::rack::token(0, first.seen)));
     let Verdict::Send { packet: Packet::Answer(answer), .. } = again else { panic!("{again:?}") };
     let counters = answer.counters.map(|counters| (counters.seen, counters.sent));
     assert_eq!(counters, Some((Serial(first.seen.0), Serial(first.sent.0))));

@@ -192,6 +192,18 @@ fn a_task_that_goes_round_is_written_ahead_when_it_waits_and_the_driver_keeps_no
 }
 
 #[test]
+fn one_copy_goes_to_two_servers_by_turns() {
+    let mut rack = rack(&[0, 3], false);
+    rack.program.table(TableOp::SetCopies(SLICE, 1));
+    let servers = [(); 6].map(|()| {
+        let write = written(rack.large_task(640));
+        let [replica] = replicas(&mut rack, &write)[..] else { panic!("one copy") };
+        replica.server.0
+    });
+    assert!(servers.windows(2).all(|two| two[0] != two[1]), "{servers:?}");
+}
+
+#[test]
 fn fewer_copies_go_to_each_server_in_turn() {
     let mut rack = rack(&[0, 1, 3], false);
     rack.program.table(TableOp::SetCopies(SLICE, 2));

@@ -31,9 +31,20 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("racksched:2", 5, 84, 7),
         ("draconis", 12, 413, 24),
         ("pallas", 5, 76, 6),
+        ("pallas:weights=16", 5, 106, 6),
     ] {
         let totals = full(program).layout().totals();
         assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");
+    }
+}
+
+#[test]
+fn so_many_tasks_can_wait_in_a_programs_memory() {
+    for (program, entries) in
+        [("rain:2", 131_072), ("rain:2,classes=4", 131_072), ("draconis", 131_072), ("r2p2", 0)]
+    {
+        let empty = full(program);
+        assert_eq!((empty.layout().entries(), empty.waiting()), (entries, 0), "{program}");
     }
 }
 

@@ -1,12 +1,12 @@
 //! R2P2: tasks that go round until a worker is below their target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_switch::{Cargo, Refusal, Verdict};
-use sluice_wire::tables::{SliceRow, TableOp};
-use sluice_wire::{Nanos, Packet, RejectReason, WorkerId};
+use sluice_wire::tables::{SliceRow, TableOp, WorkerRow};
+use sluice_wire::{Nanos, Packet, RejectReason, SliceId, Submit, TaskType, WorkerId};
 
-use crate::rack::{Rack, SLICE, START, at, circulating, dispatched, rejected, row, token};
+use crate::rack::{GET, Rack, SLICE, START, at, circulating, dispatched, rejected, row, submit, token};
 
 /// All workers idle, with as many tokens as their queues may hold.
 fn idle(choice: &str, workers: u16, depth: u32) -> Rack {
@@ -146,6 +146,36 @@ fn a_worker_that_leaves_takes_its_tokens_along_and_the_others_keep_theirs() {
     assert_eq!(found, BTreeMap::from([(WorkerId(1), 2), (WorkerId(2), 2)]));
     rack.admit(0, 2);
     assert_eq!(rack.state().balance, 0, "the new generation sends tokens of its own");
+    assert_eq!(rack.token(0), Verdict::Parked);
+    rack.program.table(TableOp::ResetCounters(WorkerId(0), START));
+    assert_eq!(rack.state().balance, 0, "and so do counters that start anew");
+}
+
+#[test]
+fn slices_beside_each_other_have_tokens_of_their_own() {
+    let mut rack = Rack::of("r2p2:1,sample=2", 8, 16);
+    let other = SliceId(0);
+    rack.open(other);
+    rack.program.table(TableOp::SetType(TaskType(2), Some(other)));
+    for worker in 4..8 {
+        let row = WorkerRow { slice: other, ..row(worker, 1, true) };
+        rack.program.table(TableOp::SetWorker(WorkerId(worker), Some(row)));
+    }
+    (0..8).for_each(|worker| assert_eq!(rack.token(worker), Verdict::Parked));
+    let task_of = |rack: &mut Rack, number, task_type| {
+        let task = Submit { task_type, ..submit(START.plus(number)) };
+        rack.wire(at(200), Packet::Submit(task))
+    };
+    for (first, task_type, workers) in [(0, GET, 0..4), (8, TaskType(2), 4..8)] {
+        let found: BTreeSet<u16> = (first..first + 4)
+            .map(|number| {
+                let verdict = task_of(&mut rack, number, task_type);
+                dispatched(rack.go_round(verdict)).worker.0
+            })
+            .collect();
+        assert_eq!(found, workers.collect());
+        circulating(task_of(&mut rack, first + 4, task_type));
+    }
 }
 
 #[test]

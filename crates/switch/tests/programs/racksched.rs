@@ -6,7 +6,7 @@ use sluice_switch::{Refusal, Verdict};
 use sluice_wire::tables::{TableOp, WorkerRow};
 use sluice_wire::{Endpoint, Packet, RejectReason, Reply, SliceId, WorkerId};
 
-use crate::rack::{CLIENT, EPOCH, Rack, at, circulating, dispatched, rejected, row};
+use crate::rack::{CLIENT, EPOCH, Rack, START, at, circulating, dispatched, rejected, row};
 
 /// A reply of this worker that says how much it still holds.
 fn reply(rack: &mut Rack, worker: u16, load: u32) -> Verdict {
@@ -47,6 +47,29 @@ fn two_samples_are_never_the_same_worker() {
     let found = chosen(&mut rack);
     assert!(!found.contains_key(&5), "{found:?}");
     assert!(found.len() >= 6, "{found:?}");
+}
+
+#[test]
+fn any_two_workers_may_be_compared() {
+    let mut rack = Rack::of("racksched:2", 8, 16);
+    // Only beside the worker opposite to it is the first one the better.
+    reply(&mut rack, 0, 1);
+    reply(&mut rack, 4, 2);
+    let found: Vec<_> = (0..8).map(|_| chosen(&mut rack)).collect();
+    assert!(found.iter().any(|found| found.contains_key(&0)), "{found:?}");
+    assert!(!found.iter().any(|found| found.contains_key(&4)), "{found:?}");
+}
+
+#[test]
+fn a_load_goes_with_its_worker_and_ends_with_its_grants() {
+    let mut rack = Rack::of("racksched:2", 3, 16);
+    reply(&mut rack, 0, 5);
+    reply(&mut rack, 2, 9);
+    rack.program.table(TableOp::SetWorker(WorkerId(0), Some(row(0, 1, false))));
+    assert_eq!(chosen(&mut rack), BTreeMap::from([(1, 50)]), "the last one took its seat, and kept its load");
+    reply(&mut rack, 1, 3);
+    rack.program.table(TableOp::ResetCounters(WorkerId(2), START));
+    assert_eq!(chosen(&mut rack), BTreeMap::from([(2, 50)]));
 }
 
 #[test]

@@ -57,6 +57,16 @@ fn one_broom_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_or
     }
 }
 
+#[test]
+fn a_token_that_a_broom_carried_keeps_its_rank() {
+    let mut rack = Rack::of("rain:4,ranked", 2, 16);
+    rack.ranked_token(0, 2);
+    let swept = rack.control(broom(1));
+    assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
+    rack.ranked_token(1, 1);
+    assert_eq!([0, 1].map(|_| taker(rack.task())), [1, 0]);
+}
+
 /// For each rank without tokens the broom takes one of another, which parks again behind its own.
 #[test]
 fn a_broom_visits_as_many_of_the_last_rank_as_of_the_first() {
