@@ -237,7 +237,6 @@ mod tests {
     use alloc::vec;
 
     use sluice_wire::Serial;
-    use sluice_wire::registrations::Sizes;
 
     use super::*;
 
@@ -286,7 +285,7 @@ mod tests {
     }
 
     fn slice() -> Slice {
-        let plan = SlicePlan { name: "s".into(), types: vec![], limit: None, sizes: Sizes::default() };
+        let plan = SlicePlan { name: "s".into(), ..SlicePlan::default() };
         Slice::new(&plan)
     }
 

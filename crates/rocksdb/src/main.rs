@@ -27,7 +27,7 @@ enum Program {
         #[command(flatten)]
         data: RocksArgs,
         #[command(flatten)]
-        worker: WorkerArgs,
+        worker: Box<WorkerArgs>,
     },
     /// Load the database if it is not there.
     Load {
