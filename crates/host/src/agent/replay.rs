@@ -500,6 +500,7 @@ mod tests {
         closes(&mut replay);
         replay.told(&others(0, 0, 0), true);
         assert!(is_about(replay.others.pace, 1.1), "who is not there has no pace");
+        assert!(replay.last.is_none(), "that nobody else is there was heard");
         closes(&mut replay);
         replay.told(&others(2, 1, 60), true);
         assert!(is_about(replay.runs, 0.0), "another slice than the models ran");
@@ -526,6 +527,75 @@ mod tests {
         assert_eq!(sums.map(|sum| with(&replay, 100, sum, 1_000.0)), [true, false, false, true]);
         replay.intervals = 0.0;
         assert!(!with(&replay, 100, 1e9, 1e9), "nothing was known before");
+    }
+
+    #[test]
+    fn few_tasks_or_known_services_prove_nothing_and_one_beyond_chance_does() {
+        let mut replay = Replay::new();
+        let length = Nanos::from_millis(1);
+        let with = |replay: &Replay, service_sum: f64, arrived: f64| {
+            let ended = Interval { tasks: 1, service_sum, queue: 0 };
+            let reckoned = Reckoned { tasks: 1.0, workers: 2.0, scale: 1.0, grown: 0.0, arrived, length };
+            replay.is_another_load(&ended, &reckoned)
+        };
+        (replay.rate_per_s, replay.intervals) = (1e6, 2.0);
+        // Four deviations of the root of 1,500: the more intervals are known, the less is chance.
+        assert_eq!([1_150.0, 1_160.0].map(|arrived| with(&replay, 1.0, arrived)), [false, true]);
+        replay.rate_per_s = 0.0;
+        assert_eq!([4.0, 4.1].map(|arrived| with(&replay, 1.0, arrived)), [false, true], "of a few tasks");
+        replay.services = vec![1_000_000; SERVICES_MIN];
+        assert!(!with(&replay, 1e9, 0.0), "the service that ended is among those that are known");
+        replay.services.push(1_000_000);
+        assert_eq!([1_000_004.0, 1_000_005.0].map(|sum| with(&replay, sum, 0.0)), [false, true]);
+    }
+
+    #[test]
+    fn other_servers_end_another_load_only_beyond_the_chance_of_whose_task_it_was() {
+        let told = |tasks: u64, workers: f64| {
+            let mut replay = Replay::new();
+            let length = Nanos::from_millis(1);
+            let of = Reckoned { tasks: 1_000.0, workers, scale: 1.5, grown: 0.0, arrived: 1_500.0, length };
+            (replay.last, replay.runs, replay.intervals) = (Some(of), 2.0, 1.0);
+            replay.told(&SliceOthers { slice: SliceId(0), workers: 1, heard: 1, tasks }, true);
+            (replay.runs, replay.others.pace)
+        };
+        // Four deviations of the root of half of 1,605 and of 1,620.
+        assert!(is_about(told(605, 2.0).0, 2.0) && is_about(told(620, 2.0).0, 0.0));
+        assert!(is_about(told(605, 2.0).1, 1.21), "as fast as 605 by one is to 1,000 by two");
+        assert!(is_about(told(605, 0.0).1, 1.0), "who has no workers has no pace to compare");
+    }
+
+    #[test]
+    fn models_warm_up_once_and_run_rarely_once_they_know() {
+        let mut replay = Replay::new();
+        (replay.services, replay.rate_per_s) = (vec![10_000; SERVICES_MIN - 1], 1e5);
+        replay.finished(sample(10_000));
+        let length = Nanos(10_000);
+        let gaps = |replay: &Replay, since: f64| (replay.at - since) * replay.rate_per_s / 1e9;
+        let close = |replay: &mut Replay| {
+            (replay.interval.tasks, replay.interval.service_sum) = (1, 10_000.0);
+            let before = replay.at;
+            replay.close(length, 1, 1, WAY);
+            gaps(replay, before)
+        };
+        let is_near = |gaps: f64, tasks: usize| libm::fabs(gaps - tasks as f64) < 0.1 * tasks as f64;
+        assert!(is_near(close(&mut replay), WARMUP + TASKS), "so many services are enough");
+        assert!(is_near(close(&mut replay), TASKS));
+        replay.runs = RUNS;
+        let ran = (0..4 * INTERVALS_A_RUN).filter(|_| close(&mut replay) > 0.0).count();
+        assert_eq!(ran, 4);
+    }
+
+    #[test]
+    fn what_models_cost_is_the_mean_of_their_runs() {
+        let mut replay = Replay::new();
+        (replay.services, replay.rate_per_s, replay.runs) = (vec![10_000; 10], 1.0, 3.0);
+        replay.models = DEPTHS.iter().map(|depth| Model::new(1, *depth, WAY)).collect();
+        replay.costs = [Cost { response: 4_150.0, slowdown: 415.0, sampled: 200.0 }; DEPTHS.len()];
+        replay.run(1, WAY);
+        for Cost { response, slowdown, sampled } in replay.costs {
+            assert!(is_about(response, 6_150.0) && is_about(slowdown, 615.0) && is_about(sampled, 400.0));
+        }
     }
 
     #[test]

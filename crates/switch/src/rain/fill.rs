@@ -1,7 +1,7 @@
 //! How many entries lie in each of a slice's rings, for who may take from some of them only.
 //!
 //! Two rings a word, a word a stage. Whoever looks for an entry passes the words one after the other and
-//! counts it out of the first ring that is open to it and has one; behind that it touches none.
+//! counts it out of the first ring that is open to it and has one; the other words it only reads.
 
 use alloc::boxed::Box;
 
@@ -36,12 +36,15 @@ impl Fill {
         fits(self.words[word].branch(pass, slice.0.into(), fits, |pair| pair.plus(side), |pair| pair))
     }
 
-    /// An entry leaves: from the first of these rings (a bit each) that has one.
+    /// An entry leaves: from the first of these rings (a bit each) that has one. Says which, and how many
+    /// entries are left in all rings.
     #[inline]
-    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> Option<u8> {
+    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> Option<(u8, u32)> {
+        let (mut taken, mut left) = (None, 0);
         for (at, word) in self.words.iter_mut().enumerate() {
-            let open = rings >> (2 * at) & 0b11;
+            let open = if taken.is_none() { rings >> (2 * at) & 0b11 } else { 0 };
             if open == 0 {
+                left += word.read(pass, slice.0.into()).sum();
                 continue;
             }
             // The word has one comparison: of its first ring, if that is open. None less than none is none.
@@ -55,11 +58,10 @@ impl Fill {
                 |pair| pair.less(second),
             );
             let side = if old.of(first) > 0 { first } else { second };
-            if old.of(side) > 0 {
-                return Some((2 * at + side) as u8);
-            }
+            taken = (old.of(side) > 0).then_some((2 * at + side) as u8);
+            left += old.sum() - u32::from(taken.is_some());
         }
-        None
+        taken.map(|ring| (ring, left))
     }
 
     /// Whether any of these rings (a bit each) has an entry.
@@ -78,6 +80,6 @@ impl Fill {
 
     /// How many entries a slice has in all its rings.
     pub(super) fn sum(&self, slice: usize) -> u32 {
-        self.words.iter().map(|word| word.peek(slice)).map(|pair| pair.of(0) + pair.of(1)).sum()
+        self.words.iter().map(|word| word.peek(slice).sum()).sum()
     }
 }

@@ -23,6 +23,11 @@ impl TwoCounts {
     }
 
     #[inline]
+    pub(super) const fn sum(self) -> u32 {
+        self.of(0) + self.of(1)
+    }
+
+    #[inline]
     pub(super) const fn plus(self, side: usize) -> Self {
         Self(self.0 + (1 << (32 * side)))
     }

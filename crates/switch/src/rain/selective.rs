@@ -120,7 +120,7 @@ impl Selective {
         classes: u8,
         next: TokenStep,
     ) -> Verdict {
-        let Some(class) = self.waiting.take(pass, slice, classes) else {
+        let Some((class, left)) = self.waiting.take(pass, slice, classes) else {
             self.front.note_granted(pass, granted);
             let Granted { worker, generation, .. } = granted;
             return Round::Token { worker, generation, step: next }.go();
@@ -128,7 +128,7 @@ impl Selective {
         let ring = self.tasks.of(slice, class);
         let (task, ticket) = self.tasks.pop(pass, ring);
         let place = task.place(slice, self.tasks.name(ring, ticket));
-        let queued = Queued { wait: task.waited(now), occupancy: self.waiting_in(slice) };
+        let queued = Queued { wait: task.waited(now), occupancy: left };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
@@ -156,7 +156,7 @@ impl Selective {
 
     /// Takes the oldest token of the first of these kinds (a bit each) that has one.
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, kinds: u8) -> Taken {
-        let Some(kind) = self.parked.take(pass, slice, kinds) else { return Taken::Nothing };
+        let Some((kind, _)) = self.parked.take(pass, slice, kinds) else { return Taken::Nothing };
         let (token, _) = self.tokens.pop(pass, self.tokens.of(slice, kind));
         let is_live = self.front.is_live(pass, token.worker, token.generation);
         if is_live { Taken::Live(token) } else { Taken::Stale }
@@ -199,11 +199,6 @@ impl Selective {
 
     pub(super) fn kind_of(&self, worker: WorkerId) -> u8 {
         self.front.tables.worker(worker).map_or(0, |row| row.kind)
-    }
-
-    /// What the queue was like; the chip reads it off the counts that the packet has passed.
-    fn waiting_in(&self, slice: SliceId) -> u32 {
-        self.waiting.sum(slice.0.into())
     }
 }
 
@@ -311,7 +306,7 @@ impl Scheduler for Selective {
     }
 
     fn waiting(&self) -> u32 {
-        (0..self.front.config.slices).map(|slice| self.waiting_in(SliceId(slice))).sum()
+        (0..self.front.config.slices.into()).map(|slice| self.waiting.sum(slice)).sum()
     }
 
     fn parked(&self, slice: SliceId) -> Parked {

@@ -144,7 +144,7 @@ impl Selective {
     fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
         let classes = if open { closed } else { u8::MAX };
-        let Some(class) = self.waiting.take(pass, sweep.slice, classes) else {
+        let Some((class, _)) = self.waiting.take(pass, sweep.slice, classes) else {
             return Verdict::Drop(Refusal::SweepDone);
         };
         let (task, _) = self.tasks.pop(pass, self.tasks.of(sweep.slice, class));

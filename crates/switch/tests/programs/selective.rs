@@ -68,6 +68,15 @@ fn a_token_takes_the_task_that_needs_most_of_those_that_it_serves_and_of_them_th
 }
 
 #[test]
+fn a_task_is_told_how_many_it_leaves_behind_in_all_classes() {
+    let mut rack = rack(&ALL, &[BOTH]);
+    for needs in [ANY, GPU, SSD, ANY, BOTH] {
+        rack.task_with(needs);
+    }
+    assert_eq!([4, 3, 2, 1, 0].map(|_| dispatched(rack.token(0)).occupancy), [4, 3, 2, 1, 0]);
+}
+
+#[test]
 fn a_task_waits_while_only_tokens_are_parked_that_do_not_serve_it() {
     let mut rack = rack(&[ANY, GPU], &[ANY, GPU]);
     token(&mut rack, 0);
