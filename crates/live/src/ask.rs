@@ -87,7 +87,8 @@ impl Ask {
             && let Some(who) = self.policies.iter().find(|who| !who.choice.runs_in_kernel())
         {
             let why = format!(
-                "{}: a switch in the kernel schedules by rain only, without ranks; take --io udp",
+                "{}: a switch in the kernel schedules by rain only, without ranks, classes or labels; \
+                 take --io udp",
                 who.name
             );
             return Err(Failure::bad_input(why));

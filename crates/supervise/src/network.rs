@@ -120,7 +120,10 @@ fn check(plan: &Plan) -> Outcome<()> {
         return no("takes root, for namespaces, links and the program: run it with sudo, or leave --io out");
     }
     if !plan.program().runs_in_kernel() {
-        return no("schedules by rain only, without ranks: leave the policy out, or leave --io out");
+        return no(
+            "schedules by rain only, without ranks, classes or labels: leave the policy out, or leave \
+             --io out",
+        );
     }
     if plan.switch.testbed_delays {
         return no("cannot hold packets for testbed_delays: leave them out, or leave --io out");

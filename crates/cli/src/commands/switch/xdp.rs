@@ -77,7 +77,10 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
         return no("needs the interfaces that carry the program", "give each with --interface");
     }
     if !plan.program().runs_in_kernel() {
-        return no("schedules by rain only, without ranks", "leave the policy out, or take --io udp");
+        return no(
+            "schedules by rain only, without ranks, classes or labels",
+            "leave the policy out, or take --io udp",
+        );
     }
     // In namespaces of a rack's own links have them.
     let faults = plan.faults.as_ref().filter(|_| !args.guard.own_network);
