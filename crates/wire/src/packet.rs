@@ -63,9 +63,10 @@ pub struct Submit {
     pub attempt: Attempt,
     /// What kind of work it is.
     pub task_type: TaskType,
-    /// Unused as yet; carried through.
+    /// Its class, 0 first, where the switch has classes of tasks; else carried through.
     pub priority: u8,
-    /// Unused as yet; carried through.
+    /// The labels that it needs beside those of its type, a bit each, where the switch tells kinds of workers
+    /// apart; else carried through.
     pub constraints: u8,
     /// How long ago the client first sent the task.
     pub age: Age,
