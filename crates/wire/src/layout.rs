@@ -216,7 +216,8 @@ const USES: [Uses; 12] = [
         kind: Kind::Reject,
         fields: "code epoch task_type client incarnation sequence attempt",
         words: ["", "", "retry after, ns", "", ""],
-        codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens",
+        codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens, \
+                5 labels of no kind",
     },
     Uses {
         kind: Kind::Notice,

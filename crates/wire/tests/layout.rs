@@ -81,7 +81,7 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Token, CODE, &[8]), ParseError::Code),
         (with(Kind::Reply, CODE, &[4]), ParseError::Code),
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
-        (with(Kind::Reject, CODE, &[5]), ParseError::Code),
+        (with(Kind::Reject, CODE, &[6]), ParseError::Code),
         (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
         (with(Kind::Need, CODE, &[2]), ParseError::Code),
         (with(Kind::Part, CODE, &[2]), ParseError::Code),
