@@ -93,7 +93,7 @@ static __always_inline int parse_values(const struct header *header)
 	case KIND_ANSWER:
 		return parse_answer(header);
 	case KIND_REJECT:
-		return header->code > REJECT_STALE_TOKENS ? MALFORMED_CODE : PARSED;
+		return header->code > REJECT_UNSERVED ? MALFORMED_CODE : PARSED;
 	case KIND_NEED:
 	case KIND_PART:
 		if (header->code > 1)

@@ -40,6 +40,8 @@ enum reject {
 	REJECT_NO_WORKERS = 2,
 	REJECT_UNKNOWN_TYPE = 3,
 	REJECT_STALE_TOKENS = 4,
+	/* No kind of workers has the labels that the task needs: never said here. */
+	REJECT_UNSERVED = 5,
 };
 
 /* Where a DISPATCH's bytes are. */
