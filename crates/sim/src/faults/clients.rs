@@ -184,10 +184,6 @@ impl Rack<'_> {
         let classes = hands.serving.classes();
         let first = self.dice.below(classes.len() as u64) as usize;
         if self.now < SETTLED {
-            // In some runs most tasks are of the class that goes first, so that the others would starve.
-            if self.seed % 4 == 1 && self.dice.chance(950) {
-                return Some(classes[0]);
-            }
             // Few: such a task ends unknown if the answer to a try of it is lost.
             return Some(if self.dice.chance(20) { NOBODYS } else { classes[first] });
         }
