@@ -138,7 +138,8 @@ impl Slice {
         let parked = state.tokens_in.since(state.tokens_out).max(1);
         let again = Some(now + SWEEP_EVERY);
         self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
-        self.calm_left = if state.row.open { 0 } else { CALM_READINGS };
+        let all_served = state.row.open && state.row.closed == 0;
+        self.calm_left = if all_served { 0 } else { CALM_READINGS };
         self.look = self.is_dirty().then_some(now);
     }
 

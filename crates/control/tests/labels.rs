@@ -189,3 +189,21 @@ fn a_dead_workers_class_closes_with_its_lease() {
     assert_eq!(rack.switch.slices[0].row.closed, 1);
     assert!(rack.switch.slices[0].row.open);
 }
+
+#[test]
+fn a_controller_that_starts_sweeps_what_waits_in_a_closed_class() {
+    let mut rack = Rack::up_with(with_gpus());
+    let (plain, fast) = (with("plain", 1, &[]), with("fast", 2, &["gpu"]));
+    rack.join(&plain);
+    let gone = rack.join(&fast).worker;
+    (0..20).for_each(|_| rack.switch.submit_of(TRAIN));
+    rack.leave(&fast);
+    // The class is closed and its worker gone, and nothing was swept yet.
+    while rack.switch.workers[usize::from(gone.0)].row.is_some() {
+        assert!(rack.execute_one() || rack.deliver_one());
+    }
+    assert_eq!((rack.switch.slices[0].row.closed, rack.switch.slices[0].tasks.len()), (1, 20));
+    rack.restart_controller(0);
+    rack.renew_for(Nanos::from_millis(100), &[&plain]);
+    assert!(rack.switch.slices[0].tasks.is_empty());
+}
