@@ -24,7 +24,9 @@ pub(crate) trait ProgramSettings: fmt::Display {
     fn arguments(&self) -> &'static str;
 
     /// How one asks for it, such as `rain:2`.
-    fn example(&self) -> &'static str;
+    fn example(&self) -> &'static str {
+        self.name()
+    }
 
     /// Takes one argument, or `None` if it means nothing.
     fn take(&mut self, argument: &str) -> Option<()>;
