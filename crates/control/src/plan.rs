@@ -110,7 +110,8 @@ impl Plan {
 
     /// Whether not every worker may serve every task of its slice.
     pub fn tells_kinds(&self) -> bool {
-        self.slices.iter().any(|slice| slice.serving != Serving::default())
+        let binds = |serving: Serving| serving != Serving::default() && !serving.is_wished();
+        self.slices.iter().any(|slice| binds(slice.serving))
     }
 
     /// Whether the plan can be run at all.

@@ -159,6 +159,19 @@ fn a_switch_that_tells_no_kinds_apart_is_too_small_for_a_plan_with_labels() {
 }
 
 #[test]
+fn wishes_are_left_aside_by_a_switch_that_tells_no_kinds_apart() {
+    let mut plan = with_gpus();
+    plan.slices[0].serving = plan.slices[0].serving.wished();
+    let mut rack = Rack::up_with(plan);
+    rack.disconnect(0);
+    rack.switch.shape.kinds = 1;
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    rack.join(&with("fast", 1, &["gpu"]));
+    assert!(rack.switch.slices[0].row.open);
+}
+
+#[test]
 fn a_plan_whose_labels_make_no_sense_is_refused() {
     let wrong = |change: fn(&mut Plan)| {
         let mut plan = with_gpus();
