@@ -173,6 +173,9 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);
     refuses(&["--sweep", "0.3", "--workload", "a=1@exp:10us,large=0.1"], &["carry 8 bytes"]);
     refuses(&["--sweep", "0.3", "--testbed", "none.toml"], &["none.toml", "no testbed can be read"]);
+    let labelled = "clients = 1\n[[labels.worker]]\ncount = 1\nlabels = [\"gpu\"]\n";
+    std::fs::write(folder.path().join("labelled.toml"), labelled).expect("there is room");
+    refuses(&["--sweep", "0.3", "--testbed", "labelled.toml"], &["a live sweep has no labels"]);
     refuses(&["--sweep", "0.001", "--length", "1us"], &["has no task", "--length"]);
     refuses(&["--sweep", "0.3", "--out", "/proc/none"], &["/proc/none", "cannot be made"]);
     refuses(&["--replications", "3"], &["--sweep"]);

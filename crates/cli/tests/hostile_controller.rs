@@ -60,7 +60,7 @@ fn no<T>() -> Answer<T> {
 #[async_trait]
 impl Controller for Hostile {
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
-        let (name, at) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        let (name, at, labels) = (HOSTILE.to_owned(), HOSTILE.to_owned(), vec![HOSTILE.to_owned()]);
         let counters = vec![Counter { name: HOSTILE.to_owned(), value: 1 }];
         Ok(Response::new(v1::StatusResponse {
             switch: Some(v1::SwitchStatus {
@@ -68,8 +68,17 @@ impl Controller for Hostile {
                 counters: counters.clone(),
                 ..Default::default()
             }),
-            slices: vec![v1::SliceStatus { name: name.clone(), ..Default::default() }],
-            workers: vec![v1::WorkerStatus { name: name.clone(), at: at.clone(), ..Default::default() }],
+            slices: vec![v1::SliceStatus {
+                name: name.clone(),
+                classes: vec![v1::ClassStatus { needs: labels.clone(), refused: true, ..Default::default() }],
+                ..Default::default()
+            }],
+            workers: vec![v1::WorkerStatus {
+                name: name.clone(),
+                at: at.clone(),
+                labels,
+                ..Default::default()
+            }],
             clients: vec![v1::ClientStatus { name: name.clone(), at: at.clone(), ..Default::default() }],
             servers: vec![v1::ServerStatus { name, at, ..Default::default() }],
             refused: counters,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// More than any rack here needs to be in order.
 const MOST_LOOKS: usize = 400;
@@ -15,6 +15,11 @@ const MOST_LOOKS: usize = 400;
 /// The small rack without its load, under this name, ready.
 fn rack(folder: &Path, name: &str) -> Running {
     let plan = SMALL.split("[load]").next().expect("the rack's part").replace("small", name);
+    rack_of(folder, name, &plan)
+}
+
+/// The rack of a plan with this name, ready.
+fn rack_of(folder: &Path, name: &str, plan: &str) -> Running {
     let file = format!("{name}.toml");
     std::fs::write(folder.join(&file), plan).expect("written");
     let up = command(folder, &["up", &file]).stderr(Stdio::piped()).spawn();
@@ -54,6 +59,61 @@ fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several
     first.ends_well();
     let left = std::fs::read_dir(folder.path().join("runtime/sluice")).expect("it was made").count();
     assert_eq!(left, 0, "files of racks that are over");
+}
+
+/// Both workers have what `hold` needs; nobody has what `scan` needs, as the plan says that somebody may.
+const LABELLED: &str = r#"
+name = "labelled"
+policy = "rain:2,labels"
+[[slice]]
+name = "work"
+types = ["hold", "scan"]
+needs = ["hold=ssd", "scan=gpu"]
+kinds = ["ssd", "ssd+tpu", "gpu"]
+[[worker]]
+name = "one"
+slice = "work"
+service = "hold"
+labels = ["ssd"]
+[[worker]]
+name = "other"
+slice = "work"
+service = "hold"
+labels = ["tpu", "ssd"]
+"#;
+
+#[test]
+fn status_says_who_has_which_labels_and_what_nobody_serves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rack = rack_of(folder.path(), "labelled", LABELLED);
+    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    let labels = |name: &str| {
+        let workers = status["workers"].as_array().expect("workers");
+        workers.iter().find(|worker| worker["name"] == name).expect("it is there")["labels"].clone()
+    };
+    assert_eq!([labels("one"), labels("other")], [json!(["ssd"]), json!(["ssd", "tpu"])]);
+    let class = |needs: &str, of_type: u8, workers: u8, refused: bool| {
+        let types = [of_type];
+        json!({ "needs": [needs], "types": types, "workers": workers, "refused": refused })
+    };
+    let classes = json!([class("gpu", 2, 0, true), class("ssd", 4, 2, false)]);
+    assert_eq!((&status["slices"][0]["classes"], &status["slices"][0]["wished"]), (&classes, &json!(false)));
+    let text = stdout(&sluice(folder.path(), &["status"]));
+    let line = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(line(&["work", "gpu", "scan (2)", "0: its tasks are refused"]), "{text}");
+    assert!(line(&["one", "open", "ssd"]) && line(&["other", "open", "ssd+tpu"]), "{text}");
+    rack.ends_well();
+}
+
+#[test]
+fn status_of_a_rack_without_labels_says_nothing_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rack = rack(folder.path(), "plain");
+    let status = json(&sluice(folder.path(), &["status", "--json"]));
+    assert_eq!(status["slices"][0]["classes"], json!([]));
+    let text = stdout(&sluice(folder.path(), &["status"]));
+    assert!(!text.contains("labels") && !text.contains("needs"), "{text}");
+    rack.ends_well();
 }
 
 #[test]

@@ -266,7 +266,6 @@ impl Controller {
             (Some(Expect::Slice(slice)), TableAnswer::Slice(state)) => {
                 self.slice_read(now, slice, state, out);
             }
-            (Some(Expect::Broom(slice)), TableAnswer::Done) => self.broom_sent(now, slice),
             (Some(Expect::Type(call)), TableAnswer::Done) => {
                 out.push(Action::Answer { call, answer: Answer::Done });
             }

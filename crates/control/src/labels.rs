@@ -17,6 +17,7 @@ use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
 use crate::slice::{CALM_READINGS, Slice};
+use crate::view::ClassView;
 
 impl Controller {
     /// The labels of these names.
@@ -50,6 +51,14 @@ impl Controller {
             slice: self.slice_name(slice),
             kinds: kinds.join("; "),
         })
+    }
+
+    /// Tasks of a type have to be of a class that their slice knows.
+    pub(crate) fn check_needs(&self, task_type: TaskType, slice: SliceId) -> Result<(), Refusal> {
+        if !self.tells_kinds() || self.serving(slice).class_of(self.plan.needs_of(task_type)).is_some() {
+            return Ok(());
+        }
+        Err(Refusal::Unserved { slice: self.slice_name(slice), task_type })
     }
 
     /// Whether a token of a worker with these labels may meet a task of this type in this slice.
@@ -151,10 +160,37 @@ impl Controller {
         self.plan.slices.get(usize::from(slice.0)).map_or_else(Serving::default, |slice| slice.serving)
     }
 
-    fn label_names(&self, labels: Labels) -> String {
+    /// What these labels are called.
+    pub(crate) fn names_of(&self, labels: Labels) -> Vec<String> {
         let has = |(place, _): &(usize, &String)| labels.have(Labels(1 << place));
-        let names: Vec<&str> =
-            self.plan.labels.iter().enumerate().filter(has).map(|(_, n)| n.as_str()).collect();
+        self.plan.labels.iter().enumerate().filter(has).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The classes of a slice, and how many workers each has; none where all tasks are alike.
+    pub(crate) fn classes_in(&self, id: SliceId) -> Vec<ClassView> {
+        let Some(slice) = self.slices.get(usize::from(id.0)).filter(|_| self.tells_kinds()) else {
+            return Vec::new();
+        };
+        let serving = slice.row.serving;
+        if serving == Serving::default() {
+            return Vec::new();
+        }
+        let kinds: Vec<u8> =
+            self.workers.iter().filter(|(_, w)| w.serves == Some(id)).map(|(_, w)| w.row.kind).collect();
+        let types = self.types_of(id);
+        let class = |(class, needs): (u8, &Labels)| ClassView {
+            needs: self.names_of(*needs),
+            types: (types.iter().copied())
+                .filter(|t| serving.class_of(self.plan.needs_of(*t)) == Some(class))
+                .collect(),
+            workers: kinds.iter().filter(|kind| serving.meets(**kind) >> class & 1 == 1).count() as u32,
+            refused: slice.row.closed >> class & 1 == 1,
+        };
+        (0..).zip(serving.classes()).map(class).collect()
+    }
+
+    fn label_names(&self, labels: Labels) -> String {
+        let names = self.names_of(labels);
         if names.is_empty() { "no label".to_string() } else { names.join("+") }
     }
 }

@@ -31,8 +31,6 @@ pub(crate) enum Expect {
     Client(ClientId),
     /// A slice's state.
     Slice(SliceId),
-    /// A broom for tokens set out.
-    Broom(SliceId),
     /// A type was mapped on someone's call.
     Type(CallId),
 }

@@ -23,6 +23,7 @@ mod claim;
 mod client;
 mod clients;
 mod controller;
+mod label_names;
 mod labels;
 mod ledger;
 mod message;
@@ -44,6 +45,9 @@ mod worker;
 mod workers;
 
 pub use controller::Controller;
+pub use label_names::{
+    LabelNames, SliceLabels, check_label, check_told_apart, read_labels, read_needs, write_labels,
+};
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
 };
@@ -51,4 +55,4 @@ pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
-pub use view::{ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};
+pub use view::{ClassView, ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

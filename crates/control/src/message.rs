@@ -400,6 +400,17 @@ pub enum Refusal {
         /// What its workers may have.
         kinds: String,
     },
+    /// No kind of workers of the slice has what tasks of the type need.
+    #[error(
+        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: map it to another",
+        .slice.escape_debug()
+    )]
+    Unserved {
+        /// The slice.
+        slice: String,
+        /// The type.
+        task_type: TaskType,
+    },
     /// No index is left.
     #[error(
         "the switch has room for {limit} hosts of this kind and all are registered: stop one, or start another rack"

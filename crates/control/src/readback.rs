@@ -196,7 +196,7 @@ impl Controller {
             }
             return;
         };
-        let same = |w: &Worker| w.row.key == row.key;
+        let same = |w: &Worker| w.row.key == row.key && w.registration.life == row.life;
         let mut worker = known.filter(same).unwrap_or_else(|| Worker::read_back(now, row));
         self.restore_row(&mut worker, row, state);
         self.workers.seat(index, worker);

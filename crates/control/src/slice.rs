@@ -51,9 +51,8 @@ pub(crate) struct Slice {
     pub(crate) pace: Nanos,
     /// Whether a reading is on its way.
     pub(crate) asked: bool,
-    /// How far the last broom for tokens was sent, and when it had set out.
+    /// How far the last broom for tokens was sent.
     swept_to: RingCounts,
-    pub(crate) swept_at: Option<Nanos>,
 }
 
 /// Types that were mapped here before, while their tasks may still wait.
@@ -90,7 +89,8 @@ pub(crate) struct Emptying {
     pub(crate) since: Nanos,
 }
 
-/// Tokens in the ring that may be of a generation that is no more.
+/// Tokens in the ring that may be of a generation that is no more. One that a broom carries is none of them:
+/// it looks whether its worker's row is open before it parks it.
 #[derive(Debug)]
 pub(crate) struct Stale {
     /// Whose; `None` for anyone's, after a read-back.
@@ -99,8 +99,6 @@ pub(crate) struct Stale {
     pub(crate) tokens: u32,
     /// They are gone when as many tokens as this have left each ring.
     pub(crate) until: RingCounts,
-    /// A broom was about and may have carried one of them past `until`: from this time on look once more.
-    pub(crate) again: Option<Nanos>,
 }
 
 impl Slice {
@@ -120,11 +118,10 @@ impl Slice {
             pace: SWEEP_EVERY,
             asked: false,
             swept_to: RingCounts::default(),
-            swept_at: None,
         }
     }
 
-    /// Starts anew from what was read back: any parked token may be stale, and one that a broom carries.
+    /// Starts anew from what was read back: any parked token may be stale.
     pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
         self.row = state.row;
         self.state = Some((state, now));
@@ -134,10 +131,10 @@ impl Slice {
         self.asked = false;
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
-        self.swept_at = None;
-        let parked = state.tokens_in.since(state.tokens_out).max(1);
-        let again = Some(now + SWEEP_EVERY);
-        self.stale.push(Stale { worker: None, tokens: parked, until: state.tokens_in, again });
+        let tokens = state.tokens_in.since(state.tokens_out);
+        if tokens > 0 {
+            self.stale.push(Stale { worker: None, tokens, until: state.tokens_in });
+        }
         let all_served = state.row.open && state.row.closed == 0;
         self.calm_left = if all_served { 0 } else { CALM_READINGS };
         self.look = self.is_dirty().then_some(now);
@@ -177,13 +174,7 @@ impl Slice {
     /// Takes in a reading; says whether it differs from the last.
     pub(crate) fn take(&mut self, now: Nanos, state: SliceState) -> bool {
         let last = self.state.replace((state, now));
-        self.stale.retain_mut(|stale| {
-            if stale.again.is_some_and(|from| from <= now) {
-                stale.again = None;
-                stale.until = state.tokens_in;
-            }
-            stale.again.is_some() || state.tokens_out.behind(stale.until) > 0
-        });
+        self.stale.retain(|stale| state.tokens_out.behind(stale.until) > 0);
         if self.calm_left > 0 {
             self.calm_left = if self.wait_in_vain(&state) > 0 { CALM_READINGS } else { self.calm_left - 1 };
         }
@@ -305,13 +296,13 @@ mod tests {
     fn a_reading_differs_when_tokens_were_taken_or_as_many_came_as_tasks() {
         let mut slice = slice();
         let readings = [tokens(5, 0), tokens(5, 0), tokens(6, 1), tokens(7, 1)];
-        assert_eq!(readings.map(|reading| slice.take(Nanos(0), reading)), [true, false, true, true]);
+        assert_eq!(readings.map(|state| slice.take(Nanos(0), state)), [true, false, true, true]);
     }
 
     #[test]
     fn a_broom_goes_as_far_as_stale_tokens_lie_and_another_when_it_is_there_or_lost() {
         let mut slice = slice();
-        let stale = |until| Stale { worker: None, tokens: 5, until: tokens(until, 0).tokens_in, again: None };
+        let stale = |until| Stale { worker: None, tokens: 5, until: tokens(until, 0).tokens_in };
         slice.swept_to = tokens(0, 0).tokens_out;
         assert_eq!(slice.token_sweep(tokens(5, 0), true), None, "nothing is stale");
         slice.stale.push(stale(5));

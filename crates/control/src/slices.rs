@@ -21,9 +21,6 @@ use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale
 /// How rarely, while the broom does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
 
-/// How long a broom may be about after it set out.
-const BROOM_LIVES: Nanos = Nanos::from_millis(100);
-
 /// How many tasks' brooms are sent at once: a pass can reject one task only.
 const TASK_SWEEPS_MAX: u32 = 256;
 
@@ -98,10 +95,8 @@ impl Controller {
     /// Tokens of a worker that entered the ring before this reading are stale.
     pub(crate) fn mark_stale(&mut self, now: Nanos, id: SliceId, worker: WorkerId, state: SliceState) {
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
-        let broom_about = slice.swept_at.is_some_and(|at| now.since(at) < BROOM_LIVES);
-        let again = broom_about.then_some(now + SWEEP_EVERY);
         let tokens = u32::from(QUOTA_MAX);
-        slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in, again });
+        slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in });
         slice.take(now, state);
         self.sweep_soon(now, id);
     }
@@ -172,21 +167,15 @@ impl Controller {
         slice.look = Some(now + slice.pace);
         let token_sweep = slice.token_sweep(state, moved);
         let waiting = if slice.calm_left > 0 { slice.wait_in_vain(&state) } else { 0 };
-        let mut inject = |of, left, expect| {
+        let mut inject = |of, left| {
             let sweep = Sweep { epoch, slice: id, of, left, carried: None };
-            self.ledger.ask(TableOp::Inject(sweep), expect, out);
+            self.ledger.ask(TableOp::Inject(sweep), Expect::Done, out);
         };
         if let Some(left) = token_sweep {
-            inject(SweepOf::Tokens, left, Expect::Broom(id));
+            inject(SweepOf::Tokens, left);
         }
         for _ in 0..waiting.min(TASK_SWEEPS_MAX) {
-            inject(SweepOf::Tasks, 1, Expect::Done);
-        }
-    }
-
-    pub(crate) fn broom_sent(&mut self, now: Nanos, id: SliceId) {
-        if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
-            slice.swept_at = Some(now);
+            inject(SweepOf::Tasks, 1);
         }
     }
 

@@ -133,6 +133,7 @@ impl Controller {
         }
         let Some(name) = slice else { return Ok(None) };
         let slice = self.slice_called(&name).map_err(|why| Answer::Refused { why })?;
+        self.check_needs(task_type, slice).map_err(|why| Answer::Refused { why })?;
         let leaves = |w: &Worker| w.fate != Fate::Stays || w.slice != slice;
         let keeps_tokens = |w: &Worker| leaves(w) && w.may_have_tokens_in(slice);
         let serves = |w: &Worker| w.types.contains(&task_type) || !self.may_meet(w.labels, slice, task_type);

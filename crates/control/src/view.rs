@@ -66,6 +66,23 @@ pub struct SliceView {
     pub balance_age: Nanos,
     /// At most this many tokens in its ring are stale and not swept yet.
     pub stale_tokens: u32,
+    /// What its tasks need, where not every worker is as good for every task.
+    pub classes: Vec<ClassView>,
+    /// Whether its tasks only wish for their labels.
+    pub wished: bool,
+}
+
+/// Tasks of a slice that need the same labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassView {
+    /// The labels; empty if any worker will do.
+    pub needs: Vec<String>,
+    /// The types whose tasks need that without saying more.
+    pub types: Vec<TaskType>,
+    /// Workers now that have them all.
+    pub workers: u32,
+    /// Whether its tasks are refused, because nobody serves them.
+    pub refused: bool,
 }
 
 /// One worker.
@@ -79,6 +96,8 @@ pub struct WorkerView {
     pub slice: SliceId,
     /// Its generation.
     pub generation: Generation,
+    /// The labels that it has; empty until a renewal tells them after a read-back.
+    pub labels: Vec<String>,
     /// What it is doing.
     pub phase: WorkerPhase,
     /// Its quota (N).
@@ -152,7 +171,12 @@ impl Controller {
                 Link::TooSmall => LinkState::TooSmall,
             },
             slices: (0..self.slices.len()).map(|i| self.slice_view(SliceId(i as u16), now)).collect(),
-            workers: self.workers.iter().map(|(i, w)| worker_view(WorkerId(i), w, now)).collect(),
+            workers: (self.workers.iter())
+                .map(|(i, w)| WorkerView {
+                    labels: self.names_of(w.labels),
+                    ..worker_view(WorkerId(i), w, now)
+                })
+                .collect(),
             clients: (self.clients.iter())
                 .map(|(i, client)| ClientView {
                     client: ClientId(i),
@@ -178,6 +202,8 @@ impl Controller {
             balance: slice.state.map(|(state, _)| state.balance),
             balance_age: slice.state.map_or(Nanos(0), |(_, read)| now.since(read)),
             stale_tokens: slice.stale_tokens(),
+            classes: self.classes_in(id),
+            wished: slice.row.serving.is_wished(),
         }
     }
 }
@@ -201,6 +227,7 @@ fn worker_view(id: WorkerId, worker: &Worker, now: Nanos) -> WorkerView {
         name: worker.registration().shown(),
         slice: worker.row.slice,
         generation: worker.row.generation,
+        labels: Vec::new(),
         phase: match worker.fate {
             Fate::Leaves => WorkerPhase::Leaving,
             Fate::Dies => WorkerPhase::Dying,

@@ -85,7 +85,7 @@ fn what_may_wait_follows_the_depths_that_agents_gave_to_workers_of_the_slice() {
     }
     let quotas = rack.controller.view(rack.now).workers.iter().map(|worker| worker.quota).collect::<Vec<_>>();
     assert_eq!(quotas, [5, 2, 2]);
-    assert_eq!(rack.switch.slices[0].row.limit, 10 + 5 + 2);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 10 + 5 + 2);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn map(rack: &mut Rack, slice: &str) {
 fn the_last_worker_of_a_slice_that_takes_nothing_more_goes_when_its_queue_is_empty() {
     let mut rack = rack();
     for _ in 0..3 {
-        rack.switch.submit(SCAN);
+        rack.switch.submit(TaskType(2));
     }
     map(&mut rack, "get");
     let all = [worker("a", 1), worker("b", 2), worker("c", 3)];
@@ -220,13 +220,13 @@ fn the_last_worker_of_a_slice_that_takes_nothing_more_goes_when_its_queue_is_emp
         assert_eq!(why, Waiting::SliceEmptying);
         rack.renew_for(Nanos::from_millis(200), &all.each_ref());
         rack.join_client(&client("x", 9));
-        assert_eq!(rack.switch.slices[1].tasks.len(), 3, "none of them is refused");
+        assert_eq!(rack.switch.tasks(SliceId(1)).len(), 3, "none of them is refused");
     }
     let grant = rack.join(&all[2]);
     for _ in 0..3 {
         rack.switch.token(grant.worker, grant.generation, 8);
     }
-    assert_eq!(rack.switch.slices[1].tasks.len(), 0);
+    assert_eq!(rack.switch.tasks(SliceId(1)).len(), 0);
     assert!(matches!(move_the_last(&mut rack), Answer::Wait { .. }), "one may be going round");
     rack.run(Nanos::from_millis(150));
     assert_eq!(move_the_last(&mut rack), Answer::Done);
@@ -241,7 +241,7 @@ fn that_a_slice_was_empty_counts_no_more_when_a_type_was_mapped_to_it_meanwhile(
     rack.run(Nanos::from_millis(10));
     map(&mut rack, "scan");
     assert!(matches!(move_the_last(&mut rack), Answer::Refused { .. }));
-    rack.switch.submit(SCAN);
+    rack.switch.submit(TaskType(2));
     map(&mut rack, "get");
     assert!(matches!(move_the_last(&mut rack), Answer::Wait { .. }));
 }

@@ -5,8 +5,8 @@ mod rack;
 
 use rack::{Rack, address, client, worker};
 use sluice_control::{Answer, Event, Waiting};
-use sluice_wire::tables::TableOp;
-use sluice_wire::{Nanos, Serial};
+use sluice_wire::tables::{SliceRow, TableOp};
+use sluice_wire::{Nanos, Serial, SliceId, TaskType, WorkerId};
 
 fn waits(answer: &Answer, why: Waiting) -> bool {
     matches!(answer, Answer::Wait { why: w, .. } if *w == why)
@@ -56,7 +56,7 @@ fn a_newcomer_waits_until_stale_tokens_have_left_it_room_in_the_ring() {
     rack.run(Nanos::from_millis(20));
     let grant = rack.join(&newcomer);
     rack.park(&grant, 8);
-    assert_eq!(rack.switch.slices[0].ring.len(), 16);
+    assert_eq!(rack.switch.tokens(SliceId(0)).len(), 16);
 }
 
 #[test]
@@ -66,10 +66,14 @@ fn a_task_that_was_going_round_when_its_slice_was_closed_is_found_by_the_second_
     rack.join(&hello);
     rack.leave(&hello);
     rack.flush();
-    assert!(!rack.switch.slices[0].row.open, "it was looked at when its worker left");
-    rack.switch.slices[0].tasks.push_back(None);
+    assert!(!rack.switch.slice(SliceId(0)).row.open, "it was looked at when its worker left");
+    let row = rack.switch.slice(SliceId(0)).row;
+    rack.switch.table(TableOp::SetSlice(SliceId(0), SliceRow { open: true, ..row }));
+    rack.switch.submit(TaskType(1));
+    rack.switch.table(TableOp::SetSlice(SliceId(0), row));
+    assert_eq!(rack.switch.tasks(SliceId(0)).len(), 1);
     rack.run(Nanos::from_millis(20));
-    assert!(rack.switch.slices[0].tasks.is_empty());
+    assert!(rack.switch.tasks(SliceId(0)).is_empty());
 }
 
 #[test]
@@ -85,12 +89,11 @@ fn a_change_that_was_cut_short_is_taken_down_before_anyone_asks() {
                 rack.deliver_one();
             }
         }
-        let at = usize::from(grant.worker.0);
         let row = rack.row(grant.worker);
-        let whole = row.open && row.generation == rack.switch.workers[at].generation_out;
+        let whole = row.open && row.generation == rack.switch.worker(grant.worker).generation_out;
         rack.restart_controller(0);
         rack.run(Nanos::from_millis(20));
-        assert_eq!(rack.switch.workers[at].row.is_some(), whole, "after {done} steps");
+        assert_eq!(rack.switch.worker(grant.worker).row.is_some(), whole, "after {done} steps");
         cut_short += usize::from(!whole);
     }
     assert!(cut_short > 5, "{cut_short} of 14");
@@ -118,7 +121,7 @@ fn what_was_sent_is_not_told_of_a_change_that_was_cut_short_since_the_count_may_
     let hello = worker("w", 1);
     let grant = rack.join(&hello);
     rack.move_to("w", "scan");
-    while rack.switch.workers[0].generation_out == grant.generation {
+    while rack.switch.worker(WorkerId(0)).generation_out == grant.generation {
         assert!(rack.execute_one() || rack.deliver_one());
     }
     rack.restart_controller(0);

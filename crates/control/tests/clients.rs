@@ -2,6 +2,7 @@
 
 mod rack;
 
+use rack::switch::{Switch, config};
 use rack::{LEASE, RENEW, Rack, address, client, worker};
 use sluice_control::{Answer, Controller, Event, Note, Plan, Refusal, Waiting, WorkerHello};
 use sluice_wire::registrations::Sizes;
@@ -27,12 +28,12 @@ fn a_client_joins_with_its_map_its_shares_and_a_replay_block_from_its_floor() {
 
 #[test]
 fn a_client_hears_what_a_class_is_where_the_switch_has_classes() {
-    for (classes, expected) in [(1, vec![]), (4, vec![(SliceId(1), sizes())])] {
+    for (program, classes, expected) in
+        [("rain", 1, vec![]), ("rain:classes=4", 4, vec![(SliceId(1), sizes())])]
+    {
         let mut plan = Plan { gather_for: Nanos(0), ..rack::plan() };
         plan.slices[1].sizes = sizes();
-        let mut rack = Rack::new(4, 64);
-        rack.switch.shape.classes = classes;
-        rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
+        let mut rack = Rack::of(plan, Switch::new(program, config(4, 64)));
         rack.connect();
         rack.run(Nanos::from_millis(10));
         rack.join(&worker("w", 1));
@@ -101,7 +102,7 @@ fn a_new_address_comes_with_a_new_key_since_the_replay_cells_start_anew() {
     let after = rack.join_client(&hello);
     assert_eq!(after.client, before.client);
     assert_ne!(after.key, before.key);
-    assert_eq!(rack.switch.clients[0].map(|row| row.at), Some(address(77)));
+    assert_eq!(rack.switch.client(ClientId(0)).map(|row| row.at), Some(address(77)));
     let joined = Note::ClientJoined { name: "c".to_string(), client: before.client };
     assert_eq!(rack.notes.iter().filter(|note| **note == joined).count(), 1);
 }

@@ -2,25 +2,15 @@
 
 mod rack;
 
-use rack::{LEASE, RENEW, Rack, plan, worker};
-use sluice_control::{Answer, LinkState, Note, Plan, Refusal, WorkerHello};
+use rack::switch::{Switch, config};
+use rack::{GPU, LEASE, RENEW, Rack, TRAIN, with_gpus, worker};
+use sluice_control::{Answer, Event, LinkState, Note, Plan, Refusal, WorkerHello};
 use sluice_wire::serving::{Labels, Serving};
-use sluice_wire::{Nanos, TaskType};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{Nanos, SliceId, TaskType};
 
 const ANY: Labels = Labels::NONE;
-const GPU: Labels = Labels(1);
 const GET: TaskType = TaskType(1);
-const TRAIN: TaskType = TaskType(3);
-
-/// Tasks of type 3 need a GPU, which some workers of the first slice have.
-fn with_gpus() -> Plan {
-    let mut plan = plan();
-    plan.labels = vec!["gpu".to_owned(), "ssd".to_owned()];
-    plan.needs = vec![(TRAIN, GPU)];
-    plan.slices[0].types.push(TRAIN);
-    plan.slices[0].serving = Serving::of(&[ANY, GPU], &[ANY, GPU]).unwrap();
-    plan
-}
 
 fn with(name: &str, life: u64, labels: &[&str]) -> WorkerHello {
     WorkerHello { labels: labels.iter().map(|label| (*label).to_owned()).collect(), ..worker(name, life) }
@@ -36,8 +26,8 @@ fn refused(answer: Answer) -> String {
 #[test]
 fn the_switch_hears_what_types_need_who_serves_whom_and_of_which_kind_each_worker_is() {
     let mut rack = Rack::up_with(with_gpus());
-    assert_eq!(rack.switch.needs[3], GPU);
-    assert_eq!(rack.switch.slices[0].row.serving, rack.plan.slices[0].serving);
+    assert!(rack.switch.written.contains(&TableOp::SetNeeds(TRAIN, GPU)));
+    assert_eq!(rack.switch.slice(SliceId(0)).row.serving, rack.plan.slices[0].serving);
     let (plain, fast) = (rack.join(&with("plain", 1, &[])), rack.join(&with("fast", 2, &["ssd", "gpu"])));
     assert_eq!([plain.worker, fast.worker].map(|worker| rack.row(worker).kind), [0, 1]);
 }
@@ -49,20 +39,20 @@ fn a_class_without_workers_is_closed_and_its_tasks_are_swept_out() {
     rack.join(&plain);
     let needs = "gpu".to_owned();
     let closed = Note::ClassClosed { slice: "get".to_owned(), needs: needs.clone() };
-    assert_eq!(rack.switch.slices[0].row.closed, 1);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.closed, 1);
     assert!(rack.notes.contains(&closed));
     rack.join(&fast);
-    assert_eq!(rack.switch.slices[0].row.closed, 0);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.closed, 0);
     assert!(rack.notes.contains(&Note::ClassOpened { slice: "get".to_owned(), needs }));
     for _ in 0..20 {
-        rack.switch.submit_of(GET);
-        rack.switch.submit_of(TRAIN);
+        rack.switch.submit(GET);
+        rack.switch.submit(TRAIN);
     }
     rack.notes.clear();
     rack.leave(&fast);
     rack.renew_for(Nanos::from_millis(100), &[&plain]);
     assert_eq!(rack.notes.iter().filter(|note| **note == closed).count(), 1);
-    assert_eq!(rack.switch.slices[0].tasks, [Some(GET); 20]);
+    assert_eq!(rack.switch.tasks(SliceId(0)), [GET; 20]);
     assert!(
         rack.controller.deadline().is_some_and(|due| due > rack.now + Nanos::from_millis(10)),
         "it rests"
@@ -120,7 +110,7 @@ fn a_controller_that_starts_finds_kinds_as_they_are() {
     for (before, after) in before.iter().zip(&after) {
         assert_eq!((before.generation, before.worker), (after.generation, after.worker));
     }
-    assert_eq!(rack.switch.slices[0].row.closed, 0);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.closed, 0);
 }
 
 #[test]
@@ -129,7 +119,7 @@ fn another_plan_holds_once_the_slice_is_empty_and_everyone_has_come_anew() {
     let hellos = [with("plain", 1, &[]), with("fast", 2, &["gpu"])];
     let before = hellos.clone().map(|hello| rack.join(&hello));
     for task_type in [GET, TRAIN] {
-        rack.switch.submit_of(task_type);
+        rack.switch.submit(task_type);
     }
     rack.plan.slices[0].serving = Serving::of(&[GPU], &[ANY, GPU]).unwrap();
     rack.restart_controller(1_000);
@@ -143,16 +133,28 @@ fn another_plan_holds_once_the_slice_is_empty_and_everyone_has_come_anew() {
     for (before, after) in before.iter().zip(&after) {
         assert!(after.generation > before.generation);
     }
-    assert!(rack.switch.slices[0].tasks.is_empty(), "what waited under the old plan was swept");
-    assert_eq!(rack.switch.slices[0].row.serving, rack.plan.slices[0].serving);
-    assert_eq!(rack.switch.slices[0].row.closed, 0);
+    assert!(rack.switch.tasks(SliceId(0)).is_empty(), "what waited under the old plan was swept");
+    assert_eq!(rack.switch.slice(SliceId(0)).row.serving, rack.plan.slices[0].serving);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.closed, 0);
+}
+
+#[test]
+fn a_type_is_not_mapped_to_a_slice_that_knows_nobody_who_serves_it() {
+    let mut rack = Rack::up_with(with_gpus());
+    rack.join(&with("w", 1, &["gpu"]));
+    let slice = Some("scan".to_owned());
+    let call = rack.call(|call| Event::SetType { call, task_type: TRAIN, slice });
+    let why = refused(rack.answers[&call].clone());
+    let expected =
+        "no kind of workers of slice `scan` has all labels that task type 3 needs: map it to another";
+    assert_eq!(why, expected);
 }
 
 #[test]
 fn a_switch_that_tells_no_kinds_apart_is_too_small_for_a_plan_with_labels() {
     let mut rack = Rack::up_with(with_gpus());
     rack.disconnect(0);
-    rack.switch.shape.kinds = 1;
+    rack.switch = Switch::new("rain", config(4, 64));
     rack.connect();
     assert_eq!(rack.controller.view(rack.now).link, LinkState::TooSmall);
     assert!(refused(rack.ask(&with("w", 1, &[]))).contains("labels"));
@@ -164,11 +166,11 @@ fn wishes_are_left_aside_by_a_switch_that_tells_no_kinds_apart() {
     plan.slices[0].serving = plan.slices[0].serving.wished();
     let mut rack = Rack::up_with(plan);
     rack.disconnect(0);
-    rack.switch.shape.kinds = 1;
+    rack.switch = Switch::new("rain", config(4, 64));
     rack.connect();
     rack.run(Nanos::from_millis(10));
     rack.join(&with("fast", 1, &["gpu"]));
-    assert!(rack.switch.slices[0].row.open);
+    assert!(rack.switch.slice(SliceId(0)).row.open);
 }
 
 #[test]
@@ -199,8 +201,8 @@ fn a_dead_workers_class_closes_with_its_lease() {
     rack.join(&plain);
     rack.join(&with("fast", 2, &["gpu"]));
     rack.renew_for(LEASE + RENEW, &[&plain]);
-    assert_eq!(rack.switch.slices[0].row.closed, 1);
-    assert!(rack.switch.slices[0].row.open);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.closed, 1);
+    assert!(rack.switch.slice(SliceId(0)).row.open);
 }
 
 #[test]
@@ -209,14 +211,14 @@ fn a_controller_that_starts_sweeps_what_waits_in_a_closed_class() {
     let (plain, fast) = (with("plain", 1, &[]), with("fast", 2, &["gpu"]));
     rack.join(&plain);
     let gone = rack.join(&fast).worker;
-    (0..20).for_each(|_| rack.switch.submit_of(TRAIN));
+    (0..20).for_each(|_| rack.switch.submit(TRAIN));
     rack.leave(&fast);
     // The class is closed and its worker gone, and nothing was swept yet.
-    while rack.switch.workers[usize::from(gone.0)].row.is_some() {
+    while rack.switch.worker(gone).row.is_some() {
         assert!(rack.execute_one() || rack.deliver_one());
     }
-    assert_eq!((rack.switch.slices[0].row.closed, rack.switch.slices[0].tasks.len()), (1, 20));
+    assert_eq!((rack.switch.slice(SliceId(0)).row.closed, rack.switch.tasks(SliceId(0)).len()), (1, 20));
     rack.restart_controller(0);
     rack.renew_for(Nanos::from_millis(100), &[&plain]);
-    assert!(rack.switch.slices[0].tasks.is_empty());
+    assert!(rack.switch.tasks(SliceId(0)).is_empty());
 }

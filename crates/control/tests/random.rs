@@ -4,10 +4,11 @@
 mod rack;
 
 use proptest::prelude::*;
-use rack::{LEASE, RENEW, Rack, address, client, server, with_rings, worker};
+use rack::switch::{Switch, config};
+use rack::{LEASE, RENEW, Rack, address, client, plan, server, with_gpus, with_rings, worker};
 use sluice_control::{Answer, ClientHello, Event, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::tallies::SliceTally;
-use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
+use sluice_wire::{Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 const NAMES: usize = 5;
 
@@ -93,9 +94,13 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        let mut rack = Rack::new(NAMES as u16 + 1, 64);
-        let workers = (0..NAMES).map(|i| worker(&format!("w{i}"), rack.new_life())).collect();
+    fn new(program: &'static str) -> Self {
+        let plan = if program == "rain:labels" { with_gpus() } else { plan() };
+        let mut rack = Rack::of(plan, Switch::new(program, config(NAMES as u16 + 1, 64)));
+        let labels = |i| if program == "rain:labels" && i % 2 == 1 { vec!["gpu".to_owned()] } else { vec![] };
+        let workers = (0..NAMES)
+            .map(|i| WorkerHello { labels: labels(i), ..worker(&format!("w{i}"), rack.new_life()) })
+            .collect();
         let clients = (0..3).map(|i| client(&format!("c{i}"), rack.new_life())).collect();
         let servers = (0..2).map(|i| Self::server(i, rack.new_life())).collect();
         Self { rack, workers, clients, servers }
@@ -147,13 +152,19 @@ impl World {
                 self.clients[h % 3].at = address(rack.new_life() as u16);
             }
             Step::Token(h) => self.token(h),
-            Step::Submit(task_type) => rack.switch.submit_of(TaskType(task_type)),
+            Step::Submit(task_type) => rack.switch.submit(TaskType(task_type)),
             Step::Sweep => _ = rack.switch.sweep_once(),
             Step::Execute(n) => (0..n).for_each(|_| _ = rack.execute_one()),
             Step::Deliver(n) => (0..n).for_each(|_| _ = rack.deliver_one()),
             Step::Time(ms) => rack.pass(Nanos::from_millis(u64::from(ms))),
-            Step::Late(ms) => rack.tick(rack.now + Nanos::from_millis(u64::from(ms))),
-            Step::Stall => rack.now = rack.now + LEASE.times(2),
+            Step::Late(ms) => {
+                rack.end_brooms();
+                rack.tick(rack.now + Nanos::from_millis(u64::from(ms)));
+            }
+            Step::Stall => {
+                rack.end_brooms();
+                rack.now = rack.now + LEASE.times(2);
+            }
             Step::Watch => rack.feed(Event::Watch),
             Step::Map(task_type, scan) => {
                 let slice = scan.map(|scan| if scan { "scan" } else { "get" }.to_string());
@@ -170,14 +181,14 @@ impl World {
     /// Whoever has an open row sends a token under it.
     fn token(&mut self, h: usize) {
         let life = self.workers[h].life;
-        let mut rows = self.rack.switch.workers.iter().enumerate();
-        let mine = rows.find_map(|(i, w)| Some((i, w.row.filter(|row| row.life == life)?)));
-        if let Some((i, row)) = mine {
-            self.rack.switch.token(WorkerId(i as u16), row.generation, 8);
+        let switch = &mut self.rack.switch;
+        let mut rows = (0..switch.shape().workers).map(|i| (WorkerId(i), switch.worker(WorkerId(i)).row));
+        if let Some((worker, Some(row))) = rows.find(|(_, row)| row.is_some_and(|row| row.life == life)) {
+            switch.token(worker, row.generation, 8);
         }
     }
 
-    /// The faults stop and hosts renew as they should.
+    /// The faults stop and hosts renew as they should. A call may wait until brooms have made room.
     fn calm(&mut self) -> Vec<WorkerGrant> {
         if !self.rack.connected {
             self.rack.connect();
@@ -185,10 +196,10 @@ impl World {
         let end = self.rack.now + LEASE.times(6);
         while self.rack.now < end {
             for hello in &self.workers {
-                self.rack.ask(hello);
+                self.rack.hello(hello);
             }
             for hello in &self.clients {
-                self.rack.ask_client(hello);
+                self.rack.client_hello(hello);
             }
             for index in 0..self.servers.len() {
                 self.renew_server(index);
@@ -207,34 +218,34 @@ impl World {
             assert_eq!((row.at, row.slice), (hello.at, grant.slice));
             assert!(grants[..i].iter().all(|other| other.worker != grant.worker));
         }
+        let switch = &mut self.rack.switch;
         for hello in &self.servers {
-            let rows = self.rack.switch.servers.iter().enumerate();
-            let mut mine = rows.filter(|(_, row)| row.is_some_and(|(row, _)| row.at == hello.at));
-            let (index, row) = mine.next().expect("a living server is in the switch");
-            assert_eq!((row.map(|(row, _)| row.qpn), mine.next()), (Some(hello.qpn), None));
-            for (slice, ring) in hello.rings.iter().enumerate() {
-                assert_eq!(self.rack.switch.rings[slice][index], Some(ring.row));
+            let rows = [0, 1].map(ServerId).map(|server| (server, switch.server(server).row)).into_iter();
+            let mut mine = rows.filter(|(_, row)| row.is_some_and(|row| row.at == hello.at));
+            let (server, row) = mine.next().expect("a living server is in the switch");
+            assert_eq!((row.map(|row| row.qpn), mine.next()), (Some(hello.qpn), None));
+            for ring in &hello.rings {
+                assert_eq!(switch.ring(ring.slice, server), Some(ring.row));
             }
         }
-        for slice in &self.rack.switch.slices {
-            assert_eq!(slice.stale(&self.rack.switch.workers).count(), 0, "stale tokens are swept");
-            assert!(slice.row.open || slice.tasks.is_empty(), "a closed slice has no tasks waiting");
-        }
-        for (index, slice) in self.rack.switch.slices.iter().enumerate() {
-            let served = grants.iter().any(|grant| usize::from(grant.slice.0) == index);
-            assert_eq!(slice.row.open, served);
+        for slice in (0..switch.shape().slices).map(SliceId) {
+            assert_eq!(switch.stale(slice), 0, "stale tokens are swept");
+            let open = switch.slice(slice).row.open;
+            assert!(open || switch.tasks(slice).is_empty(), "a closed slice has no tasks waiting");
+            assert_eq!(open, grants.iter().any(|grant| grant.slice == slice));
         }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 960, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_all_hosts_work_again_when_it_stops(
-        steps in proptest::collection::vec(step(), 1..300)
+        program in prop::sample::select(vec!["rain", "rain:ranked", "rain:classes=4", "rain:labels"]),
+        steps in proptest::collection::vec(step(), 1..300),
     ) {
-        let mut world = World::new();
+        let mut world = World::new(program);
         world.rack.connect();
         for step in steps {
             world.take(step);

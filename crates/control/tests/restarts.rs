@@ -2,13 +2,20 @@
 
 mod rack;
 
-use rack::{LEASE, Rack, client, worker};
+use rack::switch::{Switch, config};
+use rack::{LEASE, Rack, client, plan, worker};
 use sluice_control::{Action, Answer, CallId, Event, LinkState, Note, Waiting};
+use sluice_switch::Config;
 use sluice_wire::tables::TableAnswer;
-use sluice_wire::{Epoch, Incarnation, Key, Nanos, TaskType, WorkerId};
+use sluice_wire::{ClientId, Epoch, Incarnation, Key, Nanos, SliceId, TaskType, WorkerId};
 
 fn waits(answer: &Answer, why: Waiting) -> bool {
     matches!(answer, Answer::Wait { why: w, .. } if *w == why)
+}
+
+/// A rack whose switch is of this size.
+fn sized(config: Config) -> Rack {
+    Rack::of(plan(), Switch::new("rain", config))
 }
 
 #[test]
@@ -97,10 +104,10 @@ fn a_worker_that_was_not_heard_since_a_restart_may_leave() {
     rack.flush();
     rack.leave(&worker("v", 2));
     rack.flush();
-    assert!(rack.switch.workers[0].row.is_some(), "that was another");
+    assert!(rack.switch.worker(WorkerId(0)).row.is_some(), "that was another");
     rack.leave(&hello);
     rack.flush();
-    assert!(rack.switch.workers[0].row.is_none());
+    assert!(rack.switch.worker(WorkerId(0)).row.is_none());
 }
 
 #[test]
@@ -114,15 +121,13 @@ fn a_client_that_was_not_heard_since_a_restart_keeps_newcomers_waiting_and_may_l
         let (name, incarnation) = ("c".to_string(), Incarnation(life));
         rack.call(|call| Event::ClientLeave { call, name, incarnation });
         rack.flush();
-        assert_eq!(rack.switch.clients[0].is_some(), stays);
+        assert_eq!(rack.switch.client(ClientId(0)).is_some(), stays);
     }
 }
 
 #[test]
 fn a_switch_is_asked_no_more_at_once_than_fits_the_window_nor_for_what_it_has_not() {
-    let mut rack = Rack::new(4, 64);
-    (rack.switch.shape.types, rack.switch.shape.servers) = (400, 0);
-    rack.switch.types.resize(400, None);
+    let mut rack = sized(Config { types: 400, servers: 0, ..config(4, 64) });
     rack.connect();
     assert!(rack.execute_one() && rack.deliver_one(), "it is claimed");
     assert_eq!(rack.inbox.len(), 256);
@@ -165,7 +170,7 @@ fn rows_that_nobody_renews_die_after_a_restart() {
     rack.run(LEASE + Nanos::from_millis(50));
     let view = rack.controller.view(rack.now);
     assert!(view.workers.is_empty() && view.clients.is_empty());
-    assert!(rack.switch.workers[0].row.is_none() && rack.switch.clients[0].is_none());
+    assert!(rack.switch.worker(WorkerId(0)).row.is_none() && rack.switch.client(ClientId(0)).is_none());
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn a_type_that_was_moved_at_run_time_stays_moved_over_a_controller_restart() {
     rack.flush();
     rack.restart_controller(0);
     rack.flush();
-    assert_eq!(rack.switch.types[1], Some(sluice_wire::SliceId(1)));
+    assert_eq!(rack.switch.slice_of(TaskType(1)), Some(SliceId(1)));
 }
 
 #[test]
@@ -225,14 +230,12 @@ fn a_change_that_was_cut_short_anywhere_ends_in_a_fresh_generation() {
 
 #[test]
 fn a_switch_too_small_for_the_plan_is_said_to_be() {
-    let mut rack = Rack::new(4, 64);
-    rack.switch.shape.slices = 1;
+    let mut rack = sized(Config { slices: 1, ..config(4, 64) });
     rack.connect();
     assert_eq!(rack.controller.view(rack.now).link, LinkState::TooSmall);
     assert!(matches!(rack.ask(&worker("w", 1)), Answer::Refused { .. }));
     for (types, link) in [(2, LinkState::TooSmall), (3, LinkState::Reading)] {
-        let mut rack = Rack::new(4, 64);
-        rack.switch.shape.types = types;
+        let mut rack = sized(Config { types, ..config(4, 64) });
         rack.connect();
         assert_eq!(rack.controller.view(rack.now).link, link, "the plan's last type is 2");
     }
@@ -281,12 +284,8 @@ fn broom_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
     rack.pass(Nanos(0));
     rack.flush();
     rack.switch.sweep_once();
-    assert_eq!(rack.switch.slices[0].ring.len(), 1, "the broom holds the other one");
+    assert_eq!(rack.switch.tokens(SliceId(0)).len(), 1, "the broom holds the other one");
     (rack, stays)
-}
-
-fn stale(rack: &Rack) -> usize {
-    rack.switch.slices[0].stale(&rack.switch.workers).count()
 }
 
 #[test]
@@ -295,17 +294,17 @@ fn a_token_that_a_broom_carried_past_a_change_is_swept_too() {
     rack.move_to("a", "scan");
     rack.flush();
     rack.run(Nanos::from_millis(20));
-    assert_eq!(stale(&rack), 0);
+    assert_eq!(rack.switch.stale(SliceId(0)), 0);
 }
 
 #[test]
 fn a_token_that_a_broom_carried_past_a_controller_restart_is_swept_too() {
     let (mut rack, grant) = broom_with_a_token();
     rack.move_to("a", "scan");
-    while rack.switch.workers[usize::from(grant.worker.0)].generation_out == grant.generation {
+    while rack.switch.worker(grant.worker).generation_out == grant.generation {
         assert!(rack.execute_one() || rack.deliver_one());
     }
     rack.restart_controller(0);
     rack.run(Nanos::from_millis(20));
-    assert_eq!(stale(&rack), 0);
+    assert_eq!(rack.switch.stale(SliceId(0)), 0);
 }

@@ -2,8 +2,10 @@
 
 mod rack;
 
-use rack::{LEASE, Rack, address, server, with_rings, worker};
+use rack::switch::{Switch, config};
+use rack::{LEASE, Rack, address, plan, server, with_rings, worker};
 use sluice_control::{Answer, Event, Note, Refusal, RingPlace, ServerGrant, ServerHello, Waiting};
+use sluice_wire::tables::{ServerState, TableOp};
 use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};
 
 fn ask(rack: &mut Rack, hello: &ServerHello) -> Answer {
@@ -34,6 +36,11 @@ fn joined(rack: &mut Rack, hello: &ServerHello) -> ServerHello {
     hello
 }
 
+/// How many the switch knows.
+fn servers(rack: &mut Rack) -> usize {
+    (0..2).filter(|server| rack.switch.server(ServerId(*server)).row.is_some()).count()
+}
+
 /// How many bytes its first ring has.
 fn bytes(hello: &ServerHello) -> u64 {
     u64::from(hello.rings[0].row.slots) * u64::from(hello.rings[0].row.slot_bytes)
@@ -44,14 +51,14 @@ fn a_server_hears_which_rings_are_needed_and_the_switch_hears_where_they_are() {
     let mut rack = Rack::up();
     let hello = server("s", 1);
     let grant = granted(&mut rack, &hello);
-    assert!(rack.switch.servers[0].is_none(), "it has no memory yet");
+    assert!(rack.switch.server(ServerId(0)).row.is_none(), "it has no memory yet");
     // 64 tasks that wait, 64 tokens, and 1,024 tasks in the longest stall.
     assert_eq!(grant.rings.iter().map(|need| need.slots).collect::<Vec<_>>(), [2_048, 2_048]);
     let hello = joined(&mut rack, &hello);
-    assert_eq!(rack.switch.servers[0].expect("it was set").0.qpn, hello.qpn);
-    assert_eq!(rack.switch.rings[1][0], Some(hello.rings[1].row));
-    assert_eq!(rack.switch.copies[..2], [0, 0]);
-    let needed = rack::plan().rdma.first_bytes + SLOT_HEAD_BYTES as u32;
+    assert_eq!(rack.switch.server(ServerId(0)).row.expect("it was set").qpn, hello.qpn);
+    assert_eq!(rack.switch.ring(SliceId(1), ServerId(0)), Some(hello.rings[1].row));
+    assert!([0, 1].map(SliceId).iter().all(|s| rack.switch.written.contains(&TableOp::SetCopies(*s, 0))));
+    let needed = plan().rdma.first_bytes + SLOT_HEAD_BYTES as u32;
     assert!((needed..needed + 8).contains(&grant.rings[0].slot_bytes), "{:?}", grant.rings[0]);
     let (name, server, bytes) =
         ("s".to_string(), ServerId(0), 2 * 2_048 * u64::from(grant.rings[0].slot_bytes));
@@ -66,14 +73,16 @@ fn a_server_that_dies_or_leaves_is_taken_out_of_the_switch() {
     let mut rack = Rack::up();
     let hello = joined(&mut rack, &server("s", 1));
     rack.run(LEASE + Nanos::from_millis(10));
-    assert!(rack.switch.servers[0].is_none() && rack.switch.rings[0][0].is_none());
+    assert!(
+        rack.switch.server(ServerId(0)).row.is_none() && rack.switch.ring(SliceId(0), ServerId(0)).is_none()
+    );
     assert!(rack.notes.contains(&Note::ServerDied { name: "s".to_string(), server: ServerId(0) }));
     joined(&mut rack, &hello);
-    assert!(rack.switch.servers.iter().any(Option::is_some));
+    assert!(servers(&mut rack) > 0);
     let call = rack.call(|call| Event::ServerLeave { call, name: "s".to_string(), life: 1 });
     rack.flush();
     assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
-    assert!(rack.switch.servers.iter().all(Option::is_none));
+    assert!(servers(&mut rack) == 0);
 }
 
 #[test]
@@ -81,9 +90,9 @@ fn a_server_that_was_killed_takes_its_name_over_at_once_with_new_numbers() {
     let mut rack = Rack::up();
     joined(&mut rack, &server("s", 1));
     let again = joined(&mut rack, &server("s", 2));
-    let (row, first) = rack.switch.servers[0].expect("it was set");
-    assert_eq!((row.qpn, first), (again.qpn, again.first));
-    assert_eq!(rack.switch.rings[0][0], Some(again.rings[0].row));
+    let ServerState { row, next } = rack.switch.server(ServerId(0));
+    assert_eq!((row.map(|row| row.qpn), next), (Some(again.qpn), again.first));
+    assert_eq!(rack.switch.ring(SliceId(0), ServerId(0)), Some(again.rings[0].row));
     let elsewhere = ServerHello { at: address(9), ..server("s", 3) };
     assert!(matches!(ask(&mut rack, &elsewhere), Answer::Wait { why: Waiting::NameHeld, .. }));
 }
@@ -91,13 +100,13 @@ fn a_server_that_was_killed_takes_its_name_over_at_once_with_new_numbers() {
 #[test]
 fn a_switch_that_computes_no_icrc_says_so_and_takes_unreliable_pairs_only() {
     let mut rack = Rack::up();
-    rack.switch.shape.plain_writes = true;
+    rack.switch.plain_writes = true;
     rack.restart_switch();
     rack.flush();
     let hello = server("s", 1);
     assert!(granted(&mut rack, &hello).without_icrc);
     let hello = joined(&mut rack, &hello);
-    assert!(!rack.switch.servers[0].expect("it was set").0.icrc, "though it asked for it");
+    assert!(!rack.switch.server(ServerId(0)).row.expect("it was set").icrc, "though it asked for it");
     let before = rack.ops;
     granted(&mut rack, &hello);
     assert_eq!(rack.ops, before, "a renewal writes nothing");
@@ -109,11 +118,11 @@ fn a_switch_that_computes_no_icrc_says_so_and_takes_unreliable_pairs_only() {
 fn a_server_whose_switch_is_replaced_by_one_without_icrc_is_written_to_without() {
     let mut rack = Rack::up();
     let hello = joined(&mut rack, &server("s", 1));
-    assert!(rack.switch.servers[0].expect("it was set").0.icrc);
-    rack.switch.shape.plain_writes = true;
+    assert!(rack.switch.server(ServerId(0)).row.expect("it was set").icrc);
+    rack.switch.plain_writes = true;
     rack.restart_switch();
     rack.flush();
-    assert!(!rack.switch.servers[0].expect("it was set again").0.icrc);
+    assert!(!rack.switch.server(ServerId(0)).row.expect("it was set again").icrc);
     assert!(granted(&mut rack, &hello).without_icrc, "its next renewal tells it");
 }
 
@@ -123,7 +132,7 @@ fn a_restarted_switch_is_told_at_once_of_the_servers_that_live() {
     let hello = joined(&mut rack, &server("s", 1));
     rack.restart_switch();
     rack.flush();
-    assert_eq!(rack.switch.rings[1][0], Some(hello.rings[1].row));
+    assert_eq!(rack.switch.ring(SliceId(1), ServerId(0)), Some(hello.rings[1].row));
 }
 
 #[test]
@@ -138,7 +147,7 @@ fn a_restarted_controller_finds_the_rows_and_lets_those_go_whose_server_stays_si
     assert_eq!(rack.ops, before, "all of it stands there already");
     rack.restart_controller(0);
     rack.run(LEASE + Nanos::from_millis(10));
-    assert!(rack.switch.servers[0].is_none());
+    assert!(rack.switch.server(ServerId(0)).row.is_none());
 }
 
 #[test]
@@ -173,8 +182,7 @@ fn each_rule_of_servers_and_rings_has_a_refusal_that_names_it() {
 
 #[test]
 fn each_class_of_tasks_has_as_many_slots() {
-    let mut rack = Rack::new(4, 64);
-    rack.switch.shape.classes = 2;
+    let mut rack = Rack::of(plan(), Switch::new("rain:classes=2", config(4, 64)));
     rack.connect();
     rack.flush();
     assert_eq!(granted(&mut rack, &server("s", 1)).rings[0].slots, 2 * 2_048);

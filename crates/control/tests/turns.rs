@@ -2,10 +2,12 @@
 
 mod rack;
 
+use rack::switch::{Switch, config};
 use rack::{LEASE, RENEW, Rack, client, plan, server, worker};
 use sluice_control::{Action, Answer, Controller, Event, LinkState, Note, Waiting};
+use sluice_switch::Config;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, Term};
+use sluice_wire::{Epoch, Nanos, Term};
 
 /// A second controller at a rack's switch: a standby that was started too, or one back from a partition.
 struct Other {
@@ -17,7 +19,7 @@ impl Other {
     fn started(rack: &mut Rack) -> Self {
         let controller = Controller::new(plan(), [9; 32]).expect("the test's plan is sound");
         let mut other = Self { controller, notes: Vec::new() };
-        other.told(rack, Event::SwitchUp(rack.switch.shape));
+        other.told(rack, Event::SwitchUp(rack.switch.shape()));
         other
     }
 
@@ -48,6 +50,11 @@ impl Other {
             }
         }
     }
+}
+
+/// A switch in its second life that obeys the controller of this term.
+fn obeying(term: Term) -> Switch {
+    Switch::new("rain", Config { epoch: Epoch(101), term, ..config(4, 64) })
 }
 
 fn is_superseded(answer: &Answer) -> bool {
@@ -108,7 +115,7 @@ fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
     // Also when the switch restarts: it never claims again by itself.
     rack.feed(Event::SwitchDown);
-    let mut shape = rack.switch.shape;
+    let mut shape = rack.switch.shape();
     shape.epoch.0 += 1;
     rack.feed(Event::SwitchUp(shape));
     assert!(rack.inbox.is_empty());
@@ -123,7 +130,7 @@ fn one_that_finds_a_restarted_switch_in_the_hands_of_another_stands_aside() {
     rack.restart_switch();
     rack.run(Nanos::from_millis(10));
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
-    assert_eq!(rack.switch.shape.term, term, "it claims nothing");
+    assert_eq!(rack.switch.shape().term, term, "it claims nothing");
 }
 
 #[test]
@@ -133,7 +140,7 @@ fn a_controller_that_restarts_has_a_greater_number_and_keeps_the_hosts() {
     let grant = rack.join(&hello);
     rack.restart_controller(0);
     rack.flush();
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(2), Term(2)));
     assert_eq!(rack.join(&hello).generation, grant.generation);
 }
 
@@ -143,7 +150,7 @@ fn a_controller_whose_line_broke_has_its_turn_still() {
     rack.disconnect(0);
     rack.connect();
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(1), Term(1)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(1), Term(1)));
 }
 
 #[test]
@@ -151,7 +158,7 @@ fn after_a_restart_of_the_switch_the_controller_claims_it_again() {
     let mut rack = Rack::up();
     rack.restart_switch();
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(2), Term(2)));
     rack.join(&worker("w", 1));
 }
 
@@ -160,10 +167,11 @@ fn a_switch_that_lost_its_number_is_claimed_again_too() {
     let mut rack = Rack::up();
     rack.restart_controller(0);
     rack.flush();
-    rack.switch.shape.term = Term(0);
-    rack.restart_switch();
+    rack.disconnect(0);
+    rack.switch = obeying(Term(0));
+    rack.connect();
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(1), Term(1)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(1), Term(1)));
     rack.join(&worker("w", 1));
 }
 
@@ -174,10 +182,10 @@ fn only_the_next_number_is_granted_and_after_the_last_there_is_none() {
         let answer = rack.switch.asked(Term(1), TableOp::Claim(Term(claimed)));
         assert_eq!(answer, TableAnswer::Superseded(Term(1)), "{claimed}");
     }
-    rack.switch.shape.term = Term(u32::MAX);
+    rack.switch = obeying(Term(u32::MAX));
     let late = Other::started(&mut rack);
     assert_eq!(late.controller.view(rack.now).link, LinkState::Superseded);
-    assert_eq!(rack.switch.shape.term, Term(u32::MAX));
+    assert_eq!(rack.switch.shape().term, Term(u32::MAX));
 }
 
 #[test]
@@ -187,12 +195,12 @@ fn a_claim_whose_answer_was_lost_is_made_again() {
     rack.disconnect(1);
     rack.connect();
     rack.flush();
-    assert_eq!(rack.controller.term(), rack.switch.shape.term);
+    assert_eq!(rack.controller.term(), rack.switch.shape().term);
     rack.restart_switch();
     rack.disconnect(1);
     rack.connect();
     rack.run(Nanos::from_millis(10));
-    assert_eq!(rack.controller.term(), rack.switch.shape.term);
+    assert_eq!(rack.controller.term(), rack.switch.shape().term);
     rack.join(&worker("w", 1));
 }
 
@@ -203,7 +211,7 @@ fn of_two_that_claim_at_once_the_one_whose_claim_came_last_has_the_switch() {
     let mut other = Other::started(&mut rack);
     rack.flush();
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Up);
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(2), Term(2)));
     let call = sluice_control::CallId(1);
     other.told(&mut rack, Event::WorkerHello { call, hello: worker("w", 1) });
     assert_eq!(other.controller.view(rack.now).link, LinkState::Superseded);
@@ -221,7 +229,7 @@ fn a_claim_of_its_own_that_comes_late_supersedes_nobody() {
     rack.connect();
     rack.switch.asked(Term(1), late);
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(3), Term(3)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(3), Term(3)));
     rack.join(&worker("w", 1));
 }
 
@@ -234,7 +242,7 @@ fn of_claims_in_a_row_whose_answers_were_lost_each_may_have_been_granted() {
     // The next claim is not.
     rack.restart_switch();
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(3), Term(3)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(3), Term(3)));
     rack.join(&worker("w", 1));
 }
 
@@ -246,24 +254,24 @@ fn a_claim_of_one_that_died_keeps_nobody_from_the_switch() {
     rack.restart_controller(0);
     rack.switch.asked(Term(0), dead);
     rack.run(Nanos::from_millis(10));
-    assert_eq!((rack.controller.term(), rack.switch.shape.term), (Term(2), Term(2)));
+    assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(2), Term(2)));
     rack.join(&worker("w", 1));
 }
 
 #[test]
 fn steps_of_a_lesser_number_change_nothing_and_questions_of_the_shape_are_free() {
     let mut rack = Rack::up();
-    rack.switch.shape.term = Term(7);
-    let types = rack.switch.types.clone();
+    for claimed in 2..=7 {
+        rack.switch.asked(Term(0), TableOp::Claim(Term(claimed)));
+    }
     for op in [TableOp::SetType(sluice_wire::TaskType(1), None), TableOp::Drain, TableOp::Claim(Term(7))] {
         assert_eq!(rack.switch.asked(Term(6), op), TableAnswer::Superseded(Term(7)));
     }
-    assert_eq!(rack.switch.types, types);
-    assert_eq!(rack.switch.asked(Term(6), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape));
+    assert_eq!(rack.switch.asked(Term(6), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape()));
     // Who was superseded hears it from its questions too; who is no controller may ask them.
     let question = TableOp::ReadType(sluice_wire::TaskType(1));
     assert_eq!(rack.switch.asked(Term(6), question), TableAnswer::Superseded(Term(7)));
-    assert_eq!(rack.switch.asked(Term(0), question), TableAnswer::Type(types[1]));
+    assert_eq!(rack.switch.asked(Term(0), question), TableAnswer::Type(Some(sluice_wire::SliceId(0))));
     assert_eq!(rack.switch.asked(Term(7), TableOp::Drain), TableAnswer::Done);
     // A number that nobody granted is none.
     assert_eq!(rack.switch.asked(Term(8), TableOp::Drain), TableAnswer::Superseded(Term(7)));

@@ -52,17 +52,17 @@ fn a_type_is_not_mapped_to_a_slice_that_a_worker_is_leaving_which_does_not_serve
         "its token may still meet a task"
     );
     assert!(Waiting::WorkersLeaving.to_string().contains("still leaving"));
-    rack.switch.submit_of(TaskType(3));
+    rack.switch.submit(TaskType(3));
     rack.run(Nanos::from_millis(5));
     assert_eq!(map(&mut rack, 3, "get"), Answer::Done, "once it is in its new slice");
-    rack.switch.submit_of(TaskType(3));
+    rack.switch.submit(TaskType(3));
 }
 
 #[test]
 fn a_type_is_not_mapped_to_a_slice_that_a_worker_is_to_leave_before_it_has_joined() {
     let mut rack = Rack::up();
     rack.hello(&serving("mover", 1, "get", &[1, 2]));
-    while !rack.switch.workers[0].row.is_some_and(|row| row.open) {
+    while !rack.switch.worker(WorkerId(0)).row.is_some_and(|row| row.open) {
         assert!(rack.execute_one() || rack.deliver_one());
     }
     rack.move_to("mover", "scan");
@@ -105,7 +105,7 @@ fn a_type_is_not_mapped_to_a_slice_whose_dying_worker_does_not_serve_it() {
 fn with_a_task_left_behind() -> (Rack, Vec<WorkerGrant>) {
     let (old, scanner) = (serving("old", 1, "get", &[1, 2, 3]), serving("scanner", 2, "scan", &[1, 2, 3]));
     let (mut rack, grants) = rack_of(&[&old, &scanner]);
-    rack.switch.submit_of(TaskType(1));
+    rack.switch.submit(TaskType(1));
     assert_eq!(map(&mut rack, 1, "scan"), Answer::Done);
     assert_eq!(map(&mut rack, 3, "get"), Answer::Done);
     (rack, grants)
@@ -121,7 +121,7 @@ fn a_newcomer_waits_while_tasks_of_a_former_type_wait_that_it_does_not_serve() {
         rack.run(Nanos::from_millis(5));
     }
     rack.park(&grants[0], 1);
-    assert_eq!(rack.switch.slices[0].tasks.len(), 0, "who serves it has run it");
+    assert_eq!(rack.switch.tasks(SliceId(0)).len(), 0, "who serves it has run it");
     rack.run(Nanos::from_millis(200));
     let grant = join(&mut rack, &newcomer);
     rack.park(&grant, 1);
@@ -132,7 +132,7 @@ fn one_that_serves_the_former_types_too_comes_in_at_once() {
     let (mut rack, _) = with_a_task_left_behind();
     let grant = join(&mut rack, &serving("newcomer", 3, "get", &[1, 3]));
     rack.park(&grant, 1);
-    assert_eq!(rack.switch.slices[0].tasks.len(), 0);
+    assert_eq!(rack.switch.tasks(SliceId(0)).len(), 0);
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn a_queue_that_is_never_empty_keeps_newcomers_out_no_longer_than_the_former_tas
     let newcomer = serving("newcomer", 3, "get", &[3]);
     let mut let_in = false;
     for _ in 0..200 {
-        rack.switch.submit_of(TaskType(3));
+        rack.switch.submit(TaskType(3));
         rack.run(Nanos::from_millis(2));
         rack.park(&grants[0], 1);
-        rack.switch.submit_of(TaskType(3));
-        assert!(!rack.switch.slices[0].tasks.is_empty());
+        rack.switch.submit(TaskType(3));
+        assert!(!rack.switch.tasks(SliceId(0)).is_empty());
         let_in |= matches!(rack.ask(&newcomer), Answer::Worker(_));
     }
     assert!(let_in);
@@ -229,8 +229,8 @@ fn a_type_that_was_mapped_to_nothing_stays_so_when_the_controller_restarts() {
     let row = rack.row(WorkerId(1));
     assert_eq!(row.slice, GET);
     rack.switch.token(WorkerId(1), row.generation, 1);
-    rack.switch.submit_of(TaskType(1));
-    assert_eq!(rack.switch.types[1], None);
+    rack.switch.submit(TaskType(1));
+    assert_eq!(rack.switch.slice_of(TaskType(1)), None);
 }
 
 /// A ring with room for so many workers' tokens, and as many workers whose tokens fill it.
@@ -260,7 +260,7 @@ fn a_worker_that_comes_in_anew_waits_until_its_stale_tokens_are_swept() {
         let Answer::Worker(grant) = rack.answers[&call] else { panic!("{:?}", rack.answers[&call]) };
         assert!(grant.generation > grants[0].generation);
         rack.park(&grant, 8);
-        assert_eq!(rack.switch.slices[usize::from(GET.0)].ring.len(), 8 * usize::from(workers));
+        assert_eq!(rack.switch.tokens(GET).len(), 8 * usize::from(workers));
     }
 }
 
@@ -280,7 +280,7 @@ fn many_that_come_in_anew_together_find_room_one_after_the_other() {
         }
     }
     assert!((0..4).all(|index| rack.row(WorkerId(index)).open));
-    assert_eq!(rack.switch.slices[usize::from(GET.0)].ring.len(), 32);
+    assert_eq!(rack.switch.tokens(GET).len(), 32);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_worker_that_leaves_while_it_waits_for_room_is_let_go() {
     let call = rack.leave(&hellos[0]);
     rack.flush();
     assert!(matches!(rack.answers[&call], Answer::Left { .. }), "{:?}", rack.answers[&call]);
-    assert!(rack.switch.workers[0].row.is_none());
+    assert!(rack.switch.worker(WorkerId(0)).row.is_none());
     rack.join_client(&client("c", 9));
 }
 

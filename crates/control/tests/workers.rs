@@ -4,6 +4,7 @@ mod rack;
 
 use rack::{LEASE, RENEW, Rack, address, worker};
 use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
+use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 fn wait_why(answer: &Answer) -> Waiting {
@@ -28,7 +29,7 @@ fn a_worker_joins_with_what_it_needs_to_work() {
     assert_eq!((grant.quota, grant.start, grant.final_sent), (2, Serial(u32::MAX - 8), None));
     let row = rack.row(grant.worker);
     assert!(row.open && row.key == grant.key && row.generation == grant.generation && row.life == 1);
-    assert!(rack.switch.slices[0].row.open);
+    assert!(rack.switch.slice(SliceId(0)).row.open);
     assert!(rack.notes.contains(&Note::SliceOpened { slice: "get".to_string() }));
     let (name, slice, generation) = ("w".to_string(), "get".to_string(), grant.generation);
     assert!(rack.notes.contains(&Note::WorkerJoined { name, worker: grant.worker, slice, generation }));
@@ -135,7 +136,7 @@ fn an_index_is_not_given_away_before_its_tokens_are_swept() {
     rack.flush();
     assert_eq!(wait_why(&rack.ask(&worker("b", 2))), Waiting::Sweeping);
     rack.run(Nanos::from_millis(20));
-    assert!(rack.switch.slices[0].ring.is_empty());
+    assert!(rack.switch.tokens(SliceId(0)).is_empty());
     let second = rack.join(&worker("b", 2));
     assert_eq!(second.worker, first.worker);
     assert!(second.generation > first.generation);
@@ -145,7 +146,7 @@ fn an_index_is_not_given_away_before_its_tokens_are_swept() {
 fn an_index_whose_generations_run_out_is_not_given_away() {
     for (newest, is_given) in [(u32::MAX - 17, true), (u32::MAX - 16, false)] {
         let mut rack = Rack::new(1, 64);
-        rack.switch.workers[0].generation_out = Generation(newest);
+        rack.switch.table(TableOp::RaiseGeneration(WorkerId(0), Generation(newest)));
         rack.connect();
         rack.run(Nanos::from_millis(10));
         assert_eq!(matches!(rack.ask(&worker("w", 1)), Answer::Worker(_)), is_given, "{newest}");
@@ -195,7 +196,7 @@ fn a_move_is_answered_when_done_and_the_next_renewal_carries_it() {
     let hello = worker("w", 1);
     let before = rack.join(&hello);
     rack.park(&before, 2);
-    rack.switch.submit(SliceId(0));
+    rack.switch.submit(TaskType(1));
     let call = rack.move_to("w", "scan");
     rack.flush();
     assert_eq!(rack.answers[&call], Answer::Done);
@@ -203,7 +204,7 @@ fn a_move_is_answered_when_done_and_the_next_renewal_carries_it() {
     assert_eq!((after.worker, after.key, after.slice), (before.worker, before.key, SliceId(1)));
     assert_eq!(after.generation, Generation(before.generation.0 + 1));
     assert_eq!(after.final_sent, Some(Serial(u32::MAX - 7)));
-    assert!(!rack.switch.slices[0].row.open && rack.switch.slices[1].row.open);
+    assert!(!rack.switch.slice(SliceId(0)).row.open && rack.switch.slice(SliceId(1)).row.open);
     let (name, slice, generation) = ("w".to_string(), "scan".to_string(), after.generation);
     assert!(rack.notes.contains(&Note::WorkerMoved { name, worker: after.worker, slice, generation }));
 }
@@ -225,7 +226,7 @@ fn a_worker_that_leaves_hears_its_final_sent_and_hears_it_again() {
     let hello = worker("w", 1);
     let grant = rack.join(&hello);
     rack.park(&grant, 2);
-    rack.switch.submit(SliceId(0));
+    rack.switch.submit(TaskType(1));
     let first = rack.leave(&hello);
     rack.flush();
     rack.join(&worker("v", 2));
@@ -234,8 +235,8 @@ fn a_worker_that_leaves_hears_its_final_sent_and_hears_it_again() {
     let again = rack.leave(&hello);
     let expected = Answer::Left { final_sent: Some(grant.start.plus(1)) };
     assert_eq!((&rack.answers[&first], &rack.answers[&again]), (&expected, &expected));
-    assert!(rack.switch.workers[0].row.is_none());
-    assert_eq!(rack.switch.workers[0].sent, grant.start.plus(1), "nobody counts there any more");
+    assert!(rack.switch.worker(WorkerId(0)).row.is_none());
+    assert_eq!(rack.switch.worker(WorkerId(0)).sent, grant.start.plus(1), "nobody counts there any more");
 }
 
 #[test]
@@ -256,12 +257,12 @@ fn the_last_worker_of_a_slice_takes_its_waiting_tasks_with_it() {
     let hello = worker("w", 1);
     rack.join(&hello);
     for _ in 0..50 {
-        rack.switch.submit(SliceId(0));
+        rack.switch.submit(TaskType(1));
     }
-    assert_eq!(rack.switch.slices[0].tasks.len(), 50);
+    assert_eq!(rack.switch.tasks(SliceId(0)).len(), 50);
     rack.leave(&hello);
     rack.run(Nanos::from_millis(50));
-    assert_eq!(rack.switch.slices[0].tasks.len(), 0);
+    assert_eq!(rack.switch.tasks(SliceId(0)).len(), 0);
     assert!(rack.notes.contains(&Note::SliceClosed { slice: "get".to_string() }));
 }
 
@@ -270,9 +271,9 @@ fn a_slice_opens_again_when_a_worker_joins() {
     let mut rack = Rack::up();
     rack.join(&worker("a", 1));
     rack.run(LEASE + RENEW);
-    assert!(!rack.switch.slices[0].row.open);
+    assert!(!rack.switch.slice(SliceId(0)).row.open);
     rack.join(&worker("b", 2));
-    assert!(rack.switch.slices[0].row.open);
+    assert!(rack.switch.slice(SliceId(0)).row.open);
 }
 
 #[test]
@@ -338,7 +339,7 @@ fn a_type_moves_at_run_time_only_to_workers_that_serve_it() {
     assert_eq!(set(3, "get"), Answer::Done);
     assert!(matches!(refused_why(set(4, "get")), Refusal::TypesNotServed { .. }));
     assert!(matches!(refused_why(set(99, "get")), Refusal::UnknownType { .. }));
-    assert_eq!(rack.switch.types[3], Some(SliceId(0)));
+    assert_eq!(rack.switch.slice_of(TaskType(3)), Some(SliceId(0)));
 }
 
 #[test]
@@ -347,17 +348,17 @@ fn what_may_wait_follows_the_reported_rates_without_rewriting_for_every_wobble()
     let mut hello = worker("w", 1);
     hello.capacity = 1_000;
     rack.join(&hello);
-    assert_eq!(rack.switch.slices[0].row.limit, 20 + 2, "C and the quotas");
+    assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 20 + 2, "C and the quotas");
     let before = rack.ops;
     hello.capacity = 1_080;
     rack.join(&hello);
     assert_eq!(rack.ops, before);
     hello.capacity = 1_250;
     rack.join(&hello);
-    assert_eq!(rack.switch.slices[0].row.limit, 25 + 2);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 25 + 2);
     hello.capacity = 2_000;
     rack.join(&hello);
-    assert_eq!(rack.switch.slices[0].row.limit, 40 + 2);
+    assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 40 + 2);
 }
 
 #[test]
@@ -366,7 +367,7 @@ fn workers_that_reported_no_rate_count_as_the_others() {
     for (name, life, capacity) in [("a", 1, 200), ("b", 2, 400), ("c", 3, 0)] {
         rack.join(&WorkerHello { capacity, ..worker(name, life) });
     }
-    assert_eq!(rack.switch.slices[0].row.limit, 18 + 3 * 2, "900 a second for 20 ms");
+    assert_eq!(rack.switch.slice(SliceId(0)).row.limit, 18 + 3 * 2, "900 a second for 20 ms");
 }
 
 #[test]

@@ -153,11 +153,10 @@ async fn tell_events(remote: &Remote, board: &Board) {
 
 fn kind(word: &str) -> NoteKind {
     match word {
-        "worker-died" | "server-died" | "client-died" | "slice-closed" | "switch-down" | "stalled" => {
-            NoteKind::Fault
-        }
-        "worker-joined" | "server-joined" | "slice-opened" | "switch-up" | "switch-restarted"
-        | "read-back" => NoteKind::Back,
+        "worker-died" | "server-died" | "client-died" | "slice-closed" | "class-closed" | "switch-down"
+        | "stalled" => NoteKind::Fault,
+        "worker-joined" | "server-joined" | "slice-opened" | "class-opened" | "switch-up"
+        | "switch-restarted" | "read-back" => NoteKind::Back,
         _ => NoteKind::Plain,
     }
 }

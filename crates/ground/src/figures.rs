@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 17] = [
+pub const PLANS: [(&str, &str); 18] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -15,6 +15,7 @@ pub const PLANS: [(&str, &str); 17] = [
     ("rain-early", include_str!("../../../experiments/rain-early.toml")),
     ("rain-ranked", include_str!("../../../experiments/rain-ranked.toml")),
     ("rain-sizes", include_str!("../../../experiments/rain-sizes.toml")),
+    ("rain-labels", include_str!("../../../experiments/rain-labels.toml")),
     ("rain-adaptive", include_str!("../../../experiments/rain-adaptive.toml")),
     ("rain-interference", include_str!("../../../experiments/rain-interference.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),

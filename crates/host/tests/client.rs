@@ -700,9 +700,10 @@ fn a_client_that_stood_still_past_a_rejects_hint_sends_nothing_that_workers_may_
 }
 
 #[test]
-fn a_worker_that_lacks_bytes_gets_them_while_the_task_has_no_outcome() {
+fn a_worker_that_lacks_bytes_gets_them_until_the_task_has_an_outcome_and_then_hears_so() {
     let mut bench = Bench::registered();
-    let task = bench.submit().task;
+    let sent = bench.submit();
+    let task = sent.task;
     let need = Need { task, attempt: Attempt(1), offset: 0, length: 9, ..Need::default() };
     let hear = |bench: &mut Bench, need| {
         bench.client.packet(bench.now, &bench.settings, &Packet::Need(need), &mut bench.out);
@@ -715,6 +716,10 @@ fn a_worker_that_lacks_bytes_gets_them_while_the_task_has_no_outcome() {
     assert_eq!(hear(&mut bench, Need { task: unknown, ..need }), []);
     let of_another = TaskId { incarnation: Incarnation(1), ..task };
     assert_eq!(hear(&mut bench, Need { task: of_another, ..need }), []);
+    bench.hear(reply(&sent));
+    bench.out.clear();
+    let packet = Part { task, attempt: Attempt(1), ..Part::default() };
+    assert_eq!(hear(&mut bench, need), [Action::Gone { to: need.asker_at, packet }]);
 }
 
 #[test]
@@ -750,7 +755,7 @@ fn whatever_comes_is_counted_as_what_it_is() {
         ([1, 0, 0, 0], Packet::Need(need)),
         ([0, 0, 0, 1], Packet::Need(Need { attempt: Attempt(2), ..need })),
         ([0, 0, 0, 1], Packet::Need(Need { task: of_another, ..need })),
-        ([0, 0, 1, 0], Packet::Need(Need { task: never_sent, ..need })),
+        ([0, 0, 0, 1], Packet::Need(Need { task: never_sent, ..need })),
         ([0, 0, 0, 1], Packet::Need(Need { of: BytesOf::Reply, ..need })),
         ([0, 0, 0, 1], Packet::Part(Part { of: BytesOf::Task, task: sent.task, ..Part::default() })),
         ([0, 0, 0, 1], reply(&later(Attempt(2)))),

@@ -314,7 +314,7 @@ impl World {
                     to_release = Some(self.check_end(*tag, *task, *attempts, outcome));
                 }
                 Action::Release(handle) => panic!("{handle} was released without an end"),
-                Action::Parts { need, .. } => panic!("nobody asked: {need:?}"),
+                Action::Parts { .. } | Action::Gone { .. } => panic!("nobody asked: {action:?}"),
                 Action::Need { .. }
                 | Action::Begin { .. }
                 | Action::Place { .. }

@@ -187,6 +187,29 @@ fn a_client_that_never_answers_costs_a_place_for_a_bounded_time() {
 }
 
 #[test]
+fn a_task_that_has_ended_elsewhere_gives_its_place_to_another_at_once() {
+    let mut bench = Bench::new();
+    bench.dispatch(long(LONG, 1_400, 1), Place::Here);
+    let tokens = bench.worker.stats().tokens_out;
+    bench.out.clear();
+    let gone = Part { task: task(1), attempt: Attempt(1), ..Part::default() };
+    for other in [
+        Part { attempt: Attempt(2), ..gone },
+        Part { of: BytesOf::Reply, ..gone },
+        Part { task: task(2), ..gone },
+    ] {
+        bench.hear(Packet::Part(other));
+    }
+    assert_eq!((bench.actions(), bench.worker.stats().held), (vec![], 1));
+    bench.hear(Packet::Part(gone));
+    let asks_on = bench.out.iter().any(|a| matches!(a, Action::ToSwitch(Packet::Token(_))));
+    assert!(asks_on, "for another task");
+    assert_eq!(bench.actions(), [Action::Release(Handle(1))]);
+    let stats = bench.worker.stats();
+    assert_eq!((stats.held, stats.tokens_out, stats.fetches_failed), (0, tokens + 1, 0));
+}
+
+#[test]
 fn parts_that_nobody_asked_for_change_nothing() {
     let mut bench = Bench::new();
     bench.part(1, 0, 1_024);

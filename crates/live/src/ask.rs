@@ -192,6 +192,8 @@ pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<
 fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
     let complaint = if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
         "faults and stalls are the simulator's only: leave them out of the testbed"
+    } else if !testbed.labels.is_none() {
+        "a live sweep has no labels: leave them out of the testbed, and give `sluice up` a plan"
     } else if testbed.switch.recirculation_gbps.is_some() {
         "the recirculation port's bandwidth is the simulator's only: leave it out of the testbed"
     } else if testbed.clients != 1 {

@@ -21,8 +21,10 @@ mod rack;
 mod replicate;
 pub mod stats;
 pub mod study;
+mod suits;
 pub mod testbed;
 mod wakeup;
+mod worker_core;
 pub mod workload;
 mod world;
 

@@ -1,9 +1,12 @@
 //! One policy on one rack under one load: what a curve consists of.
 
+use sluice_control::check_told_apart;
+
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
 use crate::policy::Policy;
 use crate::stats::{PARTS, Recording, Warmup};
+use crate::suits::{SliceSuits, Sliced, Suits};
 use crate::testbed::Testbed;
 use crate::workload::{Arrivals, Class, Requests, Workload};
 
@@ -63,7 +66,8 @@ impl Point {
     }
 
     /// The rate at which every worker would serve all the time, were tasks at hand at once: workers over the
-    /// mean service. Loads are shares of it. With slices it is the rate that fills the first of them.
+    /// mean service. Loads are shares of it. With slices it is the rate that fills the first of them, with
+    /// labels the first that fills those who serve some classes.
     pub fn capacity_per_s(&self) -> f64 {
         self.rate_where_a_slice_fills(|class| class.service.mean_ns())
     }
@@ -123,13 +127,26 @@ impl Point {
         }
     }
 
+    /// Who serves whom, where something is said of labels.
+    pub(crate) fn suits(&self) -> Result<Option<Suits>, String> {
+        let all: [Sliced<'_>; 1] = [(None, self.testbed.workers)];
+        let slices = self.slices.as_ref().map(|slices| {
+            slices.iter().map(|(names, workers)| (Some(names.as_str()), *workers)).collect::<Vec<_>>()
+        });
+        let slices = slices.as_deref().unwrap_or(&all);
+        Suits::of(&self.testbed, &self.workload.classes, slices, |class| self.slice_of(class))
+    }
+
     fn rate_where_a_slice_fills(&self, time_ns: impl Fn(&Class) -> f64) -> f64 {
         let mut work_ns = vec![0.0; self.workers_by_slice().len()];
         for class in &self.workload.classes {
             work_ns[self.slice_of(class)] += class.share * time_ns(class);
         }
         let fills = |(workers, work_ns): (&u32, &f64)| f64::from(*workers) * 1e9 / work_ns;
-        self.workers_by_slice().iter().zip(&work_ns).map(fills).fold(f64::INFINITY, f64::min)
+        let all = self.workers_by_slice().iter().zip(&work_ns).map(fills).fold(f64::INFINITY, f64::min);
+        let Ok(Some(suits)) = self.suits() else { return all };
+        let work_ns = |class: &Class| class.share * time_ns(class);
+        suits.rate_max_per_s(&self.workload.classes, |class| self.slice_of(class), work_ns).min(all)
     }
 
     fn complaint(&self) -> Option<String> {
@@ -137,6 +154,7 @@ impl Point {
             return Some("no task is to be measured: ask for one at least".to_owned());
         }
         self.bad_slices()
+            .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
             .or_else(|| self.bad_rate())
             .or_else(|| self.not_the_traces_rate())
@@ -194,6 +212,21 @@ impl Point {
                 choice.classes()
             )
         })
+    }
+
+    /// Not every policy looks at labels.
+    fn bad_labels(&self) -> Option<String> {
+        let suits = match self.suits() {
+            Ok(suits) => suits?,
+            Err(why) => return Some(why),
+        };
+        let kinds = match &self.policy {
+            Policy::Program(choice) => choice.kinds(),
+            Policy::Reference(_) => 1,
+        };
+        let policy = self.policy.to_string();
+        let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
+        suits.slices.iter().find_map(told)
     }
 
     fn bad_slices(&self) -> Option<String> {

@@ -4,6 +4,7 @@
 //! the one of the network without delays, costs and faults; unknown keys are refused.
 
 mod checks;
+mod labels;
 mod toml_text;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use sluice_wire::registrations::Sizes;
 
 use crate::error::SimError;
 use crate::workload::{Class, equal_spans};
+pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -51,6 +53,9 @@ pub struct Testbed {
     pub stalls: Stalls,
     /// What makes some workers slow for a while.
     pub slow: Slow,
+    /// What some tasks need of their workers, and which workers have it.
+    #[serde(skip_serializing_if = "LabelPlan::is_none")]
+    pub labels: LabelPlan,
     /// How clients try again; matters only where packets can be lost.
     pub retries: Retries,
 }
@@ -222,6 +227,7 @@ impl Default for Testbed {
             faults: Faults::default(),
             stalls: Stalls::default(),
             slow: Slow::default(),
+            labels: LabelPlan::default(),
             retries: Retries::default(),
         }
     }

@@ -4,16 +4,18 @@
 //! gives the same packet out. It knows no sources, epochs, generations, counters, replays, slices or limits,
 //! so that the ratio is the price of the rules. Packets are made before the clock runs, for both; some
 //! entries always wait, so that neither pops what it has just written. The two sides take turns, batch by
-//! batch, in one run; so does Rain with ranked tokens, which is held to Rain without.
+//! batch, in one run; so does Rain with ranked tokens, with classes and with labels, each held to Rain
+//! without.
 //!
 //! Prints one line of JSON, with the bare copy of an entry in and out beside it, and fails if Rain allocates.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use sluice_switch::rain::{Kinds, Rain};
+use sluice_switch::rain::{Kinds, Rain, Selective};
 use sluice_switch::{Arrival, Config, Program, Verdict};
-use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{ClientRow, KINDS_MAX, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,
     Payload, Rank, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
@@ -31,6 +33,8 @@ const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
 /// Those of `rain:2,classes=4`; tasks have one after the other.
 const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 const CLIENTS: u16 = 16;
+/// What one in four tasks needs and every second worker has, of `rain:2,labels`.
+const GPU: Labels = Labels(1);
 
 fn main() {
     let [token_first, task_first] = [Order::TokenFirst, Order::TaskFirst].map(compare);
@@ -60,14 +64,16 @@ struct Compared {
     ranked: f64,
     /// With classes, over without.
     classed: f64,
+    /// With labels, over without: what goes round included.
+    labelled: f64,
     allocations: u64,
 }
 
 impl Compared {
     fn json(&self) -> String {
-        let Self { ring_ns, rain_ns, ratio, ranked, classed, allocations } = self;
+        let Self { ring_ns, rain_ns, ratio, ranked, classed, labelled, allocations } = self;
         let times = format!(r#""ring_ns":{ring_ns:.2},"rain_ns":{rain_ns:.2},"ratio":{ratio:.3}"#);
-        let kinds = format!(r#""ranked":{ranked:.3},"classed":{classed:.3}"#);
+        let kinds = format!(r#""ranked":{ranked:.3},"classed":{classed:.3},"labelled":{labelled:.3}"#);
         format!(r#"{{{times},{kinds},"allocations":{allocations}}}"#)
     }
 }
@@ -76,31 +82,35 @@ fn compare(order: Order) -> Compared {
     let mut rain = Bench::new(order, registered(Kinds::ONE));
     let mut ranked = Bench::new(order, registered(RANKED));
     let mut classed = Bench::new(order, registered(CLASSED));
+    let mut labelled = Bench::new(order, Labelled(registered_labels()));
     let mut ring = Bench::new(order, BareRing::new());
     let mut turns = Vec::new();
     for _ in 0..TURNS {
-        let (mut of_ring, mut of_rain, mut of_ranked, mut of_classed) = (0.0, 0.0, 0.0, 0.0);
+        let mut of = [0.0; 5];
         for _ in 0..BATCHES_A_TURN {
-            of_ring += ring.batch();
-            of_rain += rain.batch();
-            of_ranked += ranked.batch();
-            of_classed += classed.batch();
+            of[0] += ring.batch();
+            of[1] += rain.batch();
+            of[2] += ranked.batch();
+            of[3] += classed.batch();
+            of[4] += labelled.batch();
         }
-        turns.push((of_ring, of_rain, of_ranked, of_classed));
+        turns.push(of);
     }
     let allocations = allocation_counter::measure(|| {
         rain.batch();
         ranked.batch();
         classed.batch();
+        labelled.batch();
     });
-    let of = |number: fn(&(f64, f64, f64, f64)) -> f64| median(turns.iter().map(number).collect());
+    let of = |number: fn(&[f64; 5]) -> f64| median(turns.iter().map(number).collect());
     let matches = f64::from(BATCHES_A_TURN * BATCH);
     Compared {
-        ring_ns: of(|turn| turn.0) / matches,
-        rain_ns: of(|turn| turn.1) / matches,
-        ratio: of(|turn| turn.1 / turn.0),
-        ranked: of(|turn| turn.2 / turn.1),
-        classed: of(|turn| turn.3 / turn.1),
+        ring_ns: of(|turn| turn[0]) / matches,
+        rain_ns: of(|turn| turn[1]) / matches,
+        ratio: of(|turn| turn[1] / turn[0]),
+        ranked: of(|turn| turn[2] / turn[1]),
+        classed: of(|turn| turn[3] / turn[1]),
+        labelled: of(|turn| turn[4] / turn[1]),
         allocations: allocations.count_total,
     }
 }
@@ -119,6 +129,20 @@ impl Matcher for Rain {
     #[inline]
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
         Program::pass(self, now, arrival)
+    }
+}
+
+/// Rain with labels, and what goes round in it.
+struct Labelled(Selective);
+
+impl Matcher for Labelled {
+    #[inline]
+    fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
+        let mut verdict = Program::pass(&mut self.0, now, arrival);
+        while let Verdict::Again(circulating) = verdict {
+            verdict = Program::pass(&mut self.0, now, Arrival::Round(circulating));
+        }
+        verdict
     }
 }
 
@@ -204,6 +228,7 @@ fn submit(client: u16, turn: u32) -> Submit {
         attempt: Attempt(1),
         task_type: TaskType(1),
         priority: (turn % u32::from(CLASSED.classes)) as u8,
+        constraints: if turn.is_multiple_of(4) { GPU.0 } else { Labels::NONE.0 },
         payload: Payload { len: 8, inline: [1; 8], ..Payload::EMPTY },
         ..Submit::default()
     }
@@ -217,8 +242,22 @@ fn at(host: u16) -> Endpoint {
 fn registered(kinds: Kinds) -> Rain {
     let config = Config::full_of(Epoch(1), kinds.classes, 1);
     let mut rain = Rain::of_kinds(config, kinds);
-    let slice =
-        SliceRow { open: true, limit: config.tasks_per_slice, retry_after: Nanos(0), ..SliceRow::default() };
+    register(&mut rain, config, Serving::default());
+    rain
+}
+
+/// The same whose workers are of two kinds.
+fn registered_labels() -> Selective {
+    let kinds = [Labels::NONE, GPU];
+    let config = Config::full_of(Epoch(1), KINDS_MAX as u8, KINDS_MAX as u8);
+    let mut rain = Selective::new(config);
+    register(&mut rain, config, Serving::of(&kinds, &kinds).expect("two are told apart"));
+    rain
+}
+
+fn register(rain: &mut impl Program, config: Config, serving: Serving) {
+    let (limit, retry_after) = (config.tasks_per_slice, Nanos(0));
+    let slice = SliceRow { open: true, limit, retry_after, serving, ..SliceRow::default() };
     rain.table(TableOp::SetSlice(SliceId(0), slice));
     rain.table(TableOp::SetType(TaskType(1), Some(SliceId(0))));
     for worker in 0..WORKERS {
@@ -227,6 +266,7 @@ fn registered(kinds: Kinds) -> Rain {
             at: at(worker),
             generation: Generation(1),
             open: true,
+            kind: (usize::from(worker) % serving.kinds().len()) as u8,
             ..WorkerRow::default()
         };
         rain.table(TableOp::RaiseGeneration(WorkerId(worker), Generation(1)));
@@ -236,7 +276,6 @@ fn registered(kinds: Kinds) -> Rain {
         let row = ClientRow { key: Key(client.into()), at: at(1_000 + client), incarnation: Incarnation(7) };
         rain.table(TableOp::SetClient(ClientId(client), Some((row, Serial(0)))));
     }
-    rain
 }
 
 /// A ring of tokens, a ring of tasks, and where workers and clients are: nothing else.

@@ -79,14 +79,36 @@ impl Sets {
 pub struct Serving {
     needs: Sets,
     has: Sets,
+    /// The classes whose needs each kind meets, and the kinds that meet each class's, a bit each: a switch
+    /// looks them up in each pass.
+    meets: Masks,
+    met_by: Masks,
     wished: bool,
+}
+
+/// A mask of four bits for each of four: small, since every pass reads the row that it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Masks(u16);
+
+impl Masks {
+    fn of(each: &[Labels], mask: impl Fn(Labels) -> u8) -> Self {
+        let masks = each.iter().zip((0..).step_by(KINDS_MAX));
+        Self(masks.map(|(of, shift)| u16::from(mask(*of)) << shift).sum())
+    }
+
+    /// Nobody is met beyond the last.
+    #[inline]
+    const fn get(self, index: u8) -> u8 {
+        let shift = index as u32 * KINDS_MAX as u32;
+        if shift < u16::BITS { (self.0 >> shift) as u8 & 0xf } else { 0 }
+    }
 }
 
 impl Default for Serving {
     /// One kind of workers, and one class that they serve.
     fn default() -> Self {
         let one = Sets { count: 1, ..Sets::default() };
-        Self { needs: one, has: one, wished: false }
+        Self::told(one, one)
     }
 }
 
@@ -119,7 +141,14 @@ impl Serving {
             return Err(ServingError::Unserved(*unserved));
         }
         let needs = needs.sorted(|set| (u32::MAX - set.count(), set.0));
-        Ok(Self { needs, has: has.sorted(|set| (set.count(), set.0)), wished: false })
+        Ok(Self::told(needs, has.sorted(|set| (set.count(), set.0))))
+    }
+
+    /// Needs and kinds in their order.
+    fn told(needs: Sets, has: Sets) -> Self {
+        let meets = Masks::of(has.all(), |kind| needs.mask(|class| kind.have(class)));
+        let met_by = Masks::of(needs.all(), |class| has.mask(|kind| kind.have(class)));
+        Self { needs, has, meets, met_by, wished: false }
     }
 
     /// The same, but what tasks need they only wish for: any worker serves any task, and looks first for
@@ -157,23 +186,25 @@ impl Serving {
     }
 
     /// The classes whose needs, or wishes, a kind meets: a bit each.
+    #[inline]
     pub fn meets(&self, kind: u8) -> u8 {
-        let Some(has) = self.kinds().get(usize::from(kind)) else { return 0 };
-        self.needs.mask(|class| has.have(class))
+        self.meets.get(kind)
     }
 
     /// The kinds that meet what a class needs, or wishes for: a bit each.
+    #[inline]
     pub fn met_by(&self, class: u8) -> u8 {
-        let Some(needs) = self.classes().get(usize::from(class)) else { return 0 };
-        self.has.mask(|kind| kind.have(*needs))
+        self.met_by.get(class)
     }
 
     /// The classes that a kind serves: a bit each.
+    #[inline]
     pub fn serves(&self, kind: u8) -> u8 {
         if self.wished { self.needs.every() } else { self.meets(kind) }
     }
 
     /// The kinds that serve a class: a bit each.
+    #[inline]
     pub fn served_by(&self, class: u8) -> u8 {
         if self.wished { self.has.every() } else { self.met_by(class) }
     }

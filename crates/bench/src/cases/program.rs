@@ -1,10 +1,13 @@
-//! Rain's pass, parsing and encoding apart: the four things that happen when nothing goes wrong.
+//! Rain's passes, parsing and encoding apart: the four things that happen when nothing goes wrong, without
+//! labels and with them, where a token that parks goes round once.
 
 use std::hint::black_box;
 
-use sluice_switch::rain::Rain;
+use sluice_switch::rain::{Rain, Selective};
 use sluice_switch::{Arrival, Config, Program, Verdict};
-use sluice_wire::{Endpoint, Nanos, Packet};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{KINDS_MAX, TableOp};
+use sluice_wire::{Endpoint, Nanos, Packet, Submit};
 
 use crate::hosts::{EPOCH, WORKERS, registrations, submit, token};
 use crate::scale::on_the_scale;
@@ -25,6 +28,22 @@ pub(super) fn token_matches(times: u32) {
     Bench::new().matches(times, Packets::TaskFirst, OnTheScale::Second);
 }
 
+pub(super) fn labelled_token_parks(times: u32) {
+    Bench::labelled().matches(times, Packets::TokenFirst, OnTheScale::First);
+}
+
+pub(super) fn labelled_submit_matches(times: u32) {
+    Bench::labelled().matches(times, Packets::TokenFirst, OnTheScale::Second);
+}
+
+pub(super) fn labelled_submit_parks(times: u32) {
+    Bench::labelled().matches(times, Packets::TaskFirst, OnTheScale::First);
+}
+
+pub(super) fn labelled_token_matches(times: u32) {
+    Bench::labelled().matches(times, Packets::TaskFirst, OnTheScale::Second);
+}
+
 #[derive(Clone, Copy)]
 enum Packets {
     TokenFirst,
@@ -37,17 +56,42 @@ enum OnTheScale {
     Second,
 }
 
-struct Bench {
-    rain: Rain,
+struct Bench<P> {
+    rain: P,
     client: Endpoint,
     worker: Endpoint,
 }
 
-impl Bench {
+/// What one in four tasks needs, and every second worker has.
+const GPU: Labels = Labels(1);
+
+impl Bench<Rain> {
     fn new() -> Self {
+        let config = Config::full(EPOCH);
+        Self::of(Rain::new(config), config, Serving::default())
+    }
+}
+
+impl Bench<Selective> {
+    fn labelled() -> Self {
+        let (kinds, all) = ([Labels::NONE, GPU], KINDS_MAX as u8);
+        let serving = Serving::of(&kinds, &kinds).expect("two are told apart");
+        let config = Config::full_of(EPOCH, all, all);
+        Self::of(Selective::new(config), config, serving)
+    }
+}
+
+impl<P: Program> Bench<P> {
+    fn of(mut rain: P, config: Config, serving: Serving) -> Self {
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
-        let mut rain = Rain::new(Config::full(EPOCH));
-        for op in registrations(1, client, worker) {
+        for mut op in registrations(1, client, worker) {
+            match &mut op {
+                TableOp::SetSlice(_, row) => (row.serving, row.limit) = (serving, config.tasks_per_slice),
+                TableOp::SetWorker(worker, Some(row)) => {
+                    row.kind = (worker.0 % serving.kinds().len() as u16) as u8;
+                }
+                _ => {}
+            }
             rain.table(op);
         }
         Self { rain, client, worker }
@@ -57,7 +101,8 @@ impl Bench {
         for turn in 0..times {
             let token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
             let token = Arrival::Wire { from: self.worker, packet: Packet::Token(token), room: true };
-            let task = Packet::Submit(submit(0, turn));
+            let constraints = if turn % 4 == 1 { GPU.0 } else { Labels::NONE.0 };
+            let task = Packet::Submit(Submit { constraints, ..submit(0, turn) });
             let task = Arrival::Wire { from: self.client, packet: task, room: true };
             let (first, second) = match order {
                 Packets::TokenFirst => (token, task),
@@ -70,9 +115,20 @@ impl Bench {
         }
     }
 
+    /// A pass, and those of what goes round for it.
     fn pass(&mut self, turn: u32, arrival: Arrival, counted: bool) -> Verdict {
+        let mut arrival = arrival;
+        loop {
+            match self.one_pass(turn, &arrival, counted) {
+                Verdict::Again(circulating) => arrival = Arrival::Round(circulating),
+                settled => return settled,
+            }
+        }
+    }
+
+    fn one_pass(&mut self, turn: u32, arrival: &Arrival, counted: bool) -> Verdict {
         let now = Nanos(u64::from(turn));
-        let arrival = black_box(&arrival);
+        let arrival = black_box(arrival);
         if counted { on_the_scale(|| self.rain.pass(now, *arrival)) } else { self.rain.pass(now, *arrival) }
     }
 }

@@ -53,11 +53,12 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
         serving: plan.serving(slice).expect("it was checked"),
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
-    control.labels = plan.labels();
+    let names = plan.label_names();
+    control.labels = names.all().to_vec();
     let needs = plan.slices.iter().flat_map(|slice| &slice.needs);
     control.needs = needs
         .filter_map(|(name, labels)| {
-            Some((sluice_wire::TaskType(plan.types.number(name)?), plan.label_bits(labels)))
+            Some((sluice_wire::TaskType(plan.types.number(name)?), names.bits(labels)))
         })
         .collect();
     let factor = u64::from(plan.dilation);

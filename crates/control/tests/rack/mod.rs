@@ -1,9 +1,9 @@
-//! A controller, a model of a switch that answers late but in order, and hosts that call: all in virtual
-//! time.
+//! A controller, a switch that answers late but in order, and hosts that call: all in virtual time.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub(crate) mod switch;
+mod witness;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,14 +11,17 @@ use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, Note, Plan, RingNeed, RingOffer,
     ServerGrant, ServerHello, SlicePlan, WorkerGrant, WorkerHello,
 };
-use sluice_wire::tables::{RingRow, TableAnswer, TableOp};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{RingRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Endpoint, Incarnation, Nanos, Psn, Qpn, Rkey, Serial, TaskType, WorkerId};
 
-use switch::Switch;
+use switch::{Switch, config};
 
 pub(crate) const RENEW: Nanos = Nanos::from_millis(250);
 pub(crate) const LEASE: Nanos = Nanos::from_millis(1_000);
+pub(crate) const GPU: Labels = Labels(1);
+pub(crate) const TRAIN: TaskType = TaskType(3);
 
 pub(crate) struct Rack {
     pub(crate) now: Nanos,
@@ -47,6 +50,16 @@ pub(crate) fn plan() -> Plan {
     let mut plan = Plan::new(address(1), vec![slice("get", &[1]), slice("scan", &[2])]);
     plan.counters_start = Serial(u32::MAX - 8);
     plan.gather_for = Nanos(0);
+    plan
+}
+
+/// Tasks of type 3 need a GPU, which some workers of the first slice have.
+pub(crate) fn with_gpus() -> Plan {
+    let mut plan = plan();
+    plan.labels = vec!["gpu".to_owned(), "ssd".to_owned()];
+    plan.needs = vec![(TRAIN, GPU)];
+    plan.slices[0].types.push(TRAIN);
+    plan.slices[0].serving = Serving::of(&[Labels::NONE, GPU], &[Labels::NONE, GPU]).unwrap();
     plan
 }
 
@@ -105,15 +118,15 @@ pub(crate) fn client(name: &str, life: u64) -> ClientHello {
 
 impl Rack {
     pub(crate) fn new(workers: u16, tokens_per_slice: u32) -> Self {
-        Self::of(plan(), workers, tokens_per_slice)
+        Self::of(plan(), Switch::new("rain", config(workers, tokens_per_slice)))
     }
 
-    fn of(plan: Plan, workers: u16, tokens_per_slice: u32) -> Self {
+    pub(crate) fn of(plan: Plan, switch: Switch) -> Self {
         Self {
             now: Nanos::from_millis(10_000),
             controller: Controller::new(plan.clone(), [7; 32]).expect("the test's plan is sound"),
             plan,
-            switch: Switch::new(100, workers, tokens_per_slice),
+            switch,
             connected: false,
             inbox: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -138,8 +151,7 @@ impl Rack {
 
     /// The same with a plan of its own, at a switch that tells kinds of workers apart.
     pub(crate) fn up_with(plan: Plan) -> Self {
-        let mut rack = Self::of(plan, 4, 64);
-        (rack.switch.shape.classes, rack.switch.shape.kinds) = (4, 4);
+        let mut rack = Self::of(plan, Switch::new("rain:labels", config(4, 64)));
         rack.connect();
         rack.run(Nanos::from_millis(10));
         rack
@@ -209,17 +221,22 @@ impl Rack {
         let end = self.now + span;
         loop {
             self.flush();
-            while self.switch.sweep_once() {}
+            self.end_brooms();
             let Some(due) = self.controller.deadline().filter(|due| *due <= end) else { break };
             self.tick(due);
         }
         self.now = end;
     }
 
-    /// Time passes while the switch answers nothing. Brooms go round in microseconds, so they end first.
+    /// Brooms go round in microseconds, so they end before time is seen to pass.
+    pub(crate) fn end_brooms(&mut self) {
+        while self.switch.sweep_once() {}
+    }
+
+    /// Time passes while the switch answers nothing.
     pub(crate) fn pass(&mut self, span: Nanos) {
         let end = self.now + span;
-        while self.switch.sweep_once() {}
+        self.end_brooms();
         while let Some(due) = self.controller.deadline().filter(|due| *due <= end) {
             self.tick(due);
         }
@@ -238,7 +255,7 @@ impl Rack {
 
     pub(crate) fn connect(&mut self) {
         self.connected = true;
-        self.feed(Event::SwitchUp(self.switch.shape));
+        self.feed(Event::SwitchUp(self.switch.shape()));
     }
 
     /// The link breaks with `done` more operations carried out and no answer heard.
@@ -254,9 +271,7 @@ impl Rack {
 
     pub(crate) fn restart_switch(&mut self) {
         self.disconnect(0);
-        let shape = self.switch.shape;
-        self.switch = Switch::new(shape.epoch.0 + 1, shape.workers, shape.tokens_per_slice);
-        (self.switch.shape.plain_writes, self.switch.shape.term) = (shape.plain_writes, shape.term);
+        self.switch.restart();
         self.connect();
     }
 
@@ -343,7 +358,7 @@ impl Rack {
         }
     }
 
-    pub(crate) fn row(&self, worker: WorkerId) -> sluice_wire::tables::WorkerRow {
-        self.switch.workers[usize::from(worker.0)].row.expect("the worker has a row")
+    pub(crate) fn row(&mut self, worker: WorkerId) -> WorkerRow {
+        self.switch.worker(worker).row.expect("the worker has a row")
     }
 }

@@ -1,52 +1,20 @@
 //! What tasks need and workers have: labels, and who serves whom by them.
 
-use std::collections::BTreeSet;
-
-use sluice_wire::serving::{Labels, Serving, ServingError};
-use sluice_wire::tables::KINDS_MAX;
+use sluice_control::{LabelNames, SliceLabels, check_told_apart, write_labels};
+use sluice_wire::serving::{Labels, Serving};
 
 use super::parts::{Plan, SlicePlan};
 
-/// How several labels are written as one word.
-const JOIN: char = '+';
-/// What is written where there is no label.
-const NONE: &str = "none";
-
-/// Reads `gpu+ssd`, or `none`.
-pub(super) fn set(text: &str) -> Result<Vec<String>, String> {
-    if text == NONE {
-        return Ok(Vec::new());
-    }
-    let each = text.split(JOIN).map(|label| {
-        sluice_control::check_name(label).map_err(|why| format!("a label: {why}"))?;
-        if label == NONE { Err(format!("`{NONE}` is no label")) } else { Ok(label.to_owned()) }
-    });
-    each.collect()
-}
-
-/// Writes what [`set`] reads.
-pub(super) fn set_text(labels: &[String]) -> String {
-    if labels.is_empty() { NONE.to_owned() } else { labels.join(&JOIN.to_string()) }
-}
-
 impl Plan {
-    /// All labels that it names, in their order.
-    pub fn labels(&self) -> Vec<String> {
+    /// All labels that it names.
+    pub fn label_names(&self) -> LabelNames {
         let needed = self.slices.iter().flat_map(|slice| &slice.needs).flat_map(|(_, labels)| labels);
         let kinds = self.slices.iter().flat_map(|slice| &slice.kinds).flatten();
         let had = self.workers.iter().flat_map(|worker| &worker.labels);
-        needed.chain(kinds).chain(had).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        LabelNames::of(needed.chain(kinds).chain(had).cloned())
     }
 
-    /// The bits of these labels.
-    pub fn label_bits(&self, labels: &[String]) -> Labels {
-        let all = self.labels();
-        let bit = |label: &String| all.iter().position(|known| known == label).map_or(0, |place| 1 << place);
-        Labels(labels.iter().fold(0, |bits, label| bits | bit(label)))
-    }
-
-    /// Who serves whom in a slice: workers of the kinds that it names, else of those that the plan has there,
-    /// else of one for each need.
+    /// Who serves whom in a slice.
     ///
     /// # Errors
     /// What nobody serves, or more than can be told apart.
@@ -54,52 +22,31 @@ impl Plan {
         if slice.needs.is_empty() {
             return Ok(Serving::default());
         }
+        let names = self.label_names();
         let needed =
             |name: &String| slice.needs.iter().find(|(of, _)| of == name).map(|(_, labels)| &labels[..]);
-        let needs: Vec<Labels> =
-            slice.types.iter().map(|name| self.label_bits(needed(name).unwrap_or_default())).collect();
         let workers = self.workers.iter().filter(|worker| worker.slice == slice.name);
-        let own: Vec<Labels> = workers.map(|worker| self.label_bits(&worker.labels)).collect();
-        let named: Vec<Labels> = slice.kinds.iter().map(|kind| self.label_bits(kind)).collect();
-        let has = [named, own, needs.clone()].into_iter().find(|sets| !sets.is_empty());
-        // A wish that nobody meets is none that has to be met.
-        let has = [has.unwrap_or_default(), if slice.wished { needs.clone() } else { Vec::new() }].concat();
-        let serving = Serving::of(&needs, &has).map_err(|why| self.serving_refused(slice, why))?;
-        Ok(if slice.wished { serving.wished() } else { serving })
+        let bits = |labels: &[String]| -> Labels { names.bits(labels) };
+        names.serving(&SliceLabels {
+            called: called(slice),
+            needs: slice.types.iter().map(|name| bits(needed(name).unwrap_or_default())).collect(),
+            named: slice.kinds.iter().map(|kind| bits(kind)).collect(),
+            workers: workers.map(|worker| bits(&worker.labels)).collect(),
+            wished: slice.wished,
+            give: "give a [[worker]] of it these `labels`".to_owned(),
+        })
     }
+}
 
-    fn serving_refused(&self, slice: &SlicePlan, why: ServingError) -> String {
-        let name = &slice.name;
-        match why {
-            ServingError::Nobody => format!("slice `{name}` has needs and no types: name its types"),
-            ServingError::TooManyClasses => format!(
-                "the types of slice `{name}` need more than {KINDS_MAX} different sets of labels, and \
-                 no more are told apart: let some need the same"
-            ),
-            ServingError::TooManyKinds => format!(
-                "slice `{name}` has more than {KINDS_MAX} kinds of workers, and no more are told apart: give \
-                 some the same labels"
-            ),
-            ServingError::Unserved(needs) => {
-                let all = self.labels();
-                let lacks = all.into_iter().enumerate().filter(|(bit, _)| needs.have(Labels(1 << bit)));
-                let lacks: Vec<String> = lacks.map(|(_, label)| label).collect();
-                format!(
-                    "slice `{name}` has tasks that need {}, and no kind of workers that has it: give a \
-                     [[worker]] of it these `labels`",
-                    set_text(&lacks)
-                )
-            }
-        }
-    }
+/// What complaints call a slice.
+fn called(slice: &SlicePlan) -> String {
+    format!("slice `{}`", slice.name)
 }
 
 /// Labels fit the switch, name what is there, and are asked for where a policy looks at them.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
-    let labels = plan.labels();
-    if labels.len() > Labels::MAX {
-        return Err(format!("{} labels are more than {}: leave some out", labels.len(), Labels::MAX));
-    }
+    let names = plan.label_names();
+    names.check()?;
     for slice in &plan.slices {
         for (name, _) in &slice.needs {
             if !slice.types.contains(name) {
@@ -109,20 +56,14 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
             }
         }
         let serving = plan.serving(slice)?;
-        if serving != Serving::default() && !serving.is_wished() && plan.program().kinds() == 1 {
-            return Err(format!(
-                "slice `{}` has tasks that not every worker serves, and `{}` gives any task to any worker: \
-                 take `rain:2,labels`",
-                slice.name, plan.policy
-            ));
-        }
+        check_told_apart(&called(slice), &serving, plan.program().kinds(), &plan.policy)?;
         for worker in plan.workers.iter().filter(|worker| worker.slice == slice.name) {
-            if serving.kind_of(plan.label_bits(&worker.labels)).is_none() {
-                let kinds: Vec<String> = slice.kinds.iter().map(|kind| set_text(kind)).collect();
+            if serving.kind_of(names.bits(&worker.labels)).is_none() {
+                let kinds: Vec<String> = slice.kinds.iter().map(|kind| write_labels(kind)).collect();
                 return Err(format!(
                     "worker `{}` has labels {}, and slice `{}` names the kinds {}: name its kind, too",
                     worker.name,
-                    set_text(&worker.labels),
+                    write_labels(&worker.labels),
                     slice.name,
                     kinds.join(", ")
                 ));
@@ -154,7 +95,7 @@ mod tests {
         let kinds = |text: &str| {
             let plan = plan(text);
             let serving = plan.serving(&plan.slices[0]).expect("all are served");
-            (plan.labels(), serving.kinds().iter().map(|kind| kind.0).collect::<Vec<_>>())
+            (plan.label_names().all().to_vec(), serving.kinds().iter().map(|kind| kind.0).collect::<Vec<_>>())
         };
         let labels = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         assert_eq!(kinds(&(PLAN.to_owned() + WORKERS)), (labels(&["gpu", "ssd"]), vec![0, 3]));

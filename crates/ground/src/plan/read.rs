@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sluice_apps::rocks::{GET_KEYS_MAX, RocksArgs};
+use sluice_control::{check_label, read_labels, read_needs};
 use sluice_net::client::deadline_default;
 use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 use toml::de::DeTable;
 
-use super::labels;
 use super::parts::{
     Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
     live, state_in,
@@ -153,7 +153,7 @@ fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
     let limit = section.whole("limit", 1..(1 << 20) + 1)?.map(|limit| limit as u32);
     let sizes = sizes(&section)?;
     let needs = needs(&section, known)?;
-    let kind = |text: &str| labels::set(text).map_err(|why| section.complain_of("kinds", why));
+    let kind = |text: &str| read_labels(text).map_err(|why| section.complain_of("kinds", why));
     let kinds = section.texts("kinds")?.into_iter().map(kind).collect::<Outcome<_>>()?;
     let wished = section.flag("wished")?.unwrap_or(false);
     section.finish()?;
@@ -162,13 +162,9 @@ fn slice(section: Section<'_>, known: &mut Types) -> Outcome<SlicePlan> {
 
 /// `["train=gpu+ssd"]`: a type and the labels that its tasks need.
 fn needs(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, Vec<String>)>> {
-    let need = |text: &str| {
-        let (name, labels) = text.rsplit_once('=').ok_or_else(|| {
-            section
-                .complain_of("needs", format!("`{text}` is not of the form TYPE=LABEL or TYPE=LABEL+LABEL"))
-        })?;
+    let need = |text| {
+        let (name, labels) = read_needs(text).map_err(|why| section.complain_of("needs", why))?;
         let name = known.called(name).map_err(|why| unknown_type(section, "needs", &why))?;
-        let labels = labels::set(labels).map_err(|why| section.complain_of("needs", why))?;
         Ok((name, labels))
     };
     section.texts("needs")?.into_iter().map(need).collect()
@@ -224,7 +220,7 @@ fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
 
 fn worker_labels(section: &Section<'_>) -> Outcome<Vec<String>> {
     let label = |text: &str| {
-        let checked = sluice_control::check_name(text).map(|()| text.to_owned());
+        let checked = check_label(text).map(|()| text.to_owned());
         checked.map_err(|why| section.complain_of("labels", why))
     };
     section.texts("labels")?.into_iter().map(label).collect()

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
+use sluice_control::write_labels;
 
-use super::labels;
 use super::parts::{
     Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, WorkerPlan,
 };
@@ -96,12 +96,12 @@ fn write_slice(toml: &mut Toml, slice: &SlicePlan) {
         toml.texts("sizes", &ends.collect::<Vec<_>>());
     }
     if !needs.is_empty() {
-        let need = |(name, labels): &(String, Vec<String>)| format!("{name}={}", labels::set_text(labels));
+        let need = |(name, labels): &(String, Vec<String>)| format!("{name}={}", write_labels(labels));
         toml.texts("needs", &needs.iter().map(need).collect::<Vec<_>>());
         toml.plain("wished", wished);
     }
     if !kinds.is_empty() {
-        toml.texts("kinds", &kinds.iter().map(|kind| labels::set_text(kind)).collect::<Vec<_>>());
+        toml.texts("kinds", &kinds.iter().map(|kind| write_labels(kind)).collect::<Vec<_>>());
     }
 }
 

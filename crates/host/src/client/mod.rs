@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
-    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Payload,
+    Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Part, Payload,
     Reject, RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
@@ -302,8 +302,15 @@ impl Client {
             self.stats.foreign += 1;
             return;
         }
+        if need.task.sequence.since(self.next) >= 0 {
+            self.stats.foreign += 1;
+            return;
+        }
         let Some(id) = self.slots.find(need.task.sequence) else {
             self.stats.late += 1;
+            let Need { of, worker, client, task, attempt, .. } = *need;
+            let packet = Part { of, worker, client, task, attempt, offset: 0, payload: Payload::EMPTY };
+            out.push(Action::Gone { to: need.asker_at, packet });
             return;
         };
         self.silent = 0;

@@ -4,7 +4,8 @@ use core::fmt;
 
 use sluice_wire::serving::Labels;
 use sluice_wire::{
-    Endpoint, Handle, Nanos, Need, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX, TaskId, TaskType,
+    Endpoint, Handle, Nanos, Need, Part, Payload, RejectReason, Reply, Submit, TASK_BYTES_MAX, TaskId,
+    TaskType,
 };
 
 /// What all clients of a driver share; handed to each call.
@@ -241,6 +242,13 @@ pub enum Action {
         need: Need,
         /// All of the task's bytes.
         payload: Payload,
+    },
+    /// Tell a worker that asked for a task's bytes that nobody has them any more, since the task has ended.
+    Gone {
+        /// Where to.
+        to: Endpoint,
+        /// A PART without bytes.
+        packet: Part,
     },
     /// Ask a worker for bytes of its reply. The driver fills in where they go.
     Need {

@@ -3,6 +3,7 @@
 //! The task keeps its place meanwhile, for a bounded time; others that are whole run before it. What came in
 //! parts runs only after its bytes were checked against the descriptor that the client made.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sluice_wire::{BytesOf, Dispatch, Endpoint, Handle, Nanos, Need, Part, Place, TaskId};
@@ -34,12 +35,18 @@ impl Worker {
         }
     }
 
-    /// A part of a task that is held and not whole.
-    pub(super) fn part(&mut self, part: &Part, out: &mut Vec<Action>) {
+    /// A part of a task that is held and not whole; or, without bytes, its client's word that the task has
+    /// ended: its place is free for another.
+    pub(super) fn part(&mut self, now: Nanos, settings: &WorkerSettings, part: &Part, out: &mut Vec<Action>) {
         if part.of == BytesOf::Task
             && let Some(work) = &mut self.work
         {
-            work.place(part, out);
+            if part.payload.len > 0 {
+                work.place(part, out);
+            } else {
+                work.ended_elsewhere(part, out);
+                self.send_tokens(now, settings, out);
+            }
         }
         release(part.payload.handle, out);
     }
@@ -112,14 +119,22 @@ impl Work {
         }
     }
 
+    /// The client has the outcome of a task that lacks bytes here.
+    fn ended_elsewhere(&mut self, part: &Part, out: &mut Vec<Action>) {
+        let Some((index, held)) = self.fetching(part.task) else { return };
+        if held.asker.attempt == part.attempt {
+            self.fetches.remove(index);
+            let_go(&mut self.held, part.task, out);
+        }
+    }
+
     /// Gives up the places of tasks that were asked for often.
     fn give_up(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Self { held, fetches, counts, .. } = self;
         fetches.retain(|Fetch { task, parts }| {
             let gives_up = parts.due <= now && parts.tries >= settings.need_tries;
-            if gives_up && let Some(index) = held.iter().position(|held| held.task == *task) {
+            if gives_up && let_go(held, *task, out) {
                 counts.fetches_failed += 1;
-                held.remove(index).inspect(|held| release(held.payload.handle, out));
             }
             !gives_up
         });
@@ -129,6 +144,13 @@ impl Work {
     pub(super) fn fetch_deadline(&self) -> Option<Nanos> {
         self.fetches.iter().map(|fetch| fetch.parts.due).min()
     }
+}
+
+/// A task gives up its place; says whether it had one.
+fn let_go(held: &mut VecDeque<Held>, task: TaskId, out: &mut Vec<Action>) -> bool {
+    let place = held.iter().position(|held| held.task == task);
+    let gone = place.and_then(|place| held.remove(place));
+    gone.inspect(|held| release(held.payload.handle, out)).is_some()
 }
 
 /// What is missing of a task's bytes, if anything is. A driver that keeps no bytes of large tasks fetches

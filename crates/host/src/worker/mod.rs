@@ -180,7 +180,7 @@ impl Worker {
             Packet::Dispatch(dispatch) => self.dispatch(now, received, settings, dispatch, out),
             Packet::Answer(answer) => self.answer(now, received, settings, answer, out),
             Packet::Empty(empty) => self.empty(now, received, settings, empty, out),
-            Packet::Part(part) => self.part(part, out),
+            Packet::Part(part) => self.part(now, settings, part, out),
             Packet::Need(need) => self.need(need, out),
             other => release(other.payload().map_or(Handle::NONE, |payload| payload.handle), out),
         }

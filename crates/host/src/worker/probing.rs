@@ -70,8 +70,8 @@ impl Probing {
         self.rtt.smoothed()
     }
 
-    /// The round trip, as far as it is known. Its variation is left out: the settings' multiples allow for
-    /// it, and what a lost packet costs must not grow with it.
+    /// The round trip, as far as it is known. How much it varies the settings' multiples allow for: what a
+    /// lost packet costs must not grow with that.
     pub(super) fn round_trip(&self, settings: &WorkerSettings) -> Nanos {
         self.rtt.smoothed().unwrap_or(settings.first_rtt)
     }

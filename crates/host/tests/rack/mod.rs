@@ -1,5 +1,5 @@
-//! A worker, a model of the switch with one worker's counters, a controller and a network with faults, in
-//! virtual time. Everything follows from the seed.
+//! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
+//! Everything follows from the seed.
 
 mod checks;
 mod switch;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
-    Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId, TaskType,
+    Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId,
 };
 
 use checks::Checks;
@@ -173,7 +173,7 @@ impl Rack {
     fn happen(&mut self, event: Event) {
         match event {
             Event::ToSwitch(packet) => {
-                let sent = self.switch.packet(&packet);
+                let sent = self.switch.packet(self.now, packet);
                 self.send_to_worker(sent);
             }
             Event::ToWorker(dispatch) => self.deliver(dispatch),
@@ -232,25 +232,25 @@ impl Rack {
             self.after(Nanos(wait), Event::Submission);
             self.disturb();
             let repeat = self.dice.per_mille(self.scene.repeats) && !self.tasks.is_empty();
-            let submission = if repeat { self.repeated_task() } else { self.new_task() };
-            let sent = self.switch.submit(submission);
+            let (task, attempt) = if repeat { self.repeated_task() } else { self.new_task() };
+            let sent = self.switch.submit(self.now, task, attempt);
             self.send_to_worker(sent);
         }
     }
 
-    fn new_task(&mut self) -> Dispatch {
+    fn new_task(&mut self) -> (TaskId, Attempt) {
         let sequence = START.plus(self.tasks.len() as u32);
         let task = TaskId { incarnation: Incarnation(77), sequence };
         self.tasks.push((task, Attempt(1)));
-        submitted(task, Attempt(1))
+        (task, Attempt(1))
     }
 
-    fn repeated_task(&mut self) -> Dispatch {
+    fn repeated_task(&mut self) -> (TaskId, Attempt) {
         let newest = self.tasks.len() as u64;
         let chosen = newest - 1 - self.dice.below(newest.min(20));
         let (task, attempt) = &mut self.tasks[chosen as usize];
         attempt.0 += 1;
-        submitted(*task, *attempt)
+        (*task, *attempt)
     }
 
     /// Something that is not the network's: a slice move, a switch restart, a crash, another quota.
@@ -381,11 +381,6 @@ impl Rack {
         let early = u32::from(self.scene.early.is_some() && self.worker.stats().held > 0);
         (self.applied.quota.into()..=u32::from(self.quota_max) + early).contains(&promised)
     }
-}
-
-fn submitted(task: TaskId, attempt: Attempt) -> Dispatch {
-    let payload = Payload { len: 100, inline: [0; 8], handle: Handle::NONE };
-    Dispatch { task, attempt, task_type: TaskType(1), payload, ..Dispatch::default() }
 }
 
 /// A small generator: one seed, one run.

@@ -1,41 +1,58 @@
-//! The switch's side of one worker: its row, counters, parked tokens and the tasks that wait.
+//! The switch: the real program with one worker's row, which changes as a controller changes it, and one
+//! client.
 
-use std::collections::VecDeque;
-
+use sluice_switch::registry::Choice;
+use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
-    Answer, Counters, Dispatch, Epoch, Generation, Key, Nonce, Packet, Serial, SliceId, Token, WorkerId,
+    Attempt, ClientId, Endpoint, Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Serial, SliceId,
+    Submit, TaskId, TaskType, WorkerId,
 };
 
 const WORKER: WorkerId = WorkerId(5);
-const WAITING_MAX: usize = 16;
+const CLIENT: ClientId = ClientId(0);
+const SLICE: SliceId = SliceId(1);
+const TYPE: TaskType = TaskType(1);
+const WAITING_MAX: u32 = 16;
+const WORKER_AT: Endpoint = Endpoint { ip: [0; 16], port: 1 };
+const CLIENT_AT: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 
 pub(super) struct Switch {
+    program: Box<dyn Program>,
     epoch: Epoch,
     generation: Generation,
-    open: bool,
-    /// Whether the worker has a row: not between a restart and its next registration.
-    known: bool,
+    /// There is none between a restart and the worker's next registration.
+    row: Option<WorkerRow>,
     start: Serial,
-    seen: Serial,
-    sent: Serial,
-    parked: u32,
-    waiting: VecDeque<Dispatch>,
 }
 
 impl Switch {
     pub(super) fn new(start: Serial) -> Self {
-        Self {
-            epoch: Epoch(100),
-            generation: Generation(7),
-            open: true,
-            known: true,
-            start,
-            seen: start,
-            sent: start,
-            parked: 0,
-            waiting: VecDeque::new(),
-        }
+        let mut switch = Self::in_life(Epoch(100), Generation(7), start);
+        switch.register_again();
+        switch
+    }
+
+    /// It knows its client and no worker.
+    fn in_life(epoch: Epoch, generation: Generation, start: Serial) -> Self {
+        let config = Config {
+            workers: WORKER.0 + 1,
+            clients: 1,
+            slices: 2,
+            types: 2,
+            tasks_per_slice: WAITING_MAX,
+            replay_cells: 64,
+            counters_start: start,
+            ..Config::full(epoch)
+        };
+        let mut program = Choice::default().build(config);
+        let client = ClientRow { at: CLIENT_AT, ..ClientRow::default() };
+        program.table(TableOp::SetClient(CLIENT, Some((client, start))));
+        program.table(TableOp::SetType(TYPE, Some(SLICE)));
+        let row = SliceRow { open: true, limit: WAITING_MAX, ..SliceRow::default() };
+        program.table(TableOp::SetSlice(SLICE, row));
+        Self { program, epoch, generation, row: None, start }
     }
 
     pub(super) fn grant(&self, quota: u8) -> WorkerRegistration {
@@ -44,102 +61,81 @@ impl Switch {
             key: self.key(),
             epoch: self.epoch,
             generation: self.generation,
-            slice: SliceId(1),
+            slice: SLICE,
             quota,
             start: self.start,
             ..WorkerRegistration::default()
         }
     }
 
-    pub(super) const fn is_open(&self) -> bool {
-        self.open && self.known
+    pub(super) fn is_open(&self) -> bool {
+        self.row.is_some_and(|row| row.open)
     }
 
-    pub(super) const fn parked(&self) -> u32 {
-        self.parked
+    /// Tokens that may still meet a task.
+    pub(super) fn parked(&self) -> u32 {
+        let tokens = self.program.parked(SLICE).tokens;
+        tokens.iter().filter(|(_, generation)| *generation == self.generation).count() as u32
     }
 
     pub(super) const fn life(&self) -> (Epoch, Generation) {
         (self.epoch, self.generation)
     }
 
-    pub(super) const fn close(&mut self) {
-        self.open = false;
+    pub(super) fn close(&mut self) {
+        self.set(self.row.map(|row| WorkerRow { open: false, ..row }));
     }
 
     /// Opens the next generation; tokens of the old one are stale.
     pub(super) fn reopen(&mut self) {
-        self.open = true;
         self.generation.0 += 1;
-        self.parked = 0;
-        self.seen = self.start;
-        self.sent = self.start;
+        self.open();
     }
 
-    /// Another life of the switch: nothing is left, and nobody is known. Generations start anew.
+    /// Another life of the switch: nothing is left, and no worker is known. Generations start anew.
     pub(super) fn restart(&mut self) {
-        let epoch = Epoch(self.epoch.0 + 1);
-        *self = Self { epoch, generation: Generation(1), known: false, ..Self::new(self.start) };
+        *self = Self::in_life(Epoch(self.epoch.0 + 1), Generation(1), self.start);
     }
 
-    pub(super) const fn register_again(&mut self) {
-        self.known = true;
+    pub(super) fn register_again(&mut self) {
+        if self.row.is_none() {
+            self.open();
+        }
     }
 
-    pub(super) fn packet(&mut self, packet: &Packet) -> Option<Packet> {
-        match packet {
-            Packet::Token(token) if self.knows(token.key) => self.token(token),
-            Packet::Probe(probe) if self.knows(probe.key) => Some(self.answer(probe.nonce)),
+    /// What the worker hears of its packet.
+    pub(super) fn packet(&mut self, now: Nanos, packet: Packet) -> Option<Packet> {
+        self.arrive(now, Arrival::Wire { from: WORKER_AT, packet, room: true })
+    }
+
+    /// What it hears of a client's task.
+    pub(super) fn submit(&mut self, now: Nanos, task: TaskId, attempt: Attempt) -> Option<Packet> {
+        let payload = Payload { len: 100, inline: [0; 8], handle: Handle::NONE };
+        let submit =
+            Submit { epoch: self.epoch, task, attempt, task_type: TYPE, payload, ..Submit::default() };
+        self.arrive(now, Arrival::Wire { from: CLIENT_AT, packet: Packet::Submit(submit), room: true })
+    }
+
+    fn arrive(&mut self, now: Nanos, arrival: Arrival) -> Option<Packet> {
+        match self.program.pass(now, arrival) {
+            Verdict::Send { to: WORKER_AT, packet } => Some(packet),
+            Verdict::Again(circulating) => self.arrive(now, Arrival::Round(circulating)),
             _ => None,
         }
     }
 
-    pub(super) fn submit(&mut self, task: Dispatch) -> Option<Packet> {
-        if self.parked > 0 {
-            self.parked -= 1;
-            return Some(self.dispatch(task));
-        }
-        if self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(Dispatch { wait_ns: 1, ..task });
-        }
-        None
+    fn open(&mut self) {
+        let (key, generation) = (self.key(), self.generation);
+        self.program.table(TableOp::RaiseGeneration(WORKER, generation));
+        self.program.table(TableOp::ResetCounters(WORKER, self.start));
+        let row =
+            WorkerRow { key, at: WORKER_AT, slice: SLICE, generation, open: true, ..WorkerRow::default() };
+        self.set(Some(row));
     }
 
-    fn token(&mut self, token: &Token) -> Option<Packet> {
-        let is_present = (token.epoch, token.generation) == self.life();
-        let ahead = token.issued.since(self.seen);
-        if !is_present || !self.open || !(1..=8).contains(&ahead) {
-            return Some(self.answer(token.nonce));
-        }
-        self.seen = self.seen.plus(1);
-        if let Some(task) = self.waiting.pop_front() {
-            return Some(self.dispatch(task));
-        }
-        self.parked += 1;
-        None
-    }
-
-    fn dispatch(&mut self, task: Dispatch) -> Packet {
-        self.sent = self.sent.plus(1);
-        let (epoch, generation) = self.life();
-        Packet::Dispatch(Dispatch {
-            epoch,
-            worker: WORKER,
-            generation,
-            sent: self.sent,
-            seen: self.seen,
-            ..task
-        })
-    }
-
-    fn answer(&self, nonce: Nonce) -> Packet {
-        let (epoch, generation) = self.life();
-        let counters = self.open.then_some(Counters { seen: self.seen, sent: self.sent });
-        Packet::Answer(Answer { epoch, worker: WORKER, generation, nonce, counters })
-    }
-
-    fn knows(&self, key: Key) -> bool {
-        self.known && key.0 >> 16 == self.epoch.0
+    fn set(&mut self, row: Option<WorkerRow>) {
+        self.row = row;
+        self.program.table(TableOp::SetWorker(WORKER, row));
     }
 
     /// One key per epoch, so that a worker of the old generation is answered and one of the old epoch is not.

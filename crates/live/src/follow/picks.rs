@@ -113,5 +113,9 @@ fn check(case: &str, testbed: &Testbed) -> Outcome<()> {
         let why = format!("case {case}: faults and stalls are the simulator's only: leave --live out");
         return Err(Failure::bad_input(why));
     }
+    if !testbed.labels.is_none() {
+        let why = format!("case {case}: labels in a testbed are the simulator's only: leave --live out");
+        return Err(Failure::bad_input(why));
+    }
     Ok(())
 }

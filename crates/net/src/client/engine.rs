@@ -407,6 +407,9 @@ impl Effects {
                         outbox.send_with(need.asker_at, write);
                     }
                 }
+                Action::Gone { to, packet } => {
+                    outbox.send_with(to, |out| encode(&Packet::Part(packet), &[], out).unwrap_or(0));
+                }
                 Action::Need { to, mut packet } => {
                     packet.asker_at = self.at;
                     outbox.send_with(to, |out| encode(&Packet::Need(packet), &[], out).unwrap_or(0));

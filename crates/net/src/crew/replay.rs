@@ -253,6 +253,7 @@ fn perform(
             }
             // All that was replayed fits one packet.
             Action::Parts { .. }
+            | Action::Gone { .. }
             | Action::Need { .. }
             | Action::Begin { .. }
             | Action::Place { .. }

@@ -36,8 +36,14 @@ impl v1::StatusResponse {
             show(&mut switch.at);
             switch.counters.iter_mut().for_each(|counter| show(&mut counter.name));
         }
-        self.slices.iter_mut().for_each(|slice| show(&mut slice.name));
-        self.workers.iter_mut().for_each(|worker| show_both(&mut worker.name, &mut worker.at));
+        for slice in &mut self.slices {
+            show(&mut slice.name);
+            slice.classes.iter_mut().flat_map(|class| &mut class.needs).for_each(show);
+        }
+        for worker in &mut self.workers {
+            show_both(&mut worker.name, &mut worker.at);
+            worker.labels.iter_mut().for_each(show);
+        }
         self.clients.iter_mut().for_each(|client| show_both(&mut client.name, &mut client.at));
         self.servers.iter_mut().for_each(|server| show_both(&mut server.name, &mut server.at));
         self.refused.iter_mut().for_each(|counter| show(&mut counter.name));

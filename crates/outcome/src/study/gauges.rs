@@ -148,6 +148,14 @@ gauges! {
         heading: None,
         over: Over::Mean,
     }
+    /// Of the tasks that need or wish for labels, the share that went to workers that have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    labels_met: {
+        unit: Unit::Share,
+        picture: Some("labels met"),
+        heading: None,
+        over: Over::Mean,
+    }
 }
 
 /// Makes the counts and their table of the same lines.

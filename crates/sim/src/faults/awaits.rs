@@ -4,9 +4,10 @@
 use sluice_wire::{Generation, Key, WorkerId};
 
 use super::controller::CALL_WAY;
+use super::hosts::Host;
 use super::network::CALLS;
 use super::oracle::Life;
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::story::Who;
 
 /// A worker's open call, with the registration that it knows.
@@ -27,16 +28,16 @@ impl Rack<'_> {
         let node = &self.workers[worker];
         let Some(grant) = node.grant else { return };
         let call = Await { worker, life: node.life, row: grant.worker, known: (grant.key, grant.generation) };
-        let [at, _] = self.network.arrivals(self.now, CALLS);
+        let [at, _] = self.arrivals(CALLS);
         if let Some(at) = at {
-            self.agenda.add(at + CALL_WAY, Event::Await(call));
+            self.remind(at + CALL_WAY, Event::Await(call));
         }
     }
 
     /// The call comes to the controller. One that asks again has hung up before.
     pub(super) fn await_arrives(&mut self, call: Await) {
-        if self.now < self.brain.stalled_until {
-            self.agenda.add(self.brain.stalled_until, Event::Await(call));
+        if self.world.now < self.brain.stalled_until {
+            self.remind(self.brain.stalled_until, Event::Await(call));
         } else if self.brain.seat.controller.is_some() {
             self.brain.seat.awaits.retain(|other| other.worker != call.worker);
             self.brain.seat.awaits.push(call);
@@ -53,9 +54,9 @@ impl Rack<'_> {
         };
         let changed: Vec<Await> = self.brain.seat.awaits.extract_if(.., has_changed).collect();
         for Await { worker, life, .. } in changed {
-            let [at, _] = self.network.arrivals(self.now, CALLS);
+            let [at, _] = self.arrivals(CALLS);
             if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {
-                self.agenda.add(at + CALL_WAY, Event::Changed { worker, life });
+                self.remind(at + CALL_WAY, Event::Changed { worker, life });
             }
         }
     }
@@ -67,8 +68,8 @@ impl Rack<'_> {
             return;
         }
         let thaws = self.dealings(host).frozen_until;
-        if self.now < thaws {
-            self.agenda.add(thaws, Event::Changed { worker, life });
+        if self.world.now < thaws {
+            self.remind(thaws, Event::Changed { worker, life });
             return;
         }
         self.say(Who::Worker(worker), || "hears that its registration is another".to_owned());

@@ -3,20 +3,21 @@
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission, Urgency};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Handle, Incarnation, Nanos, Packet, Payload, TaskType};
+use sluice_wire::{Handle, Incarnation, Nanos, Packet, Payload, TaskType};
 
 use super::bytes::Bytes;
 use super::controller::SIZES;
 use super::dealings::Dealings;
-use super::hosts::endpoint;
+use super::hosts::{Host, SWITCH, client_at};
 use super::large::{Pieces, content, content_of, pieces, put};
 use super::oracle::{Ending, request};
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
-use super::story::{self, CLIENT_PORTS, Who};
-use super::switch::{START, SwitchNode};
+use super::story::{self, Who};
+use super::switch::START;
 use crate::names;
 use crate::wakeup::Wakeup;
+use crate::world::Address;
 
 /// A label that no worker has.
 const NOBODYS: Labels = Labels(1 << 2);
@@ -26,7 +27,7 @@ const NOBODYS: Labels = Labels(1 << 2);
 pub(super) struct ClientNode {
     pub(super) machine: Client,
     pub(super) incarnation: Incarnation,
-    pub(super) at: Endpoint,
+    pub(super) at: Address,
     index: u16,
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
@@ -45,7 +46,7 @@ impl ClientNode {
         Self {
             machine: Client::new(Incarnation(0), START),
             incarnation: Incarnation(0),
-            at: Endpoint::default(),
+            at: client_at(0, 0),
             index: index as u16,
             starts: 0,
             held: None,
@@ -62,7 +63,7 @@ impl ClientNode {
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = endpoint(CLIENT_PORTS, self.index, self.starts);
+        self.at = client_at(self.index, self.starts);
     }
 
     pub(super) fn name(&self) -> String {
@@ -110,12 +111,13 @@ fn client_settings(scenario: &Scenario) -> ClientSettings {
 impl Rack<'_> {
     pub(super) fn start_client(&mut self, client: usize) {
         let incarnation = Incarnation(self.dice.word());
+        self.world.network.weather.mend(Host::Client(client));
         let node = &mut self.clients[client];
         node.starts += 1;
         *node = ClientNode {
             machine: Client::new(incarnation, START),
             incarnation,
-            at: endpoint(CLIENT_PORTS, node.index, node.starts),
+            at: client_at(node.index, node.starts),
             starts: node.starts,
             ..ClientNode::new(client)
         };
@@ -124,11 +126,11 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
-    pub(super) fn at_client(&mut self, client: usize, from: Endpoint, packet: Packet) -> Result<(), String> {
+    pub(super) fn at_client(&mut self, client: usize, from: Address, packet: Packet) -> Result<(), String> {
         let node = &self.clients[client];
         let thaws = node.dealings.frozen_until;
-        if self.now < thaws {
-            self.agenda.add(thaws, Event::Packet { from, to: node.at, packet });
+        if self.world.now < thaws {
+            self.remind(thaws, Event::Packet { from, to: node.at, packet });
             return Ok(());
         }
         self.clients[client].in_hand = packet.payload().copied().unwrap_or_default();
@@ -137,17 +139,17 @@ impl Rack<'_> {
 
     /// An application offers its next task.
     pub(super) fn submit(&mut self, client: usize) -> Result<(), String> {
-        if self.now >= SUBMIT_END {
+        if self.world.now >= SUBMIT_END {
             return Ok(());
         }
-        let gap = self.dice.between(1, 2 * self.scenario.gap_at(self.now).0);
+        let gap = self.dice.between(1, 2 * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
-        if self.now < self.clients[client].dealings.frozen_until {
+        if self.world.now < self.clients[client].dealings.frozen_until {
             return Ok(());
         }
         let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
-        let retry = self.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
-        let deadline = self.now + DEADLINE;
+        let retry = self.world.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
+        let deadline = self.world.now + DEADLINE;
         let urgency = self.urgency();
         let Some(needs) = self.needs(task_type) else { return Ok(()) };
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
@@ -159,7 +161,7 @@ impl Rack<'_> {
         })?;
         match taken {
             Some(Ok(task)) if !retry => self.oracle.only_once(task)?,
-            Some(Err(busy)) if self.now >= SETTLED && busy == client::Busy::NotRegistered => {
+            Some(Err(busy)) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {
                 return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
             }
             Some(Err(busy)) => {
@@ -183,7 +185,7 @@ impl Rack<'_> {
         let hands = self.scenario.hands.clone();
         let classes = hands.serving.classes();
         let first = self.dice.below(classes.len() as u64) as usize;
-        if self.now < SETTLED {
+        if self.world.now < SETTLED {
             // Few: such a task ends unknown if the answer to a try of it is lost.
             return Some(if self.dice.chance(20) { NOBODYS } else { classes[first] });
         }
@@ -226,7 +228,7 @@ impl Rack<'_> {
         let settings = client_settings(&self.scenario);
         let mut out = Vec::new();
         let submitted = self.clients[client].machine.stats().submitted;
-        act(&mut self.clients[client].machine, self.now, &settings, &mut out);
+        act(&mut self.clients[client].machine, self.world.now, &settings, &mut out);
         if self.clients[client].machine.stats().submitted > submitted {
             self.taken(&out)?;
         }
@@ -242,7 +244,7 @@ impl Rack<'_> {
     fn taken(&mut self, out: &[client::Action]) -> Result<(), String> {
         for action in out {
             if let client::Action::ToSwitch(submit) = action {
-                return self.oracle.submitted(self.now, submit.task);
+                return self.oracle.submitted(self.world.now, submit.task);
             }
         }
         Ok(())
@@ -253,8 +255,8 @@ impl Rack<'_> {
         match action {
             client::Action::ToSwitch(mut submit) => {
                 submit.payload = request(submit.task);
-                self.oracle.tried(self.now, submit.task, self.scenario.retry_for)?;
-                self.send(at, SwitchNode::AT, Packet::Submit(submit));
+                self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
+                self.send(at, SWITCH, Packet::Submit(submit));
             }
             client::Action::Done { task, outcome, .. } => {
                 self.tell(Who::Client(client), None, Some(task), |task| story::outcome(&outcome, task));
@@ -265,15 +267,16 @@ impl Rack<'_> {
                     Outcome::Refused(_) => Ending::Refused,
                     Outcome::Unknown(why) => Ending::Unknown(why),
                 };
-                self.oracle.ended(self.now, task, ending)?;
+                self.oracle.ended(self.world.now, task, ending)?;
             }
             client::Action::Parts { need, payload } => {
                 self.clients[client].tasks.find(payload.handle)?;
                 self.send_parts(at, &need, &request(need.task));
             }
+            client::Action::Gone { to, packet } => self.send(at, Address::of(&to), Packet::Part(packet)),
             client::Action::Need { to, mut packet } => {
-                packet.asker_at = at;
-                self.send(at, to, Packet::Need(packet));
+                packet.asker_at = at.endpoint();
+                self.send(at, Address::of(&to), Packet::Need(packet));
             }
             client::Action::Begin { at, payload, have } => self.clients[client].begin(at, payload, have)?,
             client::Action::Place { at, offset } => self.clients[client].place(at, offset)?,

@@ -7,16 +7,17 @@ use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, TaskType, Term};
 
+use super::hosts::{Host, SWITCH};
 use super::inspection::nothing_is_due;
 use super::labels;
 use super::large::FIRST_BYTES;
 use super::network::CALLS;
 use super::oracle::Life;
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::rivals::Seat;
 use super::scenario::{LEASE, PACKET_LIFETIME, RENEW_EVERY, Scenario};
 use super::story::{self, Who};
-use super::switch::{START, SwitchNode};
+use super::switch::START;
 use crate::dice::Dice;
 use crate::names;
 use crate::wakeup::Wakeup;
@@ -127,7 +128,7 @@ fn plan(scenario: &Scenario) -> Plan {
             tiny_rings: true,
             ..RdmaPlan::default()
         },
-        ..Plan::new(SwitchNode::AT, (0..scenario.slices).map(slice).collect())
+        ..Plan::new(SWITCH.endpoint(), (0..scenario.slices).map(slice).collect())
     }
 }
 
@@ -138,7 +139,7 @@ fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
 impl Rack<'_> {
     /// The controller finds the switch, if both are there.
     pub(super) fn connect_brain(&mut self) {
-        if self.now < self.brain.cut_until {
+        if self.world.now < self.brain.cut_until {
             return;
         }
         if let Some(shape) = self.switch.program.as_ref().map(|program| program.shape()) {
@@ -167,15 +168,15 @@ impl Rack<'_> {
 
     /// A host's call goes to the controller, or is lost on its way.
     pub(super) fn call(&mut self, told: Told) {
-        let [at, _] = self.network.arrivals(self.now, CALLS);
+        let [at, _] = self.arrivals(CALLS);
         if let Some(at) = at {
-            self.agenda.add(at + CALL_WAY, Event::Call(told));
+            self.remind(at + CALL_WAY, Event::Call(told));
         }
     }
 
     pub(super) fn call_arrives(&mut self, told: Told) {
-        if self.now < self.brain.stalled_until {
-            self.agenda.add(self.brain.stalled_until, Event::Call(told));
+        if self.world.now < self.brain.stalled_until {
+            self.remind(self.brain.stalled_until, Event::Call(told));
             return;
         }
         if self.is_told() {
@@ -194,8 +195,8 @@ impl Rack<'_> {
             && self.life_of(host) == life
         {
             let thaws = self.dealings(host).frozen_until;
-            if self.now < thaws {
-                self.agenda.add(thaws, Event::CallAnswered { call, answer });
+            if self.world.now < thaws {
+                self.remind(thaws, Event::CallAnswered { call, answer });
                 return Ok(());
             }
         }
@@ -214,8 +215,8 @@ impl Rack<'_> {
         if brain != self.brain.seat.life {
             return;
         }
-        if self.now < self.brain.stalled_until {
-            self.agenda.add(self.brain.stalled_until, Event::OpDone { brain, answer });
+        if self.world.now < self.brain.stalled_until {
+            self.remind(self.brain.stalled_until, Event::OpDone { brain, answer });
             return;
         }
         self.tell_brain(Told::TableAnswered(answer));
@@ -223,17 +224,17 @@ impl Rack<'_> {
 
     pub(super) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
-        self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.now + way);
-        self.agenda.add(self.brain.seat.answers_until, Event::OpDone { brain, answer });
+        self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.world.now + way);
+        self.remind(self.brain.seat.answers_until, Event::OpDone { brain, answer });
     }
 
     pub(super) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
-        if brain != self.brain.seat.life || !self.brain.seat.wakeup.comes(self.now) {
+        if brain != self.brain.seat.life || !self.brain.seat.wakeup.comes(self.world.now) {
             return Ok(());
         }
-        if self.now < self.brain.stalled_until {
+        if self.world.now < self.brain.stalled_until {
             self.brain.seat.wakeup.by(self.brain.stalled_until);
-            self.agenda.add(self.brain.stalled_until, Event::BrainWakes(brain));
+            self.remind(self.brain.stalled_until, Event::BrainWakes(brain));
             return Ok(());
         }
         self.tick_brain()
@@ -241,14 +242,14 @@ impl Rack<'_> {
 
     /// Someone wants to see everything, with balances read now.
     pub(super) fn show_all(&mut self) -> Result<(), String> {
-        if self.now < self.brain.stalled_until {
-            self.agenda.add(self.brain.stalled_until, Event::Look);
+        if self.world.now < self.brain.stalled_until {
+            self.remind(self.brain.stalled_until, Event::Look);
             return Ok(());
         }
         self.tell_brain(Told::Watch);
         self.tick_brain()?;
         if let Some(controller) = &self.brain.seat.controller {
-            let view = controller.view(self.now);
+            let view = controller.view(self.world.now);
             self.say(Who::Controller, || format!("is looked at: {view:?}"));
         }
         Ok(())
@@ -257,8 +258,8 @@ impl Rack<'_> {
     fn tick_brain(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
         if let Some(controller) = &mut self.brain.seat.controller {
-            controller.tick(self.now, &mut out);
-            nothing_is_due("the controller", controller.deadline(), self.now)?;
+            controller.tick(self.world.now, &mut out);
+            nothing_is_due("the controller", controller.deadline(), self.world.now)?;
         }
         self.brain_acts(out);
         Ok(())
@@ -267,7 +268,7 @@ impl Rack<'_> {
     fn tell_brain(&mut self, told: Told) {
         let mut out = Vec::new();
         if let Some(controller) = &mut self.brain.seat.controller {
-            controller.event(self.now, told, &mut out);
+            controller.event(self.world.now, told, &mut out);
         }
         self.brain_acts(out);
     }
@@ -277,19 +278,19 @@ impl Rack<'_> {
             match action {
                 Action::Table(op) => {
                     let way = self.dice.span(Nanos(500), Nanos(10_000));
-                    self.brain.seat.ops_until = self.brain.seat.ops_until.max(self.now + way);
+                    self.brain.seat.ops_until = self.brain.seat.ops_until.max(self.world.now + way);
                     let (brain, switch) = (self.brain.seat.life, self.switch.life);
                     let by = self.brain.seat.controller.as_ref().map_or(Term(0), Controller::term);
-                    self.agenda.add(self.brain.seat.ops_until, Event::Op { brain, switch, by, op });
+                    self.remind(self.brain.seat.ops_until, Event::Op { brain, switch, by, op });
                 }
                 Action::Answer { call, answer } => {
                     let caller = self.brain.calls.get(&call).map(|(host, _)| story::host(*host));
                     self.tell(Who::Controller, caller, None, |_| story::answered(&answer));
-                    let [at, _] = self.network.arrivals(self.now, CALLS);
+                    let [at, _] = self.arrivals(CALLS);
                     let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
                     if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))
                     {
-                        self.agenda.add(at + CALL_WAY, Event::CallAnswered { call, answer });
+                        self.remind(at + CALL_WAY, Event::CallAnswered { call, answer });
                     }
                 }
                 Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
@@ -304,10 +305,10 @@ impl Rack<'_> {
 
     fn arm_brain(&mut self) {
         let due = self.brain.seat.controller.as_ref().and_then(Controller::deadline);
-        if let Some(due) = due.map(|due| due.max(self.now + Nanos(1)))
+        if let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1)))
             && self.brain.seat.wakeup.by(due)
         {
-            self.agenda.add(due, Event::BrainWakes(self.brain.seat.life));
+            self.remind(due, Event::BrainWakes(self.brain.seat.life));
         }
     }
 }

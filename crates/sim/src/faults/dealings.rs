@@ -3,8 +3,9 @@
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_wire::Nanos;
 
+use super::hosts::Host;
 use super::oracle::Life;
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::scenario::RENEW_EVERY;
 use crate::names;
 
@@ -20,8 +21,6 @@ pub(super) struct Dealings {
     pub(super) asked: Option<Nanos>,
     /// The whole process stands still until then, with all its threads.
     pub(super) frozen_until: Nanos,
-    /// Nothing comes to the process or from it until then.
-    pub(super) cut_until: Nanos,
 }
 
 impl Rack<'_> {
@@ -31,8 +30,8 @@ impl Rack<'_> {
             return;
         }
         let thaws = self.dealings(host).frozen_until;
-        if self.now < thaws {
-            self.agenda.add(thaws, Event::Renew(host, life));
+        if self.world.now < thaws {
+            self.remind(thaws, Event::Renew(host, life));
         } else {
             self.renew(host);
             self.after(RENEW_EVERY, Event::Renew(host, life));
@@ -40,7 +39,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn renew(&mut self, host: Host) {
-        let now = self.now;
+        let now = self.world.now;
         let dealings = self.dealings(host);
         if dealings.asked.is_some_and(|at| now < at + PATIENCE) {
             return;
@@ -124,7 +123,7 @@ impl Rack<'_> {
         WorkerHello {
             name: node.name(),
             life: node.life,
-            at: node.at,
+            at: node.at.endpoint(),
             slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
             labels: self.scenario.hands.names_of(worker),
@@ -145,7 +144,7 @@ impl Rack<'_> {
         ClientHello {
             name: node.name(),
             incarnation: node.incarnation,
-            at: node.at,
+            at: node.at.endpoint(),
             floor: node.machine.floor(),
             held: node.held,
         }
@@ -169,7 +168,7 @@ impl Rack<'_> {
 
     /// Besides the heartbeat, which goes on.
     pub(super) fn ask_later(&mut self, host: Host, span: Nanos) {
-        let now = self.now;
+        let now = self.world.now;
         let gap = span.max(CALL_GAP);
         self.dealings(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));
     }

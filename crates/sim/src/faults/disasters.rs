@@ -3,7 +3,8 @@
 use sluice_control::Event as Told;
 use sluice_wire::Nanos;
 
-use super::rack::{Event, Host, Rack};
+use super::hosts::Host;
+use super::rack::{Event, Rack};
 use super::scenario::{Disaster, FAULTS_END, TYPES};
 use super::story::{self, Who};
 use crate::names;
@@ -26,14 +27,14 @@ impl Rack<'_> {
                 (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts));
             }
             Disaster::WorkerFreeze { worker, lasts } => {
-                let until = self.now + lasts;
+                let until = self.world.now + lasts;
                 self.stall(worker, lasts);
                 let dealings = &mut self.workers[worker].dealings;
                 dealings.frozen_until = dealings.frozen_until.max(until);
             }
             Disaster::ClientFreeze { client, lasts } => {
                 let dealings = &mut self.clients[client].dealings;
-                dealings.frozen_until = dealings.frozen_until.max(self.now + lasts);
+                dealings.frozen_until = dealings.frozen_until.max(self.world.now + lasts);
             }
             Disaster::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
             Disaster::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
@@ -63,10 +64,10 @@ impl Rack<'_> {
                 self.start_client(client);
             }
             Disaster::ControllerStall { lasts } => {
-                self.brain.stalled_until = self.brain.stalled_until.max(self.now + lasts);
+                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
             }
             Disaster::ControllerCut { lasts } => {
-                self.brain.cut_until = self.brain.cut_until.max(self.now + lasts);
+                self.brain.cut_until = self.brain.cut_until.max(self.world.now + lasts);
                 self.disconnect_brain();
                 self.after(lasts, Event::LinkBack);
             }
@@ -102,19 +103,20 @@ impl Rack<'_> {
             self.move_worker(worker, worker % self.scenario.slices);
         }
         // Where types and workers stand in each other's way, all types go first.
-        let clears = self.scenario.has_narrow_workers() && self.now < FAULTS_END + CLEARING;
+        let clears = self.scenario.has_narrow_workers() && self.world.now < FAULTS_END + CLEARING;
         for task_type in 0..TYPES {
             let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
             self.map_type(task_type, home);
         }
-        if self.now < super::scenario::SETTLED - Nanos::from_millis(5) {
+        if self.world.now < super::scenario::SETTLED - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
         }
     }
 
     fn stall(&mut self, worker: usize, lasts: Nanos) {
         let node = &mut self.workers[worker];
-        node.stalled_until = node.stalled_until.max(self.now + lasts);
+        node.stalled_until = node.stalled_until.max(self.world.now + lasts);
+        self.after(lasts, Event::WorkerGoesOn(worker));
     }
 
     /// From its next renewal on, if a worker's depth is its host's business.
@@ -125,9 +127,7 @@ impl Rack<'_> {
     }
 
     fn cut(&mut self, host: Host, lasts: Nanos) {
-        let until = self.now + lasts;
-        let dealings = self.dealings(host);
-        dealings.cut_until = dealings.cut_until.max(until);
+        self.world.network.weather.cut(host, self.world.now + lasts);
     }
 
     pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {

@@ -57,30 +57,32 @@ impl Rack<'_> {
         let factor = self.estimates.between(1_000 - error, 1_000 + error);
         let left = Nanos(span.0 * factor / 1_000);
         let node = &mut self.workers[worker];
-        node.early.from = Some(self.now + left - early.settings.lead_max);
+        node.early.from = Some(self.world.now + left - early.settings.lead_max);
         if let Some(machine) = &mut node.machine {
-            machine.expect(self.now, slot, Outlook::Left(left));
+            machine.expect(self.world.now, slot, Outlook::Left(left));
         }
     }
 
     /// Calls the machine when its early token is due, unless it is to be called sooner anyway.
     pub(super) fn arm_early(&mut self, worker: usize, due: Option<Nanos>) {
-        let Some(due) = due.map(|due| due.max(self.now + Nanos(1))) else { return };
+        let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1))) else { return };
         let node = &mut self.workers[worker];
         if node.early.wakeup.by(due) {
-            self.agenda.add(due, Event::Early { worker, life: node.life });
+            let life = node.life;
+            self.remind(due, Event::Early { worker, life });
         }
     }
 
     /// A running service lets the machine send its early token.
     pub(super) fn early(&mut self, worker: usize, life: Life) -> Result<(), String> {
         let node = &mut self.workers[worker];
-        if node.life != life || !node.early.wakeup.comes(self.now) {
+        if node.life != life || !node.early.wakeup.comes(self.world.now) {
             return Ok(());
         }
-        if self.now < node.stalled_until {
-            node.early.wakeup.by(node.stalled_until);
-            self.agenda.add(node.stalled_until, Event::Early { worker, life });
+        if self.world.now < node.stalled_until {
+            let goes_on = node.stalled_until;
+            node.early.wakeup.by(goes_on);
+            self.remind(goes_on, Event::Early { worker, life });
             return Ok(());
         }
         self.on_worker(worker, Worker::early)

@@ -11,8 +11,9 @@ use sluice_host::rdma::WriterEnd;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
 
+use super::hosts::Host;
 use super::oracle::Life;
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::servers::{MTU, Mishap, ServerNode, Servers, WORKERS, path_to};
 use super::story::{self, Who};
 use crate::dice::Dice;
@@ -46,12 +47,12 @@ impl Rack<'_> {
             return;
         }
         (0..count).for_each(|server| self.start_server(server));
-        let dice = &mut self.servers.dice;
-        for _ in 0..dice.pick(&[0, 0, 1, 3]) {
+        for _ in 0..self.servers.dice.pick(&[0, 0, 1, 3]) {
+            let dice = &mut self.servers.dice;
             let at = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
             let server = dice.below(count as u64) as usize;
             let mishap = dice.pick(&[Mishap::Crash, Mishap::Leave, Mishap::Intrusion, Mishap::Stall]);
-            self.agenda.add(at, Event::Mishap(server, mishap));
+            self.remind(at, Event::Mishap(server, mishap));
         }
     }
 
@@ -75,7 +76,7 @@ impl Rack<'_> {
             Mishap::Intrusion if lives => self.intrude(server)?,
             Mishap::Stall => {
                 let lasts = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
-                self.servers.nodes[server].dealings.frozen_until = self.now + lasts;
+                self.servers.nodes[server].dealings.frozen_until = self.world.now + lasts;
             }
             Mishap::Crash | Mishap::Leave | Mishap::Back | Mishap::Intrusion => {}
         }

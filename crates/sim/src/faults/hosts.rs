@@ -2,36 +2,78 @@
 
 use sluice_host::client::Client;
 use sluice_host::worker::Worker;
-use sluice_wire::{Endpoint, Nanos};
+use sluice_wire::Nanos;
 
 use super::inspection::nothing_is_due;
-use super::rack::{Event, Host, Rack};
+use super::network::WAY;
+use super::rack::{Event, Rack};
+use crate::world::Address;
 
-/// Where a host's process is: each start of it has a port of its own.
-pub(super) const fn endpoint(base: u16, index: u16, starts: u16) -> Endpoint {
-    Endpoint { ip: [0; 16], port: base + index * 100 + starts }
+/// The nodes, and where nobody is: what an address in a packet is if it was never filled in.
+const NOBODY: Address = Address::node(0);
+pub(super) const SWITCH: Address = Address::node(1);
+const WORKERS: Address = Address::node(2);
+const CLIENTS: Address = Address::node(3);
+/// The scenario, which all that is not a packet comes to.
+pub(super) const SCENE: Address = Address::node(4);
+
+/// Each start of a host's process has a place of its own, and a host has so many.
+const STARTS: u32 = 100;
+
+/// A host that registers with the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Host {
+    Worker(usize),
+    Client(usize),
+    Server(usize),
+}
+
+impl Host {
+    /// Whose place this is, in whichever life.
+    pub(super) fn at(address: Address) -> Option<Self> {
+        let index = (address.place() / STARTS) as usize;
+        match address.at(0) {
+            WORKERS => Some(Self::Worker(index)),
+            CLIENTS => Some(Self::Client(index)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a worker's process is.
+pub(super) const fn worker_at(index: u16, starts: u16) -> Address {
+    WORKERS.at(index as u32 * STARTS + starts as u32)
+}
+
+/// Where a client's process is.
+pub(super) const fn client_at(index: u16, starts: u16) -> Address {
+    CLIENTS.at(index as u32 * STARTS + starts as u32)
 }
 
 impl Rack<'_> {
-    pub(super) fn host_at(&self, to: Endpoint) -> Option<Host> {
-        let worker = self.workers.iter().position(|node| node.lives() && node.at == to).map(Host::Worker);
-        worker.or_else(|| self.clients.iter().position(|node| node.at == to).map(Host::Client))
+    /// Joins all places that packets go between.
+    pub(super) fn lay_links(&mut self) {
+        let ends = [NOBODY, SWITCH, WORKERS, CLIENTS];
+        for (from, to) in ends.into_iter().flat_map(|from| ends.map(|to| (from, to))) {
+            self.world.join(from, to, WAY, Nanos(0));
+        }
     }
 
-    /// Whether this end of the network is cut off now.
-    pub(super) fn is_cut(&self, end: Endpoint) -> bool {
-        let workers = self.workers.iter().map(|node| (node.at, &node.dealings));
-        let clients = self.clients.iter().map(|node| (node.at, &node.dealings));
-        workers.chain(clients).any(|(at, dealings)| at == end && self.now < dealings.cut_until)
+    /// Whose process lives at this place now.
+    pub(super) fn host_at(&self, to: Address) -> Option<Host> {
+        Host::at(to).filter(|host| match host {
+            Host::Worker(worker) => self.workers[*worker].lives() && self.workers[*worker].at == to,
+            Host::Client(client) => self.clients[*client].at == to,
+            Host::Server(_) => false,
+        })
     }
 
-    pub(super) fn host_is_cut(&mut self, host: Host) -> bool {
-        let now = self.now;
-        now < self.dealings(host).cut_until
+    pub(super) fn host_is_cut(&self, host: Host) -> bool {
+        self.world.network.weather.is_cut(host, self.world.now)
     }
 
     /// The operating system says that nobody listens at the switch: half the time.
-    pub(super) fn refused_by_switch(&mut self, from: Endpoint) {
+    pub(super) fn refused_by_switch(&mut self, from: Address) {
         if self.dice.chance(500) {
             return;
         }
@@ -44,25 +86,14 @@ impl Rack<'_> {
     }
 
     pub(super) fn wake(&mut self, host: Host) -> Result<(), String> {
-        let now = self.now;
+        let now = self.world.now;
         match host {
-            Host::Worker(worker) if self.workers[worker].wakeup.comes(now) => {
-                if now < self.workers[worker].stalled_until {
-                    // Behind the packets that were received meanwhile.
-                    let goes_on = self.workers[worker].stalled_until + Nanos(1);
-                    self.workers[worker].wakeup.by(goes_on);
-                    self.agenda.add(goes_on, Event::Wake(host));
-                    return Ok(());
-                }
-                self.on_worker(worker, Worker::tick)?;
-                let next = self.worker_due(worker);
-                nothing_is_due("a worker", next, now)
-            }
+            Host::Worker(worker) if self.workers[worker].wakeup.comes(now) => self.worker_wakes(worker),
             Host::Client(client) if self.clients[client].wakeup.comes(now) => {
                 let thaws = self.clients[client].dealings.frozen_until;
                 if now < thaws {
                     self.clients[client].wakeup.by(thaws);
-                    self.agenda.add(thaws, Event::Wake(host));
+                    self.remind(thaws, Event::Wake(host));
                     return Ok(());
                 }
                 self.on_client(client, Client::tick)?;
@@ -73,7 +104,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn arm(&mut self, host: Host, due: Option<Nanos>) {
-        let Some(due) = due.map(|due| due.max(self.now + Nanos(1))) else { return };
+        let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1))) else { return };
         let wakeup = match host {
             Host::Worker(worker) => &mut self.workers[worker].wakeup,
             Host::Client(client) => &mut self.clients[client].wakeup,
@@ -81,7 +112,7 @@ impl Rack<'_> {
             Host::Server(_) => return,
         };
         if wakeup.by(due) {
-            self.agenda.add(due, Event::Wake(host));
+            self.remind(due, Event::Wake(host));
         }
     }
 }

@@ -37,7 +37,7 @@ impl Rack<'_> {
         }
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
         let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
-        let quota = quota + self.workers[worker].early.beyond_quota(self.now);
+        let quota = quota + self.workers[worker].early.beyond_quota(self.world.now);
         if parked + at_hand > quota {
             return Err(format!(
                 "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"
@@ -49,13 +49,13 @@ impl Rack<'_> {
     /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
     fn inspect_silence(&self, worker: usize) -> Result<(), String> {
         let node = &self.workers[worker];
-        let Some(machine) = node.machine.as_ref().filter(|_| self.now >= node.stalled_until) else {
+        let Some(machine) = node.machine.as_ref().filter(|_| self.world.now >= node.stalled_until) else {
             return Ok(());
         };
         let stats = machine.stats();
         let longest = PROBE_LONGEST.max(stats.rtt.times(2));
         let due = machine.deadline(&worker_settings(&self.scenario));
-        let asks = due.is_some_and(|due| due <= self.now + longest);
+        let asks = due.is_some_and(|due| due <= self.world.now + longest);
         if stats.serving && stats.tokens_out > 0 && !asks {
             return Err(format!("promise 4: worker {worker} will not ask for its tokens before {due:?}"));
         }

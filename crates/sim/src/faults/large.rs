@@ -8,14 +8,13 @@ use std::collections::HashMap;
 
 use sluice_host::PART_BYTES;
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
-use sluice_wire::{
-    Dispatch, Endpoint, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, SliceId,
-};
+use sluice_wire::{Dispatch, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
-use super::rack::{Event, Rack};
+use super::hosts::SWITCH;
+use super::rack::Rack;
 use super::scenario::SETTLED;
 use super::story::{self, Who};
-use super::switch::SwitchNode;
+use crate::world::Address;
 
 /// The longest first packet of a task, and what a slot holds.
 pub(super) const FIRST_BYTES: u16 = 1_400;
@@ -66,10 +65,10 @@ impl Rack<'_> {
                 if dispatch.payload.is_large() && dispatch.place == Place::Here {
                     dispatch.payload.handle = brought;
                 }
-                self.send(SwitchNode::AT, to, Packet::Dispatch(dispatch));
+                self.send(SWITCH, Address::of(&to), Packet::Dispatch(dispatch));
             }
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
-                self.send(SwitchNode::AT, to, packet);
+                self.send(SWITCH, Address::of(&to), packet);
             }
             Verdict::Ahead(write) => self.write_ahead(&write, brought),
             Verdict::Again(circulating) => self.keep_round(circulating, brought),
@@ -86,8 +85,7 @@ impl Rack<'_> {
         {
             submit.payload = self.switch.slab.keep(Payload { handle: brought, ..submit.payload });
         }
-        let switch = self.switch.life;
-        self.after(self.scenario.round, Event::Round { switch, circulating });
+        self.send_round(&circulating);
     }
 
     /// What went round comes back, and gives its place in the pool back.
@@ -145,7 +143,8 @@ impl Rack<'_> {
         let maps = node.ring.is_some() && node.grant.is_some_and(|grant| grant.slice == slice);
         let slot = self.servers.slot(worker, slice, ticket).filter(|_| maps);
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
-        let is_quiet = self.now >= SETTLED && received == self.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
+        let is_quiet =
+            self.world.now >= SETTLED && received == self.world.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
         let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.classes());
         let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
         let is_written = is_ample && maps && self.servers.takes(worker);
@@ -173,7 +172,7 @@ impl Rack<'_> {
     }
 
     /// Whoever is at `from` sends the bytes of `asked` that another lacks.
-    pub(super) fn send_parts(&mut self, from: Endpoint, need: &Need, asked: &Payload) {
+    pub(super) fn send_parts(&mut self, from: Address, need: &Need, asked: &Payload) {
         let end = asked.total().min(need.offset.saturating_add(need.length));
         let mut offset = need.offset;
         while offset < end {
@@ -181,7 +180,7 @@ impl Rack<'_> {
             let payload = Payload { len, inline: asked.inline, handle: content(asked.inline) };
             let Need { of, worker, client, task, attempt, .. } = *need;
             let part = Part { of, worker, client, task, attempt, offset, payload };
-            self.send(from, need.asker_at, Packet::Part(part));
+            self.send(from, Address::of(&need.asker_at), Packet::Part(part));
             offset += u32::from(len);
         }
     }

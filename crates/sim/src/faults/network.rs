@@ -1,10 +1,15 @@
 //! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its
-//! own.
+//! own; hosts that are cut off, and ways that are closed.
+
+use std::collections::HashMap;
 
 use sluice_wire::{Nanos, Packet};
 
+use super::hosts::Host;
 use super::scenario::{FAULTS_END, PACKET_LIFETIME};
+use super::troubles::{End, Ways};
 use crate::dice::Dice;
+use crate::world::{Copies, Passage, Weather};
 
 /// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
 pub(super) const KINDS: usize = 13;
@@ -50,20 +55,43 @@ impl Rates {
     }
 }
 
+/// The least time that anything is on its way.
+pub(super) const WAY: Nanos = Nanos(1_000);
+/// By how much more it is without faults, at most.
+const WAY_SPREAD: Nanos = Nanos(2_000);
+
 /// The network between all hosts.
 #[derive(Debug)]
 pub(super) struct Network {
     dice: Dice,
     rates: Vec<Rates>,
+    pub(super) ways: Ways,
+    /// Nothing comes to these hosts' processes or from them until then.
+    cut_until: HashMap<Host, Nanos>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
-        Self { dice: Dice::new(seed, 2), rates }
+        Self { dice: Dice::new(seed, 2), rates, ways: Ways::default(), cut_until: HashMap::new() }
     }
 
-    /// When the copies of a packet sent now arrive: none, one or two.
-    pub(super) fn arrivals(&mut self, now: Nanos, kind: usize) -> [Option<Nanos>; 2] {
+    /// A host's process is cut off until then, at least.
+    pub(super) fn cut(&mut self, host: Host, until: Nanos) {
+        let cut = self.cut_until.entry(host).or_default();
+        *cut = until.max(*cut);
+    }
+
+    /// Another process takes a host's place.
+    pub(super) fn mend(&mut self, host: Host) {
+        self.cut_until.remove(&host);
+    }
+
+    pub(super) fn is_cut(&self, host: Host, now: Nanos) -> bool {
+        self.cut_until.get(&host).is_some_and(|until| now < *until)
+    }
+
+    /// When the copies of what is sent now arrive, if its way is open.
+    pub(super) fn arrivals(&mut self, now: Nanos, kind: usize) -> Copies {
         let rates = if now < FAULTS_END { self.rates[kind] } else { Rates::default() };
         let first = (!self.dice.chance(rates.loss)).then(|| self.arrival(now, rates));
         let second = self.dice.chance(rates.repeat).then(|| self.arrival(now, rates));
@@ -72,7 +100,7 @@ impl Network {
 
     fn arrival(&mut self, now: Nanos, rates: Rates) -> Nanos {
         let dice = &mut self.dice;
-        let mut way = dice.span(Nanos(1_000), Nanos(3_000));
+        let mut way = WAY + dice.span(Nanos(0), WAY_SPREAD);
         if dice.chance(rates.overtake) {
             way = way + dice.span(Nanos(0), Nanos(60_000));
         }
@@ -83,8 +111,23 @@ impl Network {
     }
 }
 
+impl Weather for Network {
+    fn is_any(&self) -> bool {
+        true
+    }
+
+    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
+        let now = passage.leaves;
+        let arrivals = self.arrivals(now, kind(packet));
+        let (from, to) = (End::at(passage.from), End::at(passage.to));
+        let is_cut = |end: End| matches!(end, End::Host(host) if self.is_cut(host, now));
+        let is_lost = [from, to].into_iter().flatten().any(is_cut) || self.ways.is_closed(now, from, to);
+        if is_lost { [None, None] } else { arrivals }
+    }
+}
+
 /// The number of a packet's kind in the rates.
-pub(super) const fn kind(packet: &Packet) -> usize {
+const fn kind(packet: &Packet) -> usize {
     match packet {
         Packet::Submit(_) => 0,
         Packet::Dispatch(_) | Packet::Empty(_) => 1,

@@ -13,8 +13,9 @@ use sluice_wire::tables::TableOp;
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Nanos, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
+use super::hosts::Host;
 use super::network::CALLS;
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, LEASE, Scenario};
 use super::story::Who;
 use crate::dice::Dice;
@@ -123,9 +124,9 @@ impl Rack<'_> {
         self.say(Who::Rack, || format!("ORDER: {order}"));
         match order {
             Order::Look => {
-                let [at, again] = self.network.arrivals(self.now, CALLS);
+                let [at, again] = self.arrivals(CALLS);
                 for at in [at, again].into_iter().flatten() {
-                    self.agenda.add(at, Event::Look);
+                    self.remind(at, Event::Look);
                 }
             }
             Order::Move { worker, slice } => self.move_worker(worker, slice),
@@ -139,7 +140,7 @@ impl Rack<'_> {
             Order::Read => self.read_tables(),
             Order::Standby { looks_after, is_cut } => self.start_standby(looks_after, is_cut),
             Order::Slip(lasts) => {
-                self.brain.stalled_until = self.brain.stalled_until.max(self.now + lasts);
+                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
             }
         }
     }

@@ -4,45 +4,31 @@ use sluice_control::{Answer, CallId};
 use sluice_switch::Circulating;
 use sluice_switch::registry::Choice;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, Psn, ServerId, TaskId, Term};
+use sluice_wire::{Nanos, Packet, Psn, ServerId, TaskId, Term};
 
 use super::Broken;
 use super::awaits::Await;
 use super::clients::ClientNode;
 use super::controller::Brain;
-use super::network::{Network, kind};
+use super::hosts::{Host, SCENE, SWITCH};
+use super::network::Network;
 use super::operators::{Order, orders};
 use super::oracle::{Life, Oracle, Tally};
 use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
 use super::servers::{Mishap, Servers};
 use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
-use super::troubles::{Trouble, Ways};
+use super::troubles::Trouble;
 use super::workers::WorkerNode;
 use crate::dice::Dice;
-use crate::world::Agenda;
-
-/// A host that registers with the controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Host {
-    Worker(usize),
-    Client(usize),
-    Server(usize),
-}
+use crate::world::{Address, Copies, Happens, Mail, World};
 
 /// Something that is to happen.
 #[derive(Debug)]
 pub(super) enum Event {
     Packet {
-        from: Endpoint,
-        to: Endpoint,
-        packet: Packet,
-    },
-    /// A packet that a worker received and had no time to look at.
-    Unread {
-        worker: usize,
-        life: Life,
-        received: Nanos,
+        from: Address,
+        to: Address,
         packet: Packet,
     },
     Round {
@@ -101,6 +87,7 @@ pub(super) enum Event {
     Look,
     FaultsEnd,
     WorkerBack(usize),
+    WorkerGoesOn(usize),
     SwitchBack,
     SwitchGoesOn,
     BrainBack,
@@ -117,17 +104,17 @@ pub(super) enum Event {
     Close,
 }
 
+/// When a run begins.
+const BEGINNING: Nanos = Nanos(1_000);
+
 /// Where the lines of a replay go.
 pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
 
 /// Everything in one run.
 pub(super) struct Rack<'t> {
     pub(super) seed: u64,
-    pub(super) now: Nanos,
-    pub(super) agenda: Agenda<Event>,
+    pub(super) world: World<Event, Network>,
     pub(super) scenario: Scenario,
-    pub(super) network: Network,
-    pub(super) ways: Ways,
     pub(super) dice: Dice,
     /// How far off services are when they say what they will take.
     pub(super) estimates: Dice,
@@ -149,10 +136,7 @@ impl<'t> Rack<'t> {
         let scenario = Scenario::of(program, seed);
         let mut rack = Self {
             seed,
-            now: Nanos(1_000),
-            agenda: Agenda::new(),
-            network: Network::new(seed, scenario.rates.clone()),
-            ways: Ways::default(),
+            world: World::new(Network::new(seed, scenario.rates.clone())),
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
@@ -166,12 +150,14 @@ impl<'t> Rack<'t> {
             names: Names::default(),
             trace,
         };
+        rack.world.now = BEGINNING;
+        rack.lay_links();
         rack.begin();
         rack
     }
 
     pub(super) fn run(mut self) -> Result<Tally, Broken> {
-        self.play().map_err(|what| Broken { seed: self.seed, at_ns: self.now.0, what })
+        self.play().map_err(|what| Broken { seed: self.seed, at_ns: self.world.now.0, what })
     }
 
     /// Whether anybody listens to the story.
@@ -195,26 +181,30 @@ impl<'t> Rack<'t> {
         let Some(trace) = &mut self.trace else { return };
         let task = task.map(|task| self.names.task(task));
         let what = what(task.as_deref().unwrap_or_default());
-        trace(&Line { at: self.now, who, to, task, what });
+        trace(&Line { at: self.world.now, who, to, task, what });
+    }
+
+    pub(super) fn remind(&mut self, at: Nanos, event: Event) {
+        self.world.engine.cue(at, SCENE, event);
     }
 
     pub(super) fn after(&mut self, span: Nanos, event: Event) {
-        self.agenda.add(self.now + span, event);
+        self.remind(self.world.now + span, event);
     }
 
     /// Puts a packet on the network.
-    pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, packet: Packet) {
-        let mut arrivals = self.network.arrivals(self.now, kind(&packet));
-        if self.is_cut(from) || self.is_cut(to) || self.is_closed_way(from, to) {
-            arrivals = [None, None];
-        }
-        let (who, whom, now) = (Who::at(from), Who::at(to), self.now);
-        self.tell(who, Some(whom), story::task_of(&packet), |task| {
+    pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
+        let now = self.world.now;
+        let lies = self.world.engine.packets.keep(&packet);
+        let arrivals = self.world.send_copies(from, to, now, lies);
+        self.tell(Who::at(from), Some(Who::at(to)), story::task_of(&packet), |task| {
             story::packet(&packet, task) + &story::fate(now, arrivals)
         });
-        for at in arrivals.into_iter().flatten() {
-            self.agenda.add(at, Event::Packet { from, to, packet });
-        }
+    }
+
+    /// When the copies of what is no packet of ours arrive, sent now over a way that is open.
+    pub(super) fn arrivals(&mut self, kind: usize) -> Copies {
+        self.world.network.weather.arrivals(self.world.now, kind)
     }
 
     fn begin(&mut self) {
@@ -230,23 +220,23 @@ impl<'t> Rack<'t> {
         self.start_servers();
         self.connect_brain();
         for (at, disaster) in self.scenario.disasters.clone() {
-            self.agenda.add(at, Event::Disaster(disaster));
+            self.remind(at, Event::Disaster(disaster));
         }
         for (at, trouble) in self.scenario.troubles.clone() {
-            self.agenda.add(at, Event::Trouble(trouble));
+            self.remind(at, Event::Trouble(trouble));
         }
         for (at, order) in orders(self.seed, &self.scenario) {
-            self.agenda.add(at, Event::Order(order));
+            self.remind(at, Event::Order(order));
         }
-        self.agenda.add(FAULTS_END, Event::FaultsEnd);
-        self.agenda.add(Nanos(20_000), Event::Inspect);
-        self.agenda.add(REST, Event::Rest);
-        self.agenda.add(END, Event::Close);
+        self.remind(FAULTS_END, Event::FaultsEnd);
+        self.remind(Nanos(20_000), Event::Inspect);
+        self.remind(REST, Event::Rest);
+        self.remind(END, Event::Close);
     }
 
     fn play(&mut self) -> Result<Tally, String> {
-        while let Some((at, event)) = self.agenda.next() {
-            self.now = at;
+        while let Some((at, what)) = self.world.next() {
+            let Some(event) = self.comes(at, what) else { continue };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
                 return self.oracle.close();
@@ -258,12 +248,24 @@ impl<'t> Rack<'t> {
         Err("the run ended before its time".to_owned())
     }
 
+    /// What comes to a place leaves the world.
+    fn comes(&mut self, to: Address, what: Happens<Event>) -> Option<Event> {
+        let engine = &mut self.world.engine;
+        match what {
+            Happens::Mail(Mail::Packet { from, packet }) => {
+                Some(Event::Packet { from, to, packet: engine.packets.take(packet) })
+            }
+            Happens::Mail(Mail::Round(round)) => {
+                Some(Event::Round { switch: to.place(), circulating: engine.come_round(round) })
+            }
+            Happens::Cue(event) => Some(event),
+            Happens::Alarm | Happens::Clock => None,
+        }
+    }
+
     pub(super) fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
-            Event::Unread { worker, life, received, packet } if self.workers[worker].life == life => {
-                self.at_worker(worker, received, packet)?;
-            }
             Event::Round { switch, circulating } => self.round(switch, circulating)?,
             Event::Op { brain, switch, by, op } => {
                 self.on_line(brain, |rack| rack.table_op(brain, switch, by, op)).unwrap_or(Ok(()))?;
@@ -292,6 +294,7 @@ impl<'t> Rack<'t> {
             Event::Look => self.show_all()?,
             Event::FaultsEnd => self.faults_end(),
             Event::WorkerBack(worker) => self.worker_back(worker),
+            Event::WorkerGoesOn(worker) => self.worker_goes_on(worker)?,
             Event::SwitchBack => self.switch_back(),
             Event::SwitchGoesOn => self.switch_goes_on()?,
             Event::BrainBack => self.brain_back(),
@@ -300,22 +303,31 @@ impl<'t> Rack<'t> {
             Event::Await(call) => self.await_arrives(call),
             Event::Changed { worker, life } => self.changed(worker, life),
             Event::Inspect => self.inspect()?,
-            Event::Rest => self.inspect_at_rest()?,
-            Event::Unread { .. } | Event::Close => {}
+            Event::Rest => self.rest()?,
+            Event::Close => {}
         }
         Ok(())
     }
 
-    fn packet(&mut self, from: Endpoint, to: Endpoint, packet: Packet) -> Result<(), String> {
-        match to.port {
-            SwitchNode::PORT => self.at_switch(from, packet)?,
-            _ => match self.host_at(to) {
-                Some(Host::Worker(worker)) => self.at_worker(worker, self.now, packet)?,
-                Some(Host::Client(client)) => self.at_client(client, from, packet)?,
-                Some(Host::Server(_)) | None => {}
-            },
+    fn packet(&mut self, from: Address, to: Address, packet: Packet) -> Result<(), String> {
+        if to == SWITCH {
+            return self.at_switch(from, packet);
         }
-        Ok(())
+        match self.host_at(to) {
+            Some(Host::Worker(worker)) => self.at_worker(worker, packet),
+            Some(Host::Client(client)) => self.at_client(client, from, packet),
+            Some(Host::Server(_)) | None => Ok(()),
+        }
+    }
+
+    /// Nothing new was submitted for a while. A task of a client whose retries were spent when the faults
+    /// ended may be sent until its deadline.
+    fn rest(&mut self) -> Result<(), String> {
+        if self.oracle.has_open_since_faults() {
+            self.after(Nanos::from_millis(1), Event::Rest);
+            return Ok(());
+        }
+        self.inspect_at_rest()
     }
 
     /// The periodic look at what must hold at every moment.

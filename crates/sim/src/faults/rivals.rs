@@ -76,7 +76,7 @@ impl Rack<'_> {
 
     /// The controller before looks whom the switch obeys, until one of the two knows that it is not the one.
     pub(super) fn former_looks(&mut self) {
-        if self.brain.seat.is_superseded(self.now)
+        if self.brain.seat.is_superseded(self.world.now)
             && let Some(former) = &mut self.brain.former
         {
             std::mem::swap(&mut self.brain.seat, former);
@@ -95,6 +95,6 @@ impl Rack<'_> {
 
     /// Whether there is a controller before that has not heard that the switch obeys another.
     fn former_believes(&self) -> bool {
-        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.now))
+        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.world.now))
     }
 }

@@ -241,8 +241,8 @@ impl Rack<'_> {
     pub(super) fn send_write(&mut self, task: TaskId, content: Handle, len: u16, replica: &Replica) {
         let of = |server: &usize| path_to(*server).to() == replica.to;
         let Some(server) = (0..self.servers.nodes.len()).find(of) else { return };
-        let arrivals = self.network.arrivals(self.now, WRITES);
-        let now = self.now;
+        let arrivals = self.arrivals(WRITES);
+        let now = self.world.now;
         self.tell(Who::Switch, Some(Who::Server(server)), Some(task), |task| {
             let (psn, address) = (replica.psn, replica.address);
             let fate = story::fate(now, arrivals);
@@ -261,20 +261,20 @@ impl Rack<'_> {
         let bytes = sealed(&write, server, [&slot_head(task), &body]);
         for at in arrivals.into_iter().flatten() {
             let mut bytes = bytes.clone();
-            let changed = self.now < FAULTS_END && self.servers.dice.chance(CHANGED);
+            let changed = self.world.now < FAULTS_END && self.servers.dice.chance(CHANGED);
             if changed {
                 let bit = self.servers.dice.below(8 * bytes.len() as u64) as usize;
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            self.agenda.add(at, Event::Write { server, bytes, spoilt: changed });
+            self.remind(at, Event::Write { server, bytes, spoilt: changed });
         }
     }
 
     /// A WRITE comes to a server, and waits there while that stands still.
     pub(super) fn write_comes(&mut self, server: usize, bytes: Vec<u8>, spoilt: bool) -> Result<(), String> {
         let goes_on = self.servers.nodes[server].dealings.frozen_until;
-        if self.now < goes_on {
-            self.agenda.add(goes_on, Event::Write { server, bytes, spoilt });
+        if self.world.now < goes_on {
+            self.remind(goes_on, Event::Write { server, bytes, spoilt });
             return Ok(());
         }
         self.written(server, &bytes, spoilt)
@@ -301,7 +301,7 @@ impl Rack<'_> {
             Err(why) if !spoilt && !is_late(why) => {
                 return Err(format!("a WRITE to server {server} was refused: {}", why.name()));
             }
-            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if self.now >= FAULTS_END => {
+            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if self.world.now >= FAULTS_END => {
                 node.behind += 1;
                 if node.behind > 2 * NAK_EVERY {
                     return Err(format!("server {server} waits for a WRITE that it never gets"));
@@ -324,13 +324,13 @@ impl Rack<'_> {
             return;
         }
         let Some(id) = self.servers.nodes[server].row else { return };
-        let arrivals = self.network.arrivals(self.now, WRITES);
-        let (who, now) = (Who::Server(server), self.now);
+        let arrivals = self.arrivals(WRITES);
+        let (who, now) = (Who::Server(server), self.world.now);
         self.tell(who, Some(Who::Switch), None, |_| {
             format!("NAK: misses WRITE {}{}", answer.psn, story::fate(now, arrivals))
         });
         for at in arrivals.into_iter().flatten() {
-            self.agenda.add(at, Event::Nak { server, id, expected: answer.psn });
+            self.remind(at, Event::Nak { server, id, expected: answer.psn });
         }
     }
 

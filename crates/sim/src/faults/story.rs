@@ -11,15 +11,14 @@ use sluice_control::{Answer as Answered, Event as Told};
 use sluice_host::client::Outcome;
 use sluice_switch::{Arrival, Refusal};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{
-    BytesOf, Endpoint, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId,
-};
+use sluice_wire::{BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId};
 
-use super::rack::Host;
+use super::hosts::{Host, SWITCH};
 use super::scenario::{Disaster, Scenario};
 use super::servers::Mishap;
-use super::switch::{START, SwitchNode};
+use super::switch::START;
 use super::troubles::{End, Trouble};
+use crate::world::Address;
 
 /// Somebody in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,21 +39,14 @@ pub enum Who {
 
 impl Who {
     /// Who has this address, in whichever life.
-    pub(super) fn at(end: Endpoint) -> Self {
-        let number = |base: u16| usize::from((end.port - base) / PORTS_EACH);
-        match end.port {
-            SwitchNode::PORT => Self::Switch,
-            CLIENT_PORTS.. => Self::Client(number(CLIENT_PORTS)),
-            WORKER_PORTS.. => Self::Worker(number(WORKER_PORTS)),
-            _ => Self::Rack,
+    pub(super) fn at(address: Address) -> Self {
+        match Host::at(address) {
+            Some(host) => self::host(host),
+            None if address == SWITCH => Self::Switch,
+            None => Self::Rack,
         }
     }
 }
-
-/// From where on workers and clients have their ports, and how many are one's, for its lives.
-pub(super) const WORKER_PORTS: u16 = 10_000;
-pub(super) const CLIENT_PORTS: u16 = 20_000;
-pub(super) const PORTS_EACH: u16 = 100;
 
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,6 +252,9 @@ fn need(of: &Need, task: &str) -> String {
 }
 
 fn part(of: &Part, task: &str) -> String {
+    if of.payload.len == 0 {
+        return format!("PART of task {task}: none any more, it has ended");
+    }
     let end = of.offset.saturating_add(of.payload.len.into());
     format!("PART of {}task {task}: bytes {} to {end}", whose(of.of), of.offset)
 }
@@ -303,7 +298,7 @@ pub(super) const fn host(host: Host) -> Who {
 /// Where what arrives at the switch comes from, and which task it is about.
 pub(super) fn arrived(arrival: &Arrival) -> (Option<Who>, Option<TaskId>) {
     match arrival {
-        Arrival::Wire { from, packet, .. } => (Some(Who::at(*from)), task_of(packet)),
+        Arrival::Wire { from, packet, .. } => (Some(Who::at(Address::of(from))), task_of(packet)),
         _ => (None, None),
     }
 }
@@ -514,7 +509,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         }
         TableOp::ReadSlice(slice) => format!("reads slice {slice}"),
         TableOp::SetWorker(row, Some(to)) => {
-            let (who, slice, generation) = (Who::at(to.at), to.slice, to.generation);
+            let (who, slice, generation) = (Who::at(Address::of(&to.at)), to.slice, to.generation);
             format!(
                 "sets worker row {row} for {who}: slice {slice}, generation {generation}, {}",
                 open(to.open)
@@ -526,7 +521,9 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
             format!("lets only tokens of generation {to} through for worker row {row}")
         }
         TableOp::ResetCounters(row, _) => format!("starts the counters of worker row {row} anew"),
-        TableOp::SetClient(row, Some((to, _))) => format!("sets client row {row} for {}", Who::at(to.at)),
+        TableOp::SetClient(row, Some((to, _))) => {
+            format!("sets client row {row} for {}", Who::at(Address::of(&to.at)))
+        }
         TableOp::SetClient(row, None) => format!("clears client row {row}"),
         TableOp::ReadClient(row) => format!("reads client row {row}"),
         TableOp::SetServer(row, to) => {

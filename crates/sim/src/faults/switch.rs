@@ -3,16 +3,18 @@
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
+use sluice_wire::{Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
 
 use super::bytes::Bytes;
 use super::gate::Gate;
+use super::hosts::SWITCH;
 use super::labels::Fairness;
 use super::order::Precedence;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
+use crate::world::Address;
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -43,9 +45,6 @@ pub(super) struct SwitchNode {
 }
 
 impl SwitchNode {
-    pub(super) const PORT: u16 = 1;
-    pub(super) const AT: Endpoint = Endpoint { ip: [0; 16], port: Self::PORT };
-
     pub(super) fn new(scenario: &Scenario) -> Self {
         let config = config(scenario);
         Self {
@@ -105,7 +104,7 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 }
 
 impl Rack<'_> {
-    pub(super) fn at_switch(&mut self, from: Endpoint, mut packet: Packet) -> Result<(), String> {
+    pub(super) fn at_switch(&mut self, from: Address, mut packet: Packet) -> Result<(), String> {
         if self.switch.program.is_none() {
             self.refused_by_switch(from);
             return Ok(());
@@ -115,12 +114,19 @@ impl Rack<'_> {
             if let Packet::Submit(submit) = &mut packet {
                 submit.payload.handle = Handle::NONE;
             }
-            return self.pass_through(Arrival::Wire { from, packet, room: true }, brought);
+            return self.pass_through(Arrival::Wire { from: from.endpoint(), packet, room: true }, brought);
         }
         let room = self.reserve(&mut packet);
         // A reply's bytes go on with it: only tasks' are kept.
         let brought = if let Packet::Submit(submit) = &packet { submit.payload.handle } else { Handle::NONE };
-        self.pass(Arrival::Wire { from, packet, room }, brought)
+        self.pass(Arrival::Wire { from: from.endpoint(), packet, room }, brought)
+    }
+
+    /// Something goes round in this life of the switch.
+    pub(super) fn send_round(&mut self, circulating: &Circulating) {
+        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
+        let lane = self.world.engine.lane(self.scenario.round);
+        self.world.send_round(lane, to, at, circulating);
     }
 
     pub(super) fn round(&mut self, switch: u32, circulating: Circulating) -> Result<(), String> {
@@ -171,7 +177,7 @@ impl Rack<'_> {
         if submit.payload.handle == Handle::NONE {
             return true;
         }
-        if self.now < FAULTS_END && self.dice.chance(self.scenario.no_room) {
+        if self.world.now < FAULTS_END && self.dice.chance(self.scenario.no_room) {
             submit.payload.handle = Handle::NONE;
             return false;
         }
@@ -193,7 +199,7 @@ impl Rack<'_> {
     /// and then before another looked that got there first.
     pub(super) fn looked(&mut self) -> Nanos {
         let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
-        self.now.since(on_its_way)
+        self.world.now.since(on_its_way)
     }
 
     fn leaves_switch(
@@ -208,19 +214,18 @@ impl Rack<'_> {
                 if dispatch.payload.handle != Handle::NONE {
                     dispatch.payload = self.switch.slab.give_back(dispatch.payload.handle)?;
                 }
-                self.send(SwitchNode::AT, to, Packet::Dispatch(dispatch));
+                self.send(SWITCH, Address::of(&to), Packet::Dispatch(dispatch));
             }
             Verdict::Send { to, packet } => {
                 done_with = brought;
-                self.send(SwitchNode::AT, to, packet);
+                self.send(SWITCH, Address::of(&to), packet);
             }
             Verdict::Swept { to, packet, payload } => {
                 done_with = payload;
-                self.send(SwitchNode::AT, to, packet);
+                self.send(SWITCH, Address::of(&to), packet);
             }
             Verdict::Again(circulating) => {
-                let switch = self.switch.life;
-                self.after(self.scenario.round, Event::Round { switch, circulating });
+                self.send_round(&circulating);
             }
             Verdict::Parked => {}
             Verdict::Ahead(_) => done_with = brought,

@@ -7,13 +7,14 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Endpoint, Nanos, Packet};
+use sluice_wire::{Nanos, Packet};
 
-use super::rack::{Event, Host, Rack};
+use super::hosts::{Host, SWITCH};
+use super::rack::{Event, Rack};
 use super::scenario::Scenario;
 use super::story;
-use super::switch::SwitchNode;
 use crate::dice::Dice;
+use crate::world::Address;
 
 /// The longest that the switch stands still.
 const STALL_MAX: Nanos = Nanos::from_millis(8);
@@ -28,6 +29,11 @@ pub(super) enum End {
 }
 
 impl End {
+    /// Whose end this place is, if anybody's.
+    pub(super) fn at(address: Address) -> Option<Self> {
+        if address == SWITCH { Some(Self::Switch) } else { Host::at(address).map(Self::Host) }
+    }
+
     fn is_met_by(self, end: Option<Self>) -> bool {
         self == Self::Anyone || end == Some(self)
     }
@@ -102,7 +108,7 @@ impl Ways {
         self.closed.push((from, to, until));
     }
 
-    fn is_closed(&self, now: Nanos, from: Option<End>, to: Option<End>) -> bool {
+    pub(super) fn is_closed(&self, now: Nanos, from: Option<End>, to: Option<End>) -> bool {
         let meets = |(a, b, until): &(End, End, Nanos)| now < *until && a.is_met_by(from) && b.is_met_by(to);
         self.closed.iter().any(meets)
     }
@@ -113,9 +119,11 @@ impl Rack<'_> {
         let (who, what) = story::trouble(&trouble);
         self.say(who, || what);
         match trouble {
-            Trouble::OneWay { from, to, lasts } => self.ways.close(from, to, self.now + lasts),
+            Trouble::OneWay { from, to, lasts } => {
+                self.world.network.weather.ways.close(from, to, self.world.now + lasts);
+            }
             Trouble::SwitchStall { lasts } => {
-                self.switch.stalled_until = self.switch.stalled_until.max(self.now + lasts);
+                self.switch.stalled_until = self.switch.stalled_until.max(self.world.now + lasts);
                 self.after(lasts, Event::SwitchGoesOn);
             }
             Trouble::NewAddress(Host::Worker(worker)) => self.workers[worker].change_address(),
@@ -137,50 +145,45 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Whether a packet sent now between these addresses is lost on a way that is closed.
-    pub(super) fn is_closed_way(&self, from: Endpoint, to: Endpoint) -> bool {
-        self.ways.is_closed(self.now, self.end_at(from), self.end_at(to))
-    }
-
     pub(super) fn calls_get_through(&self, host: Host) -> bool {
-        !self.ways.is_closed(self.now, Some(End::Host(host)), Some(End::Controller))
+        !self.is_closed(End::Host(host), End::Controller)
     }
 
     pub(super) fn answers_get_through(&self, host: Host) -> bool {
-        !self.ways.is_closed(self.now, Some(End::Controller), Some(End::Host(host)))
+        !self.is_closed(End::Controller, End::Host(host))
+    }
+
+    fn is_closed(&self, from: End, to: End) -> bool {
+        self.world.network.weather.ways.is_closed(self.world.now, Some(from), Some(to))
     }
 
     /// What comes to a switch that stands still waits until it goes on.
     pub(super) fn hold_up(&mut self, event: Event) -> Option<Event> {
         let waits = match &event {
-            Event::Packet { to, .. } => *to == SwitchNode::AT,
+            Event::Packet { to, .. } => *to == SWITCH,
             Event::Round { .. } | Event::Op { .. } | Event::Nak { .. } => true,
             _ => false,
         };
-        if !waits || self.now >= self.switch.stalled_until {
+        if !waits || self.world.now >= self.switch.stalled_until {
             return Some(event);
         }
-        self.switch.unread.push((self.now, event));
+        self.switch.unread.push((self.world.now, event));
         None
     }
 
     /// In the order in which it came, unless it stands still for longer than was first thought. A task that
     /// lay in the socket is older for it, as live switches reckon.
     pub(super) fn switch_goes_on(&mut self) -> Result<(), String> {
-        if self.now < self.switch.stalled_until {
+        if self.world.now < self.switch.stalled_until {
             return Ok(());
         }
         for (came, mut event) in std::mem::take(&mut self.switch.unread) {
             if let Event::Packet { packet: Packet::Submit(submit), .. } = &mut event {
-                submit.age = submit.age.plus(self.now.since(came));
+                submit.age = submit.age.plus(self.world.now.since(came));
             }
             self.happen(event)?;
         }
         Ok(())
-    }
-
-    fn end_at(&self, at: Endpoint) -> Option<End> {
-        if at == SwitchNode::AT { Some(End::Switch) } else { self.host_at(at).map(End::Host) }
     }
 
     fn client_leaves(&mut self, client: usize) {

@@ -1,30 +1,33 @@
-//! The workers' processes: the real machine, and the work it does.
+//! The workers' processes: the real machine, and the work that its core does (`worker_core`, as in curves).
+//! Here receiving and sending take no time.
 
 use sluice_control::RingPlace;
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::{Endpoint, Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
+use sluice_wire::{Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::dealings::Dealings;
 use super::early::EarlyBook;
-use super::hosts::endpoint;
+use super::hosts::{Host, SWITCH, worker_at};
+use super::inspection::nothing_is_due;
 use super::large::{Pieces, content, content_of};
 use super::oracle::{Life, answer, fails};
-use super::rack::{Event, Host, Rack};
+use super::rack::{Event, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
-use super::story::{WORKER_PORTS, Who};
-use super::switch::SwitchNode;
+use super::story::Who;
 use crate::names;
 use crate::wakeup::Wakeup;
+use crate::worker_core::{Core, Duty, count_unread};
+use crate::world::Address;
 
 /// A worker's process, if it lives.
 #[derive(Debug)]
 pub(super) struct WorkerNode {
     pub(super) machine: Option<Worker>,
     pub(super) life: Life,
-    pub(super) at: Endpoint,
+    pub(super) at: Address,
     pub(super) stalled_until: Nanos,
     pub(super) leaving: bool,
     index: u16,
@@ -43,6 +46,7 @@ pub(super) struct WorkerNode {
     pub(super) pieces: Pieces,
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
+    pub(super) core: Core<Packet, TaskId>,
     pub(super) early: EarlyBook,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
@@ -53,7 +57,7 @@ impl WorkerNode {
         Self {
             machine: None,
             life: 0,
-            at: Endpoint::default(),
+            at: worker_at(0, 0),
             stalled_until: Nanos(0),
             leaving: false,
             index: index as u16,
@@ -67,6 +71,7 @@ impl WorkerNode {
             replies: Bytes::default(),
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
+            core: Core::default(),
             early: EarlyBook::default(),
             rejoins: 0,
         }
@@ -76,12 +81,13 @@ impl WorkerNode {
     pub(super) fn stop(&mut self) {
         self.machine = None;
         self.life = 0;
+        self.core = Core::default();
     }
 
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = endpoint(WORKER_PORTS, self.index, self.starts);
+        self.at = worker_at(self.index, self.starts);
     }
 
     pub(super) const fn lives(&self) -> bool {
@@ -116,12 +122,13 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
 impl Rack<'_> {
     pub(super) fn start_worker(&mut self, worker: usize) {
         let life = self.dice.word() | 1;
+        self.world.network.weather.mend(Host::Worker(worker));
         let node = &mut self.workers[worker];
         node.starts += 1;
         *node = WorkerNode {
             machine: Some(Worker::new()),
             life,
-            at: endpoint(WORKER_PORTS, node.index, node.starts),
+            at: worker_at(node.index, node.starts),
             starts: node.starts,
             ..WorkerNode::new(worker)
         };
@@ -129,18 +136,54 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
     }
 
-    pub(super) fn at_worker(
-        &mut self,
-        worker: usize,
-        received: Nanos,
-        mut packet: Packet,
-    ) -> Result<(), String> {
-        let node = &mut self.workers[worker];
-        if self.now < node.stalled_until {
-            let event = Event::Unread { worker, life: node.life, received, packet };
-            self.agenda.add(node.stalled_until, event);
+    /// A packet comes to a worker's NIC.
+    pub(super) fn at_worker(&mut self, worker: usize, packet: Packet) -> Result<(), String> {
+        let (node, now) = (&mut self.workers[worker], self.world.now);
+        if now < node.stalled_until {
+            node.core.holds(now, packet);
             return Ok(());
         }
+        match node.core.comes(now, packet) {
+            Some(packet) => self.receive(worker, now, packet),
+            None => Ok(()),
+        }
+    }
+
+    /// The core turns to what waits for it.
+    fn turn_to_duties(&mut self, worker: usize) -> Result<(), String> {
+        while let Some(duty) = self.workers[worker].core.next() {
+            match duty {
+                Duty::Packet(received, packet) => self.receive(worker, received, packet)?,
+                Duty::Call => self.call_worker(worker)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A process that stood still goes on, unless it does so for longer than was first thought.
+    pub(super) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
+        if self.world.now < self.workers[worker].stalled_until { Ok(()) } else { self.turn_to_duties(worker) }
+    }
+
+    /// The machine's deadline has come.
+    pub(super) fn worker_wakes(&mut self, worker: usize) -> Result<(), String> {
+        let node = &mut self.workers[worker];
+        if self.world.now < node.stalled_until {
+            node.core.owes_a_call();
+            return Ok(());
+        }
+        if node.core.may_call() { self.call_worker(worker) } else { Ok(()) }
+    }
+
+    fn call_worker(&mut self, worker: usize) -> Result<(), String> {
+        self.on_worker(worker, Worker::tick)?;
+        let due = self.workers[worker].machine.as_ref();
+        let due = due.and_then(|machine| machine.deadline(&worker_settings(&self.scenario)));
+        nothing_is_due("a worker", due, self.world.now)
+    }
+
+    fn receive(&mut self, worker: usize, received: Nanos, mut packet: Packet) -> Result<(), String> {
+        let node = &mut self.workers[worker];
         let late = node.late();
         match &mut packet {
             Packet::Dispatch(dispatch) => {
@@ -178,18 +221,20 @@ impl Rack<'_> {
         if node.life != life {
             return Ok(());
         }
-        if self.now < node.stalled_until {
-            self.agenda.add(node.stalled_until, Event::Finish { worker, life, slot, task, started });
+        if self.world.now < node.stalled_until {
+            self.remind(node.stalled_until, Event::Finish { worker, life, slot, task, started });
             return Ok(());
         }
         let node = &mut self.workers[worker];
+        node.core.running = None;
         node.late_in_hand.retain(|late| *late != task);
         node.early.ended();
         let reply = node.replies.keep(answer(life, task));
         let status = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
         self.on_worker(worker, |machine, now, settings, out| {
             machine.finished(now, settings, slot, started, status, reply, out);
-        })
+        })?;
+        self.turn_to_duties(worker)
     }
 
     pub(super) fn leave(&mut self, worker: usize) -> Result<(), String> {
@@ -208,9 +253,9 @@ impl Rack<'_> {
         let settings = worker_settings(&self.scenario);
         let mut out = Vec::new();
         let Some(machine) = &mut self.workers[worker].machine else { return Ok(()) };
-        act(machine, self.now, &settings, &mut out);
+        act(machine, self.world.now, &settings, &mut out);
         let due = machine.deadline(&settings);
-        let done = machine.is_done(self.now, &settings);
+        let done = machine.is_done(self.world.now, &settings);
         for action in out {
             self.worker_acts(worker, action)?;
         }
@@ -225,11 +270,6 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// When the machine wants to be called.
-    pub(super) fn worker_due(&self, worker: usize) -> Option<Nanos> {
-        self.workers[worker].machine.as_ref()?.deadline(&worker_settings(&self.scenario))
-    }
-
     /// A reply as its worker's driver sends it.
     fn with_its_bytes(&self, worker: usize, mut packet: Reply) -> Result<Reply, String> {
         let node = &self.workers[worker];
@@ -237,22 +277,29 @@ impl Rack<'_> {
             packet.payload = node.replies.find(packet.payload.handle)?;
         }
         if packet.payload.has_more() {
-            packet.worker_at = node.at;
+            packet.worker_at = node.at.endpoint();
         }
         Ok(packet)
+    }
+
+    /// What waits in the NIC stands before what the packet speaks of.
+    fn send_to_switch(&mut self, worker: usize, mut packet: Packet) {
+        let node = &self.workers[worker];
+        count_unread(&mut packet, node.core.unread(|packet| packet));
+        self.send(node.at, SWITCH, packet);
     }
 
     fn worker_acts(&mut self, worker: usize, action: worker::Action) -> Result<(), String> {
         let WorkerNode { at, life, .. } = self.workers[worker];
         match action {
-            worker::Action::ToSwitch(packet) => self.send(at, SwitchNode::AT, packet),
+            worker::Action::ToSwitch(packet) => self.send_to_switch(worker, packet),
             worker::Action::Reply { to, packet } => {
                 let packet = self.with_its_bytes(worker, packet)?;
-                self.send(at, to, Packet::Reply(packet));
+                self.send(at, Address::of(&to), Packet::Reply(packet));
             }
             worker::Action::Report(packet) => {
                 let packet = self.with_its_bytes(worker, packet)?;
-                self.send(at, SwitchNode::AT, Packet::Reply(packet));
+                self.send_to_switch(worker, Packet::Reply(packet));
             }
             worker::Action::Run { slot, task, payload, task_type } => {
                 if !self.scenario.serves[worker].contains(&task_type) {
@@ -269,15 +316,16 @@ impl Rack<'_> {
                 let payload = asked;
                 self.oracle.started(life, task, &payload)?;
                 self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
+                self.workers[worker].core.running = Some(task);
                 let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
-                let started = self.now;
+                let started = self.world.now;
                 self.after(span, Event::Finish { worker, life, slot, task, started });
                 self.service_says(worker, slot, span);
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
             worker::Action::Need { to, mut packet } => {
-                packet.asker_at = at;
-                self.send(at, to, Packet::Need(packet));
+                packet.asker_at = at.endpoint();
+                self.send(at, Address::of(&to), Packet::Need(packet));
             }
             worker::Action::Parts { need, payload } => {
                 let asked = self.workers[worker].replies.find(payload.handle)?;

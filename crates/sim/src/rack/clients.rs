@@ -215,6 +215,7 @@ impl Clients {
                 Action::Done { tag, outcome, .. } => ended(stage, Tag::unpack(*tag), outcome),
                 // Nothing has bytes beyond the packet, and no controller is there to be asked.
                 Action::Parts { .. }
+                | Action::Gone { .. }
                 | Action::Need { .. }
                 | Action::Begin { .. }
                 | Action::Place { .. }

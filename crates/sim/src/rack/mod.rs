@@ -12,6 +12,7 @@ mod books;
 mod clients;
 mod controller;
 mod early;
+mod fates;
 mod guess;
 mod meter;
 mod nodes;
@@ -34,7 +35,7 @@ use sluice_switch::{Config, Program};
 use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
-use crate::world::Fates;
+use fates::Fates;
 use nodes::Nodes;
 use stage::{Places, Stage};
 
@@ -92,7 +93,7 @@ impl<O: Observer> Rack<O> {
     ) -> Self {
         let testbed = &point.testbed;
         let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
-        stage.world.network.fates = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
+        stage.world.network.weather = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
         let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);
         Self { stage, nodes }
     }

@@ -10,13 +10,13 @@ use super::clients::Clients;
 use super::controller::{ControllerNode, Grants};
 use super::servers::Servers;
 use super::setup::{Plan, client_settings};
-use super::stage::{Cue, Places, Stage};
+use super::stage::{Cue, Places, RackWorld, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, Happens, LinkQueue, Mail, OneWay, World};
+use crate::world::{Address, Happens, LinkQueue, Mail, OneWay};
 
 /// A rack's nodes, registered with its controller.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Nodes {
 }
 
 /// Links between the nodes of a rack, as long and as fast as the testbed's.
-fn join(world: &mut World<Cue>, places: Places, testbed: &Testbed) {
+fn join(world: &mut RackWorld, places: Places, testbed: &Testbed) {
     let Places { switch, workers, clients, .. } = places;
     let (pass, links, sends) = (testbed.switch.pass, testbed.links, testbed.worker.send);
     world.join(clients, places.front, links.client, Nanos(0));
@@ -151,12 +151,7 @@ fn join(world: &mut World<Cue>, places: Places, testbed: &Testbed) {
     world.network.join_each(switch, workers, each, (0..servers.count).map(link));
 }
 
-fn switch_of(
-    world: &mut World<Cue>,
-    plan: &Plan,
-    testbed: &Testbed,
-    program: Box<dyn Program>,
-) -> SwitchNode {
+fn switch_of(world: &mut RackWorld, plan: &Plan, testbed: &Testbed, program: Box<dyn Program>) -> SwitchNode {
     let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
-    SwitchNode::new(plan.places.switch, program, testbed.switch, lane, plan.is_polled())
+    SwitchNode::new(plan.places.switch, program, testbed.switch, lane, plan.is_polled(), plan.suits.clone())
 }

@@ -14,10 +14,10 @@ use sluice_wire::tables::RingRow;
 use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SLOT_HEAD_BYTES, SliceId};
 
 use super::setup::Plan;
-use super::stage::Places;
+use super::stage::{Places, RackLinks};
 use crate::names;
 use crate::testbed::Testbed;
-use crate::world::{Address, Links};
+use crate::world::Address;
 
 /// Ethernet, IPv4 and UDP in front of a WRITE, and what a frame takes beside its bytes: preamble, check, gap.
 const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
@@ -98,7 +98,7 @@ impl Servers {
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,
-        network: &mut Links,
+        network: &mut RackLinks,
         leaves: Nanos,
         write: &WriteAhead,
     ) -> u32 {

@@ -20,6 +20,7 @@ use crate::capacity::Capacity;
 use crate::dice::Dice;
 use crate::names;
 use crate::point::Point;
+use crate::suits::Suits;
 use crate::testbed::Testbed;
 use crate::workload::Class;
 
@@ -38,6 +39,8 @@ pub(super) struct Plan {
     pub(super) places: Places,
     slices: Vec<SliceLayout>,
     pub(super) asked: ClassNeeds,
+    /// Who serves whom, where something is said of labels.
+    pub(super) suits: Option<Suits>,
     servers: u16,
     writes_ahead: bool,
     classes: u8,
@@ -94,6 +97,7 @@ impl Plan {
             places,
             slices,
             asked,
+            suits: point.suits().unwrap_or_default(),
             servers: servers.count,
             writes_ahead: choice.writes_ahead(),
             classes: choice.classes(),
@@ -179,10 +183,13 @@ impl Plan {
             types: slice.types.clone(),
             limit: Some(self.room.waiting(slice.workers)),
             sizes: slice.sizes,
-            serving: Serving::default(),
+            serving: self.suits.as_ref().map_or_else(Serving::default, |suits| suits.slices[index].serving),
         };
         let slices = self.slices.iter().enumerate().map(slice).collect();
+        let suits = self.suits.as_ref();
         sluice_control::Plan {
+            labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
+            needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
             max_wait: PACKET_LIFETIME.times(2),
             retry_after: RETRY_AFTER,
             retry_for: self.retry_for,
@@ -201,13 +208,18 @@ impl Plan {
             at: self.places.workers.at(worker).endpoint(),
             slice: names::slice(self.slice_of(worker).0.into()),
             types: self.slices.iter().flat_map(|slice| &slice.types).copied().collect(),
-            labels: Vec::new(),
+            labels: self.labels_of(worker),
             quota: self.quota,
             capacity: 0,
             server,
             rejoins: 0,
             held: None,
         }
+    }
+
+    fn labels_of(&self, worker: u32) -> Vec<String> {
+        let Some(suits) = &self.suits else { return Vec::new() };
+        suits.names.of_bits(suits.has[worker as usize])
     }
 
     /// What a client says of itself.

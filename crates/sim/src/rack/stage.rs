@@ -3,9 +3,10 @@
 use sluice_wire::{Nanos, Packet};
 
 use super::books::Books;
+use super::fates::Fates;
 use super::meter::Meter;
 use crate::stats::Observer;
-use crate::world::{Address, World};
+use crate::world::{Address, Links, World};
 
 /// Where the rack's nodes are.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +46,14 @@ pub(super) enum Cue {
     Step,
 }
 
+/// The world of curves: packets are lost where the testbed says so.
+pub(super) type RackWorld = World<Cue, Option<Box<Fates>>>;
+pub(super) type RackLinks = Links<Option<Box<Fates>>>;
+
 /// Everything that is not a node.
 #[derive(Debug)]
 pub(super) struct Stage<O> {
-    pub(super) world: World<Cue>,
+    pub(super) world: RackWorld,
     pub(super) meter: Meter<O>,
     pub(super) books: Books,
 }
@@ -56,7 +61,7 @@ pub(super) struct Stage<O> {
 impl<O: Observer> Stage<O> {
     /// A world with nobody in it, for so many workers; whether a task can be in several places.
     pub(super) fn new(observer: O, workers: u32, has_copies: bool) -> Self {
-        Self { world: World::new(), meter: Meter::new(observer, workers), books: Books::new(has_copies) }
+        Self { world: World::new(None), meter: Meter::new(observer, workers), books: Books::new(has_copies) }
     }
 
     #[inline]

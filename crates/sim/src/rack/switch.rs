@@ -7,6 +7,7 @@ use sluice_wire::{Nanos, Packet, Sweep};
 use super::books::Place;
 use super::stage::Stage;
 use crate::stats::Observer;
+use crate::suits::Suits;
 use crate::testbed::SwitchTimes;
 use crate::world::{Address, LaneId, Mail, Port};
 
@@ -21,6 +22,8 @@ pub(super) struct SwitchNode {
     lane: LaneId,
     /// Whether each task that a worker gets answers a poll.
     is_polled: bool,
+    /// Who has what tasks need, where something is said of labels.
+    suits: Option<Suits>,
 }
 
 impl SwitchNode {
@@ -31,8 +34,9 @@ impl SwitchNode {
         times: SwitchTimes,
         lane: LaneId,
         is_polled: bool,
+        suits: Option<Suits>,
     ) -> Self {
-        Self { at, program, times, port: Port::new(times.recirculation_gbps), lane, is_polled }
+        Self { at, program, times, port: Port::new(times.recirculation_gbps), lane, is_polled, suits }
     }
 
     /// One step of the controller.
@@ -111,7 +115,10 @@ impl SwitchNode {
     #[inline]
     fn send<O: Observer>(&self, stage: &mut Stage<O>, to: Address, packet: &Packet) {
         match packet {
-            Packet::Dispatch(_) => {
+            Packet::Dispatch(dispatch) => {
+                if let Some(suits) = &self.suits {
+                    stage.meter.given(suits, to.place(), dispatch.task_type);
+                }
                 stage.meter.counts.polls += u64::from(self.is_polled);
                 stage.meter.in_switch.leave(stage.world.now);
                 stage.books.moves(Place::InSwitch, Place::ToWorker);

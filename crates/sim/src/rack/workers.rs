@@ -1,10 +1,6 @@
-//! The workers: the real state machine, and a core that does one thing at a time.
-//!
-//! A core receives a packet, serves a task, or sends a packet. While it is at something, packets wait in the
-//! NIC. Since nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it
-//! begins; only the end of a service is an event of its own.
-
-use std::collections::VecDeque;
+//! The workers: the real state machine, and a core that does one thing at a time (`worker_core`). Since
+//! nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it begins;
+//! only the end of a service is an event of its own.
 
 use sluice_control::WorkerGrant;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
@@ -18,12 +14,13 @@ use super::books::Place;
 use super::early::Estimates;
 use super::servers::Servers;
 use super::setup::{Plan, worker_settings};
-use super::stage::{Cue, Stage};
+use super::stage::{Cue, RackWorld, Stage};
 use super::stalls::Cores;
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::WorkerTimes;
-use crate::world::{Address, AlarmId, Mail, PacketId, World};
+use crate::worker_core::{Core, Duty, count_unread};
+use crate::world::{Address, AlarmId, Mail, PacketId};
 
 /// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
 /// 200 bytes.
@@ -71,12 +68,7 @@ impl DeskIndex {
 #[derive(Debug, Default)]
 struct Desk {
     owner: u32,
-    /// The core is free from then on, but for the service.
-    free_at: Nanos,
-    running: Option<Run>,
-    /// What waits in the NIC, and since when.
-    mail: VecDeque<(Nanos, PacketId)>,
-    tick_due: bool,
+    core: Core<PacketId, Run>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,16 +78,10 @@ struct Run {
     service: [u8; 8],
 }
 
-impl Desk {
-    fn is_idle(&self, now: Nanos) -> bool {
-        self.running.is_none() && self.mail.is_empty() && self.free_at <= now && !self.tick_due
-    }
-}
-
 impl Workers {
     /// The workers of a rack.
     pub(super) fn new(
-        world: &mut World<Cue>,
+        world: &mut RackWorld,
         plan: &Plan,
         point: &Point,
         choice: &Choice,
@@ -137,9 +123,9 @@ impl Workers {
     /// What runs takes so much longer; says until when.
     fn goes_on_for(&mut self, worker: u32, now: Nanos, span: Nanos) -> Nanos {
         let desk = self.desk(worker, now);
-        let desk = &mut self.taken[desk];
-        desk.free_at = desk.free_at + span;
-        desk.free_at
+        let core = &mut self.taken[desk].core;
+        core.free_at = core.free_at + span;
+        core.free_at
     }
 
     /// The worker's desk; it gets one if it has none.
@@ -166,7 +152,7 @@ impl Workers {
     fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
         let DeskIndex(desk) = self.desks[worker as usize];
         let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
-        desk.is_idle(now).then_some(desk.free_at)
+        desk.core.is_idle(now).then_some(desk.core.free_at)
     }
 
     /// Desks of workers that are idle again go to others before there are more of them: a full round over all
@@ -174,14 +160,15 @@ impl Workers {
     #[cold]
     fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
         let room = self.taken.capacity();
-        let idle = |desk: &&mut Desk| desk.is_idle(now);
+        let idle = |desk: &&mut Desk| desk.core.is_idle(now);
         if self.taken.len() == room && self.taken.iter_mut().filter(idle).count() * 2 > room {
             let desks = &mut self.desks;
             self.taken.retain(|desk| {
-                if desk.is_idle(now) {
+                let is_idle = desk.core.is_idle(now);
+                if is_idle {
                     desks[desk.owner as usize] = DeskIndex::NONE;
                 }
-                !desk.is_idle(now)
+                !is_idle
             });
             for (index, desk) in self.taken.iter().enumerate() {
                 self.desks[desk.owner as usize] = DeskIndex(index as u32);
@@ -206,7 +193,7 @@ impl Workers {
         let now = stage.now();
         self.machines[worker as usize].grant(now, &self.settings, grant, &mut self.actions);
         let desk = self.desk(worker, now);
-        let busy_until = self.taken[desk].free_at.max(now);
+        let busy_until = self.taken[desk].core.free_at.max(now);
         self.act(stage, worker, desk, busy_until);
         self.arm(stage, worker);
     }
@@ -227,12 +214,9 @@ impl Workers {
             stage.books.moves(Place::ToWorker, Place::AtWorker);
         }
         let desk = self.desk(worker, now);
-        let at = &mut self.taken[desk];
-        if at.running.is_some() || !at.mail.is_empty() {
-            at.mail.push_back((now, packet));
-            return;
-        }
-        let (free_at, from) = (at.free_at, at.free_at.max(now));
+        let core = &mut self.taken[desk].core;
+        let Some(packet) = core.comes(now, packet) else { return };
+        let (free_at, from) = (core.free_at, core.free_at.max(now));
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.wakes(now, worker, free_at);
         }
@@ -246,7 +230,7 @@ impl Workers {
     pub(super) fn ends<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
         let (alarm, now) = (self.alarm(worker), stage.now());
         let desk = self.desk(worker, now);
-        let Some(run) = self.taken[desk].running.take() else {
+        let Some(run) = self.taken[desk].core.running.take() else {
             return stage.world.engine.alarm(alarm, NEVER);
         };
         stage.meter.serving.leave(now);
@@ -262,7 +246,7 @@ impl Workers {
         machine.finished(now, &self.settings, slot, run.started, status, reply, &mut self.actions);
         self.act(stage, worker, desk, now);
         self.poll(stage, worker, desk);
-        if self.taken[desk].running.is_none() {
+        if self.taken[desk].core.running.is_none() {
             stage.world.engine.alarm(alarm, NEVER);
         }
         self.arm(stage, worker);
@@ -276,30 +260,22 @@ impl Workers {
 
     fn tick_soon<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32) {
         let desk = self.desk(worker, stage.now());
-        let at = &mut self.taken[desk];
-        if at.running.is_some() {
-            at.tick_due = true;
+        let core = &mut self.taken[desk].core;
+        if !core.may_call() {
             return;
         }
-        let from = at.free_at.max(stage.now());
+        let from = core.free_at.max(stage.now());
         self.tick_now(stage, worker, desk, from);
         self.arm(stage, worker);
     }
 
     fn poll<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, desk: usize) {
-        loop {
-            let at = &mut self.taken[desk];
-            if at.running.is_some() {
-                return;
+        while let Some(duty) = self.taken[desk].core.next() {
+            let from = self.taken[desk].core.free_at;
+            match duty {
+                Duty::Packet(arrived, packet) => self.receive(stage, worker, desk, from, arrived, packet),
+                Duty::Call => self.tick_now(stage, worker, desk, from),
             }
-            let free_at = at.free_at;
-            let Some((arrived, packet)) = at.mail.pop_front() else { break };
-            self.receive(stage, worker, desk, free_at, arrived, packet);
-        }
-        let at = &mut self.taken[desk];
-        if std::mem::take(&mut at.tick_due) {
-            let from = at.free_at;
-            self.tick_now(stage, worker, desk, from);
         }
     }
 
@@ -370,7 +346,7 @@ impl Workers {
             }
         }
         self.actions.clear();
-        self.taken[desk].free_at = free_at;
+        self.taken[desk].core.free_at = free_at;
         if let Some((slot, payload)) = run {
             self.serve(stage, worker, desk, free_at, slot, payload);
         }
@@ -396,10 +372,10 @@ impl Workers {
         }
         let service = Nanos(u64::from_le_bytes(payload.inline));
         let ends = self.cores.spend(worker, started, service);
-        let desk = &mut self.taken[desk];
+        let core = &mut self.taken[desk].core;
         let run = Run { slot, started, service: payload.inline };
-        desk.running = Some(run);
-        desk.free_at = ends;
+        core.running = Some(run);
+        core.free_at = ends;
         stage.meter.at_workers.leave(started);
         stage.meter.serving.enter(started);
         stage.books.moves(Place::AtWorker, Place::Running);
@@ -457,18 +433,15 @@ impl Workers {
         let unread = if self.ranked { self.unread(stage, worker) } else { 0 };
         stage.send(self.at.at(worker), self.switch, leaves, |place| {
             *place = *packet;
-            if let (Packet::Token(token), 1..) = (place, unread) {
-                token.rank = token.rank.further(unread);
-            }
+            count_unread(place, unread);
         });
     }
 
-    /// How many tasks wait in a worker's NIC, perhaps among answers.
+    /// How many tasks wait in a worker's NIC.
     fn unread<O: Observer>(&self, stage: &Stage<O>, worker: u32) -> u32 {
         let DeskIndex(desk) = self.desks[worker as usize];
-        let is_task =
-            |(_, id): &&(Nanos, PacketId)| matches!(stage.world.engine.packets.get(*id), Packet::Dispatch(_));
-        self.taken.get(desk as usize).map_or(0, |desk| desk.mail.iter().filter(is_task).count() as u32)
+        let packets = &stage.world.engine.packets;
+        self.taken.get(desk as usize).map_or(0, |desk| desk.core.unread(|id| packets.get(*id)))
     }
 
     /// A reply leaves a worker. Where the program looks at replies it goes by the switch's address, otherwise
@@ -493,9 +466,10 @@ impl Workers {
     /// A reply by which the switch learns how much the worker holds, with what waits in its NIC.
     #[inline]
     fn send_report<O: Observer>(&self, stage: &mut Stage<O>, worker: u32, leaves: Nanos, reply: &Reply) {
-        let load = reply.load + self.unread(stage, worker);
+        let unread = self.unread(stage, worker);
         stage.send(self.at.at(worker), self.switch, leaves, |place| {
-            reply_into(place, &Reply { load, ..*reply });
+            reply_into(place, reply);
+            count_unread(place, unread);
         });
     }
 

@@ -16,7 +16,7 @@ pub struct Gauge {
 }
 
 /// All that can be asked for.
-const ALL: [Gauge; 7] = [
+const ALL: [Gauge; 8] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -29,6 +29,8 @@ const ALL: [Gauge; 7] = [
     Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
     Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
     Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
+    // Of the tasks that need or wish for labels, those whose workers have them.
+    Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
     Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
 ];
 

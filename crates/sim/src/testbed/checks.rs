@@ -34,6 +34,7 @@ impl Testbed {
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())
             .or_else(|| self.bad_slow())
+            .or_else(|| self.labels.complaint(self.workers))
             .or_else(|| self.bad_retries())
     }
 

@@ -31,24 +31,14 @@ const ARITY: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
     heap: Vec<(Moment, E)>,
-    entered: u64,
 }
 
 impl<E> Agenda<E> {
     pub(crate) fn new() -> Self {
-        Self { heap: Vec::new(), entered: 0 }
+        Self { heap: Vec::new() }
     }
 
-    pub(crate) fn add(&mut self, at: Nanos, event: E) {
-        self.entered += 1;
-        self.enter(Moment::new(at, self.entered), event);
-    }
-
-    pub(crate) fn next(&mut self) -> Option<(Nanos, E)> {
-        self.take().map(|(moment, event)| (moment.at, event))
-    }
-
-    /// As [`Agenda::add`], for a caller who counts the entries himself.
+    /// No two events have the same moment: whoever enters them counts.
     #[inline]
     pub(crate) fn enter(&mut self, moment: Moment, event: E) {
         let mut place = self.heap.len();
@@ -104,20 +94,24 @@ mod tests {
     use super::*;
     use crate::dice::Dice;
 
+    fn next(agenda: &mut Agenda<u64>) -> Option<(Nanos, u64)> {
+        agenda.take().map(|(moment, event)| (moment.at, event))
+    }
+
     #[test]
     fn events_come_by_time_and_ties_in_the_order_of_entry() {
         let (mut dice, mut agenda, mut model) = (Dice::new(1, 0), Agenda::new(), Vec::new());
         for number in 0..5_000_u64 {
             let at = Nanos(dice.below(50));
-            agenda.add(at, number);
+            agenda.enter(Moment::new(at, number), number);
             model.push((at, number));
             if dice.chance(400) {
                 model.sort_unstable();
-                assert_eq!(agenda.next(), Some(model.remove(0)));
+                assert_eq!(next(&mut agenda), Some(model.remove(0)));
             }
         }
         model.sort_unstable();
-        assert!(model.into_iter().all(|expected| agenda.next() == Some(expected)));
+        assert!(model.into_iter().all(|expected| next(&mut agenda) == Some(expected)));
         assert_eq!(agenda.first(), Moment::NEVER);
     }
 }

@@ -73,7 +73,7 @@ type Source = (SourceKind, Nanos, Lane<(Address, Mail)>);
 const AGENDA: Whence = Whence::new(0, SourceKind::Agenda);
 const ALARMS: Whence = Whence::new(1, SourceKind::Alarms);
 
-impl<C: Copy> EventEngine<C> {
+impl<C> EventEngine<C> {
     /// Nothing under way, and nobody with an alarm.
     pub(crate) fn new() -> Self {
         Self {

@@ -11,37 +11,37 @@ mod address;
 mod agenda;
 mod alarms;
 mod engine;
-mod fates;
 mod group;
 mod heads;
 mod lane;
 mod network;
 mod pool;
+mod weather;
 
 use sluice_switch::Circulating;
 use sluice_wire::Nanos;
 
 pub(crate) use address::Address;
-pub(crate) use agenda::Agenda;
 pub(crate) use alarms::AlarmId;
 pub(crate) use engine::{ClockId, EventEngine, Happens, LaneId, Mail, PacketId};
-pub(crate) use fates::Fates;
 pub(crate) use network::{LinkQueue, Links, OneWay, Port};
+pub(crate) use weather::{Copies, Passage, Weather};
 
 use heads::SourceKind;
 
-/// The time, what happens next, and the links. `C` is what nodes want to be reminded of.
+/// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
+/// packets.
 #[derive(Debug)]
-pub(crate) struct World<C> {
+pub(crate) struct World<C, W> {
     pub(crate) now: Nanos,
     pub(crate) engine: EventEngine<C>,
-    pub(crate) network: Links,
+    pub(crate) network: Links<W>,
 }
 
-impl<C: Copy> World<C> {
+impl<C, W: Weather> World<C, W> {
     /// A world with nobody in it.
-    pub(crate) fn new() -> Self {
-        Self { now: Nanos(0), engine: EventEngine::new(), network: Links::default() }
+    pub(crate) fn new(weather: W) -> Self {
+        Self { now: Nanos(0), engine: EventEngine::new(), network: Links::new(weather) }
     }
 
     /// Time goes on to what happens next. Gives where, and what; nothing, if nothing does any more.
@@ -69,32 +69,40 @@ impl<C: Copy> World<C> {
         self.network.join(from, to, OneWay { delay, lane, queue: None });
     }
 
-    /// Sends a packet that leaves then, unless a fault befalls it. Says how many copies will arrive.
+    /// Sends a packet that leaves then, unless something befalls it. Says how many copies will arrive.
     pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
+        if self.network.weather.is_any() {
+            return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;
+        }
         let packets = &self.engine.packets;
         let Some((lane, at)) = self.network.leaves(from, to, leaves, packets.get(packet)) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return 0;
         };
-        if self.network.fates.is_some() {
-            return self.send_copies(lane, from, to, at, packet);
-        }
         self.engine.send(lane, at, to, Mail::Packet { from, packet });
         1
     }
 
-    /// Sends as many copies as the packet's fates say.
+    /// The same, told exactly: sends as many copies as the weather says, and says when they arrive.
     #[inline(never)]
-    fn send_copies(&mut self, lane: LaneId, from: Address, to: Address, at: Nanos, packet: PacketId) -> u32 {
-        let Some(fates) = &mut self.network.fates else { return 0 };
+    pub(crate) fn send_copies(
+        &mut self,
+        from: Address,
+        to: Address,
+        leaves: Nanos,
+        packet: PacketId,
+    ) -> Copies {
         let packet = self.engine.packets.take(packet);
-        let mut sent = 0;
-        for at in fates.copies(at, &packet).into_iter().flatten() {
+        let Some((lane, arrives)) = self.network.leaves(from, to, leaves, &packet) else {
+            debug_assert!(false, "no link leads from {from:?} to {to:?}");
+            return [None, None];
+        };
+        let arrivals = self.network.weather.copies(&Passage { from, to, leaves, arrives }, &packet);
+        for at in arrivals.into_iter().flatten() {
             let packet = self.engine.packets.keep(&packet);
             self.engine.send(lane, at, to, Mail::Packet { from, packet });
-            sent += 1;
         }
-        sent
+        arrivals
     }
 
     /// A switch sends something round, to come back to it then.

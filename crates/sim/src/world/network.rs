@@ -4,7 +4,6 @@ use sluice_wire::{Dispatch, Nanos, Packet, Place};
 
 use super::address::Address;
 use super::engine::LaneId;
-use super::fates::Fates;
 
 /// One way between two places.
 #[derive(Debug)]
@@ -57,17 +56,21 @@ impl Way {
     const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX };
 }
 
-/// All links.
-#[derive(Debug, Default)]
-pub(crate) struct Links {
+/// All links, and the weather over them.
+#[derive(Debug)]
+pub(crate) struct Links<W> {
     each: Vec<OneWay>,
     /// By the node that sends and the one that receives, of `nodes` each.
     ways: Vec<Way>,
     nodes: usize,
-    pub(crate) fates: Option<Box<Fates>>,
+    pub(crate) weather: W,
 }
 
-impl Links {
+impl<W> Links<W> {
+    pub(super) const fn new(weather: W) -> Self {
+        Self { each: Vec::new(), ways: Vec::new(), nodes: 0, weather }
+    }
+
     /// All places of one node send to all of another over this link.
     pub(crate) fn join(&mut self, from: Address, to: Address, link: OneWay) {
         self.join_each(from, to, u32::MAX, [link]);

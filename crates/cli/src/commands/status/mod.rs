@@ -3,11 +3,12 @@
 mod watch;
 
 use serde_json::{Value, json};
+use sluice_control::write_labels;
 use sluice_ground::ask::{Asker, link, phase};
 use sluice_ground::fail::Outcome;
 use sluice_ground::plan::Types;
 use sluice_ground::print;
-use sluice_net::rpc::v1::{Counter, StatusResponse};
+use sluice_net::rpc::v1::{ClassStatus, Counter, StatusResponse};
 use sluice_report::table::{Table, time};
 
 use crate::args::Status;
@@ -32,8 +33,12 @@ fn text(controller: &str, status: &StatusResponse) -> String {
     let counters = counted("the switch counted", &switch.counters);
     let refused = status.refused.iter().any(|counter| counter.value > 0);
     let refused = refused.then(|| counted("calls refused for", &status.refused));
-    let tables = [slices(status), workers(status), servers(status), clients(status), counters];
-    let tables: Vec<String> = tables.iter().chain(&refused).map(Table::to_string).collect();
+    let is_labelled = status.slices.iter().any(|slice| !slice.classes.is_empty());
+    let classes = is_labelled.then(|| classes(status));
+    let [slices, workers] = [slices(status), workers(status)];
+    let others = [workers, servers(status), clients(status), counters];
+    let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
+    let tables: Vec<String> = tables.map(Table::to_string).collect();
     format!("{head}\n\n{}", tables.join("\n"))
 }
 
@@ -57,23 +62,40 @@ fn slices(status: &StatusResponse) -> Table {
     table
 }
 
+/// What the tasks of each slice need, and who has it.
+fn classes(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["slice", "needs", "types", "workers with it"]);
+    let known = Types::ours();
+    for slice in &status.slices {
+        for class in &slice.classes {
+            let types: Vec<String> = class.types.iter().map(|number| known.shown(*number)).collect();
+            let wish = if slice.wished && !class.needs.is_empty() { " (a wish)" } else { "" };
+            let refused = if class.refused { ": its tasks are refused" } else { "" };
+            table.row([
+                slice.name.clone(),
+                format!("{}{wish}", write_labels(&class.needs)),
+                types.join(", "),
+                format!("{}{refused}", class.workers),
+            ]);
+        }
+    }
+    table
+}
+
 fn workers(status: &StatusResponse) -> Table {
+    let is_labelled = status.workers.iter().any(|worker| !worker.labels.is_empty());
+    let cells = |labels: String, others: [String; 9]| {
+        let [name, slice, phase, others @ ..] = others;
+        [name, slice, phase].into_iter().chain(is_labelled.then_some(labels)).chain(others)
+    };
     // A narrow terminal cuts off what stands last.
-    let mut table = Table::new([
-        "worker",
-        "slice",
-        "phase",
-        "quota",
-        "tasks/s",
-        "at",
-        "renewed ago",
-        "index",
-        "generation",
-    ]);
+    let headings =
+        ["worker", "slice", "phase", "quota", "tasks/s", "at", "renewed ago", "index", "generation"];
+    let mut table = Table::new(cells("labels".to_owned(), headings.map(str::to_owned)));
     let mut workers: Vec<_> = status.workers.iter().collect();
     workers.sort_by_key(|worker| &worker.name);
     for worker in workers {
-        table.row([
+        let others = [
             or_unknown(&worker.name),
             slice_name(status, worker.slice),
             phase(worker.phase()).to_owned(),
@@ -83,7 +105,8 @@ fn workers(status: &StatusResponse) -> Table {
             time(worker.renewed_ago_ns as f64),
             worker.worker.to_string(),
             worker.generation.to_string(),
-        ]);
+        ];
+        table.row(cells(write_labels(&worker.labels), others));
     }
     table
 }
@@ -142,11 +165,17 @@ fn slice_name(status: &StatusResponse, index: u32) -> String {
 
 fn to_json(status: &StatusResponse) -> Value {
     let switch = status.switch.clone().unwrap_or_default();
+    let class = |class: &ClassStatus| {
+        json!({
+            "needs": class.needs, "types": class.types, "workers": class.workers, "refused": class.refused,
+        })
+    };
     let slices = status.slices.iter().map(|slice| {
         json!({
             "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
             "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
-            "stale_tokens": slice.stale_tokens,
+            "stale_tokens": slice.stale_tokens, "wished": slice.wished,
+            "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
         })
     });
     let workers = status.workers.iter().map(|worker| {
@@ -154,6 +183,7 @@ fn to_json(status: &StatusResponse) -> Value {
             "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
             "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
             "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
+            "labels": worker.labels,
         })
     });
     let clients = status.clients.iter().map(|client| {

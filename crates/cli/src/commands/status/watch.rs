@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
 use ratatui::crossterm::terminal::{Clear, ClearType, size};
+use sluice_control::write_labels;
 use sluice_ground::ask::{Asker, link};
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
 use sluice_ground::view::Keyboard;
-use sluice_net::rpc::v1::StatusResponse;
+use sluice_net::rpc::v1::{SliceStatus, StatusResponse};
 
 use super::{text, to_json};
 use crate::args::Status;
@@ -118,12 +119,19 @@ fn line(status: &StatusResponse) -> String {
             if slice.open { "open" } else { "closed" },
             slice.workers,
             if slice.workers == 1 { "" } else { "s" }
-        )
+        ) + &refused(slice)
     });
     let slices: String = slices.collect();
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
     format!("switch {}, epoch {}{slices}; {clients}", link(switch.link()), switch.epoch)
+}
+
+/// What of a slice is refused because nobody serves it; empty if nothing is.
+fn refused(slice: &SliceStatus) -> String {
+    let refused = slice.classes.iter().filter(|class| class.refused);
+    let needs: Vec<String> = refused.map(|class| write_labels(&class.needs)).collect();
+    if needs.is_empty() { String::new() } else { format!(", nobody for {}", needs.join(", ")) }
 }
 
 /// The terminal behind stdout, drawn over from its first line, and its keyboard.
@@ -187,7 +195,7 @@ fn fitted(line: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use sluice_net::rpc::v1::{LinkState, SliceStatus, SwitchStatus};
+    use sluice_net::rpc::v1::{ClassStatus, LinkState, SwitchStatus};
 
     use super::*;
 
@@ -222,6 +230,21 @@ mod tests {
             "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
              workers, balance ?; 0 clients"
         );
+    }
+
+    #[test]
+    fn a_line_says_which_tasks_of_a_slice_nobody_serves() {
+        let class = |needs: &[&str], refused| ClassStatus {
+            needs: needs.iter().map(|label| (*label).to_owned()).collect(),
+            refused,
+            ..ClassStatus::default()
+        };
+        let slice = SliceStatus {
+            classes: vec![class(&["gpu", "ssd"], true), class(&["gpu"], false), class(&[], true)],
+            ..SliceStatus::default()
+        };
+        assert_eq!(refused(&slice), ", nobody for gpu+ssd, none");
+        assert_eq!(refused(&SliceStatus::default()), "");
     }
 
     #[test]

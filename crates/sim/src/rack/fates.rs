@@ -4,10 +4,22 @@ use sluice_wire::{Nanos, Packet};
 
 use crate::dice::Dice;
 use crate::testbed::{Faults, Rates};
+use crate::world::{Copies, Passage, Weather};
+
+impl Weather for Option<Box<Fates>> {
+    fn is_any(&self) -> bool {
+        self.is_some()
+    }
+
+    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
+        let at = passage.arrives;
+        self.as_mut().map_or([Some(at), None], |fates| fates.copies(at, packet))
+    }
+}
 
 /// Draws each packet's fate.
 #[derive(Debug)]
-pub(crate) struct Fates {
+pub(super) struct Fates {
     dice: Dice,
     rates: [Rates; KINDS],
     delay_max: Nanos,
@@ -18,7 +30,7 @@ const KINDS: usize = 7;
 
 impl Fates {
     /// `None` if nothing ever happens to a packet.
-    pub(crate) fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
+    pub(super) fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
         if faults.are_none() {
             return None;
         }
@@ -35,8 +47,7 @@ impl Fates {
         Some(Self { dice, rates, delay_max: faults.reorder_by })
     }
 
-    /// When the copies of a packet arrive that should arrive at `at`: none, one or two.
-    pub(crate) fn copies(&mut self, at: Nanos, packet: &Packet) -> [Option<Nanos>; 2] {
+    fn copies(&mut self, at: Nanos, packet: &Packet) -> Copies {
         let rates = self.rates[kind(packet)];
         let kept = !self.dice.happens(rates.loss);
         let first = kept.then(|| self.arrival(at, rates));
