@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sluice_control::{
-    Answer, CallId, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView, View,
-    WorkerHello, WorkerPhase, WorkerView,
+    Answer, CallId, ClassView, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView,
+    SliceView, View, WorkerHello, WorkerPhase, WorkerView,
 };
 use sluice_net::agent::said;
 use sluice_net::rpc::Caller;
@@ -422,6 +422,17 @@ fn slice_status(slice: &SliceView) -> v1::SliceStatus {
         balance: slice.balance,
         balance_age_ns: slice.balance_age.0,
         stale_tokens: slice.stale_tokens,
+        classes: slice.classes.iter().map(class_status).collect(),
+        wished: slice.wished,
+    }
+}
+
+fn class_status(class: &ClassView) -> v1::ClassStatus {
+    v1::ClassStatus {
+        needs: class.needs.clone(),
+        types: class.types.iter().map(|t| t.0.into()).collect(),
+        workers: class.workers,
+        refused: class.refused,
     }
 }
 
@@ -443,5 +454,6 @@ fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
         tasks_per_second: worker.capacity,
         at: worker.at.to_string(),
         renewed_ago_ns: worker.renewed_ago.0,
+        labels: worker.labels.clone(),
     }
 }

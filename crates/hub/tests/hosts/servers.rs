@@ -21,8 +21,11 @@ use crate::rack::{ECHO, Echo, Rack, Running, until};
 const DEADLINE: Duration = Duration::from_mins(1);
 /// What a client says of a task that the switch had no room for.
 const FULL: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
-/// A switch that refuses a task so often has room for none.
-const AGAIN_MAX: u32 = 20;
+/// What a client says while no worker is registered.
+const NOBODY: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::NoWorkers));
+/// A switch that refuses a task so often, so long apart, has room or workers for none.
+const AGAIN_MAX: u32 = 100;
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// How long a task takes, so that most of them wait.
 const TAKES: Duration = Duration::from_micros(300);
 
@@ -124,15 +127,17 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
 }
 
 /// Each task is answered, and with what its own bytes give. One that is refused is submitted again: on a busy
-/// machine those that wait are sent again, and the repeats fill the queue.
+/// machine those that wait are sent again, and the repeats fill the queue; and workers whose server comes
+/// back may all be on their way in at once.
 fn check(client: &Client, pending: Vec<(u32, Pending)>) {
     for (number, pending) in pending {
         let bytes = task(number);
         let mut outcome = pending.wait().outcome;
         for _ in 0..AGAIN_MAX {
-            if outcome != FULL {
+            if outcome != FULL && outcome != NOBODY {
                 break;
             }
+            thread::sleep(AGAIN_AFTER);
             outcome = client.submit(ECHO, &bytes, DEADLINE).expect("it fits").wait().outcome;
         }
         assert!(outcome.done() == Some(&bytes[..]), "{number}: {outcome}");
@@ -198,7 +203,7 @@ fn nothing_is_lost_or_mixed_up_when_worker_server_and_switch_are_killed_under_fa
     }
     until_written(&rack, &client);
     let report = client.close().expect("no error");
-    assert_eq!((report.tasks.unknown, report.tasks.refused, report.outstanding), (0, 0, 0));
+    assert_eq!((report.tasks.unknown, report.outstanding), (0, 0));
     assert!(two.end().writes > 0);
 }
 
