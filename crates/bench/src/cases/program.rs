@@ -1,13 +1,14 @@
-//! Rain's passes, parsing and encoding apart: the four things that happen when nothing goes wrong, without
-//! labels and with them, where a token that parks goes round once.
+//! Rain's passes, parsing and encoding apart: the four things that happen when nothing goes wrong, plain,
+//! with ranks or classes where they cost something, and with labels, where a token that parks goes round
+//! once.
 
 use std::hint::black_box;
 
-use sluice_switch::rain::{Rain, Selective};
+use sluice_switch::rain::{Kinds, Rain, Selective};
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{KINDS_MAX, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, Submit};
+use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 
 use crate::hosts::{EPOCH, WORKERS, registrations, submit, token};
 use crate::scale::on_the_scale;
@@ -26,6 +27,22 @@ pub(super) fn submit_parks(times: u32) {
 
 pub(super) fn token_matches(times: u32) {
     Bench::new().matches(times, Packets::TaskFirst, OnTheScale::Second);
+}
+
+pub(super) fn ranked_token_parks(times: u32) {
+    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, OnTheScale::First);
+}
+
+pub(super) fn ranked_submit_matches(times: u32) {
+    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, OnTheScale::Second);
+}
+
+pub(super) fn classed_submit_parks(times: u32) {
+    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, OnTheScale::First);
+}
+
+pub(super) fn classed_token_matches(times: u32) {
+    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, OnTheScale::Second);
 }
 
 pub(super) fn labelled_token_parks(times: u32) {
@@ -64,11 +81,19 @@ struct Bench<P> {
 
 /// What one in four tasks needs, and every second worker has.
 const GPU: Labels = Labels(1);
+/// Those of `rain:2,ranked`.
+const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
+/// Those of `rain:2,classes=4`.
+const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 
 impl Bench<Rain> {
     fn new() -> Self {
-        let config = Config::full(EPOCH);
-        Self::of(Rain::new(config), config, Serving::default())
+        Self::of_kinds(Kinds::ONE)
+    }
+
+    fn of_kinds(kinds: Kinds) -> Self {
+        let config = Config::full_of(EPOCH, kinds.classes, 1);
+        Self::of(Rain::of_kinds(config, kinds), config, Serving::default())
     }
 }
 
@@ -99,10 +124,12 @@ impl<P: Program> Bench<P> {
 
     fn matches(&mut self, times: u32, order: Packets, counted: OnTheScale) {
         for turn in 0..times {
-            let token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
+            let mut token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
+            token.rank = Rank::behind(turn % u32::from(RANKED.ranks));
             let token = Arrival::Wire { from: self.worker, packet: Packet::Token(token), room: true };
             let constraints = if turn % 4 == 1 { GPU.0 } else { Labels::NONE.0 };
-            let task = Packet::Submit(Submit { constraints, ..submit(0, turn) });
+            let priority = (turn % u32::from(CLASSED.classes)) as u8;
+            let task = Packet::Submit(Submit { priority, constraints, ..submit(0, turn) });
             let task = Arrival::Wire { from: self.client, packet: task, room: true };
             let (first, second) = match order {
                 Packets::TokenFirst => (token, task),
