@@ -5,8 +5,6 @@
 //! side at each by what it reads there. `balance` has told before that there is an entry, and who came before
 //! has passed all levels before; so whichever side is chosen has one, and nothing is ever taken back.
 
-use alloc::boxed::Box;
-
 use sluice_wire::SliceId;
 
 use crate::pipeline::{Layout, Pass, Register};
@@ -32,6 +30,12 @@ impl TwoCounts {
         Self(self.0 + (1 << (32 * side)))
     }
 
+    /// This side if it has any, else the other.
+    #[inline]
+    const fn filled(self, side: usize) -> usize {
+        side ^ (self.of(side) == 0) as usize
+    }
+
     /// One less on this side; none stays none.
     #[inline]
     pub(super) const fn less(self, side: usize) -> Self {
@@ -51,7 +55,10 @@ pub(super) struct Found {
 /// The counts of all slices, a level a stage.
 #[derive(Debug)]
 pub(super) struct Halves {
-    levels: Box<[Register<TwoCounts>]>,
+    /// How many lie in either half of a slice's rings; there if there are two rings at least.
+    halves: Option<Register<TwoCounts>>,
+    /// How many lie in either ring of a half; there if there are four.
+    rings: Option<Register<TwoCounts>>,
 }
 
 impl Halves {
@@ -60,7 +67,7 @@ impl Halves {
         rings.trailing_zeros() as u8
     }
 
-    /// Fill of a slice's rings from this stage on; the names are those of its levels.
+    /// Counts of a slice's rings from this stage on; the names are those of the levels.
     pub(super) fn new(
         layout: &mut Layout,
         names: [&'static str; 2],
@@ -68,45 +75,51 @@ impl Halves {
         slices: usize,
         rings: u8,
     ) -> Self {
-        let level = |(level, name)| {
-            Register::new(layout, name, stage + level, 64, slices << level, TwoCounts::default())
+        let mut level = |level: u8| {
+            let name = names[usize::from(level)];
+            let is_there = level < Self::levels(rings);
+            is_there.then(|| {
+                Register::new(layout, name, stage + level, 64, slices << level, TwoCounts::default())
+            })
         };
-        Self { levels: (0..Self::levels(rings)).zip(names).map(level).collect() }
+        Self { halves: level(0), rings: level(1) }
     }
 
     /// An entry comes into this ring.
     #[inline]
     pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8) {
-        let levels = self.levels.len();
-        for (level, counts) in self.levels.iter_mut().enumerate() {
-            let way = ring as usize >> (levels - 1 - level);
-            counts.update(pass, (slice.0 as usize) << level | way >> 1, |pair| pair.plus(way & 1));
-        }
+        let (slice, ring) = (usize::from(slice.0), usize::from(ring));
+        let Some(halves) = &mut self.halves else { return };
+        let Some(rings) = &mut self.rings else {
+            halves.update(pass, slice, |pair| pair.plus(ring));
+            return;
+        };
+        halves.update(pass, slice, |pair| pair.plus(ring >> 1));
+        rings.update(pass, slice << 1 | ring >> 1, |pair| pair.plus(ring & 1));
     }
 
     /// An entry leaves: from the ring that is wished for if it has one, else from one that has, the first of
     /// those that are found beside its way.
     #[inline]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, wished: u8) -> Found {
-        let levels = self.levels.len();
-        let mut found = Found { ring: 0, of: u32::MAX };
-        let mut wished = wished as usize;
-        for (level, counts) in self.levels.iter_mut().enumerate() {
-            let first = wished >> (levels - 1 - level) & 1;
-            let old = counts.branch(
-                pass,
-                (slice.0 as usize) << level | found.ring as usize,
-                |pair| pair.of(first) > 0,
-                |pair| pair.less(first),
-                |pair| pair.less(1 - first),
-            );
-            let side = if old.of(first) > 0 { first } else { 1 - first };
-            debug_assert!(old.of(side) > 0, "rain: slice {slice} has fewer entries than its balance");
-            if side != first {
-                wished = 0;
-            }
-            found = Found { ring: found.ring << 1 | side as u8, of: old.of(side) };
-        }
-        found
+        let (slice, wished) = (usize::from(slice.0), usize::from(wished));
+        let Some(halves) = &mut self.halves else { return Found { ring: 0, of: u32::MAX } };
+        let Some(rings) = &mut self.rings else {
+            let (ring, of) = leave(halves, pass, slice, wished);
+            return Found { ring: ring as u8, of };
+        };
+        let (half, _) = leave(halves, pass, slice, wished >> 1);
+        let wished = if half == wished >> 1 { wished & 1 } else { 0 };
+        let (ring, of) = leave(rings, pass, slice << 1 | half, wished);
+        Found { ring: (half << 1 | ring) as u8, of }
     }
+}
+
+/// One less on this side, or on the other if this one has none; says on which, and how many that had.
+#[inline]
+fn leave(counts: &mut Register<TwoCounts>, pass: &mut Pass, at: usize, side: usize) -> (usize, u32) {
+    let old = counts.update(pass, at, |pair| pair.less(pair.filled(side)));
+    let side = old.filled(side);
+    debug_assert!(old.of(side) > 0, "rain: entry {at} has fewer than its balance says");
+    (side, old.of(side))
 }

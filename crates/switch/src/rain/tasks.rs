@@ -112,6 +112,7 @@ impl WaitingTasks {
         (task, task.place(slice, if CLASSED { self.rings.name(ring, ticket) } else { ticket }))
     }
 
+    #[inline(always)]
     fn find(&mut self, pass: &mut Pass, slice: SliceId, wish: u8) -> usize {
         let found = self.counts.take(pass, slice, wish);
         self.rings.of(slice, found.ring)
