@@ -27,6 +27,8 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("racksched:2,tracked", 1_500),
         ("pallas", 1_500),
         ("pallas:weights=3/1", 1_500),
+        ("horus", 1_500),
+        ("horus:resubmit=writes,idle=uncounted", 500),
     ];
     let is_of = |policy: &str, name: &str| policy.split(':').next() == Some(name);
     let is_new = |name: &str| name != "rain" && !of.iter().any(|(policy, _)| is_of(policy, name));

@@ -11,8 +11,17 @@ use sluice_sim::workload::Workload;
 use sluice_sim::{SimError, run_jobs};
 use sluice_wire::Nanos;
 
-const PROGRAMS: [&str; 8] =
-    ["rain:1", "rain:2", "r2p2:1", "r2p2:2", "racksched:2", "racksched:2,tracked", "draconis", "pallas"];
+const PROGRAMS: [&str; 9] = [
+    "rain:1",
+    "rain:2",
+    "r2p2:1",
+    "r2p2:2",
+    "racksched:2",
+    "racksched:2,tracked",
+    "draconis",
+    "pallas",
+    "horus",
+];
 
 fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
     Point {
@@ -44,6 +53,7 @@ fn a_lonely_task_takes_its_service_and_five_microseconds() {
         ("racksched:2", 5.0),
         ("racksched:2,tracked", 6.0),
         ("pallas", 5.0),
+        ("horus", 5.0),
     ] {
         let measured = run(&Point { tasks: 2_000, ..point(policy, "const:10us;even", 1_000.0) });
         assert!((mean_us(&measured) - 10.0 - round_trip_us).abs() < 1e-9, "{policy}: {}", mean_us(&measured));

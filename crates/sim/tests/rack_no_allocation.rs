@@ -36,6 +36,7 @@ fn a_hundred_thousand_tasks_more_cost_no_allocation() {
         "racksched:2,tracked",
         "draconis",
         "pallas",
+        "horus",
     ] {
         // Queues grow when more wait than ever before: that may happen late, but rarely.
         let (few, many) = (allocations(policy, 20_000), allocations(policy, 120_000));

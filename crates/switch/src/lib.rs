@@ -19,6 +19,7 @@ pub mod draconis;
 pub mod early;
 mod entry;
 mod front;
+pub mod horus;
 pub mod pallas;
 pub mod pipeline;
 mod program;

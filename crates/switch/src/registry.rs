@@ -52,6 +52,7 @@ programs! {
     RackSched: racksched,
     Draconis: draconis,
     Pallas: pallas,
+    Horus: horus,
 }
 
 /// A program with its settings.

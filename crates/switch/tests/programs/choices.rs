@@ -36,6 +36,8 @@ fn a_choice_is_written_as_it_is_read() {
         "draconis:poll=1500ns",
         "pallas",
         "pallas:weights=2/1",
+        "horus",
+        "horus:resubmit=writes,idle=uncounted,as-published",
     ] {
         assert_eq!(choice(text).to_string(), text);
     }
@@ -49,6 +51,7 @@ fn a_choice_is_written_as_it_is_read() {
         ("draconis:poll=0ns", "draconis"),
         ("draconis:poll=2000ns", "draconis:poll=2us"),
         ("pallas:weights=1", "pallas"),
+        ("horus:resubmit=adds,idle=counted", "horus"),
     ] {
         assert_eq!(choice(short).to_string(), whole);
     }
@@ -61,7 +64,7 @@ fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
     for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
         assert!(choice(text).runs_in_kernel(), "{text}");
     }
-    for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas"] {
+    for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas", "horus"] {
         assert!(!choice(text).runs_in_kernel(), "{text}");
     }
 }
@@ -108,6 +111,9 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "pallas:weights=0",
         "pallas:weights=1/2/3/4/5/6/7/8/9",
         "pallas:2",
+        "horus:2",
+        "horus:resubmit=both",
+        "horus:idle",
     ] {
         let why = Choice::parse(text).unwrap_err();
         let ChoiceError::Argument { program, may_be, .. } = &why else { panic!("{text}: {why}") };
@@ -125,6 +131,7 @@ fn each_program_says_how_it_feeds_its_workers() {
     assert_eq!(of("racksched:2,tracked"), (Feed::Pushed { reports: true }, 0, false));
     assert_eq!(of("draconis:poll=1us"), (Feed::Polls { every: Nanos(1_000) }, 1, true));
     assert_eq!(of("pallas"), (Feed::Pushed { reports: false }, 0, false));
+    assert_eq!(of("horus"), (Feed::Pushed { reports: true }, 0, false));
 }
 
 #[test]
@@ -149,6 +156,7 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
         ("racksched", "tracked"),
         ("draconis", "poll="),
         ("pallas", "weights="),
+        ("horus", "resubmit=writes idle=uncounted as-published"),
     ];
     for (name, keys) in keys {
         let program = Choice::all().find(|program| program.name == name).expect(name);

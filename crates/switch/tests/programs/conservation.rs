@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 10] = [
+const CHOICES: [&str; 12] = [
     "rain:2",
     "rain:2,labels",
     "r2p2:1",
@@ -21,6 +21,8 @@ const CHOICES: [&str; 10] = [
     "draconis:poll=1us",
     "pallas",
     "pallas:weights=3/1",
+    "horus",
+    "horus:resubmit=writes,idle=uncounted",
 ];
 const LIMIT: u32 = 5;
 const WORKERS: u16 = 5;
@@ -63,7 +65,7 @@ impl Model {
             going: VecDeque::new(),
             inside: BTreeMap::new(),
             generations: [1; WORKERS as usize],
-            pushes: choice.starts_with("racksched") || choice.starts_with("pallas"),
+            pushes: ["racksched", "pallas", "horus"].iter().any(|name| choice.starts_with(name)),
         }
     }
 

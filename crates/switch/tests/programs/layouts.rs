@@ -32,6 +32,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("draconis", 12, 413, 24),
         ("pallas", 5, 76, 6),
         ("pallas:weights=16", 5, 106, 6),
+        ("horus", 8, 100, 13),
     ] {
         let totals = full(program).layout().totals();
         assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");

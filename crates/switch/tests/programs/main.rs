@@ -6,6 +6,7 @@ mod conservation;
 mod draconis;
 mod engine;
 mod front;
+mod horus;
 mod layouts;
 mod pallas;
 mod r2p2;

@@ -1,0 +1,175 @@
+//! The nodes that are idle (Horus §3.3, Algorithm 1): the newest is taken first, and any may be removed.
+//!
+//! `list` holds a pool's idle nodes without a gap, `count` says how many, `index` where each of them
+//! stands. Adding and taking are one pass each. A removal closes the gap with the last node, which takes a
+//! second pass: the first reads who the last one is, and has gone past the list then. Between the two come
+//! others, so a lock lets one removal in at a time.
+//!
+//! As printed that has holes. An add between the passes may be overwritten by the second one, a take there
+//! may get the node that is being removed and lose the last one, and who is added or removed twice is there
+//! twice or takes another node with it. So here an entry counts only if its node's index points at it.
+//! Then:
+//!
+//! - whoever is added while it is listed stays where it is; the entry that the pass has written before it
+//!   could know is *stale*, and whoever takes it is told so and takes again;
+//! - the first pass of a removal clears the index, and with that the node is no longer idle, whatever comes
+//!   of the second, also if the lock was taken;
+//! - the second pass closes the gap only if no node was added or taken meanwhile, which it sees from
+//!   `count`, whose upper half counts adds; else the gap is a stale entry.
+
+use crate::pipeline::{Layout, Pass, Register};
+
+/// An index of a node that is not listed; of others it is their place plus one.
+const NONE: u16 = 0;
+/// A node more, and an add more in the upper half.
+const ADDED: u32 = 1 << 16 | 1;
+
+/// The stages of the arrays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IdleStages {
+    pub(super) lock: u8,
+    pub(super) count: u8,
+    pub(super) list: u8,
+    pub(super) index: u8,
+}
+
+/// Every pool's list.
+#[derive(Debug)]
+pub(super) struct IdleList {
+    /// Nodes that a pool may have: so many places has its list.
+    nodes: u16,
+    as_published: bool,
+    /// Whether a removal is between its passes.
+    lock: Register<bool>,
+    /// Entries in the lower half, adds in the upper one.
+    count: Register<u32>,
+    list: Register<u16>,
+    index: Register<u16>,
+}
+
+/// Who was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Vacancy {
+    /// This node, which is no longer listed.
+    Node(u16),
+    /// Nobody: the entry did not count. There may be others.
+    Stale,
+    /// Nobody is listed.
+    Nobody,
+}
+
+/// What a removal carries into its second pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Removal {
+    pool: u16,
+    /// Where the removed node stood, as `index` has it.
+    held: u16,
+    /// The last node.
+    last: u16,
+    /// `count`, as the first pass found it.
+    count: u32,
+}
+
+const fn entries(count: u32) -> u16 {
+    count as u16
+}
+
+impl IdleList {
+    /// Nobody is idle.
+    pub(super) fn new(
+        layout: &mut Layout,
+        at: IdleStages,
+        pools: u16,
+        nodes: u16,
+        as_published: bool,
+    ) -> Self {
+        let (of_pools, cells) = (pools as usize, pools as usize * nodes as usize);
+        Self {
+            nodes,
+            as_published,
+            lock: Register::new(layout, "idle lock", at.lock, 1, of_pools, false),
+            count: Register::new(layout, "idle count", at.count, 32, of_pools, 0),
+            list: Register::new(layout, "idle list", at.list, 16, cells, 0),
+            index: Register::new(layout, "idle index", at.index, 16, cells, NONE),
+        }
+    }
+
+    /// The cell of a node, or of a place.
+    const fn cell(&self, pool: u16, at: u16) -> usize {
+        pool as usize * self.nodes as usize + at as usize
+    }
+
+    /// A node says that it is idle. If the list is full of stale entries it is not taken in: the next tasks
+    /// wear those off.
+    pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) {
+        let (nodes, as_published) = (self.nodes, self.as_published);
+        let has_room = |count: u32| entries(count) < nodes;
+        let count = self.count.branch(pass, pool.into(), has_room, |count| count.wrapping_add(ADDED), |c| c);
+        if !has_room(count) {
+            return;
+        }
+        let (place, cell) = (entries(count), self.cell(pool, node));
+        self.list.write(pass, self.cell(pool, place), node);
+        let is_new = |held: u16| as_published || held == NONE;
+        self.index.branch(pass, cell, is_new, |_| place + 1, |held| held);
+    }
+
+    /// Takes the newest.
+    pub(super) fn take(&mut self, pass: &mut Pass, pool: u16) -> Vacancy {
+        let count = self.drop_last(pass, pool);
+        let held = entries(count);
+        if held == 0 {
+            return Vacancy::Nobody;
+        }
+        let node = self.list.read(pass, self.cell(pool, held - 1));
+        let as_published = self.as_published;
+        let counts = |index: u16| as_published || index == held;
+        let index = self.index.branch(pass, self.cell(pool, node), counts, |_| NONE, |index| index);
+        if counts(index) { Vacancy::Node(node) } else { Vacancy::Stale }
+    }
+
+    /// First pass of a removal; `None` if there is no second one.
+    pub(super) fn remove(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Option<Removal> {
+        let is_alone = !self.lock.update(pass, pool.into(), |_| true);
+        if self.as_published && !is_alone {
+            return None;
+        }
+        let count =
+            if self.as_published { self.drop_last(pass, pool) } else { self.count.read(pass, pool.into()) };
+        let last = self.list.read(pass, self.cell(pool, entries(count).saturating_sub(1)));
+        let as_published = self.as_published;
+        let cell = self.cell(pool, node);
+        let held = self.index.update(pass, cell, |held| if as_published { held } else { NONE });
+        is_alone.then_some(Removal { pool, held, last, count })
+    }
+
+    /// Second pass of a removal.
+    pub(super) fn close_gap(&mut self, pass: &mut Pass, removal: Removal) {
+        let Removal { pool, held, last, count } = removal;
+        self.lock.write(pass, pool.into(), false);
+        let cell = self.cell(pool, last);
+        if self.as_published {
+            let place = held.saturating_sub(1);
+            self.list.write(pass, self.cell(pool, place), last);
+            return self.index.write(pass, cell, place + 1);
+        }
+        if held == NONE {
+            return;
+        }
+        let now = self.count.branch(pass, pool.into(), |now| now == count, |now| now - 1, |now| now);
+        if now != count || held == entries(count) {
+            return;
+        }
+        self.list.write(pass, self.cell(pool, held - 1), last);
+        let counts = |index: u16| index == entries(count);
+        self.index.branch(pass, cell, counts, |_| held, |index| index);
+    }
+
+    /// One entry fewer, if there is one; gives the count before.
+    fn drop_last(&mut self, pass: &mut Pass, pool: u16) -> u32 {
+        self.count.branch(pass, pool.into(), |count| entries(count) > 0, |count| count - 1, |count| count)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! How much is before each node (Horus §3.3, Algorithm 2, A.1): what it told last, and what was sent to it
+//! since.
+//!
+//! Both stand in two arrays each, so that a pass can look at two nodes. It decides by the loads and then
+//! counts up the drift of the node that it chose; when it sees there that the other may be the better one
+//! it is past the loads, and the task goes round once.
+
+use crate::pipeline::{Layout, Pass, Register};
+
+/// The stages of the arrays. The drifts have to stand behind the loads, the second behind the first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoadStages {
+    pub(super) loads: u8,
+    pub(super) drifts: [u8; 2],
+}
+
+/// Every pool's loads and drifts, in tasks, by node.
+#[derive(Debug)]
+pub(super) struct Loads {
+    nodes: u16,
+    writes: bool,
+    told: [Register<u32>; 2],
+    drifts: [Register<u32>; 2],
+}
+
+/// Who gets a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Better {
+    pub(super) node: u16,
+    /// What is before it without this task.
+    pub(super) queue: u32,
+    /// Whether that has to be noted in a second pass; else it was.
+    pub(super) goes_round: bool,
+}
+
+impl Loads {
+    /// Nothing is before anyone. `writes`: the second pass writes the load anew and clears the drift (A.1).
+    pub(super) fn new(layout: &mut Layout, at: LoadStages, pools: u16, nodes: u16, writes: bool) -> Self {
+        let cells = pools as usize * nodes as usize;
+        let mut array = |name, stage| Register::new(layout, name, stage, 32, cells, 0);
+        let told = [array("loads 0", at.loads), array("loads 1", at.loads)];
+        let drifts = [array("drifts 0", at.drifts[0]), array("drifts 1", at.drifts[1])];
+        Self { nodes, writes, told, drifts }
+    }
+
+    const fn cell(&self, pool: u16, node: u16) -> usize {
+        pool as usize * self.nodes as usize + node as usize
+    }
+
+    /// The better of two nodes; of two equal ones the first.
+    pub(super) fn choose(&mut self, pass: &mut Pass, pool: u16, nodes: [u16; 2]) -> Better {
+        let [first, second] = [0, 1].map(|copy| {
+            let cell = self.cell(pool, nodes[copy]);
+            (self.told[copy].read(pass, cell), nodes[copy])
+        });
+        let ((load, node), (other_load, other)) =
+            if second.0 < first.0 { (second, first) } else { (first, second) };
+        let is_sure = |drift: u32| drift <= other_load - load;
+        let cell = self.cell(pool, node);
+        let drift = self.drifts[0].branch(pass, cell, is_sure, one_more, |drift| drift);
+        let queue = load.saturating_add(drift);
+        if is_sure(drift) {
+            self.drifts[1].update(pass, cell, one_more);
+            return Better { node, queue, goes_round: false };
+        }
+        let other_drift = self.drifts[1].read(pass, self.cell(pool, other));
+        let other_queue = other_load.saturating_add(other_drift);
+        let (node, queue) = if other_queue < queue { (other, other_queue) } else { (node, queue) };
+        Better { node, queue, goes_round: true }
+    }
+
+    /// The second pass: notes a task at the node that was chosen, which had so much before it.
+    pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, node: u16, queue: u32) {
+        if self.writes {
+            self.told(pass, pool, node, queue.saturating_add(1));
+            return self.settled(pass, pool, node);
+        }
+        let cell = self.cell(pool, node);
+        self.told.iter_mut().for_each(|loads| _ = loads.update(pass, cell, one_more));
+    }
+
+    /// Counts a task that the node got without being chosen by its load; gives the drift before.
+    pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u32 {
+        let cell = self.cell(pool, node);
+        self.drifts.iter_mut().map(|drifts| drifts.update(pass, cell, one_more)).last().unwrap_or(0)
+    }
+
+    /// A node told its load: [`Loads::settled`] has to follow in the same pass.
+    pub(super) fn told(&mut self, pass: &mut Pass, pool: u16, node: u16, load: u32) {
+        let cell = self.cell(pool, node);
+        self.told.iter_mut().for_each(|loads| loads.write(pass, cell, load));
+    }
+
+    /// What was sent to a node is in its load.
+    pub(super) fn settled(&mut self, pass: &mut Pass, pool: u16, node: u16) {
+        let cell = self.cell(pool, node);
+        self.drifts.iter_mut().for_each(|drifts| drifts.write(pass, cell, 0));
+    }
+
+    /// The control software's write: nothing is before this node.
+    pub(super) fn clear(&mut self, pool: u16, node: u16) {
+        let cell = self.cell(pool, node);
+        self.told.iter_mut().chain(&mut self.drifts).for_each(|array| array.poke(cell, 0));
+    }
+}
+
+const fn one_more(tasks: u32) -> u32 {
+    tasks.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: LoadStages = LoadStages { loads: 2, drifts: [5, 6] };
+
+    /// Four nodes of one pool with these loads and drifts.
+    fn loads(writes: bool, of: [(u32, u32); 4]) -> Loads {
+        let mut loads = Loads::new(&mut Layout::new("test"), AT, 1, 4, writes);
+        for (node, (load, drift)) in of.into_iter().enumerate() {
+            loads.told.iter_mut().for_each(|array| array.poke(node, load));
+            loads.drifts.iter_mut().for_each(|array| array.poke(node, drift));
+        }
+        loads
+    }
+
+    fn of(loads: &Loads, node: usize) -> (u32, u32) {
+        let [load, drift] =
+            [&loads.told, &loads.drifts].map(|arrays| [0, 1].map(|copy| arrays[copy].peek(node)));
+        assert_eq!((load[0], drift[0]), (load[1], drift[1]), "both copies are the same");
+        (load[0], drift[0])
+    }
+
+    fn choose(loads: &mut Loads, nodes: [u16; 2]) -> Better {
+        loads.choose(&mut Pass::begin("test"), 0, nodes)
+    }
+
+    fn note(loads: &mut Loads, pick: Better) {
+        loads.note(&mut Pass::begin("test"), 0, pick.node, pick.queue);
+    }
+
+    /// The example of A.1: node 0 told 3 and was sent 3 since, node 2 told 4 and was sent one.
+    const EXAMPLE: [(u32, u32); 4] = [(3, 3), (9, 9), (4, 1), (9, 9)];
+
+    #[test]
+    fn the_papers_example_goes_round_and_takes_the_other_node() {
+        for (writes, node_2) in [(false, (5, 1)), (true, (6, 0))] {
+            let mut loads = loads(writes, EXAMPLE);
+            let pick = choose(&mut loads, [0, 2]);
+            assert_eq!(pick, Better { node: 2, queue: 5, goes_round: true }, "6 tasks against 5");
+            assert_eq!(
+                [0, 2].map(|node| of(&loads, node)),
+                [(3, 3), (4, 1)],
+                "the first pass changes nothing"
+            );
+            note(&mut loads, pick);
+            assert_eq!([0, 2].map(|node| of(&loads, node)), [(3, 3), node_2], "A.1 writes: {writes}");
+        }
+    }
+
+    #[test]
+    fn a_drift_up_to_the_difference_is_counted_up_and_nothing_goes_round() {
+        let mut loads = loads(false, [(3, 0), (5, 0), (0, 0), (0, 0)]);
+        for sent in 0..3 {
+            let pick = choose(&mut loads, [1, 0]);
+            assert_eq!(pick, Better { node: 0, queue: 3 + sent, goes_round: false });
+        }
+        assert_eq!((of(&loads, 0), of(&loads, 1)), ((3, 3), (5, 0)));
+        assert_eq!(choose(&mut loads, [1, 0]), Better { node: 1, queue: 5, goes_round: true });
+    }
+
+    #[test]
+    fn who_is_compared_with_itself_gets_the_task() {
+        let mut loads = loads(false, [(3, 1), (0, 0), (0, 0), (0, 0)]);
+        let pick = choose(&mut loads, [0, 0]);
+        assert_eq!(pick, Better { node: 0, queue: 4, goes_round: true });
+        note(&mut loads, pick);
+        assert_eq!(of(&loads, 0), (4, 1));
+    }
+
+    #[test]
+    fn what_a_node_tells_takes_the_place_of_what_was_counted() {
+        let mut loads = loads(false, EXAMPLE);
+        let pass = &mut Pass::begin("test");
+        loads.told(pass, 0, 0, 2);
+        loads.settled(pass, 0, 0);
+        assert_eq!(of(&loads, 0), (2, 0));
+        assert_eq!(loads.drift(&mut Pass::begin("test"), 0, 2), 1);
+        assert_eq!(of(&loads, 2), (4, 2));
+        loads.clear(0, 2);
+        assert_eq!(of(&loads, 2), (0, 0));
+    }
+
+    /// Only in the reading of A.1: a second pass that writes what the first one saw undoes what came between.
+    #[test]
+    fn a_load_that_is_written_anew_forgets_what_came_between_the_passes() {
+        for (writes, node_2) in [(false, (1, 0)), (true, (6, 0))] {
+            let mut loads = loads(writes, EXAMPLE);
+            let pick = choose(&mut loads, [0, 2]);
+            let pass = &mut Pass::begin("test");
+            loads.told(pass, 0, 2, 0);
+            loads.settled(pass, 0, 2);
+            note(&mut loads, pick);
+            assert_eq!(of(&loads, 2), node_2, "A.1 writes: {writes}");
+        }
+    }
+}

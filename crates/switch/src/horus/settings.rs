@@ -1,0 +1,66 @@
+//! How Horus is asked for: `horus`, `horus:as-published`.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use sluice_wire::tables::Feed;
+
+use super::leaf::Horus;
+use super::reading::Reading;
+use crate::config::Config;
+use crate::front::Scheduler;
+use crate::program::Program;
+use crate::settings::ProgramSettings;
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { as_published, writes, uncounted } = *self;
+        let asked =
+            [(writes, "resubmit=writes"), (uncounted, "idle=uncounted"), (as_published, "as-published")];
+        for (at, (_, argument)) in asked.into_iter().filter(|(is_asked, _)| *is_asked).enumerate() {
+            write!(f, "{}{argument}", if at == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl ProgramSettings for Reading {
+    fn name(&self) -> &'static str {
+        Horus::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "each task goes at once to an idle worker, or if there is none to the shorter of two random queues"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "resubmit=adds, a task that goes round adds one to the load that the switch knows, or \
+         resubmit=writes, it writes that load anew; idle=counted, a task that an idle worker gets counts \
+         as sent to it, or idle=uncounted; as-published, the list of idle workers loses some and has some \
+         twice, as printed"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        match argument {
+            "resubmit=adds" => self.writes = false,
+            "resubmit=writes" => self.writes = true,
+            "idle=counted" => self.uncounted = false,
+            "idle=uncounted" => self.uncounted = true,
+            "as-published" => self.as_published = true,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn quota(&self) -> u8 {
+        0
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Pushed { reports: true }
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Horus::boxed(self.feed(), *self, config)
+    }
+}
