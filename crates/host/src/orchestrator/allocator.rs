@@ -1,0 +1,232 @@
+//! Which services run on which cores (RingLeader §4.4): three strategies, moved by hints.
+//!
+//! - *Complete-share*: all services run on all cores. Hints change nothing.
+//! - *Dedicated*: a core runs one service. Up, a service gets a core that nobody has, or one of the least
+//!   important service that is less important than it and has more than its floor; down, it gives one back,
+//!   to the batch service if there is one.
+//! - *Hybrid*: a service has cores of its own, and all services run on the others, so that a burst needs no
+//!   move. Up, one of the shared cores becomes the service's own while more than a stated number are shared;
+//!   down, one of its own is shared again. The paper says what both kinds of cores are for and not how a hint
+//!   moves their border: this is our reading.
+//!
+//! A core moves at most once in an interval (5 µs). A hint that comes too early, or finds no core, is
+//! answered with a re-arm alone: if the load stays, the next hint comes with the next check.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use sluice_wire::Nanos;
+
+use super::error::OrchestratorSetupError;
+use super::ids::{CORES_MAX, CoreId, Priority, SERVICES_MAX, ServiceId, bits};
+use super::monitor::{Hint, LoadHint};
+
+/// How cores are assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assignment {
+    /// All services on all cores.
+    CompleteShare,
+    /// One service on each core.
+    Dedicated,
+    /// Cores of one service, and this many cores of all at least.
+    Hybrid(usize),
+}
+
+/// A service whose cores are assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedService {
+    /// Which.
+    pub service: ServiceId,
+    /// Who may take cores from whom.
+    pub priority: Priority,
+    /// Cores that it always keeps for itself, unless all are shared; at least one where nothing is shared.
+    pub floor: usize,
+}
+
+/// How an allocator is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocatorSettings {
+    /// How cores are assigned.
+    pub assignment: Assignment,
+    /// Cores there are.
+    pub cores: usize,
+    /// The services.
+    pub services: Vec<AssignedService>,
+    /// Who gets the cores that nobody wants, where cores are dedicated.
+    pub batch: Option<ServiceId>,
+    /// A core moves once in so long, at most.
+    pub moves_every: Nanos,
+}
+
+/// A call that the allocator makes to the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostCall {
+    /// [`enable_service`](super::Nic::enable_service).
+    EnableService(ServiceId, CoreId),
+    /// [`disable_service`](super::Nic::disable_service).
+    DisableService(ServiceId, CoreId),
+    /// [`rearm_load_monitor`](super::Nic::rearm_load_monitor).
+    RearmLoadMonitor(ServiceId),
+}
+
+/// Who has which core.
+#[derive(Clone, Debug)]
+pub struct CoreAllocator {
+    settings: AllocatorSettings,
+    owners: Vec<CoreUse>,
+    /// When each core moved last.
+    moved: Vec<Option<Nanos>>,
+    /// All services, as a mask.
+    all: u64,
+    moves: u64,
+}
+
+/// Who runs on a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreUse {
+    /// Nobody.
+    Spare,
+    /// One service alone.
+    Own(ServiceId),
+    /// All services.
+    Shared,
+}
+
+impl CoreAllocator {
+    /// The first assignment: every service its floor, from the first core on, and the others as the strategy
+    /// says. The calls that bring the NIC there go to `calls`.
+    pub fn new(
+        settings: AllocatorSettings,
+        mut calls: impl FnMut(HostCall),
+    ) -> Result<Self, OrchestratorSetupError> {
+        let cores = settings.cores;
+        if cores == 0 || cores > CORES_MAX {
+            return Err(OrchestratorSetupError::Cores(cores));
+        }
+        let rest = match settings.assignment {
+            Assignment::CompleteShare | Assignment::Hybrid(_) => CoreUse::Shared,
+            Assignment::Dedicated => settings.batch.map_or(CoreUse::Spare, CoreUse::Own),
+        };
+        let all = settings.services.iter().fold(0, |all, known| all | known.service.bit());
+        let mut allocator =
+            Self { owners: vec![CoreUse::Spare; cores], moved: vec![None; cores], all, moves: 0, settings };
+        let floors = allocator.floors()?;
+        for core in 0..cores {
+            let owner = floors.get(core).map_or(rest, |service| CoreUse::Own(*service));
+            allocator.give(core, owner, &mut calls);
+        }
+        Ok(allocator)
+    }
+
+    /// A hint has come to a core: what the NIC is to be told.
+    pub fn hint(&mut self, hint: LoadHint, now: Nanos, mut calls: impl FnMut(HostCall)) {
+        let LoadHint { service, hint } = hint;
+        let change = match hint {
+            Hint::ScaleUp => self.core_for(service, now).map(|core| (core, CoreUse::Own(service))),
+            Hint::ScaleDown => self.core_of(service, now).map(|core| (core, self.given_back())),
+        };
+        if let Some((core, owner)) = change.filter(|(core, owner)| self.owners[*core] != *owner) {
+            self.give(core, owner, &mut calls);
+            self.moved[core] = Some(now);
+            self.moves += 1;
+        }
+        calls(HostCall::RearmLoadMonitor(service));
+    }
+
+    /// Who runs on a core; none if there is no such core.
+    pub fn owner(&self, core: CoreId) -> Option<CoreUse> {
+        self.owners.get(core.index()).copied()
+    }
+
+    /// Cores that a service has for itself.
+    pub fn own_cores(&self, service: ServiceId) -> usize {
+        self.owners.iter().filter(|owner| **owner == CoreUse::Own(service)).count()
+    }
+
+    /// How often a core changed hands.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    /// The cores that services keep, in their order.
+    fn floors(&self) -> Result<Vec<ServiceId>, OrchestratorSetupError> {
+        let settings = &self.settings;
+        let (least, shared) = match settings.assignment {
+            Assignment::CompleteShare => return Ok(Vec::new()),
+            Assignment::Dedicated => (1, 0),
+            Assignment::Hybrid(shared) => (0, shared.max(1)),
+        };
+        let each = settings.services.iter().map(|known| (known.service, known.floor.max(least)));
+        let floors: Vec<ServiceId> =
+            each.flat_map(|(service, floor)| core::iter::repeat_n(service, floor)).collect();
+        let (cores, floor) = (settings.cores, floors.len() + shared);
+        if floor > cores { Err(OrchestratorSetupError::Assignment { cores, floor }) } else { Ok(floors) }
+    }
+
+    /// A core that a service may have.
+    fn core_for(&self, service: ServiceId, now: Nanos) -> Option<usize> {
+        match self.settings.assignment {
+            Assignment::CompleteShare => None,
+            Assignment::Dedicated => {
+                self.movable(CoreUse::Spare, now).or_else(|| self.core_of_less_important(service, now))
+            }
+            Assignment::Hybrid(least) => {
+                let shared = self.owners.iter().filter(|owner| **owner == CoreUse::Shared).count();
+                (shared > least.max(1)).then(|| self.movable(CoreUse::Shared, now)).flatten()
+            }
+        }
+    }
+
+    /// A core of a service that it can do without.
+    fn core_of(&self, service: ServiceId, now: Nanos) -> Option<usize> {
+        let floor = self.known(service).map_or(0, |known| known.floor);
+        let least = if self.settings.assignment == Assignment::Dedicated { floor.max(1) } else { floor };
+        (self.own_cores(service) > least).then(|| self.movable(CoreUse::Own(service), now)).flatten()
+    }
+
+    fn core_of_less_important(&self, service: ServiceId, now: Nanos) -> Option<usize> {
+        let priority = self.known(service)?.priority;
+        let mut below = self.settings.services.iter().filter(|known| known.priority < priority);
+        let least_important = |from: Option<(Priority, usize)>, known: &AssignedService| {
+            let core = self.core_of(known.service, now).map(|core| (known.priority, core));
+            [from, core].into_iter().flatten().min()
+        };
+        below.by_ref().fold(None, least_important).map(|(_, core)| core)
+    }
+
+    fn given_back(&self) -> CoreUse {
+        match self.settings.assignment {
+            Assignment::Dedicated => self.settings.batch.map_or(CoreUse::Spare, CoreUse::Own),
+            Assignment::CompleteShare | Assignment::Hybrid(_) => CoreUse::Shared,
+        }
+    }
+
+    /// A core in such hands that has not moved for an interval; of several, the last.
+    fn movable(&self, owner: CoreUse, now: Nanos) -> Option<usize> {
+        let rests =
+            |core: &usize| self.moved[*core].is_none_or(|at| now.since(at) >= self.settings.moves_every);
+        (0..self.owners.len()).rev().filter(|core| self.owners[*core] == owner).find(rests)
+    }
+
+    /// Hands a core over: first it is given up, then taken.
+    fn give(&mut self, core: usize, owner: CoreUse, calls: &mut impl FnMut(HostCall)) {
+        let (before, after) = (self.mask(self.owners[core]), self.mask(owner));
+        self.owners[core] = owner;
+        let core = CoreId(core as u16);
+        let ids = |mask: u64| bits(mask).filter_map(ServiceId::new);
+        ids(before & !after).for_each(|service| calls(HostCall::DisableService(service, core)));
+        ids(after & !before).for_each(|service| calls(HostCall::EnableService(service, core)));
+    }
+
+    fn mask(&self, owner: CoreUse) -> u64 {
+        match owner {
+            CoreUse::Spare => 0,
+            CoreUse::Own(service) => service.bit(),
+            CoreUse::Shared => self.all,
+        }
+    }
+
+    fn known(&self, service: ServiceId) -> Option<&AssignedService> {
+        self.settings.services.iter().take(SERVICES_MAX).find(|known| known.service == service)
+    }
+}

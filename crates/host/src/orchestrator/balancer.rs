@@ -1,0 +1,393 @@
+//! Which core a request goes to: the load balancer (RingLeader §4.2, §5.1).
+//!
+//! Each core has a rank register for each priority. JBSRQ adds to the registers at and below a request's
+//! priority 1, and to those above it λ, when it is dispatched, and takes the same away at its feedback; so a
+//! register is the sum that the paper defines, kept up to date. Ranks are whole numbers, in parts of λ's
+//! denominator. Both JBSQs are the same registers with other weights: one register for all requests
+//! (RackSched's), or one for each service (nanoPU's).
+//!
+//! A core has room for a service while that service's rank there is below the depth. The bound is tested for
+//! the request's own priority only, as in figure 7: a queue that is full of less important requests takes
+//! more important ones still, so a core may hold as many as depth × priorities ([`Balancing::held_max`]),
+//! which is what its ring must have room for.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::error::{OrchestratorError, OrchestratorSetupError};
+use super::ids::{CORES_MAX, CoreId, CoreSet, PRIORITIES, Priority, SERVICES_MAX, ServiceId, bits};
+use super::levels::Levels;
+
+/// Requests of a priority that a core may hold, at most.
+const DEPTH_MAX: u32 = 1_024;
+
+/// How much a less important request counts beside one that goes before: λ, a ratio of whole numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lambda {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl Lambda {
+    /// `numerator / denominator`, from 0 to 1; the paper's is 1/5.
+    pub const fn new(numerator: u32, denominator: u32) -> Result<Self, OrchestratorSetupError> {
+        if denominator == 0 || numerator > denominator {
+            return Err(OrchestratorSetupError::Lambda(numerator, denominator));
+        }
+        Ok(Self { numerator, denominator })
+    }
+}
+
+/// By what a core is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balancing {
+    /// Join the bounded shortest ranked queue.
+    Jbsrq(Lambda),
+    /// Join the bounded shortest queue, of all services' requests together.
+    GlobalJbsq,
+    /// The same for each service by itself, whatever the others have there; 8 services at most.
+    PerServiceJbsq,
+}
+
+impl Balancing {
+    /// Requests that a core may come to hold.
+    pub const fn held_max(self, depth: u32) -> u32 {
+        match self {
+            Self::GlobalJbsq => depth,
+            Self::Jbsrq(_) | Self::PerServiceJbsq => depth * PRIORITIES as u32,
+        }
+    }
+
+    /// What one request adds, and what the bound is counted in.
+    const fn unit(self) -> u32 {
+        match self {
+            Self::Jbsrq(lambda) => lambda.denominator,
+            Self::GlobalJbsq | Self::PerServiceJbsq => 1,
+        }
+    }
+
+    /// What a request of row `of` adds to the register of row `row`.
+    fn weight(self, of: usize, row: usize) -> u32 {
+        match self {
+            Self::Jbsrq(lambda) if row > of => lambda.numerator,
+            Self::Jbsrq(lambda) => lambda.denominator,
+            Self::GlobalJbsq | Self::PerServiceJbsq => u32::from(row == of),
+        }
+    }
+}
+
+type Ranks = [u32; PRIORITIES];
+
+/// The registers, and who has room for whom.
+#[derive(Clone, Debug)]
+pub struct Balancer {
+    balancing: Balancing,
+    /// From this rank on there is no room.
+    bound: u32,
+    weights: [Ranks; PRIORITIES],
+    /// Each core's registers.
+    ranks: Vec<Ranks>,
+    /// Dispatched and not yet told to be finished, by core and service.
+    outstanding: Vec<u16>,
+    /// The services that run on each core.
+    running: Vec<u64>,
+    services: Services,
+    levels: Option<Levels>,
+}
+
+/// What is known of services.
+#[derive(Clone, Debug)]
+struct Services {
+    known: u64,
+    row: [u8; SERVICES_MAX],
+    /// The services that look at each row.
+    of_row: [u64; PRIORITIES],
+    cores: [CoreSet; SERVICES_MAX],
+    /// On how many of its cores each has room.
+    open: [u16; SERVICES_MAX],
+    /// Those that have room on one core at least: the mask of RingLeader §4.3.
+    eligible: u64,
+}
+
+impl Balancer {
+    /// Idle cores, each with room for `depth` requests of a priority, and no service.
+    pub fn new(balancing: Balancing, depth: u32, cores: usize) -> Result<Self, OrchestratorSetupError> {
+        if cores == 0 || cores > CORES_MAX {
+            return Err(OrchestratorSetupError::Cores(cores));
+        }
+        if depth == 0 || depth > DEPTH_MAX {
+            return Err(OrchestratorSetupError::Depth(depth, DEPTH_MAX));
+        }
+        let denominator = balancing.unit();
+        let overflow = OrchestratorSetupError::RankOverflow { depth, denominator };
+        balancing.held_max(depth).checked_mul(denominator).ok_or(overflow)?;
+        let weights = |of| core::array::from_fn(|row| balancing.weight(of, row));
+        Ok(Self {
+            balancing,
+            bound: depth * denominator,
+            weights: core::array::from_fn(weights),
+            ranks: vec![[0; PRIORITIES]; cores],
+            outstanding: vec![0; cores * SERVICES_MAX],
+            running: vec![0; cores],
+            services: Services {
+                known: 0,
+                row: [0; SERVICES_MAX],
+                of_row: [0; PRIORITIES],
+                cores: [CoreSet::default(); SERVICES_MAX],
+                open: [0; SERVICES_MAX],
+                eligible: 0,
+            },
+            levels: Levels::for_cores(cores, depth * denominator),
+        })
+    }
+
+    /// A service of a priority, which runs nowhere yet.
+    pub fn register(&mut self, service: ServiceId, priority: Priority) -> Result<(), OrchestratorError> {
+        let services = &mut self.services;
+        if services.known & service.bit() != 0 {
+            return Err(OrchestratorError::ServiceTaken(service));
+        }
+        let row = match self.balancing {
+            Balancing::Jbsrq(_) => priority.index(),
+            Balancing::GlobalJbsq => 0,
+            Balancing::PerServiceJbsq => services.known.count_ones() as usize,
+        };
+        let of_row = services.of_row.get_mut(row).ok_or(OrchestratorError::NoRegister(service))?;
+        *of_row |= service.bit();
+        services.row[service.index()] = row as u8;
+        services.known |= service.bit();
+        if let Some(levels) = &mut self.levels {
+            levels.keep(row, &self.ranks);
+        }
+        Ok(())
+    }
+
+    /// A service runs on a core from now on; nothing changes if it did.
+    pub fn enable(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
+        self.check(service, core)?;
+        if !self.runs(service, core) {
+            self.running[core.index()] |= service.bit();
+            self.services.cores[service.index()].insert(core.index());
+            if self.has_room(service, core) {
+                self.services.opened(service);
+            }
+        }
+        Ok(())
+    }
+
+    /// A service runs there no more: its rank there is infinite. What it has there already still counts,
+    /// until its feedback comes.
+    pub fn disable(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
+        self.check(service, core)?;
+        if self.runs(service, core) {
+            self.running[core.index()] &= !service.bit();
+            self.services.cores[service.index()].remove(core.index());
+            if self.has_room(service, core) {
+                self.services.closed(service);
+            }
+        }
+        Ok(())
+    }
+
+    /// The services that have room somewhere, as a mask.
+    #[inline]
+    pub fn eligible(&self) -> u64 {
+        self.services.eligible
+    }
+
+    /// Sends a request of a service to its least ranked core, of equals the first; none if none has room.
+    #[inline]
+    pub fn dispatch(&mut self, service: ServiceId) -> Option<CoreId> {
+        let row = usize::from(self.services.row[service.index()]);
+        let allowed = &self.services.cores[service.index()];
+        let core = match &mut self.levels {
+            Some(levels) => levels.least(row, allowed)?,
+            None => least(&self.ranks, row, allowed).filter(|core| self.ranks[*core][row] < self.bound)?,
+        };
+        self.outstanding[core * SERVICES_MAX + service.index()] += 1;
+        let (mut after, weights) = (self.ranks[core], &self.weights[row]);
+        after.iter_mut().zip(weights).for_each(|(rank, weight)| *rank += weight);
+        self.change(core, after);
+        Some(CoreId(core as u16))
+    }
+
+    /// So many requests of a service are finished on a core.
+    #[inline]
+    pub fn feedback(
+        &mut self,
+        service: ServiceId,
+        core: CoreId,
+        count: u32,
+    ) -> Result<(), OrchestratorError> {
+        self.check(service, core)?;
+        let held = &mut self.outstanding[core.index() * SERVICES_MAX + service.index()];
+        let outstanding = u32::from(*held);
+        if count > outstanding {
+            return Err(OrchestratorError::FeedbackOverrun { service, core, count, outstanding });
+        }
+        *held -= count as u16;
+        let weights = &self.weights[usize::from(self.services.row[service.index()])];
+        let mut after = self.ranks[core.index()];
+        after.iter_mut().zip(weights).for_each(|(rank, weight)| *rank -= count * weight);
+        self.change(core.index(), after);
+        Ok(())
+    }
+
+    /// A service's rank on a core, in parts of λ's denominator; none (infinite) where it does not run.
+    pub fn rank(&self, service: ServiceId, core: CoreId) -> Option<u32> {
+        let runs = self.check(service, core).is_ok() && self.runs(service, core);
+        runs.then(|| self.ranks[core.index()][usize::from(self.services.row[service.index()])])
+    }
+
+    /// A core's registers, from the lowest priority on, whether or not a service looks at them.
+    pub fn registers(&self, core: CoreId) -> Option<&[u32; PRIORITIES]> {
+        self.ranks.get(core.index())
+    }
+
+    /// Requests of a service that a core holds.
+    pub fn outstanding(&self, service: ServiceId, core: CoreId) -> u32 {
+        let place = core.index() * SERVICES_MAX + service.index();
+        self.outstanding.get(place).map_or(0, |held| u32::from(*held))
+    }
+
+    /// Whether a service runs on a core.
+    pub fn runs(&self, service: ServiceId, core: CoreId) -> bool {
+        self.running.get(core.index()).is_some_and(|running| running & service.bit() != 0)
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The core that hears of a service's load: the least ranked of those that run it, with room or without.
+    /// A service that runs nowhere is told of to the least ranked of all.
+    pub(super) fn least_loaded(&self, service: ServiceId) -> CoreId {
+        let row = usize::from(self.services.row[service.index()]);
+        let own = least(&self.ranks, row, &self.services.cores[service.index()]);
+        let any = || least(&self.ranks, row, &CoreSet::first(self.ranks.len()));
+        CoreId(own.or_else(any).unwrap_or(0) as u16)
+    }
+
+    pub(super) fn check(&self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
+        if core.index() >= self.ranks.len() {
+            return Err(OrchestratorError::UnknownCore(core, self.ranks.len()));
+        }
+        self.check_service(service)
+    }
+
+    pub(super) fn check_service(&self, service: ServiceId) -> Result<(), OrchestratorError> {
+        let is_known = self.services.known & service.bit() != 0;
+        if is_known { Ok(()) } else { Err(OrchestratorError::UnknownService(service)) }
+    }
+
+    fn has_room(&self, service: ServiceId, core: CoreId) -> bool {
+        self.ranks[core.index()][usize::from(self.services.row[service.index()])] < self.bound
+    }
+
+    /// Sets a core's registers, and looks at the rows that crossed the bound.
+    #[inline]
+    fn change(&mut self, core: usize, after: Ranks) {
+        let before = core::mem::replace(&mut self.ranks[core], after);
+        let bound = self.bound;
+        let full = |ranks: &Ranks| {
+            ranks.iter().rev().fold(0_u64, |full, rank| full << 1 | u64::from(*rank >= bound))
+        };
+        let (was, is) = (full(&before), full(&after));
+        for row in bits(was ^ is) {
+            let concerned = self.services.of_row[row] & self.running[core];
+            for service in super::ids::services(concerned) {
+                if is >> row & 1 == 1 {
+                    self.services.closed(service);
+                } else {
+                    self.services.opened(service);
+                }
+            }
+        }
+        if let Some(levels) = &mut self.levels {
+            levels.moved(core, &before, &after);
+        }
+    }
+}
+
+impl Services {
+    fn opened(&mut self, service: ServiceId) {
+        self.open[service.index()] += 1;
+        self.eligible |= service.bit();
+    }
+
+    fn closed(&mut self, service: ServiceId) {
+        self.open[service.index()] -= 1;
+        if self.open[service.index()] == 0 {
+            self.eligible &= !service.bit();
+        }
+    }
+}
+
+/// The least ranked core of those allowed; of equals, the first.
+#[inline]
+fn least(ranks: &[Ranks], row: usize, allowed: &CoreSet) -> Option<usize> {
+    let mut best = u64::MAX;
+    for (core, ranks) in ranks.iter().enumerate() {
+        let key = u64::from(ranks[row]) << 16 | core as u64;
+        let key = if allowed.contains(core) { key } else { u64::MAX };
+        best = best.min(key);
+    }
+    (best != u64::MAX).then_some((best & 0xffff) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn service(number: usize) -> ServiceId {
+        ServiceId::new(number).unwrap()
+    }
+
+    fn register(balancer: &mut Balancer, number: usize) {
+        balancer.register(service(number), Priority::new(number as u8).unwrap()).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn sets_of_cores_and_a_scan_choose_the_same_core(
+            steps in proptest::collection::vec((0_u8..6, 0_usize..4, 0_u16..200), 1..600),
+            kind in 0_u8..3,
+        ) {
+            let lambda = Lambda::new(1, 5).unwrap();
+            let kinds = [Balancing::Jbsrq(lambda), Balancing::GlobalJbsq, Balancing::PerServiceJbsq];
+            let mut scanning = Balancer::new(kinds[usize::from(kind)], 4, 200).unwrap();
+            let mut by_level = scanning.clone();
+            scanning.levels = None;
+            by_level.levels = Some(Levels::new(by_level.bound));
+            for (at, (what, number, core)) in steps.into_iter().enumerate() {
+                if at % 20 == 0 && at < 80 {
+                    register(&mut scanning, at / 20);
+                    register(&mut by_level, at / 20);
+                }
+                let (id, core) = (service(number), CoreId(core));
+                match what {
+                    0 | 1 => prop_assert_eq!(scanning.enable(id, core), by_level.enable(id, core)),
+                    2 => prop_assert_eq!(scanning.disable(id, core), by_level.disable(id, core)),
+                    3 => prop_assert_eq!(scanning.feedback(id, core, 1), by_level.feedback(id, core, 1)),
+                    _ => prop_assert_eq!(scanning.dispatch(id), by_level.dispatch(id)),
+                }
+                prop_assert_eq!(scanning.eligible(), by_level.eligible());
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_that_would_overflow_are_refused_when_it_is_built() {
+        let long = Balancing::Jbsrq(Lambda::new(1, 1 << 30).unwrap());
+        let why = OrchestratorSetupError::RankOverflow { depth: 4, denominator: 1 << 30 };
+        assert_eq!(Balancer::new(long, 4, 8).unwrap_err(), why);
+        let fits = Balancing::Jbsrq(Lambda::new(1, (1 << 27) - 1).unwrap());
+        assert!(Balancer::new(fits, 4, 8).is_ok());
+        for (numerator, denominator) in [(1, 0), (2, 1), (0, 0)] {
+            assert!(Lambda::new(numerator, denominator).is_err());
+        }
+    }
+}

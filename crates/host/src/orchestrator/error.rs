@@ -1,0 +1,193 @@
+//! What can be wrong with a call, and how often it was.
+
+use core::net::SocketAddr;
+
+use thiserror::Error;
+
+use super::ids::{CORES_MAX, CoreId, PRIORITIES, SERVICES_MAX, ServiceId};
+
+/// Why a call or a packet is refused; whoever refuses it has changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OrchestratorError {
+    /// A number that no core has.
+    #[error("{0} does not exist: this NIC has {1} cores")]
+    UnknownCore(CoreId, usize),
+    /// A service that was not registered.
+    #[error("{0} is not known: register it first")]
+    UnknownService(ServiceId),
+    /// Nobody is registered there.
+    #[error("no service is registered at {0}: register one there, or send elsewhere")]
+    UnknownDestination(SocketAddr),
+    /// A service is registered once.
+    #[error("{0} is registered already: give the new one another number")]
+    ServiceTaken(ServiceId),
+    /// An address belongs to one service.
+    #[error("{0} is another service's address: take another port")]
+    AddressTaken(SocketAddr),
+    /// The ranking names the services that it ranks, and not this one.
+    #[error("{0} does not stand in the ranking: name it there")]
+    Unranked(ServiceId),
+    /// Per-service JBSQ has a register for each service.
+    #[error("per-service JBSQ has registers for {PRIORITIES} services: no room for {0}")]
+    NoRegister(ServiceId),
+    /// More was told to be finished than was dispatched.
+    #[error(
+        "{service} has {outstanding} requests on {core}, and {count} are said to be finished: count again"
+    )]
+    FeedbackOverrun {
+        /// Whose requests.
+        service: ServiceId,
+        /// Where.
+        core: CoreId,
+        /// What was told.
+        count: u32,
+        /// What there is.
+        outstanding: u32,
+    },
+    /// A trigger without an interval.
+    #[error("a load monitor without an interval would look all the time: give it 1 ns at least")]
+    Trigger,
+    /// It is not watched.
+    #[error("{0} has no load monitor: enable one first")]
+    NoMonitor(ServiceId),
+    /// Re-arming answers a hint.
+    #[error("no hint of {0} is out: re-arm its load monitor once for each hint")]
+    NoHintOut(ServiceId),
+    /// The request is larger than all of the buffer.
+    #[error("a request of {bytes} bytes is larger than the buffer of {room}: send less")]
+    TooLarge {
+        /// The request's size.
+        bytes: u32,
+        /// The buffer's.
+        room: u32,
+    },
+    /// All that waits is as important as it, or more.
+    #[error("the buffer is full of requests that go before this one of {0}: it is dropped")]
+    BufferFull(ServiceId),
+    /// A descriptor came to the wrong core.
+    #[error("a descriptor for {1} came to {0}: hand it to that core")]
+    OtherCore(CoreId, CoreId),
+    /// More came to a core than its queue has room for.
+    #[error("the queue of {0} is full: give it the depth that the NIC has")]
+    CoreQueueFull(CoreId),
+    /// A core that runs nothing has nothing to finish, and nothing that yields.
+    #[error("{0} runs nothing: start a request first")]
+    NothingRuns(CoreId),
+}
+
+impl OrchestratorError {
+    /// Names to count under: lower case, underscores.
+    pub const NAMES: [&'static str; 16] = [
+        "unknown_core",
+        "unknown_service",
+        "unknown_destination",
+        "service_taken",
+        "address_taken",
+        "unranked",
+        "no_register",
+        "feedback_overrun",
+        "trigger",
+        "no_monitor",
+        "no_hint_out",
+        "too_large",
+        "buffer_full",
+        "other_core",
+        "core_queue_full",
+        "nothing_runs",
+    ];
+
+    /// The name of this one.
+    pub const fn name(&self) -> &'static str {
+        Self::NAMES[self.place()]
+    }
+
+    const fn place(&self) -> usize {
+        match self {
+            Self::UnknownCore(..) => 0,
+            Self::UnknownService(_) => 1,
+            Self::UnknownDestination(_) => 2,
+            Self::ServiceTaken(_) => 3,
+            Self::AddressTaken(_) => 4,
+            Self::Unranked(_) => 5,
+            Self::NoRegister(_) => 6,
+            Self::FeedbackOverrun { .. } => 7,
+            Self::Trigger => 8,
+            Self::NoMonitor(_) => 9,
+            Self::NoHintOut(_) => 10,
+            Self::TooLarge { .. } => 11,
+            Self::BufferFull(_) => 12,
+            Self::OtherCore(..) => 13,
+            Self::CoreQueueFull(_) => 14,
+            Self::NothingRuns(_) => 15,
+        }
+    }
+}
+
+/// How many calls were refused, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefusedCalls([u64; OrchestratorError::NAMES.len()]);
+
+impl RefusedCalls {
+    /// Calls refused for a reason, by its [name](OrchestratorError::NAMES).
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        OrchestratorError::NAMES.into_iter().zip(self.0)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Hands a result on, and counts it if it is an error.
+    pub(super) fn count<T>(&mut self, result: Result<T, OrchestratorError>) -> Result<T, OrchestratorError> {
+        if let Err(why) = &result {
+            self.0[why.place()] += 1;
+        }
+        result
+    }
+}
+
+/// Why settings make no orchestrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OrchestratorSetupError {
+    /// One core at least, and not too many.
+    #[error("{0} cores cannot be: a NIC has 1 to {CORES_MAX}")]
+    Cores(usize),
+    /// A core must hold a request at least.
+    #[error("a depth of {0} cannot be: a core holds 1 to {1} requests of a priority")]
+    Depth(u32, u32),
+    /// λ is a share.
+    #[error("λ = {0}/{1} cannot be: it is a ratio from 0 to 1")]
+    Lambda(u32, u32),
+    /// Ranks are counted in parts of λ's denominator, in 32 bits.
+    #[error("ranks overflow: with depth {depth} λ's denominator may not be {denominator}; shorten the ratio")]
+    RankOverflow {
+        /// The depth.
+        depth: u32,
+        /// λ's denominator.
+        denominator: u32,
+    },
+    /// Room for one word at least, and not more than can be counted.
+    #[error("a buffer of {0} bytes cannot be: it has 64 bytes to 64 MiB")]
+    Buffer(u32),
+    /// A service stands in two places of the ranking.
+    #[error("{0} stands in the ranking twice: name it once")]
+    RankedTwice(ServiceId),
+    /// An inner function without anything to rank.
+    #[error("a strict or weighted function ranks nothing: put services into it")]
+    EmptyRanking,
+    /// Nested too deeply, or too wide.
+    #[error("a ranking has {levels} levels at most, and {SERVICES_MAX} branches in each function")]
+    RankingShape {
+        /// How deep it may be.
+        levels: usize,
+    },
+    /// An assignment of cores that cannot be.
+    #[error("{cores} cores are too few for {floor}: every service keeps one of its own")]
+    Assignment {
+        /// What there is.
+        cores: usize,
+        /// What is needed.
+        floor: usize,
+    },
+}

@@ -1,0 +1,374 @@
+//! The NIC: what comes, waits, is scheduled and balanced, and what the host is told (RingLeader §3.2, §5).
+
+use core::net::SocketAddr;
+use core::num::NonZeroU8;
+
+use sluice_wire::Nanos;
+
+use super::balancer::{Balancer, Balancing, Lambda};
+use super::buffer::{Buffered, RequestBuffer, words_of};
+use super::classifier::Classifier;
+use super::error::{OrchestratorError, OrchestratorSetupError, RefusedCalls};
+use super::ids::{CoreId, PRIORITIES, Priority, RequestHandle, SERVICES_MAX, ServiceId, services};
+use super::monitor::{LoadHint, LoadMonitor, Trigger};
+use super::ranking::{FirstEligibleOut, Ranked, Ranking};
+
+/// How a NIC is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NicSettings {
+    /// Cores behind it.
+    pub cores: usize,
+    /// Requests of a priority that a core has room for.
+    pub depth: u32,
+    /// By what a core is chosen.
+    pub balancing: Balancing,
+    /// In which order services are served.
+    pub ranking: Ranking,
+    /// What happens when the service that is first has no room anywhere.
+    pub order: SchedulingOrder,
+    /// The buffer for all services' requests together.
+    pub buffer_bytes: u32,
+    /// Hints that a core may have un-ACKed.
+    pub unacked_hints: NonZeroU8,
+}
+
+impl NicSettings {
+    /// The paper's (§6, §7.1): depth 4, λ 1/5, 800 KB, services by priority; a hint at a time for each core.
+    pub fn paper(cores: usize) -> Result<Self, OrchestratorSetupError> {
+        Ok(Self {
+            cores,
+            depth: 4,
+            balancing: Balancing::Jbsrq(Lambda::new(1, 5)?),
+            ranking: Ranking::ByPriority,
+            order: SchedulingOrder::FirstEligibleOut,
+            buffer_bytes: 800 * 1_024,
+            unacked_hints: NonZeroU8::MIN,
+        })
+    }
+}
+
+/// What happens when the service that is first has no room anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulingOrder {
+    /// The first that has room goes (FEO).
+    FirstEligibleOut,
+    /// All wait for the first (PIFO).
+    PushInFirstOut,
+}
+
+/// A request as a core gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduledRequest {
+    /// What the driver knows it by.
+    pub handle: RequestHandle,
+    /// Whose it is.
+    pub service: ServiceId,
+    /// That service's priority.
+    pub priority: Priority,
+}
+
+/// What the NIC sends to a core: a request, a hint, or a request with a hint in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Where to.
+    pub core: CoreId,
+    /// None in a descriptor that only brings a hint.
+    pub request: Option<ScheduledRequest>,
+    /// The seventh call of table 1.
+    pub hint: Option<LoadHint>,
+}
+
+/// What an address stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classified {
+    /// The service.
+    pub service: ServiceId,
+    /// Its priority.
+    pub priority: Priority,
+    /// How its next request ranks now, its rate, and when it may be transmitted.
+    pub ranked: Ranked,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NicCounts {
+    /// Requests that came and were kept, if only for a while.
+    pub received: u64,
+    /// Requests that left for a core.
+    pub dispatched: u64,
+    /// Requests that gave way to more important ones.
+    pub evicted: u64,
+    /// Hints that left.
+    pub hints: u64,
+    /// Those that needed a descriptor of their own.
+    pub hints_alone: u64,
+    /// What was refused.
+    pub refused: RefusedCalls,
+}
+
+/// The NIC, as a machine: packets, calls and the time come in, descriptors go out.
+///
+/// Whoever drives it calls [`dispatch`](Self::dispatch) until it gives nothing more, after every packet, call
+/// and tick.
+#[derive(Clone, Debug)]
+pub struct Nic {
+    classifier: Classifier,
+    priorities: [Option<Priority>; SERVICES_MAX],
+    of_priority: [u64; PRIORITIES],
+    buffer: RequestBuffer,
+    scheduler: FirstEligibleOut,
+    order: SchedulingOrder,
+    balancer: Balancer,
+    monitor: LoadMonitor,
+    counts: NicCounts,
+    /// The latest time that it was told.
+    clock: Nanos,
+}
+
+impl Nic {
+    /// No services, idle cores. Nothing is allocated after this.
+    pub fn new(settings: &NicSettings) -> Result<Self, OrchestratorSetupError> {
+        Ok(Self {
+            classifier: Classifier::new(),
+            priorities: [None; SERVICES_MAX],
+            of_priority: [0; PRIORITIES],
+            buffer: RequestBuffer::new(settings.buffer_bytes)?,
+            scheduler: FirstEligibleOut::new(&settings.ranking)?,
+            order: settings.order,
+            balancer: Balancer::new(settings.balancing, settings.depth, settings.cores)?,
+            monitor: LoadMonitor::new(settings.cores, settings.unacked_hints),
+            counts: NicCounts::default(),
+            clock: Nanos(0),
+        })
+    }
+
+    /// A request has come for `address`. It waits, and may push out less important ones: those that are
+    /// dropped for it are told by `evicted`. If all that waits is as important, it is dropped itself, which
+    /// is the error [`OrchestratorError::BufferFull`].
+    pub fn receive(
+        &mut self,
+        address: &SocketAddr,
+        (handle, bytes): (RequestHandle, u32),
+        now: Nanos,
+        evicted: impl FnMut(RequestHandle),
+    ) -> Result<ServiceId, OrchestratorError> {
+        self.clock = self.clock.max(now);
+        let received = self.try_receive(address, (handle, bytes), now, evicted);
+        self.counts.refused.count(received)
+    }
+
+    /// What leaves for a core now; none if nothing that waits has room.
+    pub fn dispatch(&mut self, now: Nanos) -> Option<Descriptor> {
+        self.clock = self.clock.max(now);
+        let eligible = self.balancer.eligible();
+        let next = match self.order {
+            SchedulingOrder::FirstEligibleOut => self.scheduler.first(eligible, now),
+            SchedulingOrder::PushInFirstOut => self.scheduler.front(eligible, now),
+        };
+        next.and_then(|service| self.dispatch_first_of(service, now)).or_else(|| self.hint_alone())
+    }
+
+    /// Looks at the queues whose time has come.
+    pub fn tick(&mut self, now: Nanos) {
+        self.clock = self.clock.max(now);
+        for service in services(self.monitor.to_check(now)) {
+            let oldest = self.buffer.first(service).map(|request| request.arrived);
+            let seen = (oldest, self.buffer.length(service));
+            self.monitor.check(service, seen, self.balancer.least_loaded(service), now);
+        }
+    }
+
+    /// When to tick and dispatch next, if nothing else happens; none for never.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let sent = self.scheduler.next_transmission(self.balancer.eligible(), self.clock);
+        [self.monitor.next_check(), sent].into_iter().flatten().min()
+    }
+
+    /// What packets for an address would be.
+    pub fn classify(&self, address: &SocketAddr) -> Result<Classified, OrchestratorError> {
+        let service = self.classifier.service(address)?;
+        let unknown = OrchestratorError::UnknownService(service);
+        let priority = self.priorities[service.index()].ok_or(unknown)?;
+        let ranked = self.scheduler.ranked(service).ok_or(OrchestratorError::Unranked(service))?;
+        Ok(Classified { service, priority, ranked })
+    }
+
+    /// Requests of a service that wait on the NIC.
+    pub fn waiting(&self, service: ServiceId) -> u32 {
+        self.buffer.length(service)
+    }
+
+    /// Whether a service has room on a core at least: its bit in the mask.
+    pub fn is_eligible(&self, service: ServiceId) -> bool {
+        self.balancer.eligible() & service.bit() != 0
+    }
+
+    /// The registers, to look at.
+    pub fn balancer(&self) -> &Balancer {
+        &self.balancer
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> &NicCounts {
+        &self.counts
+    }
+
+    fn try_receive(
+        &mut self,
+        address: &SocketAddr,
+        (handle, bytes): (RequestHandle, u32),
+        now: Nanos,
+        evicted: impl FnMut(RequestHandle),
+    ) -> Result<ServiceId, OrchestratorError> {
+        let service = self.classifier.service(address)?;
+        let room = self.buffer.bytes();
+        if bytes > room {
+            return Err(OrchestratorError::TooLarge { bytes, room });
+        }
+        self.make_room(service, words_of(bytes), evicted)?;
+        self.buffer.push(service, Buffered { handle, bytes, arrived: now });
+        self.scheduler.enter(service);
+        self.monitor.grown(service, self.buffer.length(service));
+        self.counts.received += 1;
+        Ok(service)
+    }
+
+    /// Drops the latest requests of the least important services, if there are enough less important than
+    /// this one.
+    fn make_room(
+        &mut self,
+        service: ServiceId,
+        words: u32,
+        mut evicted: impl FnMut(RequestHandle),
+    ) -> Result<(), OrchestratorError> {
+        if words <= self.buffer.words_free() {
+            return Ok(());
+        }
+        let priority = self.priorities[service.index()].map_or(0, Priority::index);
+        let below = self.of_priority[..priority].iter().fold(0, |below, of| below | of);
+        let droppable: u32 = services(below).map(|service| self.buffer.words(service)).sum();
+        if self.buffer.words_free() + droppable < words {
+            return Err(OrchestratorError::BufferFull(service));
+        }
+        while words > self.buffer.words_free() {
+            let Some(dropped) = self.drop_least_important() else { break };
+            self.counts.evicted += 1;
+            evicted(dropped.handle);
+        }
+        Ok(())
+    }
+
+    /// The last request of the lowest priority; of several services, the one that fills the buffer most.
+    fn drop_least_important(&mut self) -> Option<Buffered> {
+        let waiting = self.scheduler.waiting();
+        let lowest = self.of_priority.iter().map(|of| of & waiting).find(|of| *of != 0)?;
+        let service = services(lowest).max_by_key(|service| self.buffer.words(*service))?;
+        let dropped = self.buffer.pop_last(service);
+        self.forget_if_empty(service);
+        dropped
+    }
+
+    fn dispatch_first_of(&mut self, service: ServiceId, now: Nanos) -> Option<Descriptor> {
+        let core = self.balancer.dispatch(service)?;
+        let request = self.buffer.pop(service)?;
+        self.scheduler.taken(service, request.bytes, now);
+        self.forget_if_empty(service);
+        self.counts.dispatched += 1;
+        let hint = self.monitor.ride(core);
+        self.counts.hints += u64::from(hint.is_some());
+        let priority = self.priorities[service.index()]?;
+        let request = Some(ScheduledRequest { handle: request.handle, service, priority });
+        Some(Descriptor { core, request, hint })
+    }
+
+    fn hint_alone(&mut self) -> Option<Descriptor> {
+        let (hint, core) = self.monitor.ride_alone()?;
+        self.counts.hints += 1;
+        self.counts.hints_alone += 1;
+        Some(Descriptor { core, request: None, hint: Some(hint) })
+    }
+
+    fn forget_if_empty(&mut self, service: ServiceId) {
+        if self.buffer.length(service) == 0 {
+            self.scheduler.leave(service);
+        }
+    }
+}
+
+/// The six calls from the host to the NIC (RingLeader, table 1); the seventh is [`LoadHint`].
+impl Nic {
+    /// Makes a service known, by the address that its requests go to.
+    pub fn register_service(
+        &mut self,
+        service: ServiceId,
+        address: SocketAddr,
+        priority: Priority,
+    ) -> Result<(), OrchestratorError> {
+        let registered = self.try_register(service, address, priority);
+        self.counts.refused.count(registered)
+    }
+
+    /// A core runs the service from now on.
+    pub fn enable_service(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
+        let enabled = self.balancer.enable(service, core);
+        self.counts.refused.count(enabled)
+    }
+
+    /// A core runs it no more; what it has there already, it finishes.
+    pub fn disable_service(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
+        let disabled = self.balancer.disable(service, core);
+        self.counts.refused.count(disabled)
+    }
+
+    /// So many of a service's requests are finished on a core.
+    pub fn load_feedback(
+        &mut self,
+        service: ServiceId,
+        core: CoreId,
+        count: u32,
+    ) -> Result<(), OrchestratorError> {
+        let taken = self.balancer.feedback(service, core, count);
+        self.counts.refused.count(taken)
+    }
+
+    /// Watches a service's load.
+    pub fn enable_load_monitor(
+        &mut self,
+        service: ServiceId,
+        trigger: Trigger,
+        now: Nanos,
+    ) -> Result<(), OrchestratorError> {
+        let waiting = self.buffer.length(service);
+        let known = self.balancer.check_service(service);
+        let enabled = known.and_then(|()| self.monitor.enable(service, trigger, waiting, now));
+        self.counts.refused.count(enabled)
+    }
+
+    /// The host is ready for the service's next hint, and has acknowledged the last.
+    pub fn rearm_load_monitor(&mut self, service: ServiceId) -> Result<(), OrchestratorError> {
+        let rearmed = self.monitor.rearm(service);
+        self.counts.refused.count(rearmed)
+    }
+
+    fn try_register(
+        &mut self,
+        service: ServiceId,
+        address: SocketAddr,
+        priority: Priority,
+    ) -> Result<(), OrchestratorError> {
+        if self.classifier.service(&address).is_ok() {
+            return Err(OrchestratorError::AddressTaken(address));
+        }
+        if self.priorities[service.index()].is_some() {
+            return Err(OrchestratorError::ServiceTaken(service));
+        }
+        if !self.scheduler.admit(service, priority) {
+            return Err(OrchestratorError::Unranked(service));
+        }
+        self.balancer.register(service, priority)?;
+        self.classifier.install(address, service)?;
+        self.priorities[service.index()] = Some(priority);
+        self.of_priority[priority.index()] |= service.bit();
+        Ok(())
+    }
+}
