@@ -14,7 +14,7 @@ use super::books::Place;
 use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
 use super::stage::{Cue, Stage};
-use crate::stats::{self, Observer};
+use crate::stats::{self, Observer, Replied};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId, Mail};
 
@@ -299,7 +299,9 @@ fn ended<O: Observer>(stage: &mut Stage<O>, tag: Tag, outcome: &Outcome) {
             let service = Nanos(u64::from_le_bytes(reply.payload.inline));
             stage.meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
             let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
-            stage.meter.observer.done(class, intended, stage.world.now, service, waited);
+            let served = Nanos(reply.service_ns.into());
+            let at = stage.world.now;
+            stage.meter.observer.done(&Replied { class, intended, at, service, served, waited });
         }
         Outcome::Refused(_) => {
             stage.books.moves(Place::ToClient, Place::Refused);
