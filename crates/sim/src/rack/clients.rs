@@ -176,10 +176,7 @@ impl Clients {
     fn submit<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize, request: &Request) -> bool {
         let submission = Submission {
             task_type: request.task_type,
-            urgency: self
-                .sizes
-                .as_mut()
-                .map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service))),
+            urgency: self.urgency(request),
             payload: Payload {
                 len: if request.large { self.asked.bytes[usize::from(request.class)] } else { 8 },
                 inline: request.service.0.to_le_bytes(),
@@ -197,6 +194,16 @@ impl Clients {
         }
         self.act(stage, client);
         taken
+    }
+
+    /// What a client says of a request: how urgent it is, or else its size, if anybody asks.
+    #[inline]
+    fn urgency(&mut self, request: &Request) -> Urgency {
+        if let Some(priority) = self.asked.priority[usize::from(request.class)] {
+            return Urgency::Priority(priority);
+        }
+        let sizes = self.sizes.as_mut();
+        sizes.map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service)))
     }
 
     /// Does what the machine said.
