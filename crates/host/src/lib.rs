@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod agent;
 pub mod client;
+pub mod pacer;
 mod parts;
 pub mod rdma;
 pub mod rtt;
