@@ -159,7 +159,8 @@ proptest! {
             let mut pacer = together.clone();
             let mut flows = [(PacedFlow::default(), start); 4];
             let mut departures = vec![Vec::new(); 4];
-            for (flow, gap, late) in packets.iter().copied().filter(|(flow, ..)| only.is_none_or(|of| of == *flow)) {
+            let is_meant = |packet: &(usize, u64, u64)| only.is_none_or(|of| of == packet.0);
+            for (flow, gap, late) in packets.iter().copied().filter(is_meant) {
                 let (state, last) = &mut flows[flow];
                 *last = pacer.ready(state, *last + Nanos(gap)) + Nanos(late);
                 pacer.left(state, *last);
@@ -174,7 +175,10 @@ proptest! {
     }
 
     #[test]
-    fn t_is_the_gap_of_its_rank(gaps in prop::collection::vec(0..5_000_u64, 1_000), hundredths in 9_750..=9_900_u16) {
+    fn t_is_the_gap_of_its_rank(
+        gaps in prop::collection::vec(0..5_000_u64, 1_000),
+        hundredths in 9_750..=9_900_u16,
+    ) {
         let settings = PacerSettings { percentile: GapShare::of_hundredths(hundredths), ..settings() };
         let mut pacer = Pacer::new(settings, PACKET).expect("the settings make sense");
         let (mut flow, mut now) = (PacedFlow::default(), Nanos(0));

@@ -1,6 +1,7 @@
 //! What comes to places in a world of racks: packets, and what went round in switches.
 //!
-//! A packet lies in one place from its departure to the end of its reception; what is passed on is its number.
+//! A packet lies in one place from its departure to the end of its reception; what is passed on is its
+//! number.
 
 use sluice_switch::Circulating;
 use sluice_wire::Packet;

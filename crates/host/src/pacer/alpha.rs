@@ -21,26 +21,26 @@ impl Default for Alpha {
 impl Alpha {
     /// α for a flowlet of so many packets; none count as one.
     #[inline]
-    pub const fn factor(self, packets: u32) -> Factor {
+    pub const fn factor(self, packets: u32) -> AlphaFactor {
         let packets = if packets == 0 { 1 } else { packets };
         if packets <= self.short {
-            Factor { times: self.short, over: packets }
+            AlphaFactor { times: self.short, over: packets }
         } else if packets < self.long {
-            Factor::ONE
+            AlphaFactor::ONE
         } else {
-            Factor { times: self.long, over: packets }
+            AlphaFactor { times: self.long, over: packets }
         }
     }
 }
 
 /// A ratio of two counts, compared without rounding.
 #[derive(Clone, Copy, Debug)]
-pub struct Factor {
+pub struct AlphaFactor {
     times: u32,
     over: u32,
 }
 
-impl Factor {
+impl AlphaFactor {
     /// Changes nothing.
     pub const ONE: Self = Self { times: 1, over: 1 };
 

@@ -16,7 +16,7 @@ mod training;
 
 use sluice_wire::Nanos;
 
-pub use alpha::{Alpha, Factor};
+pub use alpha::{Alpha, AlphaFactor};
 pub use settings::{PacerError, PacerSettings};
 pub use training::GapShare;
 
@@ -150,7 +150,7 @@ impl Pacer {
         if gap >= threshold {
             return None;
         }
-        let factor = self.settings.alpha.map_or(Factor::ONE, |alpha| alpha.factor(flow.since_hold));
+        let factor = self.settings.alpha.map_or(AlphaFactor::ONE, |alpha| alpha.factor(flow.since_hold));
         factor.times_is_within(tail, gap).then(|| last + threshold)
     }
 

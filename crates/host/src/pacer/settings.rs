@@ -20,8 +20,8 @@ pub struct PacerSettings {
 }
 
 impl PacerSettings {
-    /// The paper's, for a flowlet threshold: T at the 99th percentile, α with 20 and 80 (§5.1). It does not say
-    /// how long it trains: 10,000 gaps leave a hundred above T.
+    /// The paper's, for a flowlet threshold: T at the 99th percentile, α with 20 and 80 (§5.1). It does not
+    /// say how long it trains: 10,000 gaps leave a hundred above T.
     pub const fn new(threshold: Nanos) -> Self {
         Self {
             threshold,

@@ -1,0 +1,52 @@
+//! How much longer flows took than in an idle fabric, by their size.
+
+use hdrhistogram::Histogram;
+use sluice_wire::Nanos;
+
+use crate::flow::FinishedFlow;
+
+/// FlowSlowdowns are counted in thousandths.
+const MILLI: f64 = 1_000.0;
+/// Histograms keep so many digits.
+const DIGITS: u8 = 3;
+
+/// FlowSlowdowns in buckets of flow sizes. Memory does not grow with the flows.
+#[derive(Clone, Debug)]
+pub struct FlowSlowdowns {
+    /// The largest flow of each bucket but the last, in bytes.
+    bounds: Vec<u64>,
+    buckets: Vec<Histogram<u64>>,
+}
+
+impl FlowSlowdowns {
+    /// Buckets up to each of these sizes, which rise, and one for all that is larger.
+    pub fn new(bounds: &[u64]) -> Self {
+        let bucket = |_| Histogram::new(DIGITS).expect("it is a number of digits that histograms have");
+        Self { bounds: bounds.into(), buckets: (0..=bounds.len()).map(bucket).collect() }
+    }
+
+    /// A flow ended that would have taken so long in an idle fabric.
+    pub fn record(&mut self, finished: &FinishedFlow, idle: Nanos) {
+        let slowdown = finished.took.0 as f64 / idle.0.max(1) as f64;
+        let bucket = self.bounds.partition_point(|bound| *bound < finished.flow.bytes);
+        self.buckets[bucket].saturating_record((slowdown * MILLI).round() as u64);
+    }
+
+    /// Adds what another run recorded in the same buckets.
+    pub fn add(&mut self, other: &Self) {
+        assert_eq!(self.bounds, other.bounds, "they have the same buckets");
+        for (bucket, more) in self.buckets.iter_mut().zip(&other.buckets) {
+            bucket.add(more).expect("histograms of all sizes can be added");
+        }
+    }
+
+    /// By bucket: the largest flow in it (none is, in the last), how many there were, and the slowdown at
+    /// each of these shares of them.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Vec<(Option<u64>, u64, [f64; N])> {
+        let of = |(at, bucket): (usize, &Histogram<u64>)| {
+            let quantile = |share| bucket.value_at_quantile(share) as f64 / MILLI;
+            (self.bounds.get(at).copied(), bucket.len(), shares.map(quantile))
+        };
+        self.buckets.iter().enumerate().map(of).collect()
+    }
+}
