@@ -22,19 +22,21 @@ const SEED: u64 = 1;
 
 fn main() {
     let topology = Topology::fat_tree(K, LinkSpeed::default()).expect("k is even");
-    for (name, sizes) in [("web search", FlowSizes::web_search()), ("hadoop", FlowSizes::hadoop())] {
+    let case = |(name, sizes): (&str, FlowSizes)| {
         // As many frames of either.
         let flows = (FLOWS as f64 * 120_000.0 / sizes.mean()) as u64;
         let traffic = Traffic { sizes, load: LOAD, flows };
         let turns: Vec<Turn> = (0..TURNS).map(|turn| Turn::of(&topology, &traffic, turn)).collect();
         let of = |number: fn(&Turn) -> f64| median(turns.iter().map(number).collect());
-        println!(
-            r#"{{"bench":"fabric","flows":"{name}","hops_per_s":{:.0},"bare_per_s":{:.0},"ratio":{:.3}}}"#,
+        format!(
+            r#"{{"flows":"{name}","hops_per_s":{:.0},"bare_per_s":{:.0},"ratio":{:.3}}}"#,
             of(|turn| turn.hops / turn.seconds),
             of(|turn| turn.bare_hops / turn.bare_seconds),
             of(|turn| turn.hops / turn.seconds / (turn.bare_hops / turn.bare_seconds)),
-        );
-    }
+        )
+    };
+    let flows = [("web search", FlowSizes::web_search()), ("Hadoop", FlowSizes::hadoop())];
+    println!(r#"{{"bench":"fabric","cases":[{}]}}"#, flows.map(case).join(","));
 }
 
 struct Turn {

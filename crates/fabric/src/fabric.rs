@@ -8,6 +8,7 @@ use sluice_world::{ClockId, Happens};
 use crate::error::{FabricError, require};
 use crate::flow::{FinishedFlow, FlowSpec};
 use crate::flowlets::FlowletCounts;
+use crate::gaps::Gaps;
 use crate::hosts::{HostCounts, Hosts, sum};
 use crate::ids::{HostId, PortId};
 use crate::settings::FabricSettings;
@@ -143,6 +144,11 @@ impl Fabric {
             lost: ports().map(|port| port.frames_lost).sum(),
             headroom_peak: self.switches.headroom_peak(),
         }
+    }
+
+    /// How long flows paused between frames, at their hosts.
+    pub const fn gaps(&self) -> &Gaps {
+        self.hosts.gaps()
     }
 
     /// What each port did: hosts' first, then those of one switch after the other.

@@ -54,6 +54,8 @@ pub(crate) struct FlowSender {
     /// Not before this may the next frame leave, in picoseconds.
     pub(crate) next_ps: u64,
     pub(crate) paced: PacedFlow,
+    /// When its last frame left.
+    pub(crate) left: Option<Nanos>,
     /// When a frame last left or an answer came.
     pub(crate) heard: Nanos,
 }
@@ -78,6 +80,7 @@ impl FlowSender {
             rate: Rate::new(line_mbps),
             next_ps: 0,
             paced: PacedFlow::default(),
+            left: None,
             heard: now,
         }
     }

@@ -8,6 +8,7 @@ use sluice_world::AlarmId;
 use crate::dcqcn::DcqcnSettings;
 use crate::flow::{FinishedFlow, Flow, FlowReceiver, FlowSender, FlowSpec};
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameSizes};
+use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
 use crate::settings::{FabricSettings, Recovery};
 use crate::turns::Turns;
@@ -57,6 +58,7 @@ pub(crate) struct Hosts {
     dcqcn: Option<DcqcnSettings>,
     recovery: Recovery,
     counts: HostCounts,
+    gaps: Gaps,
     /// When something last came to a host.
     progress: Nanos,
 }
@@ -82,6 +84,7 @@ impl Hosts {
             dcqcn: settings.dcqcn,
             recovery: settings.recovery,
             counts: HostCounts::default(),
+            gaps: Gaps::new(),
             progress: Nanos(0),
         })
     }
@@ -176,6 +179,11 @@ impl Hosts {
     /// What hosts did so far.
     pub(crate) const fn counts(&self) -> HostCounts {
         self.counts
+    }
+
+    /// How long flows paused.
+    pub(crate) const fn gaps(&self) -> &Gaps {
+        &self.gaps
     }
 
     /// What their pacers did, if they have any.
@@ -361,6 +369,9 @@ impl Hosts {
         if !is_last {
             let at = Nanos(sender.next_ps.div_ceil(1_000));
             self.turns[host.index()].enter(slot, at, now);
+        }
+        if let Some(last) = sender.left.replace(now) {
+            self.gaps.record(now.since(last));
         }
         if let Some(pacer) = self.pacers.get_mut(host.index()) {
             pacer.left(&mut sender.paced, now);

@@ -96,6 +96,11 @@ impl FlowSizes {
         self.points.windows(2).map(between).sum()
     }
 
+    /// The sizes of its table, which rise.
+    pub fn steps(&self) -> impl Iterator<Item = u64> {
+        self.points.iter().map(|(bytes, _)| *bytes as u64).filter(|bytes| *bytes > 0)
+    }
+
     /// Draws a size: at least one byte.
     pub fn draw(&self, dice: &mut Dice) -> u64 {
         let share = dice.unit();

@@ -7,6 +7,8 @@ use crate::flow::FinishedFlow;
 
 /// FlowSlowdowns are counted in thousandths.
 const MILLI: f64 = 1_000.0;
+/// Slowdowns from a thousandth to a million are told apart.
+const MILLI_MAX: u64 = 1_000_000_000;
 /// Histograms keep so many digits.
 const DIGITS: u8 = 3;
 
@@ -21,7 +23,7 @@ pub struct FlowSlowdowns {
 impl FlowSlowdowns {
     /// Buckets up to each of these sizes, which rise, and one for all that is larger.
     pub fn new(bounds: &[u64]) -> Self {
-        let bucket = |_| Histogram::new(DIGITS).expect("it is a number of digits that histograms have");
+        let bucket = |_| Histogram::new_with_bounds(1, MILLI_MAX, DIGITS).expect("the bounds are in order");
         Self { bounds: bounds.into(), buckets: (0..=bounds.len()).map(bucket).collect() }
     }
 
@@ -48,5 +50,35 @@ impl FlowSlowdowns {
             (self.bounds.get(at).copied(), bucket.len(), shares.map(quantile))
         };
         self.buckets.iter().enumerate().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowSpec;
+    use crate::ids::HostId;
+
+    #[test]
+    fn flows_are_told_apart_by_size_and_their_slowdown_is_kept_however_large() {
+        let mut slowdowns = FlowSlowdowns::new(&[1_000, 50_000]);
+        for (bytes, took) in [(1, 1_500), (1_000, 2_500), (1_001, 7_000), (90_000, 400_000_000)] {
+            let flow = FlowSpec { at: Nanos(0), from: HostId(0), to: HostId(1), bytes };
+            slowdowns.record(&FinishedFlow { flow, took: Nanos(took) }, Nanos(1_000));
+        }
+        let mut twice = slowdowns.clone();
+        twice.add(&slowdowns);
+        let rounded =
+            |(bound, count, [median, last]): (_, _, [f64; 2])| (bound, count, median.round(), last.round());
+        let expected =
+            [(Some(1_000), 4, 2.0, 3.0), (Some(50_000), 2, 7.0, 7.0), (None, 2, 400_000.0, 400_000.0)];
+        let found: Vec<_> = twice.quantiles([0.5, 1.0]).into_iter().map(rounded).collect();
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!((found.0, found.1), (expected.0, expected.1));
+            assert!(
+                (found.2 / expected.2 - 1.0).abs() < 0.002 && (found.3 / expected.3 - 1.0).abs() < 0.002,
+                "{found:?}"
+            );
+        }
     }
 }
