@@ -195,7 +195,7 @@ impl<'t> Rack<'t> {
     /// Puts a packet on the network.
     pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
         let now = self.world.now;
-        let lies = self.world.engine.packets.keep(&packet);
+        let lies = self.world.packets.keep(&packet);
         let arrivals = self.world.send_copies(from, to, now, lies);
         self.tell(Who::at(from), Some(Who::at(to)), story::task_of(&packet), |task| {
             story::packet(&packet, task) + &story::fate(now, arrivals)
@@ -250,13 +250,13 @@ impl<'t> Rack<'t> {
 
     /// What comes to a place leaves the world.
     fn comes(&mut self, to: Address, what: Happens<Event>) -> Option<Event> {
-        let engine = &mut self.world.engine;
+        let world = &mut self.world;
         match what {
             Happens::Mail(Mail::Packet { from, packet }) => {
-                Some(Event::Packet { from, to, packet: engine.packets.take(packet) })
+                Some(Event::Packet { from, to, packet: world.packets.take(packet) })
             }
             Happens::Mail(Mail::Round(round)) => {
-                Some(Event::Round { switch: to.place(), circulating: engine.come_round(round) })
+                Some(Event::Round { switch: to.place(), circulating: world.come_round(round) })
             }
             Happens::Cue(event) => Some(event),
             Happens::Alarm | Happens::Clock => None,

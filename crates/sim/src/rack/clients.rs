@@ -155,11 +155,11 @@ impl Clients {
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, client: u32, mail: Mail) {
         let Mail::Packet { packet: id, .. } = mail else { return };
         let (client, now) = (client as usize, stage.now());
-        let packet = stage.world.engine.packets.get(id);
+        let packet = stage.world.packets.get(id);
         self.nodes[client].machine.packet(now, &self.settings, packet, &mut self.actions);
         self.act(stage, client);
         self.send_held_back(stage, client);
-        stage.world.engine.packets.free(id);
+        stage.world.packets.free(id);
     }
 
     /// The client's machine has something to do.

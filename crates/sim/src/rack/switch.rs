@@ -63,10 +63,10 @@ impl SwitchNode {
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, mail: Mail) -> Option<WriteAhead> {
         match mail {
             Mail::Packet { from, packet } => {
-                let received = stage.world.engine.packets.get(packet);
+                let received = stage.world.packets.get(packet);
                 let is_task = matches!(received, Packet::Submit(_));
                 let arrival = Arrival::Wire { from: from.endpoint(), packet: *received, room: true };
-                stage.world.engine.packets.free(packet);
+                stage.world.packets.free(packet);
                 if is_task {
                     stage.meter.in_switch.enter(stage.world.now);
                     stage.books.moves(Place::ToSwitch, Place::InSwitch);
@@ -74,7 +74,7 @@ impl SwitchNode {
                 self.pass(stage, arrival, is_task)
             }
             Mail::Round(round) => {
-                let round = stage.world.engine.come_round(round);
+                let round = stage.world.come_round(round);
                 stage.meter.counts.recirculations += 1;
                 let is_task = matches!(round.cargo, Cargo::Task(_));
                 if is_task {

@@ -209,7 +209,7 @@ impl Workers {
     pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, worker: u32, mail: Mail) {
         let Mail::Packet { packet, .. } = mail else { return };
         let now = stage.now();
-        if matches!(stage.world.engine.packets.get(packet), Packet::Dispatch(_)) {
+        if matches!(stage.world.packets.get(packet), Packet::Dispatch(_)) {
             stage.meter.at_workers.enter(now);
             stage.books.moves(Place::ToWorker, Place::AtWorker);
         }
@@ -294,7 +294,7 @@ impl Workers {
         arrived: Nanos,
         id: PacketId,
     ) {
-        let packet = stage.world.engine.packets.get(id);
+        let packet = stage.world.packets.get(id);
         let (is_task, takes) = match packet {
             Packet::Dispatch(dispatch) => (true, self.servers.takes(worker, dispatch)),
             _ => (false, Some(Nanos(0))),
@@ -306,7 +306,7 @@ impl Workers {
         let takes = self.costs.receive + takes.unwrap_or(self.fetch_unwritten);
         let now = self.cores.spend(worker, from, takes);
         self.machines[worker as usize].packet(now, arrived, &self.settings, packet, &mut self.actions);
-        stage.world.engine.packets.free(id);
+        stage.world.packets.free(id);
         let runs = self.act(stage, worker, desk, now);
         // A repeated task is not run again.
         if is_task && !runs {
@@ -440,7 +440,7 @@ impl Workers {
     /// How many tasks wait in a worker's NIC.
     fn unread<O: Observer>(&self, stage: &Stage<O>, worker: u32) -> u32 {
         let DeskIndex(desk) = self.desks[worker as usize];
-        let packets = &stage.world.engine.packets;
+        let packets = &stage.world.packets;
         self.taken.get(desk as usize).map_or(0, |desk| desk.core.unread(|id| packets.get(*id)))
     }
 
