@@ -304,8 +304,8 @@ impl Balancer {
         self.ranks[core.index()][usize::from(self.services.row[service.index()])] < self.bound
     }
 
-    /// Adds the weights of a row to a core's registers, or takes them away, and looks whether some crossed the
-    /// bound: their difference to it changes its sign then, as ranks have 31 bits at most.
+    /// Adds the weights of a row to a core's registers, or takes them away, and looks whether some crossed
+    /// the bound: their difference to it changes its sign then, as ranks have 31 bits at most.
     ///
     /// What is needed seldom works out for itself what the registers were: both states would have to go
     /// through memory for it here, which takes longer than all the rest.
