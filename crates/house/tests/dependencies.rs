@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 10] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome"],
     &["sluice-units"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
-    &["sluice-vectors"],
+    &["sluice-vectors", "sluice-world"],
     &["sluice-sim", "sluice-net"],
     &["sluice-apps", "sluice-hub"],
     &["sluice-kernel"],

@@ -6,7 +6,7 @@ use std::path::Path;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_host::client::Outcome as Ending;
 use sluice_net::schedule::Played;
-use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording};
+use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
 use sluice_sim::workload::Trace;
 use sluice_wire::Nanos;
 
@@ -104,8 +104,13 @@ pub(crate) fn tried(
 fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Measured {
     let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
     let warmup = sluice_sim::stats::Warmup::Tasks(ask.warm_up(load));
-    let mut recorder =
-        Recorder::new(Recording { mean_services_ns, tasks: ask.tasks(load), warmup, parts: PARTS });
+    let mut recorder = Recorder::new(Recording {
+        mean_services_ns,
+        tasks: ask.tasks(load),
+        warmup,
+        parts: PARTS,
+        way_home: ask.testbed.way_home(),
+    });
     let ended = |played: &Played| Nanos(played.ended.0 / u64::from(ask.dilation));
     let mut endings: Vec<(Nanos, usize)> =
         performance.played.iter().map(ended).zip(0..trace.tasks().len()).collect();
@@ -117,7 +122,14 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
         match played.outcome {
             Ending::Reply(reply) => {
                 let waited = Nanos(undilated(reply.switch_wait_ns) + undilated(reply.worker_wait_ns));
-                recorder.done(task.class, task.at, at, task.service.unwrap_or_default(), waited);
+                recorder.done(&Replied {
+                    class: task.class,
+                    intended: task.at,
+                    at,
+                    service: task.service.unwrap_or_default(),
+                    served: Nanos(undilated(reply.service_ns)),
+                    waited,
+                });
             }
             Ending::Refused(_) => recorder.failed(task.at, Failed::Refused),
             Ending::Unknown(_) => recorder.failed(task.at, Failed::Unknown),

@@ -18,7 +18,7 @@ use sluice_net::plain::{PlainOptions, PlainRack};
 use sluice_net::schedule::Played;
 use sluice_net::udp::Lateness;
 use sluice_outcome::study::{Measure, Metric, Part};
-use sluice_report::table::{Table, digits};
+use sluice_report::table::{Table, digits, time};
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Measured, summarize};
 use sluice_sim::testbed::Testbed;
@@ -64,6 +64,8 @@ struct Row {
     slowdown_p50: f64,
     slowdown_p99: f64,
     slowdown_p999: f64,
+    /// To the start of service.
+    scheduling_delay_p99_ns: f64,
     /// Tasks without an answer, of all that were sent.
     unanswered: u64,
     /// How late the client was, one task in a hundred, in the times of the rack that is stood for.
@@ -221,13 +223,15 @@ fn live_row(name: String, tried: &Tried) -> Row {
 
 fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
     let summary = summarize(std::slice::from_ref(measured));
-    let slowdown = |part| summary.overall.get(Metric { measure: Measure::Slowdown, part }).value;
+    let of = |measure, part| summary.overall.get(Metric { measure, part }).value;
+    let slowdown = |part| of(Measure::Slowdown, part);
     Row {
         name,
         live: live.is_some(),
         slowdown_p50: slowdown(Part::P50),
         slowdown_p99: slowdown(Part::P99),
         slowdown_p999: slowdown(Part::P999),
+        scheduling_delay_p99_ns: of(Measure::SchedulingDelayNs, Part::P99),
         unanswered: live.map_or(0, |tried| tried.unanswered),
         behind_p99_ns: live.map_or(0, |tried| tried.take.behind_p99.0),
         tries: live.map_or(0, |tried| tried.take.tries),
@@ -249,8 +253,16 @@ fn finish(settings: &VersusSettings, output: &Output, found: &Found) -> Outcome<
 
 impl Found {
     fn table(&self) -> Table {
-        let mut table =
-            Table::new(["slowdown", "p50", "p99", "p99.9", "p99 / central", "unanswered", "client late"]);
+        let mut table = Table::new([
+            "slowdown",
+            "p50",
+            "p99",
+            "p99.9",
+            "p99 / central",
+            "delay p99",
+            "unanswered",
+            "client late",
+        ]);
         let central = self.rows[0].slowdown_p99;
         for row in &self.rows {
             let is_live = |text: String| if row.live { text } else { String::new() };
@@ -260,6 +272,7 @@ impl Found {
                 digits(row.slowdown_p99),
                 digits(row.slowdown_p999),
                 digits(row.slowdown_p99 / central),
+                time(row.scheduling_delay_p99_ns),
                 is_live(row.unanswered.to_string()),
                 is_live(format!("{:.2} us", row.behind_p99_ns as f64 / 1e3)),
             ]);

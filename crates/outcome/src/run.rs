@@ -105,6 +105,8 @@ pub struct TypeResult {
     pub replied_per_s: f64,
     /// From the intended send time to the reply.
     pub latency_ns: Quantiles,
+    /// Latency less service: from the intended send time to the start of service, and the reply's way home.
+    pub scheduling_delay_ns: Quantiles,
     /// Latency over the task's own service time.
     pub slowdown: Quantiles,
     /// Latency over the type's mean service time.

@@ -55,6 +55,7 @@ impl Pictures<'_> {
                 [
                     metric(Measure::LatencyNs, Part::P99),
                     metric(Measure::LatencyNs, Part::P50),
+                    metric(Measure::SchedulingDelayNs, Part::P99),
                     metric(Measure::Slowdown, Part::P99),
                 ]
                 .map(|metric| self.chart(metric, Some(class), Size::Small))
@@ -77,9 +78,10 @@ impl Pictures<'_> {
     fn others(&self, main: Metric) -> Vec<Chart> {
         let latency = [Part::P99, Part::P50, Part::P999, Part::Mean]
             .map(|part| Metric { measure: Measure::LatencyNs, part });
+        let delay = [Part::P99, Part::P50].map(|part| Metric { measure: Measure::SchedulingDelayNs, part });
         let slowdown = [Measure::Slowdown, Measure::SlowdownTypeMean, Measure::SlowdownServer]
             .map(|measure| Metric { measure, part: Part::P99 });
-        let metrics = latency.into_iter().chain(slowdown).filter(|metric| *metric != main);
+        let metrics = latency.into_iter().chain(delay).chain(slowdown).filter(|metric| *metric != main);
         metrics.map(|metric| self.chart(metric, None, Size::Small)).collect()
     }
 

@@ -36,6 +36,7 @@ pub fn types_csv(result: &RunResult) -> String {
     let mut csv = String::from("type,sent,replied,failed,refused,unknown,lost,attempts,replied_per_s");
     let columns = [
         "latency_ns",
+        "scheduling_delay_ns",
         "slowdown",
         "slowdown_type_mean",
         "slowdown_server",
@@ -67,6 +68,7 @@ pub fn types_csv(result: &RunResult) -> String {
         );
         for Quantiles { mean, p50, p90, p99, p999, max } in [
             kind.latency_ns,
+            kind.scheduling_delay_ns,
             kind.slowdown,
             kind.slowdown_type_mean,
             kind.slowdown_server,
@@ -142,6 +144,7 @@ fn times(result: &RunResult) -> Table {
         let ns = |value: f64| time(value);
         for (name, of, show) in [
             ("latency", &kind.latency_ns, ns as fn(f64) -> String),
+            ("scheduling delay", &kind.scheduling_delay_ns, ns),
             ("  in the switch", &kind.switch_wait_ns, ns),
             ("  at the worker", &kind.worker_wait_ns, ns),
             ("  in service", &kind.service_ns, ns),

@@ -85,6 +85,7 @@ pub(crate) fn metric(of: Metric) -> String {
 pub(crate) const fn measure(of: Measure) -> &'static str {
     match of {
         Measure::LatencyNs => "latency",
+        Measure::SchedulingDelayNs => "scheduling delay",
         Measure::Slowdown => "slowdown",
         Measure::SlowdownTypeMean => "slowdown over class mean",
         Measure::SlowdownServer => "server-side slowdown",

@@ -92,8 +92,9 @@ fn caveats(out: &mut String, panel: &Panel) {
 /// A table of points in so many columns of a terminal.
 fn fitted(out: &mut String, panel: &Panel, columns: Option<usize>) {
     let mut gives_way = Vec::from([
-        (9, "the interval of the slowdown"),
+        (10, "the interval of the slowdown"),
         (6, "the interval of p99"),
+        (8, "the scheduling delay"),
         (2, "load"),
         (7, "p99.9"),
     ]);
@@ -125,6 +126,7 @@ fn points(panel: &Panel) -> Table {
         "p99",
         "(95 %)",
         "p99.9",
+        "delay p99",
         "slowdown p99",
         "(95 %)",
         "kept up",
@@ -162,6 +164,7 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         value(Measure::LatencyNs, Part::P99),
         interval(Measure::LatencyNs),
         value(Measure::LatencyNs, Part::P999),
+        value(Measure::SchedulingDelayNs, Part::P99),
         value(Measure::Slowdown, Part::P99),
         interval(Measure::Slowdown),
         kept,

@@ -73,7 +73,13 @@ fn draw(replication: u32) -> u64 {
 
 fn central(replication: u32, tasks: u64) -> Distribution {
     let ideal = Ideal { reference: Reference::Central, workers: WORKERS, distance: Nanos(0) };
-    let recording = Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Tasks(0), parts: 0 };
+    let recording = Recording {
+        mean_services_ns: vec![MEAN_NS],
+        tasks,
+        warmup: Warmup::Tasks(0),
+        parts: 0,
+        way_home: Nanos(0),
+    };
     let recorder = Recorder::new(recording);
     let measured = ideal.run(requests(replication), recorder, (SEED, replication), &AtomicBool::new(false));
     measured.expect("nobody stopped it").classes.remove(0).latency

@@ -9,7 +9,6 @@
 pub mod agents;
 mod capacity;
 mod complaint;
-mod dice;
 mod error;
 pub mod faults;
 pub mod ideal;
@@ -26,9 +25,11 @@ pub mod testbed;
 mod wakeup;
 mod worker_core;
 pub mod workload;
-mod world;
 
 pub use complaint::toml_complaint;
-pub use dice::{Dice, EXPONENTIAL_MAX};
 pub use error::SimError;
 pub use jobs::run_jobs;
+pub use sluice_world::dice::{Dice, EXPONENTIAL_MAX};
+
+use sluice_world as world;
+use sluice_world::dice;

@@ -100,7 +100,13 @@ impl Point {
     /// What is to be recorded.
     pub(crate) fn recording(&self) -> Recording {
         let mean_services_ns = self.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
-        Recording { mean_services_ns, tasks: self.tasks, warmup: self.warmup, parts: self.parts() }
+        Recording {
+            mean_services_ns,
+            tasks: self.tasks,
+            warmup: self.warmup,
+            parts: self.parts(),
+            way_home: self.testbed.way_home(),
+        }
     }
 
     /// What follows a plan has parts that differ for other reasons than chance.

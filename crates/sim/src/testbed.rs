@@ -319,7 +319,12 @@ impl Testbed {
     /// From a request's departure to its reply's arrival, when nobody else is there, beside the service
     /// itself.
     pub fn zero_load(&self) -> Nanos {
-        self.way_in() + self.worker.receive + self.worker.send + self.way_back()
+        self.way_in() + self.worker.receive + self.way_home()
+    }
+
+    /// From the end of a service to its reply's arrival, when nobody else is there.
+    pub fn way_home(&self) -> Nanos {
+        self.worker.send + self.way_back()
     }
 
     /// From a task's end to the next one's start at the same worker, when it waits in the switch for that

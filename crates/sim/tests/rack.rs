@@ -23,6 +23,9 @@ const PROGRAMS: [&str; 9] = [
     "horus",
 ];
 
+/// How finely a queue entry knows when its task came.
+const STAMP_NS: u64 = 16;
+
 fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
     Point {
         tasks: 20_000,
@@ -58,6 +61,48 @@ fn a_lonely_task_takes_its_service_and_five_microseconds() {
         let measured = run(&Point { tasks: 2_000, ..point(policy, "const:10us;even", 1_000.0) });
         assert!((mean_us(&measured) - 10.0 - round_trip_us).abs() < 1e-9, "{policy}: {}", mean_us(&measured));
     }
+}
+
+#[test]
+fn a_task_starts_after_its_way_in_and_both_waits_as_the_packets_tell_them() {
+    for policy in PROGRAMS {
+        let point = point(policy, "exp:10us,large=0.1", 1.6e6);
+        let (diary, ..) = point.observe(0, Diary::until(Nanos(10_000_000)), &AtomicBool::new(false)).unwrap();
+        let (links, pass) = (point.testbed.links, point.testbed.switch.pass);
+        let way_in = links.client + pass + links.worker;
+        let entries = diary.entries();
+        assert!(entries.len() > 10_000, "{policy}");
+        for DiaryEntry { intended, service, replied_at, waited } in entries {
+            let delay = replied_at - intended - service - point.testbed.way_home();
+            let off = (way_in + waited).0.abs_diff(delay.0);
+            assert!(off <= STAMP_NS, "{policy}: {delay:?} is {off} ns off");
+        }
+    }
+}
+
+#[test]
+fn a_lonely_tasks_scheduling_delay_is_its_way_in_and_a_fetch_comes_on_top() {
+    let delay_us = |policy, workload| {
+        let measured =
+            run(&Point { tasks: 400, warmup: Warmup::Tasks(40), ..point(policy, workload, 20_000.0) });
+        measured.classes[0].scheduling_delay.mean() / 1e3
+    };
+    assert!((delay_us("rain:1", "const:10us;even") - 2.5).abs() < 1e-9);
+    assert!((delay_us("central", "const:10us;even") - 2.5).abs() < 1e-9);
+    let testbed = Testbed::rain();
+    let [small, large] = ["const:10us;even", "const:10us,large=1;even"].map(|of| delay_us("draconis", of));
+    let fetch = testbed.fetch().0 as f64 / 1e3;
+    assert!((large - small - fetch).abs() < 0.6, "{small} and {large} us");
+}
+
+#[test]
+fn a_slow_workers_service_is_no_scheduling_delay() {
+    let mut testbed = Testbed::rain();
+    testbed.slow.workers = (0..testbed.workers).collect();
+    (testbed.slow.factor, testbed.slow.length) = (3.0, Nanos(u64::from(u32::MAX)));
+    let point = Point { testbed, tasks: 400, ..point("rain:1", "const:10us;even", 1_000.0) };
+    let class = &run(&point).classes[0];
+    assert!(class.latency.mean() > 30_000.0 && class.scheduling_delay.mean() < 6_000.0);
 }
 
 #[test]

@@ -19,8 +19,13 @@ fn allocations(reference: Reference, tasks: u64) -> u64 {
     let workload = Workload::parse("get=0.9@exp:8us+scan=0.1@exp:80us").expect("it is right");
     let rate_per_s = 0.8 * 16.0 * 1e9 / workload.mean_service_ns();
     let ideal = Ideal { reference, workers: 16, distance: Nanos(5_000) };
-    let recording =
-        Recording { mean_services_ns: vec![8_000.0, 80_000.0], tasks, warmup: Warmup::Detect, parts: 0 };
+    let recording = Recording {
+        mean_services_ns: vec![8_000.0, 80_000.0],
+        tasks,
+        warmup: Warmup::Detect,
+        parts: 0,
+        way_home: Nanos(0),
+    };
     let run = || {
         ideal.run(
             Requests::new(&workload, rate_per_s, 1, 0),

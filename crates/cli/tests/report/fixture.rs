@@ -165,6 +165,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
         let waits = p99 - kind.floor;
         Times {
             latency_ns: spread(service_ns, 0.5 * service_ns / mean_ns + 0.5, waits * mean_ns, width),
+            scheduling_delay_ns: spread(0.3 * mean_ns, 0.1 * mean_ns, waits * mean_ns, width),
             slowdown: spread(1.6, 1.0, waits * mean_ns / service_ns * 1.5, width),
             slowdown_type_mean: spread(1.0, 1.0, waits * mean_ns / service_ns, width),
             slowdown_server: spread(1.2, 1.0, waits * mean_ns / service_ns * 1.2, width),

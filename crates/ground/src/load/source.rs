@@ -78,6 +78,7 @@ fn workload(plan: &LoadPlan) -> Outcome<Workload> {
         service: unknown.clone(),
         large: 0.0,
         bytes: LARGE_BYTES,
+        priority: None,
     });
     Ok(Workload { classes: classes.collect(), arrivals })
 }

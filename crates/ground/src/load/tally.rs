@@ -119,6 +119,8 @@ impl Counts {
 pub struct Times {
     /// From the intended send time to the reply, ns.
     pub latency: Histogram<u64>,
+    /// Latency less service, ns: a client does not know how long a reply was on its way home.
+    pub scheduling_delay: Histogram<u64>,
     /// Latency over the task's own service time, thousandths.
     pub slowdown: Histogram<u64>,
     /// Waits + service over service, thousandths.
@@ -133,15 +135,16 @@ pub struct Times {
 
 impl Times {
     pub fn new() -> Self {
-        let [latency, slowdown, slowdown_server, switch_wait, worker_wait, service] =
-            [(); 6].map(|()| histogram());
-        Self { latency, slowdown, slowdown_server, switch_wait, worker_wait, service }
+        let [latency, scheduling_delay, slowdown, slowdown_server, switch_wait, worker_wait, service] =
+            [(); 7].map(|()| histogram());
+        Self { latency, scheduling_delay, slowdown, slowdown_server, switch_wait, worker_wait, service }
     }
 
     fn record(&mut self, latency: Nanos, switch_wait: Nanos, worker_wait: Nanos, service: Nanos) {
         let own = service.0.max(1) as f64;
         let server = (switch_wait + worker_wait + service).0 as f64;
         record(&mut self.latency, latency.0);
+        record(&mut self.scheduling_delay, latency.0.saturating_sub(service.0));
         record(&mut self.slowdown, (latency.0 as f64 / own * SLOWDOWN_SCALE) as u64);
         record(&mut self.slowdown_server, (server / own * SLOWDOWN_SCALE) as u64);
         record(&mut self.switch_wait, switch_wait.0);
@@ -301,6 +304,15 @@ mod tests {
         assert_eq!(times.latency.max() / 1_000, 10);
         assert!((times.slowdown.mean() / SLOWDOWN_SCALE - 5.0).abs() < 0.02);
         assert!((times.slowdown_server.mean() / SLOWDOWN_SCALE - 2.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn the_scheduling_delay_is_the_latency_without_the_service() {
+        let mut tally = tally();
+        end(&mut tally, 100, 10_100, REPLY);
+        end(&mut tally, 100, 1_100, REPLY);
+        let times = &tally.kinds[0].times;
+        assert_eq!((times.scheduling_delay.max() / 10, times.scheduling_delay.min()), (800, 0));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
         let times = &kind.times;
         for (what, histogram, unit) in [
             ("latency-us", &times.latency, 1e3),
+            ("scheduling-delay-us", &times.scheduling_delay, 1e3),
             ("service-us", &times.service, 1e3),
             ("slowdown", &times.slowdown, SLOWDOWN_SCALE),
             ("slowdown-server", &times.slowdown_server, SLOWDOWN_SCALE),

@@ -156,6 +156,7 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
         name: kind.name.clone(),
         tasks: task_counts(&kind.counts),
         replied_per_s: kind.counts.replied as f64 / seconds,
+        scheduling_delay_ns: quantiles(&times.scheduling_delay, 1.0),
         slowdown: quantiles(&times.slowdown, SLOWDOWN_SCALE),
         slowdown_type_mean: over(latency, service.mean),
         slowdown_server: quantiles(&times.slowdown_server, SLOWDOWN_SCALE),

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Latency and the three slowdowns.
+/// Latency, scheduling delay and the three slowdowns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
     /// From the intended send time to the reply.
     pub latency_ns: Spread,
+    /// From the intended send time to the start of service.
+    pub scheduling_delay_ns: Spread,
     /// Latency over the task's own service time.
     pub slowdown: Spread,
     /// Latency over the mean service time of the task's class.
@@ -83,6 +85,8 @@ pub struct Metric {
 pub enum Measure {
     /// [`Times::latency_ns`].
     LatencyNs,
+    /// [`Times::scheduling_delay_ns`].
+    SchedulingDelayNs,
     /// [`Times::slowdown`].
     Slowdown,
     /// [`Times::slowdown_type_mean`].
@@ -155,6 +159,7 @@ impl Times {
     pub const fn spread(&self, measure: Measure) -> &Spread {
         match measure {
             Measure::LatencyNs => &self.latency_ns,
+            Measure::SchedulingDelayNs => &self.scheduling_delay_ns,
             Measure::Slowdown => &self.slowdown,
             Measure::SlowdownTypeMean => &self.slowdown_type_mean,
             Measure::SlowdownServer => &self.slowdown_server,
@@ -192,13 +197,19 @@ impl Metric {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::LatencyNs, Self::Slowdown, Self::SlowdownTypeMean, Self::SlowdownServer];
+    pub const ALL: [Self; 5] = [
+        Self::LatencyNs,
+        Self::SchedulingDelayNs,
+        Self::Slowdown,
+        Self::SlowdownTypeMean,
+        Self::SlowdownServer,
+    ];
 
     /// The name that files and flags use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LatencyNs => "latency_ns",
+            Self::SchedulingDelayNs => "scheduling_delay_ns",
             Self::Slowdown => "slowdown",
             Self::SlowdownTypeMean => "slowdown_type_mean",
             Self::SlowdownServer => "slowdown_server",
@@ -208,7 +219,7 @@ impl Measure {
     /// The unit of its numbers.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::LatencyNs => Unit::Ns,
+            Self::LatencyNs | Self::SchedulingDelayNs => Unit::Ns,
             Self::Slowdown | Self::SlowdownTypeMean | Self::SlowdownServer => Unit::Ratio,
         }
     }

@@ -7,7 +7,7 @@ use sluice_wire::Nanos;
 use super::disciplines::Discipline;
 use super::least::Least;
 use super::task::Task;
-use crate::stats::{Gauges, Level, Mark, Observer, Outcome};
+use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::workload::Request;
 
 /// When an idle worker finishes.
@@ -121,7 +121,8 @@ impl<D: Discipline> Rack<D> {
             self.finishes.set(worker, NEVER);
             self.busy.leave(now);
         }
-        observer.done(class, at, now + self.distance, service, now - at - service);
+        let (replied_at, waited) = (now + self.distance, now - at - service);
+        observer.done(&Replied { class, intended: at, at: replied_at, service, served: service, waited });
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use super::books::Place;
 use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
 use super::stage::{Cue, Stage};
-use crate::stats::{self, Observer};
+use crate::stats::{self, Observer, Replied};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId, Mail};
 
@@ -176,10 +176,7 @@ impl Clients {
     fn submit<O: Observer>(&mut self, stage: &mut Stage<O>, client: usize, request: &Request) -> bool {
         let submission = Submission {
             task_type: request.task_type,
-            urgency: self
-                .sizes
-                .as_mut()
-                .map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service))),
+            urgency: self.urgency(request),
             payload: Payload {
                 len: if request.large { self.asked.bytes[usize::from(request.class)] } else { 8 },
                 inline: request.service.0.to_le_bytes(),
@@ -197,6 +194,16 @@ impl Clients {
         }
         self.act(stage, client);
         taken
+    }
+
+    /// What a client says of a request: how urgent it is, or else its size, if anybody asks.
+    #[inline]
+    fn urgency(&mut self, request: &Request) -> Urgency {
+        if let Some(priority) = self.asked.priority[usize::from(request.class)] {
+            return Urgency::Priority(priority);
+        }
+        let sizes = self.sizes.as_mut();
+        sizes.map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service)))
     }
 
     /// Does what the machine said.
@@ -299,7 +306,9 @@ fn ended<O: Observer>(stage: &mut Stage<O>, tag: Tag, outcome: &Outcome) {
             let service = Nanos(u64::from_le_bytes(reply.payload.inline));
             stage.meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
             let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
-            stage.meter.observer.done(class, intended, stage.world.now, service, waited);
+            let served = Nanos(reply.service_ns.into());
+            let at = stage.world.now;
+            stage.meter.observer.done(&Replied { class, intended, at, service, served, waited });
         }
         Outcome::Refused(_) => {
             stage.books.moves(Place::ToClient, Place::Refused);

@@ -6,14 +6,13 @@ use crate::dice::Dice;
 use crate::testbed::{Faults, Rates};
 use crate::world::{Copies, Passage, Weather};
 
-impl Weather for Option<Box<Fates>> {
+impl Weather for Fates {
     fn is_any(&self) -> bool {
-        self.is_some()
+        true
     }
 
     fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
-        let at = passage.arrives;
-        self.as_mut().map_or([Some(at), None], |fates| fates.copies(at, packet))
+        Self::copies(self, passage.arrives, packet)
     }
 }
 

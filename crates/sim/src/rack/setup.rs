@@ -64,6 +64,8 @@ pub(super) struct ClassNeeds {
     pub(super) slice: Vec<usize>,
     /// How many bytes a large one carries.
     pub(super) bytes: Vec<u16>,
+    /// Which class of the switch they ask for, where the workload says how urgent they are.
+    pub(super) priority: Vec<Option<u8>>,
 }
 
 #[derive(Debug)]
@@ -89,9 +91,12 @@ impl Plan {
             SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
         };
         let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
+        // Where workers differ, classes are told by what tasks need.
+        let urgencies = if choice.kinds() > 1 { 1 } else { choice.classes() };
         let asked = ClassNeeds {
             slice: classes.iter().map(|class| point.slice_of(class)).collect(),
             bytes: classes.iter().map(|class| class.bytes).collect(),
+            priority: classes.iter().map(|class| priority(class, urgencies)).collect(),
         };
         Self {
             places,
@@ -264,6 +269,11 @@ impl Plan {
     fn incarnation(&self, client: u16) -> Incarnation {
         Incarnation(self.dice(&format!("client {client}")).word())
     }
+}
+
+/// The switch's class of tasks of a priority: what the last of its classes has no room for is in it, too.
+fn priority(class: &Class, classes: u8) -> Option<u8> {
+    class.priority.filter(|_| classes > 1).map(|priority| priority.min(classes - 1))
 }
 
 /// Without faults nothing is ever tried again, and no timer is needed.

@@ -424,7 +424,7 @@ impl Workers {
     /// The alarm at the end of this worker's service.
     #[inline]
     const fn alarm(&self, worker: u32) -> AlarmId {
-        AlarmId(self.alarms.0 + worker)
+        self.alarms.of_place(worker)
     }
 
     /// A packet leaves for the switch. What waits in the NIC stands before a token, too.

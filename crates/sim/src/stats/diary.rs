@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use super::recorder::{Mark, Observer, Outcome};
+use super::recorder::{Mark, Observer, Outcome, Replied};
 
 /// The tasks that were replied to before a time. Those that ended otherwise are left out.
 #[derive(Clone, Debug)]
@@ -49,7 +49,8 @@ impl Observer for Diary {
         Mark::None
     }
 
-    fn done(&mut self, _: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
+    fn done(&mut self, task: &Replied) {
+        let Replied { intended, at: replied_at, service, waited, .. } = *task;
         if replied_at < self.until {
             self.entries.push(DiaryEntry { intended, service, replied_at, waited });
         }

@@ -63,6 +63,8 @@ pub struct ClassMeasured {
     pub mean_service_ns: f64,
     /// From the intended send time to the reply, in nanoseconds.
     pub latency: Distribution,
+    /// From the intended send time to the start of service, in nanoseconds.
+    pub scheduling_delay: Distribution,
     /// Latency over the task's own service time, in thousandths.
     pub slowdown_own: Distribution,
     /// Waits in switch and worker + service, over service, in thousandths.
@@ -77,6 +79,8 @@ pub struct ClassMeasured {
 pub struct ClassParts {
     /// As [`ClassMeasured::latency`].
     pub latency: Parts,
+    /// As [`ClassMeasured::scheduling_delay`].
+    pub scheduling_delay: Parts,
     /// As [`ClassMeasured::slowdown_own`].
     pub slowdown_own: Parts,
     /// As [`ClassMeasured::slowdown_server`].
@@ -85,17 +89,21 @@ pub struct ClassParts {
 
 impl ClassMeasured {
     pub(super) fn new(mean_service_ns: f64, parts: u32) -> Self {
-        let [latency, slowdown_own, slowdown_server] = [(); 3].map(|()| Distribution::new());
-        Self { mean_service_ns, latency, slowdown_own, slowdown_server, parts: ClassParts::new(parts) }
+        let [latency, scheduling_delay, slowdown_own, slowdown_server] =
+            [(); 4].map(|()| Distribution::new());
+        let parts = ClassParts::new(parts);
+        Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
     }
 
-    /// One task more: its latency, and its two slowdowns in thousandths.
+    /// One task more: its latency and scheduling delay, and its two slowdowns in thousandths.
     #[inline]
-    pub(super) fn record(&mut self, latency_ns: u64, own_milli: u64, server_milli: u64) {
+    pub(super) fn record(&mut self, latency_ns: u64, delay_ns: u64, own_milli: u64, server_milli: u64) {
         self.latency.record(latency_ns);
+        self.scheduling_delay.record(delay_ns);
         self.slowdown_own.record(own_milli);
         self.slowdown_server.record(server_milli);
         self.parts.latency.record(latency_ns);
+        self.parts.scheduling_delay.record(delay_ns);
         self.parts.slowdown_own.record(own_milli);
         self.parts.slowdown_server.record(server_milli);
     }
@@ -103,13 +111,14 @@ impl ClassMeasured {
 
 impl ClassParts {
     fn new(parts: u32) -> Self {
-        let [latency, slowdown_own, slowdown_server] = [(); 3].map(|()| Parts::new(parts));
-        Self { latency, slowdown_own, slowdown_server }
+        let [latency, scheduling_delay, slowdown_own, slowdown_server] = [(); 4].map(|()| Parts::new(parts));
+        Self { latency, scheduling_delay, slowdown_own, slowdown_server }
     }
 
     /// The next part begins.
     pub(super) fn next(&mut self) {
         self.latency.next();
+        self.scheduling_delay.next();
         self.slowdown_own.next();
         self.slowdown_server.next();
     }

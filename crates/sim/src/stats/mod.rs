@@ -33,7 +33,7 @@ pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
 pub use paired::{Paired, paired};
 pub use parts::{PARTS, Parts};
-pub use recorder::{Mark, Observer, Outcome, Recorder, Recording};
+pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, Each, Summary, summarize};
 pub use warmup::Warmup;

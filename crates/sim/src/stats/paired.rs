@@ -105,7 +105,7 @@ mod tests {
         let mut dice = Dice::new(seed, 1);
         for _ in 0..PARTS {
             let luck = dice.between(10_000, 20_000);
-            (0..100).for_each(|_| class.record(luck + dice.between(0, 1_000) + extra, 1, 1));
+            (0..100).for_each(|_| class.record(luck + dice.between(0, 1_000) + extra, 1, 1, 1));
             class.parts.next();
         }
         Measured {

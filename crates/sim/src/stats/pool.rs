@@ -238,6 +238,9 @@ impl Dispersion {
 fn pool_of(class: &ClassMeasured, measure: Measure, alone: bool) -> (Distribution, Parts, f64) {
     match measure {
         Measure::LatencyNs => (class.latency.clone(), class.parts.latency.clone(), 1.0),
+        Measure::SchedulingDelayNs => {
+            (class.scheduling_delay.clone(), class.parts.scheduling_delay.clone(), 1.0)
+        }
         Measure::Slowdown => (class.slowdown_own.clone(), class.parts.slowdown_own.clone(), SLOWDOWN_UNIT),
         Measure::SlowdownServer => {
             (class.slowdown_server.clone(), class.parts.slowdown_server.clone(), SLOWDOWN_UNIT)

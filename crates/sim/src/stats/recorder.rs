@@ -25,6 +25,26 @@ pub struct Recording {
     /// is meant to change with time, and replications alone can tell; 0 if they cannot either, because all
     /// have the same tasks.
     pub parts: u32,
+    /// From the end of a service to its reply's arrival when nothing is in the way: what is neither service
+    /// nor scheduling delay.
+    pub way_home: Nanos,
+}
+
+/// A task that was replied to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replied {
+    /// Its class, by its place in the workload.
+    pub class: u8,
+    /// When it was due.
+    pub intended: Nanos,
+    /// When the reply came.
+    pub at: Nanos,
+    /// How long its service was to take: what slowdowns are over.
+    pub service: Nanos,
+    /// How long it took, as its worker tells.
+    pub served: Nanos,
+    /// What it waited in switch and worker together.
+    pub waited: Nanos,
 }
 
 /// What a task's arrival meant for the run.
@@ -54,8 +74,8 @@ pub trait Observer {
     /// A task is due.
     fn sent(&mut self, at: Nanos) -> Mark;
 
-    /// A task was replied to. `waited` is what it waited in switch and worker together.
-    fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos);
+    /// A task was replied to.
+    fn done(&mut self, task: &Replied);
 
     /// A task ended without a reply.
     fn failed(&mut self, intended: Nanos, outcome: Outcome);
@@ -154,12 +174,13 @@ impl Recorder {
         mark
     }
 
-    /// A task was replied to. `waited` is what it waited in switch and worker together.
+    /// A task was replied to.
     #[inline]
-    pub fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
+    pub fn done(&mut self, task: &Replied) {
         self.outstanding -= 1;
         self.replied += 1;
-        let latency = replied_at.since(intended);
+        let Replied { class, intended, at, service, served, waited } = *task;
+        let latency = at.since(intended);
         if intended < self.opened || intended >= self.closed {
             return self.aside(latency);
         }
@@ -170,7 +191,8 @@ impl Recorder {
         let scale = SLOWDOWN_UNIT / float(service.0.max(1));
         let own_milli = (float(latency.0) * scale) as i64 as u64;
         let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
-        self.classes[class as usize].record(latency.0, own_milli, server_milli);
+        let delay = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
+        self.classes[class as usize].record(latency.0, delay, own_milli, server_milli);
     }
 
     /// A task ended without a reply.
@@ -338,8 +360,8 @@ impl Observer for Recorder {
     }
 
     #[inline]
-    fn done(&mut self, class: u8, intended: Nanos, replied_at: Nanos, service: Nanos, waited: Nanos) {
-        self.done(class, intended, replied_at, service, waited);
+    fn done(&mut self, task: &Replied) {
+        self.done(task);
     }
 
     fn failed(&mut self, intended: Nanos, outcome: Outcome) {
@@ -359,7 +381,7 @@ mod tests {
     const MEAN_NS: f64 = 1_000.0;
 
     fn recording(tasks: u64, warmup: Warmup) -> Recording {
-        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, parts: 0 }
+        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, parts: 0, way_home: Nanos(20) }
     }
 
     /// Tasks due every 10 ns that take 100 ns each, until the recorder is complete.
@@ -370,7 +392,14 @@ mod tests {
             now += 10;
             if due.front().is_some_and(|sent| sent + 100 <= now) {
                 let sent = Nanos(due.pop_front().expect("it was looked at"));
-                recorder.done(0, sent, Nanos(now), Nanos(50), Nanos(30));
+                recorder.done(&Replied {
+                    intended: sent,
+                    at: Nanos(now),
+                    service: Nanos(50),
+                    served: Nanos(60),
+                    waited: Nanos(30),
+                    ..Replied::default()
+                });
             }
             recorder.sent(Nanos(now));
             due.push_back(now);
@@ -404,6 +433,26 @@ mod tests {
     }
 
     #[test]
+    fn the_scheduling_delay_is_what_comes_before_the_service_as_it_took_place() {
+        let mut recorder = Recorder::new(recording(100, Warmup::Tasks(0)));
+        run(&mut recorder);
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        let of = &measured.classes[0].scheduling_delay;
+        assert_eq!((of.count(), of.quantile(0.01), of.quantile(0.99)), (100, 20, 20), "100 - 60 - 20");
+    }
+
+    #[test]
+    fn a_reply_that_comes_sooner_than_its_way_home_leaves_no_delay() {
+        let mut recorder = Recorder::new(recording(1, Warmup::Tasks(0)));
+        recorder.sent(Nanos(5));
+        recorder.sent(Nanos(6));
+        let (intended, at, served) = (Nanos(5), Nanos(25), Nanos(10));
+        recorder.done(&Replied { intended, at, served, ..Replied::default() });
+        let measured = recorder.finish(Counts::default(), Gauges::default());
+        assert_eq!(measured.classes[0].scheduling_delay.max(), 0);
+    }
+
+    #[test]
     fn the_backlog_is_what_arrivals_find() {
         let mut recorder = Recorder::new(recording(800, Warmup::Tasks(100)));
         run(&mut recorder);
@@ -424,7 +473,8 @@ mod tests {
         assert_eq!(marks, [3, 9]);
         for at in [5, 5, 5, 6, 6, 7, 8, 8, 8, 9] {
             assert!(!recorder.is_complete() || at == 9);
-            recorder.done(0, Nanos(at), Nanos(100), Nanos(1), Nanos(0));
+            let (intended, service) = (Nanos(at), Nanos(1));
+            recorder.done(&Replied { intended, at: Nanos(100), service, ..Replied::default() });
         }
         assert_eq!(recorder.finish(Counts::default(), Gauges::default()).counts.replied, 6);
     }

@@ -96,6 +96,7 @@ fn times(measured: &[Measured], class: Option<usize>) -> Times {
     let of = |measure| Pool::of(measured, class, measure).spread();
     Times {
         latency_ns: of(Measure::LatencyNs),
+        scheduling_delay_ns: of(Measure::SchedulingDelayNs),
         slowdown: of(Measure::Slowdown),
         slowdown_type_mean: of(Measure::SlowdownTypeMean),
         slowdown_server: of(Measure::SlowdownServer),

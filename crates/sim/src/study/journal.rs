@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StudyError;
 
 const FILE: &str = "journal.jsonl";
-const SCHEMA: &str = "sluice.journal.v2";
+const SCHEMA: &str = "sluice.journal.v3";
 
 /// What decides a run's results, by name; two runs go on from each other only if all of it is the same.
 pub type Identity = Vec<(String, String)>;

@@ -32,8 +32,7 @@ impl Wanted {
             None => (None, text),
         };
         let found = Measure::ALL.into_iter().find_map(|measure| {
-            let name = measure.name().trim_end_matches("_ns");
-            let part = metric.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+            let part = metric.strip_prefix(called(measure)).and_then(|rest| rest.strip_prefix('_'));
             part_named(part?).map(|part| Metric { measure, part })
         });
         let latency = || part_named(metric).map(|part| Metric { measure: Measure::LatencyNs, part });
@@ -42,15 +41,16 @@ impl Wanted {
             _ => Err(StudyError::unreadable(
                 "metric",
                 text,
-                "is not known: write p50, p90, p99, p999 or mean, with slowdown_, slowdown_type_mean_ or \
-                 slowdown_server_ before it for a slowdown, and CLASS. before that for one class",
+                "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the time \
+                 to the start of service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a slowdown, and \
+                 CLASS. before that for one class",
             )),
         }
     }
 }
 
 impl Limit {
-    /// Reads `METRIC<VALUE`; a latency's value has a unit (`100us`), a slowdown's has none.
+    /// Reads `METRIC<VALUE`; a time's value has a unit (`100us`), a slowdown's has none.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let wrong = |why: &str| StudyError::unreadable("limit", text, why);
         let (metric, value) = text
@@ -59,7 +59,7 @@ impl Limit {
         let wanted = Wanted::parse(metric.trim())?;
         let value = value.trim_start_matches('=').trim();
         let below = value_of(value, wanted.metric.unit()).ok_or_else(|| {
-            wrong("has no value that fits: write a span such as 100us for a latency, a number for a slowdown")
+            wrong("has no value that fits: write a span such as 100us for a time, a number for a slowdown")
         })?;
         Ok(Self { wanted, below })
     }
@@ -82,7 +82,7 @@ impl fmt::Display for Wanted {
         }
         match self.metric.measure {
             Measure::LatencyNs => f.write_str(self.metric.part.name()),
-            measure => write!(f, "{}_{}", measure.name(), self.metric.part.name()),
+            measure => write!(f, "{}_{}", called(measure), self.metric.part.name()),
         }
     }
 }
@@ -96,6 +96,11 @@ impl fmt::Display for Limit {
     }
 }
 
+/// As metrics name it: units stand behind values.
+fn called(measure: Measure) -> &'static str {
+    measure.name().trim_end_matches("_ns")
+}
+
 fn part_named(name: &str) -> Option<Part> {
     Part::ALL.into_iter().find(|part| part.name() == name)
 }
@@ -106,9 +111,15 @@ mod tests {
 
     #[test]
     fn metrics_are_read_and_written_the_same() {
-        for text in
-            ["p99", "mean", "slowdown_p99", "slowdown_type_mean_p999", "get.slowdown_server_p50", "scan.p90"]
-        {
+        for text in [
+            "p99",
+            "mean",
+            "scheduling_delay_p99",
+            "slowdown_p99",
+            "slowdown_type_mean_p999",
+            "get.slowdown_server_p50",
+            "scan.p90",
+        ] {
             assert_eq!(Wanted::parse(text).unwrap().to_string(), text);
         }
         for wrong in ["", "p98", "slowdown", "slowdown_", ".p99", "p99.get", "slowness_p99"] {
@@ -118,7 +129,7 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_written_the_same() {
-        for text in ["p99<100us", "slowdown_p99<10", "get.p999<1500us"] {
+        for text in ["p99<100us", "slowdown_p99<10", "get.p999<1500us", "scheduling_delay_p99<40us"] {
             assert_eq!(Limit::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Limit::parse("p99 <= 0.1ms").unwrap().to_string(), "p99<100us");

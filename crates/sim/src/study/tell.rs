@@ -54,6 +54,14 @@ fn settings(bench: &Bench, about: &About) -> Settings {
     if !plan.source.is_empty() {
         notes.insert(0, plan.source.clone());
     }
+    let left_out = |case: usize| bench.workload(case).trace().filter(|trace| trace.left_out() > 0);
+    notes.extend((0..plan.cases.len()).filter_map(left_out).map(|trace| {
+        format!(
+            "{}: {} submissions are left out, which did not finish in it",
+            trace.label(),
+            trace.left_out()
+        )
+    }));
     Settings {
         plan: about.plan.clone(),
         testbed: testbed.name.clone(),

@@ -59,6 +59,9 @@ pub struct ClassTable {
     /// How many bytes those carry; 640 when left out.
     #[serde(default = "large_bytes", skip_serializing_if = "is_large_bytes")]
     pub bytes: u16,
+    /// How urgent its tasks are, 0 first; left out, their size alone tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
 }
 
 /// A phase in the long form.
@@ -159,6 +162,7 @@ impl ClassTable {
             service: Service::parse_in(&self.service, folder)?,
             large: self.large,
             bytes: self.bytes,
+            priority: self.priority,
         })
     }
 }
@@ -194,6 +198,7 @@ impl From<&Workload> for WorkloadTable {
             task_type: Some(class.task_type.0),
             large: class.large,
             bytes: class.bytes,
+            priority: class.priority,
         });
         let class = class.collect();
         match &workload.arrivals {

@@ -6,6 +6,7 @@
 //! slow rack gets no less to do.
 
 mod clock;
+mod cluster;
 mod empirical;
 mod error;
 mod form;
@@ -24,6 +25,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use sluice_wire::sizes::KINDS_MAX;
 use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
 pub use empirical::Empirical;
@@ -60,17 +62,21 @@ pub struct Class {
     pub large: f64,
     /// How many bytes those carry.
     pub bytes: u16,
+    /// How urgent its tasks are, 0 first; none: their size alone tells.
+    pub priority: Option<u8>,
 }
 
 /// What a large task carries unless something else is said: ten keys of 64 bytes.
 pub const LARGE_BYTES: u16 = 640;
 /// What fits one WRITE beside the task's id; a longer task's rest would go straight to its worker.
 const BYTES_MAX: u16 = 4_084;
+/// The last priority: no switch has more classes.
+const PRIORITY_MAX: u8 = KINDS_MAX as u8 - 1;
 
 /// The name of the class when there is one only and nobody named it.
 const ONLY_CLASS: &str = "task";
-const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, `,bytes=NUMBER` or \
-                     `,type=NUMBER` if need be, and `;ARRIVALS` behind it all";
+const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, `,bytes=NUMBER`, \
+                     `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
 
 impl Workload {
     /// Classes that fit together; else says what does not.
@@ -227,6 +233,9 @@ impl fmt::Display for Workload {
             if usize::from(class.task_type.0) != i {
                 write!(f, ",type={}", class.task_type)?;
             }
+            if let Some(priority) = class.priority {
+                write!(f, ",priority={priority}")?;
+            }
         }
         f.write_str(&arrivals)
     }
@@ -251,6 +260,12 @@ impl Class {
         if !(INLINE_BYTES as u16 + 1..=BYTES_MAX).contains(&self.bytes) {
             let (name, bytes) = (&self.name, self.bytes);
             return Err(format!("class `{name}`: bytes = {bytes} is not a number from 9 to {BYTES_MAX}"));
+        }
+        if let Some(priority) = self.priority.filter(|priority| *priority > PRIORITY_MAX) {
+            return Err(format!(
+                "class `{}`: priority = {priority} is not a number from 0 (first) to {PRIORITY_MAX}",
+                self.name
+            ));
         }
         Ok(())
     }
@@ -284,6 +299,7 @@ fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
         service: Service::of_values(&trace.text(), services),
         large: larges as f64 / count,
         bytes: LARGE_BYTES,
+        priority: trace.priority(class),
     })
 }
 
@@ -297,17 +313,17 @@ fn read_arrivals(text: &str, folder: &Path, names: &[String]) -> Result<Arrivals
 fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> {
     let wrong = |why| WorkloadError::Workload { text: text.to_owned(), why };
     if !starts_a_class(text) {
-        let (service, Options { large, bytes, task_type }) = options(text).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type, priority }) = options(text).map_err(wrong)?;
         let (name, task_type) = (ONLY_CLASS.to_owned(), TaskType(task_type.unwrap_or(0)));
         let service = Service::parse_in(service, folder)?;
-        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes }]);
+        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes, priority }]);
     }
     let parts = split_classes(text);
     let classes = parts.iter().enumerate().map(|(i, part)| {
         let complete = part.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('@')?)));
         let (name, (share, rest)) = complete.ok_or_else(|| wrong(format!("`{part}` has no `@`; {USAGE}")))?;
         let share = text::share(share).map_err(|why| wrong(format!("the share of `{name}`: {why}")))?;
-        let (service, Options { large, bytes, task_type }) = options(rest).map_err(wrong)?;
+        let (service, Options { large, bytes, task_type, priority }) = options(rest).map_err(wrong)?;
         let service = Service::parse_in(service, folder)?;
         Ok(Class {
             name: name.to_owned(),
@@ -316,6 +332,7 @@ fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> 
             service,
             large,
             bytes,
+            priority,
         })
     });
     classes.collect()
@@ -344,12 +361,13 @@ struct Options {
     large: f64,
     bytes: u16,
     task_type: Option<u16>,
+    priority: Option<u8>,
 }
 
-/// Parts `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER`.
+/// Parts `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER`.
 fn options(text: &str) -> Result<(&str, Options), String> {
     let mut service = text;
-    let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None };
+    let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None, priority: None };
     while let Some((rest, (key, value))) =
         service.rsplit_once(',').and_then(|(rest, option)| Some((rest, option.split_once('=')?)))
     {
@@ -364,7 +382,11 @@ fn options(text: &str) -> Result<(&str, Options), String> {
                 let wrong = |_| format!("type: `{value}` is not a number from 0 to {}", u16::MAX);
                 options.task_type = Some(value.parse().map_err(wrong)?);
             }
-            _ => return Err(text::unknown("option", key, ["large", "bytes", "type"])),
+            "priority" => {
+                let wrong = |_| format!("priority: `{value}` is not a number from 0 to {PRIORITY_MAX}");
+                options.priority = Some(value.parse().map_err(wrong)?);
+            }
+            _ => return Err(text::unknown("option", key, ["large", "bytes", "type", "priority"])),
         }
     }
     Ok((service, options))

@@ -10,8 +10,9 @@ use std::path::Path;
 
 use sluice_wire::Nanos;
 
+use super::cluster::{self, BIG, ClusterEvents};
 use super::text::{self, Cell};
-use super::{Request, SERVICE_MAX, WorkloadError};
+use super::{MEAN_MAX, Request, SERVICE_MAX, WorkloadError};
 
 /// A trace that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +20,20 @@ pub struct Trace {
     label: String,
     classes: Vec<String>,
     tasks: Vec<TracedTask>,
-    is_scaled: bool,
+    form: Form,
+    left_out: u64,
+}
+
+/// How a workload names a trace, and what that makes of its times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Form {
+    /// They are its own.
+    #[default]
+    AsIs,
+    /// They are stretched to any rate.
+    Scaled,
+    /// A cluster's events: stretched too, and services scaled to a mean.
+    Cluster { mean: Nanos, big: f64 },
 }
 
 /// One task of a trace.
@@ -39,6 +53,8 @@ pub struct TracedTask {
 const AS_IS: &str = "trace:";
 /// A trace with its times stretched.
 const SCALED: &str = "scaled-trace:";
+/// Events of a cluster's tasks.
+const CLUSTER: &str = "cluster-trace:";
 
 /// As many classes as a task's `u8` can name.
 pub(super) const CLASSES_MAX: usize = 256;
@@ -46,33 +62,66 @@ pub(super) const CLASSES_MAX: usize = 256;
 impl Trace {
     /// Reads a trace; its classes are numbered as in `known`, or as they first come when that is `None`.
     pub fn read(path: &Path, known: Option<&[String]>) -> Result<Self, WorkloadError> {
-        let file = |source| WorkloadError::File { path: path.to_owned(), source };
-        let mut trace = Self { label: path.display().to_string(), ..Self::default() };
-        trace.classes.extend(known.into_iter().flatten().cloned());
-        let mut last_line = 0;
-        for (i, line) in BufReader::new(File::open(path).map_err(file)?).lines().enumerate() {
-            let line = line.map_err(file)?;
-            last_line = i + 1;
-            if line.trim().is_empty() || line.trim_start().starts_with('#') {
-                continue;
-            }
-            trace.take(&line, known.is_some()).map_err(|(column, why)| WorkloadError::Content {
-                path: path.to_owned(),
-                line: i + 1,
-                column,
-                why,
-            })?;
+        let mut trace = Self::empty(path, known);
+        let last_line = each_line(path, |line| trace.take(line, known.is_some()))?;
+        trace.with_tasks(path, last_line, &format!("add {LINE} lines"))
+    }
+
+    /// Reads a cluster's task events; services are scaled to this mean, and who asks for more than `big` of
+    /// the largest machine is in a class of its own.
+    fn read_cluster(
+        path: &Path,
+        known: Option<&[String]>,
+        mean: Nanos,
+        big: f64,
+    ) -> Result<Self, WorkloadError> {
+        let mut trace = Self::empty(path, known);
+        let mut events = ClusterEvents::new(big);
+        let take = |line: &str| events.take(line, |cell| trace.class(cell, known.is_some()));
+        let last_line = each_line(path, take)?;
+        trace.left_out = events.left_out();
+        let tasks = events.finish(mean).into_iter();
+        trace.tasks = tasks
+            .map(|task| TracedTask {
+                at: task.at,
+                class: task.class,
+                service: Some(task.service),
+                large: Some(false),
+            })
+            .collect();
+        trace.form = Form::Cluster { mean, big };
+        if known.is_none() {
+            trace.keep_classes_with_tasks();
         }
-        if trace.tasks.is_empty() {
-            let why = format!("there are no tasks; add {LINE} lines");
-            return Err(WorkloadError::Content {
-                path: path.to_owned(),
-                line: last_line.max(1),
-                column: 1,
-                why,
-            });
+        trace.with_tasks(
+            path,
+            last_line,
+            "none was submitted, scheduled and finished in it: take a longer part",
+        )
+    }
+
+    fn empty(path: &Path, known: Option<&[String]>) -> Self {
+        let classes = known.into_iter().flatten().cloned().collect();
+        Self { label: path.display().to_string(), classes, ..Self::default() }
+    }
+
+    /// Itself, if it has tasks.
+    fn with_tasks(self, path: &Path, last_line: usize, helps: &str) -> Result<Self, WorkloadError> {
+        if !self.tasks.is_empty() {
+            return Ok(self);
         }
-        Ok(trace)
+        let (path, line) = (path.to_owned(), last_line.max(1));
+        Err(WorkloadError::Content { path, line, column: 1, why: format!("there are no tasks; {helps}") })
+    }
+
+    /// Drops the classes whose tasks all came to nothing.
+    fn keep_classes_with_tasks(&mut self) {
+        let mut has = vec![false; self.classes.len()];
+        self.tasks.iter().for_each(|task| has[usize::from(task.class)] = true);
+        let number = |class: u8| has[..usize::from(class)].iter().filter(|has| **has).count() as u8;
+        self.tasks.iter_mut().for_each(|task| task.class = number(task.class));
+        let mut has = has.iter();
+        self.classes.retain(|_| has.next().copied().unwrap_or_default());
     }
 
     /// The file, as it was named.
@@ -80,34 +129,87 @@ impl Trace {
         &self.label
     }
 
-    /// Reads it as a workload names it: `trace:FILE`, or `scaled-trace:FILE` to have its times stretched to
-    /// any rate; none if `text` is neither.
+    /// Reads it as a workload names it: `trace:FILE`, `scaled-trace:FILE` to have its times stretched to any
+    /// rate, or `cluster-trace:FILE:MEAN`; none if `text` is neither.
     pub(super) fn named(
         text: &str,
         folder: &Path,
         known: Option<&[String]>,
     ) -> Option<Result<Self, WorkloadError>> {
-        let (is_scaled, file) = match text.strip_prefix(SCALED) {
-            Some(file) => (true, file),
-            None => (false, text.strip_prefix(AS_IS)?),
+        if let Some(text) = text.strip_prefix(CLUSTER) {
+            return Some(Self::named_cluster(text, folder, known));
+        }
+        let (form, file) = match text.strip_prefix(SCALED) {
+            Some(file) => (Form::Scaled, file),
+            None => (Form::AsIs, text.strip_prefix(AS_IS)?),
         };
         let read = Self::read(&folder.join(file), known);
-        Some(read.map(|trace| Self { label: file.to_owned(), is_scaled, ..trace }))
+        Some(read.map(|trace| Self { label: file.to_owned(), form, ..trace }))
+    }
+
+    /// Reads `FILE:MEAN`, or `FILE:MEAN:BIG`.
+    fn named_cluster(text: &str, folder: &Path, known: Option<&[String]>) -> Result<Self, WorkloadError> {
+        let wrong = |why: String| WorkloadError::Workload { text: format!("{CLUSTER}{text}"), why };
+        let usage = || {
+            wrong(format!(
+                "write {CLUSTER}FILE:MEAN or {CLUSTER}FILE:MEAN:BIG, such as {CLUSTER}day.csv:500us:0.1"
+            ))
+        };
+        let (rest, last) = text.rsplit_once(':').ok_or_else(usage)?;
+        let (file, mean, big) = match (text::span(last), rest.rsplit_once(':')) {
+            (Ok(mean), _) => (rest, mean, BIG),
+            (Err(_), Some((file, mean))) => {
+                let big = text::share(last).map_err(|why| wrong(format!("what is big: {why}")))?;
+                (file, text::span(mean).map_err(|why| wrong(format!("the mean service: {why}")))?, big)
+            }
+            (Err(_), None) => return Err(usage()),
+        };
+        if mean == Nanos(0) || mean > MEAN_MAX {
+            let most = text::show_span(MEAN_MAX);
+            return Err(wrong(format!(
+                "the mean service {} is not from 1ns to {most}",
+                text::show_span(mean)
+            )));
+        }
+        let read = Self::read_cluster(&folder.join(file), known, mean, big);
+        read.map(|trace| Self { label: file.to_owned(), ..trace })
     }
 
     /// Whether its times are stretched to the rate that is asked for.
     pub const fn is_scaled(&self) -> bool {
-        self.is_scaled
+        !matches!(self.form, Form::AsIs)
+    }
+
+    /// How many submissions of a cluster's trace became no task: they did not finish, or not within it.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// How urgent a class's tasks are, 0 first, if the trace says so.
+    pub(super) fn priority(&self, class: usize) -> Option<u8> {
+        matches!(self.form, Form::Cluster { .. }).then(|| cluster::urgency(&self.classes[class])).flatten()
     }
 
     /// As a workload names it.
     pub(super) fn text(&self) -> String {
-        format!("{}{}", if self.is_scaled { SCALED } else { AS_IS }, self.label)
+        let label = &self.label;
+        match self.form {
+            Form::AsIs => format!("{AS_IS}{label}"),
+            Form::Scaled => format!("{SCALED}{label}"),
+            Form::Cluster { mean, big } => {
+                let mean = text::show_span(mean);
+                if big.to_bits() == BIG.to_bits() {
+                    format!("{CLUSTER}{label}:{mean}")
+                } else {
+                    format!("{CLUSTER}{label}:{mean}:{big}")
+                }
+            }
+        }
     }
 
     /// When a task is due if the trace is to bring so many a second.
     pub(super) fn due(&self, task: &TracedTask, rate_per_s: f64) -> Nanos {
-        if self.is_scaled {
+        if self.is_scaled() {
             Nanos((task.at.0 as f64 * (self.rate_per_s() / rate_per_s)) as u64)
         } else {
             task.at
@@ -164,6 +266,30 @@ impl Trace {
         self.classes.push(cell.text.to_owned());
         Ok((self.classes.len() - 1) as u8)
     }
+}
+
+/// Hands each line that is no remark to `take`, whose faults are told with their place; gives how many lines
+/// there are.
+fn each_line(
+    path: &Path,
+    mut take: impl FnMut(&str) -> Result<(), (usize, String)>,
+) -> Result<usize, WorkloadError> {
+    let file = |source| WorkloadError::File { path: path.to_owned(), source };
+    let mut count = 0;
+    for line in BufReader::new(File::open(path).map_err(file)?).lines() {
+        let line = line.map_err(file)?;
+        count += 1;
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        take(&line).map_err(|(column, why)| WorkloadError::Content {
+            path: path.to_owned(),
+            line: count,
+            column,
+            why,
+        })?;
+    }
+    Ok(count)
 }
 
 const LINE: &str = "MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]";

@@ -198,8 +198,13 @@ impl Cell {
     fn point(&self, seed: u64, tasks: u64, replications: u32) -> Summary {
         let workload = Workload::parse(self.service).expect("it is right");
         let rate_per_s = self.load * f64::from(self.workers) * 1e9 / MEAN_NS;
-        let recording =
-            Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Detect, parts: PARTS };
+        let recording = Recording {
+            mean_services_ns: vec![MEAN_NS],
+            tasks,
+            warmup: Warmup::Detect,
+            parts: PARTS,
+            way_home: Nanos(0),
+        };
         let rack =
             Ideal { reference: Reference::Central, workers: self.workers as usize, distance: Nanos(0) };
         let replicate = |replication| {

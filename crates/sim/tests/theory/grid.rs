@@ -99,6 +99,7 @@ impl Cell {
             tasks,
             warmup: Warmup::Tasks(tasks / 10),
             parts: PARTS,
+            way_home: Nanos(0),
         };
         let workers = self.workers as usize;
         let replicate = |replication| {

@@ -92,6 +92,7 @@ fn replications(policy: &str, workload: &str) -> Vec<Measured> {
         tasks: 200_000,
         warmup: Warmup::Tasks(20_000),
         parts: PARTS,
+        way_home: Nanos(0),
     };
     let replicate = |replication| {
         let recorder = Recorder::new(recording.clone());

@@ -81,8 +81,13 @@ fn summary(workers: u32, load: f64, tasks: u64, replications: u32) -> Summary {
 fn run(workers: u32, load: f64, tasks: u64, replication: u32) -> Measured {
     let workload = Workload::parse("exp:10us").expect("it is right");
     let rate_per_s = load * f64::from(workers) * 1e9 / MEAN_NS;
-    let recording =
-        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup: Warmup::Detect, parts: PARTS };
+    let recording = Recording {
+        mean_services_ns: vec![MEAN_NS],
+        tasks,
+        warmup: Warmup::Detect,
+        parts: PARTS,
+        way_home: Nanos(0),
+    };
     let ideal = Ideal { reference: Reference::Central, workers: workers as usize, distance: Nanos(0) };
     let requests = Requests::new(&workload, rate_per_s, SEED, replication);
     let measured =

@@ -35,8 +35,13 @@ fn a_lost_worker_is_noticed() {
 #[should_panic(expected = "tasks in are not waiting + running + done + refused")]
 fn a_lost_task_is_noticed_at_once() {
     let workload = Workload::parse("exp:10us").expect("it is right");
-    let recording =
-        Recording { mean_services_ns: vec![10_000.0], tasks: 100_000, warmup: Warmup::Tasks(0), parts: 0 };
+    let recording = Recording {
+        mean_services_ns: vec![10_000.0],
+        tasks: 100_000,
+        warmup: Warmup::Tasks(0),
+        parts: 0,
+        way_home: Nanos(0),
+    };
     let requests = Requests::new(&workload, 300_000.0, 4, 0);
     let mut rack = Rack::new(LosesATask { central: Central::new(4), came: 0 }, 4, Nanos(0));
     rack.run(requests, &mut Recorder::new(recording), &AtomicBool::new(false));

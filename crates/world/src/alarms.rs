@@ -2,19 +2,28 @@
 
 use sluice_wire::Nanos;
 
-use super::agenda::Moment;
-use super::group::{GROUP, earliest};
+use crate::agenda::Moment;
+use crate::group::{GROUP, earliest};
 
 /// Below a moment's order stands the alarm.
 const ALARM_BITS: u32 = 24;
 
 /// One of the alarms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AlarmId(pub(crate) u32);
+pub struct AlarmId(pub(crate) u32);
+
+impl AlarmId {
+    /// The alarm of a node's place, if this is that of its first.
+    #[inline]
+    #[must_use]
+    pub const fn of_place(self, place: u32) -> Self {
+        Self(self.0 + place)
+    }
+}
 
 /// A winner tree of groups.
 #[derive(Debug)]
-pub(super) struct Alarms {
+pub(crate) struct Alarms {
     /// The lowest level first: each key of the next one is the earliest of a group of this one.
     levels: Vec<Vec<[u128; GROUP]>>,
     first: u128,
@@ -22,7 +31,7 @@ pub(super) struct Alarms {
 
 impl Alarms {
     /// So many alarms, of which none is set.
-    pub(super) fn new(alarms: u32) -> Self {
+    pub(crate) fn new(alarms: u32) -> Self {
         assert!(alarms < 1 << ALARM_BITS, "{alarms} alarms are too many");
         let mut groups = alarms as usize;
         let mut levels = Vec::new();
@@ -35,7 +44,7 @@ impl Alarms {
 
     /// The alarm goes off then. At the end of time it never does.
     #[inline]
-    pub(super) fn set(&mut self, AlarmId(alarm): AlarmId, Moment { at, order }: Moment) {
+    pub(crate) fn set(&mut self, AlarmId(alarm): AlarmId, Moment { at, order }: Moment) {
         let mut key = Moment::new(at, order << ALARM_BITS | u64::from(alarm)).key();
         let mut place = alarm as usize;
         for level in &mut self.levels {
@@ -49,7 +58,7 @@ impl Alarms {
 
     /// The alarm that goes off first, and when.
     #[inline]
-    pub(super) const fn first(&self) -> (Moment, AlarmId) {
+    pub(crate) const fn first(&self) -> (Moment, AlarmId) {
         let (at, below) = ((self.first >> 64) as u64, self.first as u64);
         let moment = Moment::new(Nanos(at), below >> ALARM_BITS);
         (moment, AlarmId(below as u32 & ((1 << ALARM_BITS) - 1)))

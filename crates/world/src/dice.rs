@@ -25,51 +25,60 @@ impl Dice {
     }
 
     /// 64 even bits.
+    #[inline]
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A seed of somebody's own stream.
-    pub(crate) fn seed(&mut self) -> [u8; 32] {
+    pub fn seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
         seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.word().to_le_bytes()));
         seed
     }
 
     /// Even over `0..bound`; the bias of the remainder is below 2⁻³² for bounds below 2³².
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         self.word() % bound
     }
 
     /// Even over `low..=high`.
+    #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    pub(crate) fn span(&mut self, low: Nanos, high: Nanos) -> Nanos {
+    /// Even over the nanoseconds from `low` up to and with `high`.
+    pub fn span(&mut self, low: Nanos, high: Nanos) -> Nanos {
         Nanos(self.between(low.0, high.0))
     }
 
     /// True `per_mille` times in a thousand.
-    pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
+    #[inline]
+    pub fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1_000) < per_mille
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    /// One of them, each as likely. Panics if there is none.
+    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 
     /// Even over the multiples of 2⁻⁵³ above 0, up to and with 1.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         ((self.word() >> 11) + 1) as f64 * UNIT_STEP
     }
 
     /// True with this probability: never for 0, always for 1.
+    #[inline]
     pub fn happens(&mut self, probability: f64) -> bool {
         self.unit() <= probability
     }
 
     /// Exponential with mean 1, at most [`EXPONENTIAL_MAX`]; one word each.
+    #[inline]
     pub fn exponential(&mut self) -> f64 {
         minus_log(self.word())
     }
@@ -101,6 +110,7 @@ fn fingerprint(name: &str) -> u32 {
 /// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c), where c is the middle of the one of 128
 /// parts of 1..2 that holds m: what is left is below 2⁻⁸, where five terms of the series do. Zero counts as
 /// 1.
+#[inline]
 fn minus_log(word: u64) -> f64 {
     let word = word | u64::from(word == 0);
     let zeros = word.leading_zeros();

@@ -1,53 +1,37 @@
-//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go
-//! between.
-//!
-//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
-//! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
-//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and clocks and
-//! ask for cues. Whoever puts nodes into a world takes from [`World::next`] what happens, and hands it to the
-//! node that is there: `rack` to one rack's.
-
-mod address;
-mod agenda;
-mod alarms;
-mod engine;
-mod group;
-mod heads;
-mod lane;
-mod network;
-mod pool;
-mod weather;
+//! Time goes on, and packets go over links.
 
 use sluice_switch::Circulating;
 use sluice_wire::Nanos;
 
-pub(crate) use address::Address;
-pub(crate) use alarms::AlarmId;
-pub(crate) use engine::{ClockId, EventEngine, Happens, LaneId, Mail, PacketId};
-pub(crate) use network::{LinkQueue, Links, OneWay, Port};
-pub(crate) use weather::{Copies, Passage, Weather};
-
-use heads::SourceKind;
+use crate::address::Address;
+use crate::engine::{EventEngine, Happens, LaneId, Mail, PacketId};
+use crate::heads::SourceKind;
+use crate::network::{Links, OneWay};
+use crate::weather::{Copies, Passage, Weather};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
 /// packets.
 #[derive(Debug)]
-pub(crate) struct World<C, W> {
-    pub(crate) now: Nanos,
-    pub(crate) engine: EventEngine<C>,
-    pub(crate) network: Links<W>,
+pub struct World<C, W> {
+    /// The time.
+    pub now: Nanos,
+    /// What is under way, and what happens next.
+    pub engine: EventEngine<C>,
+    /// The links.
+    pub network: Links<W>,
 }
 
 impl<C, W: Weather> World<C, W> {
     /// A world with nobody in it.
-    pub(crate) fn new(weather: W) -> Self {
+    pub fn new(weather: W) -> Self {
         Self { now: Nanos(0), engine: EventEngine::new(), network: Links::new(weather) }
     }
 
     /// Time goes on to what happens next. Gives where, and what; nothing, if nothing does any more.
     #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
+    #[expect(clippy::should_implement_trait, reason = "what happens depends on what is done in between")]
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<(Address, Happens<C>)> {
+    pub fn next(&mut self) -> Option<(Address, Happens<C>)> {
         let (at, whence) = self.engine.next();
         if at == Nanos(u64::MAX) {
             return None;
@@ -64,13 +48,13 @@ impl<C, W: Weather> World<C, W> {
 
     /// All places of one node reach all of another in so long. Packets usually leave `after` that long from
     /// what made their sender send.
-    pub(crate) fn join(&mut self, from: Address, to: Address, delay: Nanos, after: Nanos) {
+    pub fn join(&mut self, from: Address, to: Address, delay: Nanos, after: Nanos) {
         let lane = self.engine.lane(after + delay);
         self.network.join(from, to, OneWay { delay, lane, queue: None });
     }
 
     /// Sends a packet that leaves then, unless something befalls it. Says how many copies will arrive.
-    pub(crate) fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
+    pub fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
         if self.network.weather.is_any() {
             return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;
         }
@@ -85,13 +69,7 @@ impl<C, W: Weather> World<C, W> {
 
     /// The same, told exactly: sends as many copies as the weather says, and says when they arrive.
     #[inline(never)]
-    pub(crate) fn send_copies(
-        &mut self,
-        from: Address,
-        to: Address,
-        leaves: Nanos,
-        packet: PacketId,
-    ) -> Copies {
+    pub fn send_copies(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> Copies {
         let packet = self.engine.packets.take(packet);
         let Some((lane, arrives)) = self.network.leaves(from, to, leaves, &packet) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
@@ -107,7 +85,7 @@ impl<C, W: Weather> World<C, W> {
 
     /// A switch sends something round, to come back to it then.
     #[inline]
-    pub(crate) fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
+    pub fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
         let round = self.engine.rounds.keep(round);
         self.engine.send(lane, at, to, Mail::Round(round));
     }

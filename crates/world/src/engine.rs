@@ -11,28 +11,33 @@
 use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Nanos, Packet, Token};
 
-use super::address::Address;
-use super::agenda::{Agenda, Moment};
-use super::alarms::{AlarmId, Alarms};
-use super::heads::{Heads, SourceKind, Whence};
-use super::lane::Lane;
-use super::pool::{Id, Reused};
+use crate::address::Address;
+use crate::agenda::{Agenda, Moment};
+use crate::alarms::{AlarmId, Alarms};
+use crate::heads::{Heads, SourceKind, Whence};
+use crate::lane::Lane;
+use crate::pool::{Id, Reused};
 
 /// Names a packet that is under way or waits to be received.
-pub(crate) type PacketId = Id<Packet>;
+pub type PacketId = Id<Packet>;
 
 /// Something that comes to a place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mail {
+pub enum Mail {
     /// A packet, from its sender.
-    Packet { from: Address, packet: PacketId },
+    Packet {
+        /// Who sent it.
+        from: Address,
+        /// Where it lies.
+        packet: PacketId,
+    },
     /// What went round in a switch, by its place in the pool.
     Round(Id<Circulating>),
 }
 
 /// What happens at a place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Happens<C> {
+pub enum Happens<C> {
     /// Something comes.
     Mail(Mail),
     /// Its alarm goes off, and stays until it is set again, or to never.
@@ -45,15 +50,15 @@ pub(crate) enum Happens<C> {
 
 /// One of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaneId(Whence);
+pub struct LaneId(Whence);
 
 /// One of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClockId(Whence);
+pub struct ClockId(Whence);
 
 /// Virtual time: `C` is what callers want to be reminded of.
 #[derive(Debug)]
-pub(crate) struct EventEngine<C> {
+pub struct EventEngine<C> {
     /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they
     /// were asked for.
     heads: Heads,
@@ -62,8 +67,10 @@ pub(crate) struct EventEngine<C> {
     /// Whose each alarm is.
     alarmed: Vec<Address>,
     agenda: Agenda<(Address, Happens<C>)>,
-    pub(crate) packets: Reused<Packet>,
-    pub(crate) rounds: Reused<Circulating>,
+    /// Packets that are under way or wait to be received.
+    pub packets: Reused<Packet>,
+    /// What goes round in switches.
+    pub rounds: Reused<Circulating>,
     entered: u64,
 }
 
@@ -91,7 +98,7 @@ impl<C> EventEngine<C> {
     }
 
     /// The lane for what takes so long.
-    pub(crate) fn lane(&mut self, delay: Nanos) -> LaneId {
+    pub fn lane(&mut self, delay: Nanos) -> LaneId {
         let fits = |(kind, of, _): &Source| *kind == SourceKind::Lane && *of == delay;
         let known = self.sources.iter().position(fits);
         let source = known.unwrap_or_else(|| self.source(SourceKind::Lane, delay));
@@ -99,14 +106,14 @@ impl<C> EventEngine<C> {
     }
 
     /// A clock of this node's own.
-    pub(crate) fn clock(&mut self, node: Address) -> ClockId {
+    pub fn clock(&mut self, node: Address) -> ClockId {
         let source = self.source(SourceKind::Clock, Nanos(0));
         ClockId(Whence::new(source, SourceKind::Clock).to_node(node.of_node()))
     }
 
     /// An alarm for each of a node's places, so many from the first: theirs follow one another. Alarms are
     /// asked for before any is set.
-    pub(crate) fn alarms(&mut self, node: Address, places: u32) -> AlarmId {
+    pub fn alarms(&mut self, node: Address, places: u32) -> AlarmId {
         assert!(self.alarms.first().0.at == Moment::NEVER.at, "alarms are asked for too late");
         let first = AlarmId(self.alarmed.len() as u32);
         self.alarmed.extend((0..places).map(|place| node.at(place)));
@@ -155,7 +162,7 @@ impl<C> EventEngine<C> {
     /// Sends something that arrives then; over this lane, if it comes after all that the lane has.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub(crate) fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: Mail) {
+    pub fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: Mail) {
         let moment = self.moment(at);
         let LaneId(whence) = lane;
         let (_, _, lane) = &mut self.sources[whence.source()];
@@ -168,19 +175,19 @@ impl<C> EventEngine<C> {
 
     /// What went round is back.
     #[inline]
-    pub(crate) fn come_round(&mut self, id: Id<Circulating>) -> Circulating {
+    pub fn come_round(&mut self, id: Id<Circulating>) -> Circulating {
         self.rounds.take(id)
     }
 
     /// Reminds whoever is at this place then.
-    pub(crate) fn cue(&mut self, at: Nanos, whom: Address, cue: C) {
+    pub fn cue(&mut self, at: Nanos, whom: Address, cue: C) {
         let moment = self.moment(at);
         self.enter(moment, (whom, Happens::Cue(cue)));
     }
 
     /// The alarm goes off then, and no sooner; never, if at the end of time.
     #[inline]
-    pub(crate) fn alarm(&mut self, alarm: AlarmId, at: Nanos) {
+    pub fn alarm(&mut self, alarm: AlarmId, at: Nanos) {
         let moment = self.moment(at);
         self.alarms.set(alarm, moment);
         self.heads.set(ALARMS, self.alarms.first().0);
@@ -188,7 +195,7 @@ impl<C> EventEngine<C> {
 
     /// The clock strikes then; never, if at the end of time.
     #[inline]
-    pub(crate) fn set(&mut self, clock: ClockId, at: Nanos) {
+    pub fn set(&mut self, clock: ClockId, at: Nanos) {
         let moment = self.moment(at);
         self.heads.set(clock.0, moment);
     }

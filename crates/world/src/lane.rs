@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use super::agenda::Moment;
+use crate::agenda::Moment;
 
 /// What is under way on one link, in the order in which it arrives: a ring that grows to what was under way
 /// at most.

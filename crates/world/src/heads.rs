@@ -2,8 +2,8 @@
 
 use sluice_wire::Nanos;
 
-use super::agenda::Moment;
-use super::group::{GROUP, earliest};
+use crate::agenda::Moment;
+use crate::group::{GROUP, earliest};
 
 /// Most sources of a world: the agenda, the alarms, clocks and lanes.
 pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;

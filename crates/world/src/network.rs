@@ -2,23 +2,23 @@
 
 use sluice_wire::{Dispatch, Nanos, Packet, Place};
 
-use super::address::Address;
-use super::engine::LaneId;
+use crate::address::Address;
+use crate::engine::LaneId;
 
 /// One way between two places.
 #[derive(Debug)]
-pub(crate) struct OneWay {
+pub struct OneWay {
     /// How long a packet is on its way.
-    pub(crate) delay: Nanos,
+    pub delay: Nanos,
     /// Where the engine keeps what is on its way.
-    pub(crate) lane: LaneId,
+    pub lane: LaneId,
     /// The queue in front of it; without one, any number of packets leave at once.
-    pub(crate) queue: Option<LinkQueue>,
+    pub queue: Option<LinkQueue>,
 }
 
 /// What a link takes in turn.
 #[derive(Debug)]
-pub(crate) struct LinkQueue {
+pub struct LinkQueue {
     port: Port,
     /// What a packet without a large task takes of the rate.
     packet_bytes: u32,
@@ -26,7 +26,7 @@ pub(crate) struct LinkQueue {
 
 impl LinkQueue {
     /// Without a rate packets take it no time.
-    pub(crate) fn new(gbps: Option<f64>, packet_bytes: u32) -> Self {
+    pub fn new(gbps: Option<f64>, packet_bytes: u32) -> Self {
         Self { port: Port::new(gbps), packet_bytes }
     }
 
@@ -58,26 +58,27 @@ impl Way {
 
 /// All links, and the weather over them.
 #[derive(Debug)]
-pub(crate) struct Links<W> {
+pub struct Links<W> {
     each: Vec<OneWay>,
     /// By the node that sends and the one that receives, of `nodes` each.
     ways: Vec<Way>,
     nodes: usize,
-    pub(crate) weather: W,
+    /// What befalls packets on all of them.
+    pub weather: W,
 }
 
 impl<W> Links<W> {
-    pub(super) const fn new(weather: W) -> Self {
+    pub(crate) const fn new(weather: W) -> Self {
         Self { each: Vec::new(), ways: Vec::new(), nodes: 0, weather }
     }
 
     /// All places of one node send to all of another over this link.
-    pub(crate) fn join(&mut self, from: Address, to: Address, link: OneWay) {
+    pub fn join(&mut self, from: Address, to: Address, link: OneWay) {
         self.join_each(from, to, u32::MAX, [link]);
     }
 
     /// The same over several: one leads to so many places of the addressed node each.
-    pub(crate) fn join_each(
+    pub fn join_each(
         &mut self,
         from: Address,
         to: Address,
@@ -93,7 +94,7 @@ impl<W> Links<W> {
     /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None`
     /// where no link is.
     #[inline]
-    pub(crate) fn leaves(
+    pub fn leaves(
         &mut self,
         from: Address,
         to: Address,
@@ -106,7 +107,7 @@ impl<W> Links<W> {
     }
 
     /// Something that is no packet of ours takes so many bytes of a link's rate.
-    pub(crate) fn takes(&mut self, from: Address, to: Address, at: Nanos, bytes: u32) {
+    pub fn takes(&mut self, from: Address, to: Address, at: Nanos, bytes: u32) {
         if let Some(queue) = self.link(from, to).and_then(|link| link.queue.as_mut()) {
             queue.port.pass(at, bytes);
         }
@@ -133,19 +134,19 @@ impl<W> Links<W> {
 
 /// A port that takes one packet after the other.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     ps_a_byte: f64,
     free_ps: u64,
 }
 
 impl Port {
     /// Without a rate packets take it no time.
-    pub(crate) fn new(gbps: Option<f64>) -> Self {
+    pub fn new(gbps: Option<f64>) -> Self {
         Self { ps_a_byte: gbps.map_or(0.0, |gbps| 8_000.0 / gbps), free_ps: 0 }
     }
 
     /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
-    pub(crate) fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
+    pub fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
         let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
         self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;
         (Nanos(self.free_ps.div_ceil(1_000)), busy_ps)

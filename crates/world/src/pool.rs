@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 /// Names a thing in a [`Reused`].
 #[derive(Debug)]
-pub(crate) struct Id<T>(u32, PhantomData<T>);
+pub struct Id<T>(u32, PhantomData<T>);
 
 impl<T> Clone for Id<T> {
     fn clone(&self) -> Self {
@@ -16,7 +16,7 @@ impl<T> Copy for Id<T> {}
 
 /// Room that is used again, so that it grows to what was there at most.
 #[derive(Debug)]
-pub(crate) struct Reused<T> {
+pub struct Reused<T> {
     things: Vec<T>,
     vacant: Vec<u32>,
     filler: T,
@@ -24,20 +24,20 @@ pub(crate) struct Reused<T> {
 
 impl<T: Copy> Reused<T> {
     /// No room yet; what is made first is filled with this.
-    pub(crate) fn new(filler: T) -> Self {
+    pub fn new(filler: T) -> Self {
         Self { things: Vec::new(), vacant: Vec::new(), filler }
     }
 
     /// A thing comes from elsewhere.
     #[inline]
-    pub(crate) fn keep(&mut self, thing: &T) -> Id<T> {
+    pub fn keep(&mut self, thing: &T) -> Id<T> {
         self.make(|place| *place = *thing)
     }
 
     /// A thing is made where it will lie. One that is made elsewhere and moved there is copied in words that
     /// nobody has written as a whole, and a processor waits for those.
     #[inline]
-    pub(crate) fn make(&mut self, make: impl FnOnce(&mut T)) -> Id<T> {
+    pub fn make(&mut self, make: impl FnOnce(&mut T)) -> Id<T> {
         let place = match self.vacant.pop() {
             Some(place) => place,
             None => self.grow(),
@@ -52,21 +52,22 @@ impl<T: Copy> Reused<T> {
         self.things.len() as u32 - 1
     }
 
+    /// A thing that is there.
     #[inline]
-    pub(crate) fn get(&self, id: Id<T>) -> &T {
+    pub fn get(&self, id: Id<T>) -> &T {
         &self.things[id.0 as usize]
     }
 
     /// It leaves.
     #[inline]
-    pub(crate) fn take(&mut self, id: Id<T>) -> T {
+    pub fn take(&mut self, id: Id<T>) -> T {
         self.free(id);
         self.things[id.0 as usize]
     }
 
     /// Its place is free.
     #[inline]
-    pub(crate) fn free(&mut self, id: Id<T>) {
+    pub fn free(&mut self, id: Id<T>) {
         self.vacant.push(id.0);
     }
 }

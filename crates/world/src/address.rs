@@ -6,7 +6,7 @@ use sluice_wire::Endpoint;
 ///
 /// It is also what stands in a switch's tables and in packets: the last bytes of an [`Endpoint`]'s address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Address(u32);
+pub struct Address(u32);
 
 /// Below the node stands the place.
 const PLACE_BITS: u32 = 24;
@@ -15,38 +15,39 @@ const PORT: u16 = 1;
 
 impl Address {
     /// The first of a node's places.
-    pub(crate) const fn node(node: u8) -> Self {
+    pub const fn node(node: u8) -> Self {
         Self((node as u32) << PLACE_BITS)
     }
 
     /// Another place of the same node, of 2²⁴ at most.
     #[inline]
-    pub(crate) const fn at(self, place: u32) -> Self {
+    #[must_use]
+    pub const fn at(self, place: u32) -> Self {
         Self(self.0 >> PLACE_BITS << PLACE_BITS | place)
     }
 
     /// The number of the node.
     #[inline]
-    pub(crate) const fn of_node(self) -> u8 {
+    pub const fn of_node(self) -> u8 {
         (self.0 >> PLACE_BITS) as u8
     }
 
     /// Which of the node's places.
     #[inline]
-    pub(crate) const fn place(self) -> u32 {
+    pub const fn place(self) -> u32 {
         self.0 & ((1 << PLACE_BITS) - 1)
     }
 
     /// What this is in packets and tables.
     #[inline]
-    pub(crate) const fn endpoint(self) -> Endpoint {
+    pub const fn endpoint(self) -> Endpoint {
         let [a, b, c, d] = self.0.to_be_bytes();
         Endpoint { ip: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], port: PORT }
     }
 
     /// The place that an endpoint of [`Address::endpoint`] names.
     #[inline]
-    pub(crate) const fn of(endpoint: &Endpoint) -> Self {
+    pub const fn of(endpoint: &Endpoint) -> Self {
         let [.., a, b, c, d] = endpoint.ip;
         Self(u32::from_be_bytes([a, b, c, d]))
     }

@@ -1,0 +1,258 @@
+//! A cluster's tasks as they came once, in the columns of the 2011 cluster trace's task events (Draconis'
+//! evaluation).
+//!
+//! Each line is an event of a task: time in microseconds, missing info, job, task index, machine, event type,
+//! user, scheduling class, priority, the CPU, memory and disk that it asks for (of the largest machine's), and
+//! whether it wants another machine than the other tasks of its job. A task here is a submission that was
+//! scheduled and finished; it is due when it was submitted and takes as long as it ran. Cluster tasks run for
+//! minutes, so their times are scaled to a mean, and arrivals to whatever rate is asked for.
+//!
+//! Its class says what a scheduler may look at: the band of its priority, whether it is `big`, and whether it
+//! wants to be `apart`.
+//!
+//! Left out: submissions that were evicted, failed, were killed or lost, that came before the trace or did not
+//! end in it, and are only counted; machines, users and scheduling classes; updates of what a task asks for.
+
+use std::collections::HashMap;
+
+use sluice_wire::Nanos;
+
+use super::SERVICE_MAX;
+use super::text::{self, Cell};
+
+/// What the columns are called where one is refused.
+const COLUMNS: [&str; 13] = [
+    "time",
+    "missing info",
+    "job",
+    "task index",
+    "machine",
+    "event type",
+    "user",
+    "scheduling class",
+    "priority",
+    "CPU request",
+    "memory request",
+    "disk request",
+    "different-machines",
+];
+/// Later than any event; the trace uses it for what came after its end.
+const AFTER: u64 = i64::MAX as u64;
+/// What is asked for from which on a task is `big`, unless something else is said.
+pub(super) const BIG: f64 = 0.1;
+
+/// Priorities in bands, as the trace's own description has them; the first goes first.
+const BANDS: [(&str, std::ops::RangeInclusive<u8>); 4] =
+    [("monitoring", 10..=11), ("production", 9..=9), ("batch", 2..=8), ("free", 0..=1)];
+
+/// A fault: its column, and what helps.
+type Fault = (usize, String);
+
+/// Puts events together to tasks.
+#[derive(Debug)]
+pub(super) struct ClusterEvents {
+    big: f64,
+    waiting: HashMap<(u64, u64), Submission>,
+    last: u64,
+    done: Vec<Run>,
+    left_out: u64,
+}
+
+/// A task that was submitted.
+#[derive(Clone, Copy, Debug)]
+struct Submission {
+    /// None before the trace.
+    at: Option<u64>,
+    scheduled: Option<u64>,
+    class: u8,
+}
+
+/// A submission that finished; times in microseconds of the trace.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    at: u64,
+    class: u8,
+    took: u64,
+}
+
+/// A task in order of its submission.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finished {
+    pub(super) at: Nanos,
+    pub(super) class: u8,
+    pub(super) service: Nanos,
+}
+
+/// What a task's line says of it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    priority: u8,
+    big: bool,
+    apart: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Submitted,
+    Scheduled,
+    Finished,
+    /// Evicted, failed, killed or lost.
+    Ended,
+    Updated,
+}
+
+impl ClusterEvents {
+    pub(super) fn new(big: f64) -> Self {
+        Self { big, waiting: HashMap::new(), last: 0, done: Vec::new(), left_out: 0 }
+    }
+
+    /// One line more; `class` numbers a class by its name, or says why not.
+    pub(super) fn take(
+        &mut self,
+        line: &str,
+        class: impl FnOnce(Cell<'_>) -> Result<u8, Fault>,
+    ) -> Result<(), Fault> {
+        let cells = text::cells(line);
+        let Ok(cells) = <[Cell<'_>; 13]>::try_from(cells) else {
+            let count = line.split(',').count();
+            return Err((1, format!("{count} columns are not the 13 of task events: {}", COLUMNS.join(","))));
+        };
+        let time = self.time(cells[0])?;
+        optional(cells[1], 1, 2)?;
+        let task = (whole(cells[2], 2, u64::MAX)?, whole(cells[3], 3, u64::MAX)?);
+        optional(cells[4], 4, u64::MAX)?;
+        let event = Event::read(cells[5])?;
+        optional(cells[7], 7, 3)?;
+        let asked = self.asked(&cells)?;
+        if event == Event::Submitted {
+            let name = asked.class_name();
+            let class = class(Cell { text: &name, column: cells[8].column })?;
+            let at = (time > 0).then_some(time);
+            let before = self.waiting.insert(task, Submission { at, scheduled: None, class });
+            self.left_out += u64::from(before.is_some());
+            return Ok(());
+        }
+        self.goes_on(task, event, time);
+        Ok(())
+    }
+
+    /// How many submissions became no task.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out + self.waiting.len() as u64
+    }
+
+    /// The tasks, in order of their submission; services scaled to this mean.
+    pub(super) fn finish(mut self, mean: Nanos) -> Vec<Finished> {
+        self.done.sort_by_key(|run| run.at);
+        let start = self.done.first().map_or(0, |run| run.at);
+        let took: u128 = self.done.iter().map(|run| u128::from(run.took)).sum();
+        let scale = mean.0 as f64 * self.done.len() as f64 / took as f64;
+        let finished = |run: &Run| Finished {
+            at: Nanos((run.at - start).saturating_mul(1_000)),
+            class: run.class,
+            service: Nanos((run.took as f64 * scale) as u64).clamp(Nanos(1), SERVICE_MAX),
+        };
+        self.done.iter().map(finished).collect()
+    }
+
+    fn time(&mut self, cell: Cell<'_>) -> Result<u64, Fault> {
+        let time = whole(cell, 0, AFTER)?;
+        if time < self.last {
+            return Err((cell.column, format!("{time} comes after a later time: sort the lines")));
+        }
+        self.last = time;
+        Ok(time)
+    }
+
+    fn asked(&self, cells: &[Cell<'_>; 13]) -> Result<Asked, Fault> {
+        let priority = whole(cells[8], 8, 11)? as u8;
+        let mut big = false;
+        for column in 9..=11 {
+            big |= request(cells[column], column)? > self.big;
+        }
+        let apart = optional(cells[12], 12, 1)? == Some(1);
+        Ok(Asked { priority, big, apart })
+    }
+
+    /// Something happens to a task; nothing is known of those that were submitted before the file begins.
+    fn goes_on(&mut self, task: (u64, u64), event: Event, time: u64) {
+        match event {
+            Event::Scheduled => {
+                if let Some(submission) = self.waiting.get_mut(&task) {
+                    submission.scheduled = Some(time);
+                }
+            }
+            Event::Finished => {
+                let Some(Submission { at, scheduled, class }) = self.waiting.remove(&task) else { return };
+                match (at, scheduled) {
+                    // What began and ended within the clock's step took about one.
+                    (Some(at), Some(began)) if time < AFTER => {
+                        self.done.push(Run { at, class, took: (time - began).max(1) });
+                    }
+                    _ => self.left_out += 1,
+                }
+            }
+            Event::Ended => self.left_out += u64::from(self.waiting.remove(&task).is_some()),
+            Event::Submitted | Event::Updated => {}
+        }
+    }
+}
+
+/// How urgent a class of this name is, 0 first.
+pub(super) fn urgency(class: &str) -> Option<u8> {
+    let band = class.split('-').next()?;
+    BANDS.iter().position(|(name, _)| *name == band).map(|place| place as u8)
+}
+
+impl Asked {
+    fn class_name(self) -> String {
+        let band = BANDS.iter().find(|(_, priorities)| priorities.contains(&self.priority));
+        let mut name = band.map_or("free", |(name, _)| *name).to_owned();
+        if self.big {
+            name += "-big";
+        }
+        if self.apart {
+            name += "-apart";
+        }
+        name
+    }
+}
+
+impl Event {
+    fn read(cell: Cell<'_>) -> Result<Self, Fault> {
+        Ok(match whole(cell, 5, 8)? {
+            0 => Self::Submitted,
+            1 => Self::Scheduled,
+            4 => Self::Finished,
+            7 | 8 => Self::Updated,
+            _ => Self::Ended,
+        })
+    }
+}
+
+fn whole(cell: Cell<'_>, column: usize, most: u64) -> Result<u64, Fault> {
+    let number = cell.text.parse().ok().filter(|number| *number <= most);
+    number.ok_or_else(|| {
+        let range = if most == u64::MAX { String::new() } else { format!(" from 0 to {most}") };
+        (cell.column, format!("the {} `{}` is not a whole number{range}", COLUMNS[column], cell.text))
+    })
+}
+
+/// The same, where nothing may stand.
+fn optional(cell: Cell<'_>, column: usize, most: u64) -> Result<Option<u64>, Fault> {
+    if cell.text.is_empty() { Ok(None) } else { whole(cell, column, most).map(Some) }
+}
+
+/// How much a task asks for, of the largest machine's; nothing is 0.
+fn request(cell: Cell<'_>, column: usize) -> Result<f64, Fault> {
+    if cell.text.is_empty() {
+        return Ok(0.0);
+    }
+    let why = |_| {
+        format!(
+            "the {} `{}` is not a share of the largest machine: write 0 to 1, or nothing",
+            COLUMNS[column], cell.text
+        )
+    };
+    text::share(cell.text).map_err(why).map_err(|why| (cell.column, why))
+}

@@ -1,0 +1,30 @@
+//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go
+//! between.
+//!
+//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
+//! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
+//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and clocks and
+//! ask for cues. Whoever puts nodes into a world takes from [`World::next`] what happens, and hands it to the
+//! node that is there. A file each: the engine's parts, links, [`dice`].
+#![forbid(unsafe_code)]
+
+mod address;
+mod agenda;
+mod alarms;
+pub mod dice;
+mod engine;
+mod group;
+mod heads;
+mod lane;
+mod network;
+mod pool;
+mod weather;
+mod world;
+
+pub use address::Address;
+pub use alarms::AlarmId;
+pub use engine::{ClockId, EventEngine, Happens, LaneId, Mail, PacketId};
+pub use network::{LinkQueue, Links, OneWay, Port};
+pub use pool::{Id, Reused};
+pub use weather::{Copies, Passage, Weather};
+pub use world::World;
