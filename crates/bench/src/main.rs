@@ -55,6 +55,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::xdp_pair(&mut report)?;
     ratios::xdp_links(&mut report)?;
     ratios::rdma(&mut report)?;
+    ratios::orchestrator(&mut report)?;
     ratios::agent(&mut report)?;
     ratios::central(&mut report)?;
     ratios::rack(&mut report)?;

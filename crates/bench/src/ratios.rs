@@ -29,6 +29,13 @@ const AGENT_SAMPLE_US: u32 = 40;
 /// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
 
+/// RingLeader's balancer may take as long as a plain scan for the minimum …
+const BALANCER_MAX: f64 = 1.0;
+/// … so much of it with many cores and two priorities …
+const BALANCER_MANY_CORES_MAX: f64 = 0.6;
+/// … and so many times it with few: the scan does not know which services have room.
+const BALANCER_FEW_CORES_MAX: f64 = 1.4;
+
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is
 /// aimed at.
 const CENTRAL_MIN: f64 = 1.0;
@@ -146,6 +153,21 @@ struct Written {
     receive_ns: f64,
     build_ratio: f64,
     receive_ratio: f64,
+}
+
+/// `crates/host/benches/orchestrator.rs`.
+#[derive(Deserialize)]
+struct Balancing {
+    cases: Vec<Balanced>,
+}
+
+#[derive(Deserialize)]
+struct Balanced {
+    cores: u32,
+    priorities: u32,
+    plain_ns: f64,
+    ours_ns: f64,
+    ratio: f64,
 }
 
 /// `crates/net/benches/agent.rs`.
@@ -316,6 +338,23 @@ pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
         report.add(&format!("  build a WRITE, {bytes} B"), case.build_ns, "ns", Bound::None);
         report.add(&format!("  receive a WRITE, {bytes} B"), case.receive_ns, "ns", Bound::None);
         report.add(&format!("  headers, copy and CRC, {bytes} B"), case.bare_ns, "ns", Bound::None);
+    }
+    Ok(())
+}
+
+/// RingLeader's balancer against a plain scan for the minimum.
+pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
+    let Balancing { cases } = bench("sluice-host", "orchestrator")?;
+    for Balanced { cores, priorities, plain_ns, ours_ns, ratio } in cases {
+        let bound = Bound::AtMost(match (cores, priorities) {
+            (8, 2) => BALANCER_FEW_CORES_MAX,
+            (256, 2) => BALANCER_MANY_CORES_MAX,
+            _ => BALANCER_MAX,
+        });
+        let of = format!("{cores} cores, {priorities} priorities");
+        report.add(&format!("a core chosen and its feedback ÷ plain scan, {of}"), ratio, "×", bound);
+        report.add(&format!("  a core chosen and its feedback, {of}"), ours_ns, "ns", Bound::None);
+        report.add(&format!("  plain scan, {of}"), plain_ns, "ns", Bound::None);
     }
     Ok(())
 }

@@ -15,11 +15,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::error::{OrchestratorError, OrchestratorSetupError};
-use super::ids::{CORES_MAX, CoreId, CoreSet, PRIORITIES, Priority, SERVICES_MAX, ServiceId, bits};
+use super::ids::{CORES_MAX, CoreId, CoreSet, PRIORITIES, Priority, SERVICES_MAX, ServiceId, bits, services};
 use super::levels::Levels;
 
 /// Requests of a priority that a core may hold, at most.
 const DEPTH_MAX: u32 = 1_024;
+/// Bits of a core's number.
+const CORE_BITS: u32 = CORES_MAX.trailing_zeros();
+/// A rank and a core's number fit into 32 bits, and one is left for the sign of a rank's difference.
+const RANK_MAX: u32 = (u32::MAX >> 1 >> CORE_BITS) - 1;
 
 /// How much a less important request counts beside one that goes before: λ, a ratio of whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +111,8 @@ struct Services {
     open: [u16; SERVICES_MAX],
     /// Those that have room on one core at least: the mask of RingLeader §4.3.
     eligible: u64,
+    /// Those that run on all cores.
+    everywhere: u64,
 }
 
 impl Balancer {
@@ -120,7 +126,8 @@ impl Balancer {
         }
         let denominator = balancing.unit();
         let overflow = OrchestratorSetupError::RankOverflow { depth, denominator };
-        balancing.held_max(depth).checked_mul(denominator).ok_or(overflow)?;
+        let most = balancing.held_max(depth).checked_mul(denominator);
+        most.filter(|rank| *rank <= RANK_MAX).ok_or(overflow)?;
         let weights = |of| core::array::from_fn(|row| balancing.weight(of, row));
         Ok(Self {
             balancing,
@@ -136,6 +143,7 @@ impl Balancer {
                 cores: [CoreSet::default(); SERVICES_MAX],
                 open: [0; SERVICES_MAX],
                 eligible: 0,
+                everywhere: 0,
             },
             levels: Levels::for_cores(cores, depth * denominator),
         })
@@ -159,6 +167,7 @@ impl Balancer {
         if let Some(levels) = &mut self.levels {
             levels.keep(row, &self.ranks);
         }
+        self.levels.take_if(|levels| !levels.pays(self.ranks.len()));
         Ok(())
     }
 
@@ -167,7 +176,11 @@ impl Balancer {
         self.check(service, core)?;
         if !self.runs(service, core) {
             self.running[core.index()] |= service.bit();
-            self.services.cores[service.index()].insert(core.index());
+            let cores = &mut self.services.cores[service.index()];
+            cores.insert(core.index());
+            if *cores == CoreSet::first(self.ranks.len()) {
+                self.services.everywhere |= service.bit();
+            }
             if self.has_room(service, core) {
                 self.services.opened(service);
             }
@@ -182,6 +195,7 @@ impl Balancer {
         if self.runs(service, core) {
             self.running[core.index()] &= !service.bit();
             self.services.cores[service.index()].remove(core.index());
+            self.services.everywhere &= !service.bit();
             if self.has_room(service, core) {
                 self.services.closed(service);
             }
@@ -199,15 +213,9 @@ impl Balancer {
     #[inline]
     pub fn dispatch(&mut self, service: ServiceId) -> Option<CoreId> {
         let row = usize::from(self.services.row[service.index()]);
-        let allowed = &self.services.cores[service.index()];
-        let core = match &mut self.levels {
-            Some(levels) => levels.least(row, allowed)?,
-            None => least(&self.ranks, row, allowed).filter(|core| self.ranks[*core][row] < self.bound)?,
-        };
+        let core = self.least_with_room(service, row)?;
         self.outstanding[core * SERVICES_MAX + service.index()] += 1;
-        let (mut after, weights) = (self.ranks[core], &self.weights[row]);
-        after.iter_mut().zip(weights).for_each(|(rank, weight)| *rank += weight);
-        self.change(core, after);
+        self.change::<true>(core, row);
         Some(CoreId(core as u16))
     }
 
@@ -226,10 +234,10 @@ impl Balancer {
             return Err(OrchestratorError::FeedbackOverrun { service, core, count, outstanding });
         }
         *held -= count as u16;
-        let weights = &self.weights[usize::from(self.services.row[service.index()])];
-        let mut after = self.ranks[core.index()];
-        after.iter_mut().zip(weights).for_each(|(rank, weight)| *rank -= count * weight);
-        self.change(core.index(), after);
+        let row = usize::from(self.services.row[service.index()]);
+        for _ in 0..count {
+            self.change::<false>(core.index(), row);
+        }
         Ok(())
     }
 
@@ -264,9 +272,9 @@ impl Balancer {
     /// A service that runs nowhere is told of to the least ranked of all.
     pub(super) fn least_loaded(&self, service: ServiceId) -> CoreId {
         let row = usize::from(self.services.row[service.index()]);
-        let own = least(&self.ranks, row, &self.services.cores[service.index()]);
-        let any = || least(&self.ranks, row, &CoreSet::first(self.ranks.len()));
-        CoreId(own.or_else(any).unwrap_or(0) as u16)
+        let own = least(&self.ranks, row, Some(&self.services.cores[service.index()]));
+        let any = || least(&self.ranks, row, None);
+        CoreId(own.or_else(any).map_or(0, |(_, core)| core) as u16)
     }
 
     pub(super) fn check(&self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
@@ -281,31 +289,69 @@ impl Balancer {
         if is_known { Ok(()) } else { Err(OrchestratorError::UnknownService(service)) }
     }
 
+    #[inline]
+    fn least_with_room(&mut self, service: ServiceId, row: usize) -> Option<usize> {
+        let allowed = &self.services.cores[service.index()];
+        if let Some(levels) = &mut self.levels {
+            return levels.least(row, allowed);
+        }
+        let is_everywhere = self.services.everywhere & service.bit() != 0;
+        let (rank, core) = least(&self.ranks, row, (!is_everywhere).then_some(allowed))?;
+        (rank < self.bound).then_some(core)
+    }
+
     fn has_room(&self, service: ServiceId, core: CoreId) -> bool {
         self.ranks[core.index()][usize::from(self.services.row[service.index()])] < self.bound
     }
 
-    /// Sets a core's registers, and looks at the rows that crossed the bound.
+    /// Adds the weights of a row to a core's registers, or takes them away, and looks whether some crossed
+    /// the bound: their difference to it changes its sign then, as ranks have 31 bits at most.
+    ///
+    /// What is needed seldom works out for itself what the registers were: both states would have to go
+    /// through memory for it here, which takes longer than all the rest.
     #[inline]
-    fn change(&mut self, core: usize, after: Ranks) {
-        let before = core::mem::replace(&mut self.ranks[core], after);
-        let bound = self.bound;
-        let full = |ranks: &Ranks| {
-            ranks.iter().rev().fold(0_u64, |full, rank| full << 1 | u64::from(*rank >= bound))
-        };
-        let (was, is) = (full(&before), full(&after));
-        for row in bits(was ^ is) {
-            let concerned = self.services.of_row[row] & self.running[core];
-            for service in super::ids::services(concerned) {
-                if is >> row & 1 == 1 {
-                    self.services.closed(service);
-                } else {
-                    self.services.opened(service);
-                }
-            }
+    fn change<const ADDS: bool>(&mut self, core: usize, row: usize) {
+        let (before, weights, bound) = (self.ranks[core], self.weights[row], self.bound);
+        let changed = |row: usize| if ADDS { before[row] + weights[row] } else { before[row] - weights[row] };
+        let after: Ranks = core::array::from_fn(changed);
+        let sign = |row: usize| before[row].wrapping_sub(bound) ^ after[row].wrapping_sub(bound);
+        let signs = (0..PRIORITIES).fold(0, |signs, row| signs | sign(row));
+        self.ranks[core] = after;
+        if signs >> 31 == 1 {
+            self.crossed::<ADDS>(core, row);
         }
+        if self.levels.is_some() {
+            self.move_levels::<ADDS>(core, row);
+        }
+    }
+
+    /// A core's registers before the last change.
+    fn before<const ADDED: bool>(&self, core: usize, row: usize) -> Ranks {
+        let (ranks, weights) = (&self.ranks[core], &self.weights[row]);
+        let before = |row: usize| if ADDED { ranks[row] - weights[row] } else { ranks[row] + weights[row] };
+        core::array::from_fn(before)
+    }
+
+    #[inline(never)]
+    fn move_levels<const ADDED: bool>(&mut self, core: usize, row: usize) {
+        let before = self.before::<ADDED>(core, row);
         if let Some(levels) = &mut self.levels {
-            levels.moved(core, &before, &after);
+            levels.moved(core, &before, &self.ranks[core]);
+        }
+    }
+
+    /// A core has room again for some services, or has it no more.
+    #[cold]
+    fn crossed<const ADDED: bool>(&mut self, core: usize, row: usize) {
+        let (before, after) = (self.before::<ADDED>(core, row), self.ranks[core]);
+        for row in 0..PRIORITIES {
+            let (was_full, is_full) = (before[row] >= self.bound, after[row] >= self.bound);
+            if was_full == is_full {
+                continue;
+            }
+            for service in services(self.services.of_row[row] & self.running[core]) {
+                if is_full { self.services.closed(service) } else { self.services.opened(service) }
+            }
         }
     }
 }
@@ -324,16 +370,32 @@ impl Services {
     }
 }
 
-/// The least ranked core of those allowed; of equals, the first.
+/// The least rank, and the core that has it: of those allowed, or of all; of equals, the first.
+///
+/// Rank and core are one number, and no branch depends on it. Four minima are kept at once, as each waits for
+/// the one before.
 #[inline]
-fn least(ranks: &[Ranks], row: usize, allowed: &CoreSet) -> Option<usize> {
-    let mut best = u64::MAX;
-    for (core, ranks) in ranks.iter().enumerate() {
-        let key = u64::from(ranks[row]) << 16 | core as u64;
-        let key = if allowed.contains(core) { key } else { u64::MAX };
-        best = best.min(key);
+fn least(ranks: &[Ranks], row: usize, allowed: Option<&CoreSet>) -> Option<(u32, usize)> {
+    let key = |ranks: &Ranks, core: usize| ranks[row] << CORE_BITS | core as u32;
+    let mut best = [u32::MAX; 4];
+    if let Some(allowed) = allowed {
+        for (at, ranks) in ranks.chunks(64).enumerate() {
+            for core in bits(allowed.0[at]) {
+                best[core % 4] = best[core % 4].min(key(&ranks[core], at * 64 + core));
+            }
+        }
+    } else {
+        let (fours, rest) = ranks.as_chunks::<4>();
+        for (at, four) in fours.iter().enumerate() {
+            best = core::array::from_fn(|lane| best[lane].min(key(&four[lane], at * 4 + lane)));
+        }
+        for (core, ranks) in rest.iter().enumerate() {
+            best[core] = best[core].min(key(ranks, fours.len() * 4 + core));
+        }
     }
-    (best != u64::MAX).then_some((best & 0xffff) as usize)
+    let best = best.into_iter().fold(u32::MAX, u32::min);
+    let core = (best & (CORES_MAX as u32 - 1)) as usize;
+    (best != u32::MAX).then_some((best >> CORE_BITS, core))
 }
 
 #[cfg(test)]
@@ -384,7 +446,7 @@ mod tests {
         let long = Balancing::Jbsrq(Lambda::new(1, 1 << 30).unwrap());
         let why = OrchestratorSetupError::RankOverflow { depth: 4, denominator: 1 << 30 };
         assert_eq!(Balancer::new(long, 4, 8).unwrap_err(), why);
-        let fits = Balancing::Jbsrq(Lambda::new(1, (1 << 27) - 1).unwrap());
+        let fits = Balancing::Jbsrq(Lambda::new(1, (1 << 18) - 1).unwrap());
         assert!(Balancer::new(fits, 4, 8).is_ok());
         for (numerator, denominator) in [(1, 0), (2, 1), (0, 0)] {
             assert!(Lambda::new(numerator, denominator).is_err());

@@ -118,11 +118,6 @@ impl CoreSet {
         self.0[core / 64] &= !(1 << (core % 64));
     }
 
-    #[inline]
-    pub(super) fn contains(&self, core: usize) -> bool {
-        self.0[core / 64] >> (core % 64) & 1 == 1
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }

@@ -12,8 +12,9 @@ use super::ids::{CORES_MAX, CoreSet, PRIORITIES, bits};
 
 /// Ranks below the bound for which there are sets: the bits of a word.
 const RANKS_MAX: u32 = 64;
-/// With fewer cores a scan of their registers is quicker (`benches/orchestrator.rs`).
-const CORES_MIN: usize = 96;
+/// With fewer cores for each row a scan of their registers is quicker (`benches/orchestrator.rs`): what a
+/// change costs grows with the rows, what a scan costs with the cores.
+const CORES_A_ROW_MIN: usize = 16;
 
 type Ranks = [u32; PRIORITIES];
 
@@ -31,7 +32,12 @@ pub(super) struct Levels {
 impl Levels {
     /// For so many cores, if there are so many of them, and so few ranks, that it pays.
     pub(super) fn for_cores(cores: usize, bound: u32) -> Option<Self> {
-        (cores >= CORES_MIN && bound <= RANKS_MAX).then(|| Self::new(bound))
+        (cores >= CORES_A_ROW_MIN && bound <= RANKS_MAX).then(|| Self::new(bound))
+    }
+
+    /// Whether it still pays for so many cores.
+    pub(super) fn pays(&self, cores: usize) -> bool {
+        cores >= CORES_A_ROW_MIN * self.rows.count_ones() as usize
     }
 
     /// No row is kept.
@@ -54,7 +60,6 @@ impl Levels {
     }
 
     /// A core's ranks have changed.
-    #[inline]
     pub(super) fn moved(&mut self, core: usize, from: &Ranks, to: &Ranks) {
         for row in bits(self.rows) {
             let (from, to) = (from[row], to[row]);
