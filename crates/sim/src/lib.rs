@@ -20,7 +20,7 @@ mod rack;
 mod replicate;
 pub mod stats;
 pub mod study;
-mod suits;
+pub mod suits;
 pub mod testbed;
 mod wakeup;
 mod worker_core;
