@@ -173,12 +173,6 @@ impl<C> EventEngine<C> {
         }
     }
 
-    /// What went round is back.
-    #[inline]
-    pub fn come_round(&mut self, id: Id<Circulating>) -> Circulating {
-        self.rounds.take(id)
-    }
-
     /// Reminds whoever is at this place then.
     pub fn cue(&mut self, at: Nanos, whom: Address, cue: C) {
         let moment = self.moment(at);

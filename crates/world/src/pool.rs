@@ -58,6 +58,12 @@ impl<T: Copy> Reused<T> {
         &self.things[id.0 as usize]
     }
 
+    /// Another thing lies there instead.
+    #[inline]
+    pub fn put(&mut self, id: Id<T>, thing: T) {
+        self.things[id.0 as usize] = thing;
+    }
+
     /// It leaves.
     #[inline]
     pub fn take(&mut self, id: Id<T>) -> T {
