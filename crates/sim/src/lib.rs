@@ -14,6 +14,7 @@ pub mod faults;
 pub mod ideal;
 mod jobs;
 mod names;
+mod nodes;
 pub mod point;
 pub mod policy;
 mod rack;
@@ -22,8 +23,6 @@ pub mod stats;
 pub mod study;
 pub mod suits;
 pub mod testbed;
-mod wakeup;
-mod worker_core;
 pub mod workload;
 
 pub use complaint::toml_complaint;

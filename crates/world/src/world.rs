@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::engine::{EventEngine, Happens, LaneId};
 use crate::mail::{Mail, PacketId};
 use crate::network::{Links, OneWay};
-use crate::pool::{Id, Reused};
+use crate::pool::Reused;
 use crate::weather::{Copies, Passage, Weather};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
@@ -21,7 +21,7 @@ pub struct World<C, W> {
     /// Packets that are under way or wait to be received.
     pub packets: Reused<Packet>,
     /// What goes round in switches.
-    rounds: Reused<Circulating>,
+    pub rounds: Reused<Circulating>,
     /// The links.
     pub network: Links<W>,
 }
@@ -91,10 +91,5 @@ impl<C, W: Weather> World<C, W> {
     pub fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
         let round = self.rounds.keep(round);
         self.engine.send(lane, at, to, Mail::Round(round));
-    }
-    /// What went round is back.
-    #[inline]
-    pub fn come_round(&mut self, id: Id<Circulating>) -> Circulating {
-        self.rounds.take(id)
     }
 }

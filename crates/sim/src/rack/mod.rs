@@ -36,7 +36,7 @@ use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
 use fates::Fates;
-use nodes::Nodes;
+use nodes::{Nodes, Staged};
 use stage::{Places, Stage};
 
 /// Events between two looks at whether the run is to stop.
@@ -105,7 +105,7 @@ impl<O: Observer> Rack<O> {
                 return true;
             }
             let Some((at, what)) = self.stage.world.next() else { return true };
-            self.nodes.happens(&mut self.stage, at, what);
+            Staged { nodes: &mut self.nodes, stage: &mut self.stage }.happens(at, what);
             if cfg!(debug_assertions) {
                 self.nodes.check(&self.stage.books);
             }

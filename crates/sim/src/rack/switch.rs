@@ -1,20 +1,21 @@
-//! The switch: the program's passes, and where what leaves it goes.
+//! The switch of a curve (`nodes::switch`): what its passes and ports take, and what is counted there.
 
-use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Refusal, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, Sweep};
+use sluice_wire::{Nanos, Packet};
 
 use super::books::Place;
+use super::nodes::{Nodes, Staged};
 use super::stage::Stage;
+use crate::nodes::{SwitchSide, Try};
 use crate::stats::Observer;
 use crate::suits::Suits;
 use crate::testbed::SwitchTimes;
-use crate::world::{Address, LaneId, Mail, Port};
+use crate::world::{Address, LaneId, Port, Reused};
 
 /// The switch, and the port for what goes round.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
-    at: Address,
     program: Box<dyn Program>,
     times: SwitchTimes,
     port: Port,
@@ -27,16 +28,15 @@ pub(super) struct SwitchNode {
 }
 
 impl SwitchNode {
-    /// A switch at this address; what goes round takes the lane for a pass and a recirculation.
+    /// What goes round takes the lane for a pass and a recirculation.
     pub(super) fn new(
-        at: Address,
         program: Box<dyn Program>,
         times: SwitchTimes,
         lane: LaneId,
         is_polled: bool,
         suits: Option<Suits>,
     ) -> Self {
-        Self { at, program, times, port: Port::new(times.recirculation_gbps), lane, is_polled, suits }
+        Self { program, times, port: Port::new(times.recirculation_gbps), lane, is_polled, suits }
     }
 
     /// One step of the controller.
@@ -57,95 +57,99 @@ impl SwitchNode {
     pub(super) fn leaves(&self, now: Nanos) -> Nanos {
         now + self.times.pass
     }
+}
 
-    /// A packet comes from a host, or has gone round. Gives what is to be written ahead.
+impl<O: Observer> SwitchSide for Staged<'_, O> {
+    /// Whether it is a task.
+    type Brought = bool;
+
+    fn rounds(&mut self) -> &mut Reused<Circulating> {
+        &mut self.stage.world.rounds
+    }
+
     #[inline]
-    pub(super) fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, mail: Mail) -> Option<WriteAhead> {
-        match mail {
-            Mail::Packet { from, packet } => {
-                let received = stage.world.packets.get(packet);
-                let is_task = matches!(received, Packet::Submit(_));
-                let arrival = Arrival::Wire { from: from.endpoint(), packet: *received, room: true };
-                stage.world.packets.free(packet);
-                if is_task {
-                    stage.meter.in_switch.enter(stage.world.now);
-                    stage.books.moves(Place::ToSwitch, Place::InSwitch);
-                }
-                self.pass(stage, arrival, is_task)
+    fn takes_in(&mut self, arrival: &mut Arrival) -> Try<Self, bool> {
+        let Stage { world, meter, books } = &mut *self.stage;
+        meter.counts.passes += 1;
+        Ok(match arrival {
+            Arrival::Wire { packet: Packet::Submit(_), .. } => {
+                meter.in_switch.enter(world.now);
+                books.moves(Place::ToSwitch, Place::InSwitch);
+                true
             }
-            Mail::Round(round) => {
-                let round = stage.world.come_round(round);
-                stage.meter.counts.recirculations += 1;
+            Arrival::Round(round) => {
+                meter.counts.recirculations += 1;
                 let is_task = matches!(round.cargo, Cargo::Task(_));
                 if is_task {
-                    stage.books.goes_round(false);
+                    books.goes_round(false);
                 }
-                self.pass(stage, Arrival::Round(round), is_task)
+                is_task
             }
-        }
-    }
-
-    /// A broom that the controller sends round.
-    pub(super) fn sweep<O: Observer>(&mut self, stage: &mut Stage<O>, sweep: Sweep) {
-        self.pass(stage, Arrival::Control(sweep), false);
+            _ => false,
+        })
     }
 
     #[inline]
-    fn pass<O: Observer>(
-        &mut self,
-        stage: &mut Stage<O>,
-        arrival: Arrival,
-        is_task: bool,
-    ) -> Option<WriteAhead> {
-        stage.meter.counts.passes += 1;
-        let now = stage.now();
-        match self.program.pass(now, arrival) {
-            Verdict::Send { to, packet } => self.send(stage, Address::of(&to), &packet),
-            Verdict::Again(circulating) => self.again(stage, &circulating),
-            Verdict::Drop(_) if is_task => {
-                stage.meter.in_switch.leave(now);
-                stage.books.moves(Place::InSwitch, Place::Lost);
-            }
-            Verdict::Ahead(write) => return Some(write),
-            Verdict::Parked | Verdict::Drop(_) | Verdict::Swept { .. } => {}
-        }
-        None
+    fn pass(&mut self, arrival: Arrival) -> Try<Self, Option<Verdict>> {
+        Ok(Some(self.nodes.switch.program.pass(self.stage.world.now, arrival)))
     }
 
     #[inline]
-    fn send<O: Observer>(&self, stage: &mut Stage<O>, to: Address, packet: &Packet) {
+    fn lets_out(&mut self, to: Address, packet: &mut Packet, _: bool) -> Try<Self, Nanos> {
+        let Stage { world, meter, books } = &mut *self.stage;
+        let switch = &self.nodes.switch;
         match packet {
             Packet::Dispatch(dispatch) => {
-                if let Some(suits) = &self.suits {
-                    stage.meter.given(suits, to.place(), dispatch.task_type);
+                if let Some(suits) = &switch.suits {
+                    meter.given(suits, to.place(), dispatch.task_type);
                 }
-                stage.meter.counts.polls += u64::from(self.is_polled);
-                stage.meter.in_switch.leave(stage.world.now);
-                stage.books.moves(Place::InSwitch, Place::ToWorker);
+                meter.counts.polls += u64::from(switch.is_polled);
+                meter.in_switch.leave(world.now);
+                books.moves(Place::InSwitch, Place::ToWorker);
             }
             Packet::Empty(_) => {
-                stage.meter.counts.polls += 1;
-                stage.meter.counts.empty_polls += 1;
+                meter.counts.polls += 1;
+                meter.counts.empty_polls += 1;
             }
             Packet::Reject(_) | Packet::Notice(_) => {
-                stage.meter.in_switch.leave(stage.world.now);
-                stage.books.moves(Place::InSwitch, Place::ToClient);
+                meter.in_switch.leave(world.now);
+                books.moves(Place::InSwitch, Place::ToClient);
             }
             _ => {}
         }
-        let leaves = self.leaves(stage.world.now);
-        stage.send(self.at, to, leaves, |place| *place = *packet);
+        Ok(switch.leaves(world.now))
     }
 
-    fn again<O: Observer>(&mut self, stage: &mut Stage<O>, round: &Circulating) {
+    fn goes_round(&mut self, round: Circulating, _: bool) -> Try<Self> {
         if let Cargo::Task(_) = round.cargo {
-            stage.books.goes_round(true);
+            self.stage.books.goes_round(true);
         }
-        let times = &self.times;
+        let switch = &mut self.nodes.switch;
+        let times = &switch.times;
         let is_large = matches!(&round.cargo, Cargo::Task(submit) if submit.payload.is_large());
         let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
-        let (through, busy_ps) = self.port.pass(self.leaves(stage.world.now), bytes);
-        stage.meter.port_busy_ps += busy_ps;
-        stage.world.send_round(self.lane, self.at, through + self.times.recirculation, round);
+        let (through, busy_ps) = switch.port.pass(switch.leaves(self.stage.world.now), bytes);
+        self.stage.meter.port_busy_ps += busy_ps;
+        let (at, to) = (through + switch.times.recirculation, self.nodes.plan.places.switch);
+        self.stage.world.send_round(switch.lane, to, at, &round);
+        Ok(())
+    }
+
+    fn writes_ahead(&mut self, write: &WriteAhead, _: bool) -> Try<Self> {
+        let Nodes { workers, switch, .. } = &mut *self.nodes;
+        let Stage { world, meter, .. } = &mut *self.stage;
+        let leaves = switch.leaves(world.now);
+        let copies = workers.servers.write_ahead(switch.program(), &mut world.network, leaves, write);
+        meter.counts.writes += u64::from(copies);
+        meter.counts.packets += u64::from(copies);
+        Ok(())
+    }
+
+    fn drops(&mut self, _: Refusal, is_task: bool) -> Try<Self> {
+        if is_task {
+            self.stage.meter.in_switch.leave(self.stage.world.now);
+            self.stage.books.moves(Place::InSwitch, Place::Lost);
+        }
+        Ok(())
     }
 }
