@@ -1,5 +1,6 @@
-//! One line for each of many short runs, with a hash of all that it gave: the numbers of a point, byte for byte,
-//! and every line of a fault run's story. `goldens [SEEDS [POLICIES]]` (those that have this in their name), before and after a change that is to change nothing.
+//! One line for each of many short runs, with a hash of all that it gave: the numbers of a point, byte
+//! for byte, and every line of a fault run's story. `goldens [SEEDS [POLICIES]]` (those that have this in
+//! their name), before and after a change that is to change nothing.
 
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};

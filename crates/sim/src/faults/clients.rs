@@ -1,5 +1,5 @@
-//! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the application
-//! that offers it tasks.
+//! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
+//! application that offers it tasks.
 
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission, Urgency};
 use sluice_wire::serving::Labels;

@@ -1,4 +1,5 @@
-//! The switch's process: its program and life, a node as in curves (`nodes::switch`), and the bytes that it keeps.
+//! The switch's process: its program and life, a node as in curves (`nodes::switch`), and the bytes that
+//! it keeps.
 
 use std::mem;
 
@@ -233,13 +234,13 @@ impl SwitchSide for Rack<'_> {
     }
 
     /// Something goes round in this life of the switch.
-    fn goes_round(&mut self, mut round: Circulating, brought: Brought) -> Result<(), String> {
+    fn goes_round(&mut self, round: &mut Circulating, brought: Brought) -> Result<(), String> {
         if self.scenario.writes_ahead {
-            self.keep_bytes(&mut round, brought.bytes);
+            self.keep_bytes(round, brought.bytes);
         }
         let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
         let lane = self.world.engine.lane(self.scenario.round);
-        self.world.send_round(lane, to, at, &round);
+        self.world.send_round(lane, to, at, round);
         Ok(())
     }
 

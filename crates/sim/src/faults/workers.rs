@@ -1,4 +1,5 @@
-//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its life ends.
+//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its
+//! life ends.
 
 use sluice_control::RingPlace;
 use sluice_host::worker::{self, Worker, WorkerSettings};
@@ -142,7 +143,10 @@ impl Rack<'_> {
 
     /// A process that stood still goes on, unless it does so for longer than was first thought.
     pub(super) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
-        if self.stands_still(worker) { Ok(()) } else { self.turns_to_duties(worker) }
+        if !self.stands_still(worker) {
+            self.turns_to_duties(worker, worker)?;
+        }
+        Ok(())
     }
 
     /// A run of the service ends, in this life of the worker.
@@ -154,7 +158,7 @@ impl Rack<'_> {
             self.remind(self.workers[worker].core.stalled_until, Event::Finish { worker, life });
             return Ok(());
         }
-        self.service_ends(worker)
+        self.service_ends(worker).map(drop)
     }
 
     pub(super) fn leave(&mut self, worker: usize) -> Result<(), String> {

@@ -70,12 +70,13 @@ pub(crate) trait ClientSide: Scene {
     /// Does what a client's machine said.
     #[inline]
     fn client_acts(&mut self, client: usize) -> Try<Self> {
-        let mut actions = mem::take(self.client(client).out);
+        let ClientCall { now, node: &mut Node { at, .. }, out, .. } = self.client(client);
+        let mut actions = mem::take(out);
         for action in &actions {
-            self.client_does(client, action)?;
+            self.client_does(client, at, now, action)?;
         }
         actions.clear();
-        *self.client(client).out = actions;
+        mem::swap(self.client(client).out, &mut actions);
         if self.wakes_clients() {
             self.arm_client(client);
         }
@@ -83,8 +84,7 @@ pub(crate) trait ClientSide: Scene {
     }
 
     #[inline]
-    fn client_does(&mut self, client: usize, action: &Action) -> Try<Self> {
-        let ClientCall { now, node: &mut Node { at, .. }, .. } = self.client(client);
+    fn client_does(&mut self, client: usize, at: Address, now: Nanos, action: &Action) -> Try<Self> {
         match action {
             Action::ToSwitch(submit) => {
                 let bytes = self.tries(submit)?;

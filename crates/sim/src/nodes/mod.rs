@@ -1,5 +1,5 @@
-//! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the machine's
-//! calls, and what the machine says sends, reminders and callbacks.
+//! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the
+//! machine's calls, and what the machine says sends, reminders and callbacks.
 //!
 //! Curves (`rack`) and fault runs (`faults`) drive the same nodes. What they differ in they say through the
 //! traits [`Scene`], [`ClientSide`],

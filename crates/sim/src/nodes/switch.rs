@@ -1,4 +1,5 @@
-//! A switch in virtual time: what comes to it is a pass of its program, and where each verdict leads stands here.
+//! A switch in virtual time: what comes to it is a pass of its program, and where each verdict leads
+//! stands here.
 
 use sluice_switch::{Arrival, Circulating, Refusal, Verdict, WriteAhead};
 use sluice_wire::{Endpoint, Handle, Nanos, Packet};
@@ -23,7 +24,7 @@ pub(crate) trait SwitchSide: Scene {
     /// A packet goes out with the bytes that belong to it: says when.
     fn lets_out(&mut self, to: Address, packet: &mut Packet, brought: Self::Brought) -> Try<Self, Nanos>;
 
-    fn goes_round(&mut self, round: Circulating, brought: Self::Brought) -> Try<Self>;
+    fn goes_round(&mut self, round: &mut Circulating, brought: Self::Brought) -> Try<Self>;
 
     fn writes_ahead(&mut self, write: &WriteAhead, brought: Self::Brought) -> Try<Self>;
 
@@ -39,9 +40,10 @@ pub(crate) trait SwitchSide: Scene {
     fn switch_hears(&mut self, mail: Mail) -> Try<Self> {
         match mail {
             Mail::Packet { from, packet: id } => {
-                let packet = *self.packets().get(id);
+                let arrival =
+                    Arrival::Wire { from: from.endpoint(), packet: *self.packets().get(id), room: true };
                 self.packets().free(id);
-                self.passes(Arrival::Wire { from: from.endpoint(), packet, room: true })
+                self.passes(arrival)
             }
             Mail::Round(id) => {
                 let round = self.rounds().take(id);
@@ -54,25 +56,25 @@ pub(crate) trait SwitchSide: Scene {
     #[inline]
     fn passes(&mut self, mut arrival: Arrival) -> Try<Self> {
         let brought = self.takes_in(&mut arrival)?;
-        let Some(verdict) = self.pass(arrival)? else { return Ok(()) };
-        match verdict {
-            Verdict::Send { to, packet } => self.goes_out(&to, packet, brought),
+        let Some(mut verdict) = self.pass(arrival)? else { return Ok(()) };
+        match &mut verdict {
+            Verdict::Send { to, packet } => self.goes_out(to, packet, brought),
             Verdict::Swept { to, packet, payload } => {
-                self.forgets(payload)?;
-                self.goes_out(&to, packet, brought)
+                self.forgets(*payload)?;
+                self.goes_out(to, packet, brought)
             }
             Verdict::Again(round) => self.goes_round(round, brought),
-            Verdict::Ahead(write) => self.writes_ahead(&write, brought),
+            Verdict::Ahead(write) => self.writes_ahead(write, brought),
             Verdict::Parked => Ok(()),
-            Verdict::Drop(why) => self.drops(why, brought),
+            Verdict::Drop(why) => self.drops(*why, brought),
         }
     }
 
     #[inline]
-    fn goes_out(&mut self, to: &Endpoint, mut packet: Packet, brought: Self::Brought) -> Try<Self> {
+    fn goes_out(&mut self, to: &Endpoint, packet: &mut Packet, brought: Self::Brought) -> Try<Self> {
         let (from, to) = (self.switch_at(), Address::of(to));
-        let leaves = self.lets_out(to, &mut packet, brought)?;
-        self.send(from, to, leaves, |place| *place = packet);
+        let leaves = self.lets_out(to, packet, brought)?;
+        self.send(from, to, leaves, |place| *place = *packet);
         Ok(())
     }
 }

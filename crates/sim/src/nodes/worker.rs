@@ -1,5 +1,6 @@
-//! A worker in virtual time: its machine, and a core that does one thing at a time ([`Core`]). Since nothing can
-//! come between, a whole stretch (receive, send, start to serve) is worked out when it begins.
+//! A worker in virtual time: its machine, and a core that does one thing at a time ([`Core`]). Since
+//! nothing can come between, a whole stretch (receive, send, start to serve) is worked out when it
+//! begins.
 
 use std::mem;
 
@@ -104,16 +105,16 @@ pub(crate) trait WorkerSide: Scene {
     }
 
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
-    /// is a task.
+    /// is a task. Says whether one runs then.
     #[inline]
-    fn service_ends(&mut self, worker: usize) -> Try<Self> {
+    fn service_ends(&mut self, worker: usize) -> Try<Self, bool> {
         let desk = self.desk(worker);
-        let Some(run) = self.core(desk).running.take() else { return Ok(()) };
+        let Some(run) = self.core(desk).running.take() else { return Ok(false) };
         let (status, reply) = self.served(worker, &run)?;
-        let Some(WorkerCall { now, node, settings, out, .. }) = self.worker(worker) else { return Ok(()) };
+        let Some(WorkerCall { now, node, settings, out, .. }) = self.worker(worker) else { return Ok(false) };
         node.machine.finished(now, settings, run.slot, run.started, status, reply, out);
         self.worker_acts(worker, desk, now)?;
-        self.turns_to_duties(worker)
+        self.turns_to_duties(worker, desk)
     }
 
     /// A worker was to be woken now, unless that has changed.
@@ -143,9 +144,9 @@ pub(crate) trait WorkerSide: Scene {
         }
         let Some(WorkerCall { node, settings, out, .. }) = self.worker(worker) else { return Ok(()) };
         node.machine.early(now, settings, out);
-        let mut actions = mem::take(out);
+        let (at, mut actions) = (node.at, mem::take(out));
         for action in &actions {
-            self.does(worker, now, action)?;
+            self.does(worker, at, now, action)?;
             self.goes_on(worker, desk);
         }
         self.said_all(worker, &mut actions);
@@ -153,10 +154,9 @@ pub(crate) trait WorkerSide: Scene {
         Ok(())
     }
 
-    /// The core turns to what waits for it.
+    /// The core turns to what waits for it: says whether a service runs then.
     #[inline]
-    fn turns_to_duties(&mut self, worker: usize) -> Try<Self> {
-        let desk = self.desk(worker);
+    fn turns_to_duties(&mut self, worker: usize, desk: usize) -> Try<Self, bool> {
         while let Some(duty) = self.core(desk).next() {
             let from = self.core(desk).free_at.max(self.now());
             match duty {
@@ -165,7 +165,7 @@ pub(crate) trait WorkerSide: Scene {
             }
         }
         self.arm_worker(worker, desk);
-        Ok(())
+        Ok(self.core(desk).running.is_some())
     }
 
     /// Calls a worker's machine, and does what it says once the core has time.
@@ -213,24 +213,24 @@ pub(crate) trait WorkerSide: Scene {
     /// whether one does.
     #[inline]
     fn worker_acts(&mut self, worker: usize, desk: usize, from: Nanos) -> Try<Self, bool> {
-        let Some(WorkerCall { out, .. }) = self.worker(worker) else { return Ok(false) };
+        let Some(WorkerCall { node: &mut Node { at, .. }, out, .. }) = self.worker(worker) else {
+            return Ok(false);
+        };
         let mut actions = mem::take(out);
-        let (mut free_at, mut run) = (from, None);
+        let (mut free_at, mut runs) = (from, None);
         for action in &actions {
-            match *action {
-                Action::Run { slot, task, task_type, payload } => {
-                    run = Some(Run { slot, task, task_type, payload, started: from });
-                }
-                _ => free_at = self.does(worker, free_at, action)?,
+            match action {
+                Action::Run { .. } => runs = Some(*action),
+                _ => free_at = self.does(worker, at, free_at, action)?,
             }
         }
         self.said_all(worker, &mut actions);
         self.core(desk).free_at = free_at;
-        if let Some(run) = run {
-            self.serves(worker, desk, Run { started: free_at, ..run })?;
+        if let Some(Action::Run { slot, task, task_type, payload }) = runs {
+            self.serves(worker, desk, Run { slot, task, task_type, payload, started: free_at })?;
         }
         self.acted(worker)?;
-        Ok(run.is_some())
+        Ok(runs.is_some())
     }
 
     /// Keeps the room for what machines say.
@@ -238,7 +238,7 @@ pub(crate) trait WorkerSide: Scene {
     fn said_all(&mut self, worker: usize, actions: &mut Vec<Action>) {
         actions.clear();
         if let Some(WorkerCall { out, .. }) = self.worker(worker) {
-            *out = mem::take(actions);
+            mem::swap(out, actions);
         }
     }
 
@@ -255,10 +255,7 @@ pub(crate) trait WorkerSide: Scene {
 
     /// Does one thing that a machine said, from then on: says until when.
     #[inline]
-    fn does(&mut self, worker: usize, from: Nanos, action: &Action) -> Try<Self, Nanos> {
-        let Some(WorkerCall { node: &mut Node { at, .. }, .. }) = self.worker(worker) else {
-            return Ok(from);
-        };
+    fn does(&mut self, worker: usize, at: Address, from: Nanos, action: &Action) -> Try<Self, Nanos> {
         let switch = self.switch_at();
         match action {
             Action::ToSwitch(packet) => {

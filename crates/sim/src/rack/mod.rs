@@ -1,6 +1,8 @@
 //! One rack, packet by packet: a [`World`] whose nodes are the switch's program and the workers' and the
 //! clients' state machines as they run on the wire.
 //!
+//! The nodes are those of fault runs (`nodes`).
+//!
 //! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at
 //! a worker's core. Packets are header fields and never become bytes. Everyone registers with the real
 //! controller before the run begins; what may go wrong there is the fault runs' affair. What is left out:
