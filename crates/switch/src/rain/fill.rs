@@ -38,7 +38,7 @@ impl Fill {
 
     /// An entry leaves: from the first of these rings (a bit each) that has one. Says which, if any has, and
     /// how many entries are left in all rings.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> (Option<u8>, u32) {
         let (mut taken, mut left) = (None, 0);
         for (at, word) in self.words.iter_mut().enumerate() {
