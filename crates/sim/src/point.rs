@@ -80,17 +80,24 @@ impl Point {
     /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to
     ///   the next
     ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
-    /// - references have no limits beside the service.
+    /// - references have no limits beside the service;
+    /// - one server's dispatcher or allocator does one request at a time.
     ///
     /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
     pub fn limit_per_s(&self) -> f64 {
         let (cpu, refill) = self.policy.worker_times(&self.testbed);
         let quota = f64::from(self.policy.quota().max(1));
         let fetch = if self.policy.fetches_large() { self.testbed.fetch().0 as f64 } else { 0.0 };
-        self.rate_where_a_slice_fills(|class| {
+        let of_workers = self.rate_where_a_slice_fills(|class| {
             let service = class.service.mean_ns() + class.large * fetch;
             (service + cpu).max((service + refill) / quota)
-        })
+        });
+        match self.policy {
+            Policy::Server(orchestration) => {
+                of_workers.min(orchestration.rate_max_per_s(&self.testbed.cores))
+            }
+            _ => of_workers,
+        }
     }
 
     /// The tasks of a replication, the same for every policy.

@@ -114,6 +114,16 @@ impl Orchestration {
         if matches!(self, Self::RingLeader { .. }) { times.descriptor } else { Nanos(0) }
     }
 
+    /// The rate that its one dispatcher or allocator can do; infinite where there is none.
+    pub(crate) fn rate_max_per_s(self, times: &CoreTimes) -> f64 {
+        let each = match self {
+            Self::Shinjuku { .. } => times.dispatch,
+            Self::Caladan => times.allocate,
+            _ => Nanos(0),
+        };
+        1e9 / each.0 as f64
+    }
+
     /// Reads `ringleader:4,lambda=1/5`, `shinjuku:nopre`, `rss`, `rss:64`, `stealing`, `caladan` or
     /// `d-ideal:16`; none if no orchestration is called so.
     pub fn parse(text: &str) -> Option<Result<Self, OrchestrationError>> {
