@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 18] = [
+pub const PLANS: [(&str, &str); 20] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -20,6 +20,8 @@ pub const PLANS: [(&str, &str); 18] = [
     ("rain-interference", include_str!("../../../experiments/rain-interference.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
+    ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),
+    ("ringleader-8", include_str!("../../../experiments/ringleader-8.toml")),
 ];
 
 /// Whether a plan that comes with this program is called so.

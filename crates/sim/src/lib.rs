@@ -20,6 +20,7 @@ pub mod point;
 pub mod policy;
 mod rack;
 mod replicate;
+pub mod server;
 pub mod stats;
 pub mod study;
 pub mod suits;

@@ -5,6 +5,7 @@ use sluice_control::check_told_apart;
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
 use crate::policy::Policy;
+use crate::server::OrchestratedServer;
 use crate::stats::{PARTS, Recording, Warmup};
 use crate::suits::{SliceSuits, Sliced, Suits};
 use crate::testbed::Testbed;
@@ -79,17 +80,24 @@ impl Point {
     /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to
     ///   the next
     ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
-    /// - references have no limits beside the service.
+    /// - references have no limits beside the service;
+    /// - one server's dispatcher or allocator does one request at a time.
     ///
     /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
     pub fn limit_per_s(&self) -> f64 {
         let (cpu, refill) = self.policy.worker_times(&self.testbed);
         let quota = f64::from(self.policy.quota().max(1));
         let fetch = if self.policy.fetches_large() { self.testbed.fetch().0 as f64 } else { 0.0 };
-        self.rate_where_a_slice_fills(|class| {
+        let of_workers = self.rate_where_a_slice_fills(|class| {
             let service = class.service.mean_ns() + class.large * fetch;
             (service + cpu).max((service + refill) / quota)
-        })
+        });
+        match self.policy {
+            Policy::Server(orchestration) => {
+                of_workers.min(orchestration.rate_max_per_s(&self.testbed.cores))
+            }
+            _ => of_workers,
+        }
     }
 
     /// The tasks of a replication, the same for every policy.
@@ -162,6 +170,7 @@ impl Point {
         self.bad_slices()
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
+            .or_else(|| self.bad_server())
             .or_else(|| self.bad_rate())
             .or_else(|| self.not_the_traces_rate())
     }
@@ -220,6 +229,12 @@ impl Point {
         })
     }
 
+    fn bad_server(&self) -> Option<String> {
+        let Policy::Server(orchestration) = self.policy else { return None };
+        let (testbed, classes) = (&self.testbed, &self.workload.classes);
+        OrchestratedServer { orchestration, testbed, classes }.complaint()
+    }
+
     /// Not every policy looks at labels.
     fn bad_labels(&self) -> Option<String> {
         let suits = match self.suits() {
@@ -228,7 +243,7 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) => 1,
+            Policy::Reference(_) | Policy::Server(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
@@ -237,10 +252,9 @@ impl Point {
 
     fn bad_slices(&self) -> Option<String> {
         let slices = self.slices.as_ref()?;
-        if let Policy::Reference(reference) = self.policy {
-            return Some(format!(
-                "{reference} has one queue of workers for all classes: leave the slices out"
-            ));
+        if matches!(self.policy, Policy::Reference(_) | Policy::Server(_)) {
+            let policy = &self.policy;
+            return Some(format!("{policy} has one queue of workers for all classes: leave the slices out"));
         }
         let known: Vec<&str> = self.workload.classes.iter().map(|class| class.name.as_str()).collect();
         let named = || slices.iter().flat_map(|(names, _)| names.split('+'));

@@ -1,4 +1,5 @@
-//! The policies by their names: the switch programs, and the references without a network's limits.
+//! The policies by their names: the switch programs, the references without a network's limits, and what
+//! spreads one server's requests over its cores.
 
 use core::fmt;
 use std::str::FromStr;
@@ -9,6 +10,7 @@ use sluice_wire::tables::Feed;
 
 use crate::error::SimError;
 use crate::ideal::Reference;
+use crate::server::Orchestration;
 use crate::testbed::Testbed;
 use crate::workload::text;
 
@@ -19,6 +21,8 @@ pub enum Policy {
     Program(Choice),
     /// A policy without a network's limits.
     Reference(Reference),
+    /// What spreads one server's requests over its cores.
+    Server(Orchestration),
 }
 
 /// A policy for people.
@@ -48,11 +52,15 @@ impl Policy {
         if references.contains(&name) {
             return Reference::parse(text).map(Self::Reference).map_err(|why| wrong(why.to_string()));
         }
-        let known = Choice::all().map(|program| program.name).chain(references);
+        if let Some(orchestration) = Orchestration::parse(text) {
+            return orchestration.map(Self::Server).map_err(|why| wrong(why.to_string()));
+        }
+        let servers = Orchestration::all().map(|about| about.name);
+        let known = Choice::all().map(|program| program.name).chain(references).chain(servers);
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references.
+    /// All policies: the programs, then the references, then those of one server.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
@@ -64,7 +72,13 @@ impl Policy {
             let reference = Reference::parse(&name.replace('N', "1")).ok()?;
             Some(About { name, about: reference.about(), arguments: "", example: reference.example() })
         });
-        programs.chain(references)
+        let servers = Orchestration::all().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+        });
+        programs.chain(references).chain(servers)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -72,7 +86,7 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) => 0,
+            Self::Reference(_) | Self::Server(_) => 0,
         }
     }
 
@@ -106,6 +120,10 @@ impl Policy {
                 (with_token.0 as f64, refill.0 as f64)
             }
             Self::Reference(_) => (0.0, 0.0),
+            Self::Server(orchestration) => {
+                let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
+                (descriptor, descriptor)
+            }
         }
     }
 }
@@ -115,6 +133,7 @@ impl fmt::Display for Policy {
         match self {
             Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
+            Self::Server(orchestration) => orchestration.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::ideal::Ideal;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::rack;
+use crate::server::OrchestratedServer;
 use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
 
 impl Point {
@@ -27,6 +28,13 @@ impl Point {
                     ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Server(orchestration) => {
+                let (testbed, classes) = (&self.testbed, &self.workload.classes);
+                let server = OrchestratedServer { orchestration: *orchestration, testbed, classes };
+                let measured =
+                    server.run(self.requests(replication), recorder, (self.seed, replication), stop);
+                measured.ok_or(SimError::Stopped)
+            }
         }
     }
 
@@ -44,8 +52,9 @@ impl Point {
                 let ran = rack::replicate(self, choice, replication, observer, stop)?;
                 Ok((ran.observer, ran.counts, ran.gauges))
             }
-            Policy::Reference(reference) => {
-                Err(SimError::Point(format!("{reference} is no program of a switch: replicate it instead")))
+            Policy::Reference(_) | Policy::Server(_) => {
+                let policy = &self.policy;
+                Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! the one of the network without delays, costs and faults; unknown keys are refused.
 
 mod checks;
+mod cores;
 mod labels;
 mod toml_text;
 
@@ -14,6 +15,7 @@ use sluice_wire::registrations::Sizes;
 
 use crate::error::SimError;
 use crate::workload::{Class, equal_spans};
+pub use cores::CoreTimes;
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
 use toml_text::{sizes, span};
 
@@ -21,6 +23,9 @@ use toml_text::{sizes, span};
 const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
 /// The same with its servers' links and memory.
 const RAIN_RDMA: &str = include_str!("../../../experiments/testbeds/rain-rdma.toml");
+
+/// One server of the RingLeader paper.
+const RINGLEADER: &str = include_str!("../../../experiments/testbeds/ringleader.toml");
 
 /// A rack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +52,9 @@ pub struct Testbed {
     pub worker: WorkerTimes,
     /// The servers that workers share.
     pub servers: Servers,
+    /// What it costs to orchestrate the workers as one server's cores.
+    #[serde(skip_serializing_if = "CoreTimes::are_none")]
+    pub cores: CoreTimes,
     /// What the network does to packets.
     pub faults: Faults,
     /// What takes the workers' cores away from time to time.
@@ -224,6 +232,7 @@ impl Default for Testbed {
             switch: SwitchTimes::default(),
             worker: WorkerTimes::default(),
             servers: Servers::default(),
+            cores: CoreTimes::default(),
             faults: Faults::default(),
             stalls: Stalls::default(),
             slow: Slow::default(),
@@ -290,6 +299,11 @@ impl Testbed {
     /// memory.
     pub fn rain_rdma() -> Self {
         Self::parse(RAIN_RDMA).expect("the file is part of this crate, and a test reads it")
+    }
+
+    /// The server of the RingLeader paper, with what it costs to orchestrate its cores.
+    pub fn ringleader() -> Self {
+        Self::parse(RINGLEADER).expect("the file is part of this crate, and a test reads it")
     }
 
     /// The network of theory: nothing takes any time but the tasks, and nothing goes wrong.

@@ -20,8 +20,8 @@ pub(crate) struct Setting {
     #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us")]
     pub(crate) workload: String,
     /// The rack that is simulated: rain (as in the paper: what links, switch and workers take), rain-rdma
-    /// (the same with memory that tasks which wait are written into), ideal (nothing takes time but the
-    /// tasks), or a TOML file.
+    /// (the same with memory that tasks which wait are written into), ringleader (one server, and what it
+    /// takes to orchestrate its cores), ideal (nothing takes time but the tasks), or a TOML file.
     #[arg(long, value_name = "TESTBED", default_value = "rain")]
     pub(crate) testbed: String,
     /// How many workers, instead of the testbed's.

@@ -40,6 +40,11 @@ impl Lambda {
         }
         Ok(Self { numerator, denominator })
     }
+
+    /// Numerator and denominator, as they were given.
+    pub const fn parts(self) -> (u32, u32) {
+        (self.numerator, self.denominator)
+    }
 }
 
 /// By what a core is chosen.

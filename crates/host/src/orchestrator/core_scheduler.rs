@@ -134,6 +134,11 @@ impl CoreScheduler {
         (now.since(running.since) > long).then_some(running.request.service)
     }
 
+    /// What runs.
+    pub fn running(&self) -> Option<ScheduledRequest> {
+        self.running.map(|running| running.request)
+    }
+
     /// Requests that it has, the one that runs among them.
     pub fn held(&self) -> usize {
         self.held

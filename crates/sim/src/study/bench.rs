@@ -299,11 +299,12 @@ impl Bench {
     }
 }
 
-/// A testbed by its name (`rain`, `rain-rdma`, `ideal`) or its file.
+/// A testbed by its name (`rain`, `rain-rdma`, `ringleader`, `ideal`) or its file.
 pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     match name {
         "rain" => return Ok(Testbed::rain()),
         "rain-rdma" => return Ok(Testbed::rain_rdma()),
+        "ringleader" => return Ok(Testbed::ringleader()),
         "ideal" => return Ok(Testbed::ideal()),
         _ => {}
     }
@@ -311,7 +312,7 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
-            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal` or a TOML file"
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader` or a TOML file"
         ),
     })?;
     Testbed::parse(&text).map_err(|why| StudyError::Folder { path, why: why.to_string() })

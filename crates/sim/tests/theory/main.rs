@@ -5,6 +5,7 @@ mod coverage;
 mod formulas;
 mod grid;
 mod orders;
+mod servers;
 mod sustained;
 mod wrong;
 

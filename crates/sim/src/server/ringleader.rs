@@ -1,0 +1,152 @@
+//! RingLeader's NIC and cores, with what the hardware between them costs (RingLeader §3 to §6).
+//!
+//! The machines are `sluice_host::orchestrator`'s. A descriptor takes a way over PCIe to its core, and costs
+//! that core time to take; feedback takes the same way back, with the reply's descriptor. A core pays for a
+//! switch when another request goes on than the one that yielded. All services run on all cores
+//! (complete-share). Left out: what the NIC's own pipeline takes (8 ns a decision at 125 MHz).
+
+use core::net::{Ipv4Addr, SocketAddr};
+
+use sluice_host::orchestrator::{
+    CoreId, CoreScheduler, Descriptor, Nic, NicSettings, OrchestratorSetupError, PRIORITIES, Priority,
+    RequestHandle, RunSlice, SERVICES_MAX, ServiceId,
+};
+use sluice_wire::Nanos;
+
+use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
+use crate::stats::Observer;
+use crate::testbed::{CoreTimes, Testbed};
+use crate::workload::Class;
+
+/// Bytes of a request on the NIC, with its headers.
+const REQUEST_BYTES: u32 = 128;
+
+#[derive(Debug)]
+pub(super) struct RingLeader {
+    nic: Nic,
+    cores: Vec<CoreScheduler>,
+    /// How long what a core runs will have run.
+    spans: Vec<Nanos>,
+    times: CoreTimes,
+    services: Vec<(ServiceId, Priority, SocketAddr)>,
+}
+
+impl RingLeader {
+    pub(super) fn new(
+        testbed: &Testbed,
+        classes: &[Class],
+        settings: &NicSettings,
+    ) -> Result<Self, OrchestratorSetupError> {
+        let (mut nic, times) = (Nic::new(settings)?, testbed.cores);
+        let services: Vec<_> = priorities(classes).enumerate().filter_map(service).collect();
+        for (service, priority, address) in &services {
+            let registered = nic.register_service(*service, *address, *priority);
+            if registered.is_ok() {
+                for core in 0..settings.cores {
+                    nic.enable_service(*service, CoreId(core as u16)).ok();
+                }
+            }
+        }
+        let yields = if times.yields > Nanos(0) { times.yields } else { Nanos(u64::MAX >> 1) };
+        let held = settings.balancing.held_max(settings.depth);
+        let core = |core: usize| CoreScheduler::new(CoreId(core as u16), held, yields);
+        let cores: Vec<_> = (0..settings.cores).map(core).collect();
+        Ok(Self { nic, spans: vec![Nanos(0); cores.len()], cores, times, services })
+    }
+
+    /// Everything that can leave the NIC does.
+    fn dispatch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        while let Some(Descriptor { core, request, .. }) = self.nic.dispatch(run.now) {
+            let Some(request) = request else { continue };
+            run.queued.leave(run.now);
+            run.at_cores.enter(run.now);
+            let request = request.handle.0 as RequestId;
+            run.after(self.times.pcie, ServerEvent::Reaches { core: core.0, request });
+        }
+    }
+
+    fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
+        let (service, priority, _) = self.services[usize::from(run.class(request))];
+        let handle = RequestHandle(request.into());
+        let request = sluice_host::orchestrator::ScheduledRequest { handle, service, priority };
+        let descriptor = Descriptor { core: CoreId(core), request: Some(request), hint: None };
+        let delivered = self.cores[usize::from(core)].deliver(&descriptor);
+        debug_assert!(delivered.is_ok(), "the NIC keeps to the bound");
+        self.start(core, run);
+    }
+
+    fn start<O: Observer>(&mut self, core: u16, run: &mut ServerRun<'_, O>) {
+        if let Some(slice) = self.cores[usize::from(core)].start(run.now) {
+            self.runs(core, slice, run);
+        }
+    }
+
+    fn runs<O: Observer>(&mut self, core: u16, slice: RunSlice, run: &mut ServerRun<'_, O>) {
+        let switch = if slice.is_switch { self.times.switch } else { Nanos(0) };
+        let taken = if slice.is_resumed { Nanos(0) } else { self.times.descriptor };
+        run.at_cores.leave(run.now);
+        let most = slice.until.since(run.now);
+        let request = slice.request.handle.0 as RequestId;
+        self.spans[usize::from(core)] = run.runs(core, request, (switch + taken, most));
+    }
+
+    fn ended<O: Observer>(&mut self, core: u16, running: RequestId, run: &mut ServerRun<'_, O>) {
+        let at = usize::from(core);
+        let class = run.class(running);
+        if run.ran(running, self.spans[at]) {
+            if self.cores[at].finish(true).is_ok() {
+                run.after(self.times.pcie, ServerEvent::Told { core, of: class });
+            }
+            self.start(core, run);
+        } else {
+            run.at_cores.enter(run.now);
+            if let Ok(slice) = self.cores[at].yields(run.now) {
+                self.runs(core, slice, run);
+            }
+        }
+    }
+}
+
+impl Orchestrates for RingLeader {
+    fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>) {
+        let (_, _, address) = self.services[usize::from(run.class(request))];
+        let packet = (RequestHandle(request.into()), REQUEST_BYTES);
+        run.queued.enter(run.now);
+        let mut evicted = Vec::new();
+        let received = self.nic.receive(&address, packet, run.now, |gone| evicted.push(gone.0 as RequestId));
+        for dropped in evicted.into_iter().chain(received.err().map(|_| request)) {
+            run.queued.leave(run.now);
+            run.refuse(dropped);
+        }
+        self.dispatch(run);
+    }
+
+    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+        match event {
+            ServerEvent::Ran { core } => {
+                if let Some(running) = self.cores[usize::from(core)].running() {
+                    self.ended(core, running.handle.0 as RequestId, run);
+                }
+            }
+            ServerEvent::Reaches { core, request } => self.reaches(core, request, run),
+            ServerEvent::Told { core, of } => {
+                let (service, ..) = self.services[usize::from(of)];
+                let told = self.nic.load_feedback(service, CoreId(core), 1);
+                debug_assert!(told.is_ok(), "no more ends than was dispatched");
+                self.dispatch(run);
+            }
+            ServerEvent::Ready { .. } | ServerEvent::Check => {}
+        }
+    }
+}
+
+/// The classes' priorities, a larger number first: a workload's 0 is its most urgent, and a class without one
+/// is as urgent as can be.
+pub(super) fn priorities(classes: &[Class]) -> impl Iterator<Item = u8> {
+    classes.iter().map(|class| PRIORITIES as u8 - 1 - class.priority.unwrap_or(0).min(PRIORITIES as u8 - 1))
+}
+
+fn service((number, priority): (usize, u8)) -> Option<(ServiceId, Priority, SocketAddr)> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9_000 + (number % SERVICES_MAX) as u16));
+    Some((ServiceId::new(number)?, Priority::new(priority).ok()?, address))
+}

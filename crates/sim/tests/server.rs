@@ -1,0 +1,132 @@
+//! One server with costs: what each of them does to whom.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::{Measured, Warmup};
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::plan::Plan;
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::Workload;
+
+/// Short tasks that are urgent, and long ones that are not.
+const BIMODAL: &str = "short=0.95@const:5us,priority=0+long=0.05@const:100us,priority=1";
+
+fn point(policy: &str, workload: &str, cores: &str, load: f64) -> Point {
+    let testbed = Testbed::parse(&format!("workers = 8\n[cores]\n{cores}")).unwrap();
+    let (policy, workload) = (Policy::parse(policy).unwrap(), Workload::parse(workload).unwrap());
+    let mut point =
+        Point { tasks: 30_000, warmup: Warmup::Tasks(3_000), ..Point::new(policy, testbed, workload, 1.0) };
+    point.rate_per_s = load * point.capacity_per_s();
+    point
+}
+
+fn run(point: &Point) -> Measured {
+    point.replicate(0, &AtomicBool::new(false)).unwrap()
+}
+
+fn p99_us(measured: &Measured, class: usize) -> f64 {
+    measured.classes[class].latency.quantile(0.99) as f64 / 1e3
+}
+
+#[test]
+fn a_dispatcher_bounds_the_rate() {
+    let mut point = point("shinjuku", "const:1us", "dispatch = \"200ns\"", 1.0);
+    (point.rate_per_s, point.transient) = (7.0e6, true);
+    let rate = run(&point).throughput_per_s();
+    assert!((rate / 5.0e6 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn urgent_tasks_wait_less_behind_long_ones_that_are_preempted_or_yield() {
+    for policy in ["shinjuku", "ringleader"] {
+        let [whole, sliced] = ["", "yields = \"5us\""].map(|cores| run(&point(policy, BIMODAL, cores, 0.6)));
+        let (whole, sliced) = (p99_us(&whole, 0), p99_us(&sliced, 0));
+        assert!(sliced < whole / 2.0, "{policy}: {sliced} and {whole}");
+    }
+}
+
+#[test]
+fn a_switch_that_costs_takes_capacity_from_whoever_switches() {
+    for policy in ["shinjuku", "ringleader"] {
+        let of = |switch| {
+            let cores = format!("yields = \"5us\"\nswitch = \"{switch}\"");
+            run(&point(policy, BIMODAL, &cores, 0.6)).gauges.idle_share.unwrap()
+        };
+        assert!(of("2us") < of("0us") - 0.01, "{policy}");
+    }
+}
+
+#[test]
+fn jbsrq_does_not_let_long_tasks_keep_urgent_ones_out_of_queues() {
+    let cores = "yields = \"5us\"\nswitch = \"1us\"";
+    let [ranked, global, service] = ["ringleader:4", "ringleader:4,global", "ringleader:4,by-service"]
+        .map(|policy| run(&point(policy, BIMODAL, cores, 0.8)));
+    let [urgent, of_global, of_service] = [&ranked, &global, &service].map(|measured| p99_us(measured, 0));
+    assert!(urgent < of_global, "queues full of long tasks keep urgent ones out: {urgent} and {of_global}");
+    assert!(urgent <= of_service * 1.05, "and no worse than a queue of their own: {urgent} and {of_service}");
+}
+
+#[test]
+fn pcie_shows_at_light_load_and_depth_hides_it_at_high_load() {
+    let of = |depth, load| {
+        let policy = format!("ringleader:{depth}");
+        run(&point(&policy, "const:3us", "pcie = \"500ns\"", load)).classes[0].latency.quantile(0.5)
+    };
+    assert!((3_500..3_505).contains(&of(4, 0.1)), "one way; the reply's way is the network's");
+    assert!(of(1, 0.7) > of(4, 0.7) + 500, "a core waits for each request with depth 1");
+}
+
+#[test]
+fn a_few_flows_fill_a_few_cores() {
+    let of = |policy| p99_us(&run(&point(policy, "exp:3us", "", 0.5)), 0);
+    assert!(of("rss:1024") > of("rss") && of("rss:24") > 2.0 * of("rss:1024"), "hashed flows are not even");
+}
+
+#[test]
+fn cores_that_are_not_needed_are_given_back_and_come_again() {
+    let cores = "allocate = \"154ns\"\nreallocate = \"5us\"\nsteal = \"200ns\"";
+    let [calm, busy] = [0.2, 0.7].map(|load| run(&point("caladan", "exp:3us", cores, load)));
+    assert_eq!((calm.counts.replied, busy.counts.replied), (30_000, 30_000));
+    let all = run(&point("stealing", "exp:3us", cores, 0.7));
+    assert!(p99_us(&busy, 0) > p99_us(&all, 0), "a core that must be given comes late");
+}
+
+#[test]
+fn the_plans_about_servers_can_be_run() {
+    for text in [
+        include_str!("../../../experiments/ringleader-3.toml"),
+        include_str!("../../../experiments/ringleader-8.toml"),
+    ] {
+        let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
+        let length = Length::Tasks(1_000, Warmup::Detect);
+        let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
+        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn one_seed_gives_the_same_bytes() {
+    let cores = ["yields", "switch", "pcie", "dispatch", "reallocate", "steal"];
+    let cores: String = cores.iter().map(|key| [key, " = \"700ns\"\n"].concat()).collect();
+    for policy in ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"] {
+        let point = point(policy, BIMODAL, &cores, 0.3);
+        assert!(run(&point) == run(&point), "{policy}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line() {
+    let refused = |policy: &str, workers: u32| {
+        let mut point = point(policy, BIMODAL, "", 0.5);
+        point.testbed.workers = workers;
+        point.check().unwrap_err().to_string()
+    };
+    assert!(refused("ringleader", 257).contains("a NIC has 256 cores at most"));
+    assert!(refused("d-ideal:3", 8).contains("8 workers do not go into as many equal groups"));
+    let ten: Vec<_> = (0..10).map(|n| format!("c{n}=0.1@const:1us")).collect();
+    let many = point("ringleader:4,by-service", &ten.join("+"), "", 0.5);
+    assert!(many.check().unwrap_err().to_string().contains("10 classes are too many services"));
+}
