@@ -321,4 +321,20 @@ mod tests {
         let lowest = rate.at(Nanos(10_000_000), &settings);
         assert!((lowest - settings.least_mbps).abs() < 1e-9, "{lowest}");
     }
+    #[test]
+    fn a_trace_of_marks_has_the_rates_that_it_had() {
+        let settings = DcqcnSettings::default();
+        let mut rate = Rate::new(LINE);
+        let mut trace = Vec::new();
+        for now in (0..3_000_000).step_by(1_000) {
+            let is_marked = (10_000..40_000).contains(&now) || (400_000..420_000).contains(&now);
+            if is_marked {
+                rate.congested(Nanos(now), &settings);
+            }
+            if [13_000, 14_000, 30_000, 60_000, 350_000, 430_000, 1_000_000, 2_999_000].contains(&now) {
+                trace.push(rate.at(Nanos(now), &settings).round() as u64);
+            }
+        }
+        assert_eq!(trace, [100_000, 50_193, 3_184, 405, 50_203, 20_540, 35_371, 50_628]);
+    }
 }

@@ -8,6 +8,7 @@ mod input;
 mod pausing;
 mod sharing;
 mod theory;
+mod topologies;
 
 use sluice_fabric::{
     Fabric, FabricCounts, FabricSettings, FinishedFlow, FlowSizes, FlowSpec, HostId, LinkSpeed, Topology,
