@@ -18,7 +18,7 @@ use super::rack::{Event, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
 use super::story::Who;
 use crate::names;
-use crate::nodes::{Core, Node, Run, Start, WorkerCall, WorkerSide};
+use crate::nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
 use crate::world::PacketId;
 
 /// A worker's process, if it lives.
@@ -225,8 +225,8 @@ impl WorkerSide for Rack<'_> {
         Ok(Some(reply))
     }
 
-    fn starts(&mut self, worker: usize, run: &mut Run) -> Result<Start, String> {
-        let Run { task, task_type, payload, .. } = *run;
+    fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Result<Start, String> {
+        let TaskRun { task, task_type, payload, .. } = *run;
         if !self.scenario.serves[worker].contains(&task_type) {
             return Err(format!(
                 "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
@@ -245,7 +245,7 @@ impl WorkerSide for Rack<'_> {
         Ok(Start { busy_until: self.world.now, outlook: self.service_says(worker, span) })
     }
 
-    fn served(&mut self, worker: usize, run: &Run) -> Result<(ReplyStatus, Payload), String> {
+    fn served(&mut self, worker: usize, run: &TaskRun) -> Result<(ReplyStatus, Payload), String> {
         let (task, process) = (run.task, &mut self.workers[worker]);
         process.late_in_hand.retain(|late| *late != task);
         process.early.ended();

@@ -10,7 +10,7 @@ use crate::world::PacketId;
 
 /// A task that runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct TaskRun {
     pub(crate) slot: u64,
     pub(crate) task: TaskId,
     pub(crate) task_type: TaskType,
@@ -23,7 +23,7 @@ pub(crate) struct Run {
 pub(crate) struct Core<P = PacketId> {
     /// It is free from then on, but for the service.
     pub(crate) free_at: Nanos,
-    pub(crate) running: Option<Run>,
+    pub(crate) running: Option<TaskRun>,
     /// When the running task's early token is due.
     pub(crate) early: Wakeup,
     /// It does nothing at all until then.
@@ -109,7 +109,7 @@ mod tests {
         let mut core = Core::<u32>::default();
         assert_eq!(core.comes(Nanos(1), 7), Some(7));
         assert!(core.may_call(Nanos(1)));
-        core.running = Some(Run {
+        core.running = Some(TaskRun {
             slot: 0,
             task: TaskId::default(),
             task_type: TaskType(0),

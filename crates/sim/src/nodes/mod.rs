@@ -15,7 +15,7 @@ mod worker;
 use sluice_wire::{Nanos, Packet};
 
 pub(crate) use client::{ClientCall, ClientSide};
-pub(crate) use core::{Core, Run};
+pub(crate) use core::{Core, TaskRun};
 pub(crate) use switch::SwitchSide;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::{Start, WorkerCall, WorkerSide};

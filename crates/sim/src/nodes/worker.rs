@@ -7,7 +7,7 @@ use std::mem;
 use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Need, Packet, Payload, Reply, ReplyStatus};
 
-use super::core::{Core, Duty, Run};
+use super::core::{Core, Duty, TaskRun};
 use super::{Call, Node, Scene, Try, Wakeup};
 use crate::world::{Address, PacketId};
 
@@ -50,10 +50,10 @@ pub(crate) trait WorkerSide: Scene {
     fn passes_by(&mut self) {}
 
     /// A service starts then, or as soon as its bytes are there.
-    fn starts(&mut self, worker: usize, run: &mut Run) -> Try<Self, Start>;
+    fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Try<Self, Start>;
 
     /// A service has ended: gives its reply.
-    fn served(&mut self, worker: usize, run: &Run) -> Try<Self, (ReplyStatus, Payload)>;
+    fn served(&mut self, worker: usize, run: &TaskRun) -> Try<Self, (ReplyStatus, Payload)>;
 
     /// A token left while a service ran, which goes on afterwards.
     fn goes_on(&mut self, _worker: usize, _desk: usize) {}
@@ -227,7 +227,7 @@ pub(crate) trait WorkerSide: Scene {
         self.said_all(worker, &mut actions);
         self.core(desk).free_at = free_at;
         if let Some(Action::Run { slot, task, task_type, payload }) = runs {
-            self.serves(worker, desk, Run { slot, task, task_type, payload, started: free_at })?;
+            self.serves(worker, desk, TaskRun { slot, task, task_type, payload, started: free_at })?;
         }
         self.acted(worker)?;
         Ok(runs.is_some())
@@ -296,7 +296,7 @@ pub(crate) trait WorkerSide: Scene {
 
     /// A task runs from then on.
     #[inline]
-    fn serves(&mut self, worker: usize, desk: usize, mut run: Run) -> Try<Self> {
+    fn serves(&mut self, worker: usize, desk: usize, mut run: TaskRun) -> Try<Self> {
         let Start { busy_until, outlook } = self.starts(worker, &mut run)?;
         let core = self.core(desk);
         (core.running, core.free_at, core.early) = (Some(run), busy_until, Wakeup::NONE);

@@ -128,7 +128,7 @@ impl<O: Observer> Staged<'_, O> {
                     }
                 }
                 Action::Table(_) => {
-                    self.stage.cue(self.stage.now() + STEP, self.nodes.plan.places.switch, Cue::Step)
+                    self.stage.cue(self.stage.now() + STEP, self.nodes.plan.places.switch, Cue::Step);
                 }
                 Action::Answer { .. } | Action::Note(_) => {}
             }

@@ -21,7 +21,7 @@ use crate::testbed::WorkerTimes;
 use crate::world::AlarmId;
 
 /// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
-/// 200 bytes.
+/// 220 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
     /// The alarm of the first; the others' follow.
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_with_nothing_to_do_takes_under_200_bytes() {
-        assert!(size_of::<Node<Worker>>() + size_of::<DeskIndex>() < 200);
+    fn a_worker_with_nothing_to_do_takes_under_220_bytes() {
+        assert!(size_of::<Node<Worker>>() + size_of::<DeskIndex>() < 220);
     }
 }

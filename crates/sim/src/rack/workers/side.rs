@@ -5,7 +5,7 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
 
 use super::Workers;
-use crate::nodes::{Core, Run, Start, Try, WorkerCall, WorkerSide};
+use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
 use crate::rack::stage::{Cue, Stage};
@@ -116,7 +116,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     }
 
     #[inline]
-    fn starts(&mut self, worker: usize, run: &mut Run) -> Try<Self, Start> {
+    fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Try<Self, Start> {
         if run.payload.is_large() && self.nodes.workers.fetch > Nanos(0) {
             run.started = run.started + self.nodes.workers.fetch;
             self.count_fetch();
@@ -133,7 +133,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     }
 
     #[inline]
-    fn served(&mut self, worker: usize, run: &Run) -> Try<Self, (ReplyStatus, Payload)> {
+    fn served(&mut self, worker: usize, run: &TaskRun) -> Try<Self, (ReplyStatus, Payload)> {
         let (workers, Stage { world, meter, books }) = (&mut self.nodes.workers, &mut *self.stage);
         meter.serving.leave(world.now);
         books.moves(Place::Running, Place::ToClient);
