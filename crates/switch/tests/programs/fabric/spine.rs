@@ -19,7 +19,9 @@ fn told(sizes: &[u32], eighths: &[u32]) -> Fabric {
 
 /// These say so, one behind the other.
 fn idle(fabric: &mut Fabric, leaves: &[u16]) {
-    leaves.iter().for_each(|leaf| fabric.says(*leaf, RackNews::Idle));
+    for leaf in leaves {
+        fabric.says(*leaf, RackNews::Idle);
+    }
 }
 
 fn leaves(fabric: &mut Fabric, tasks: u32) -> Vec<u16> {
