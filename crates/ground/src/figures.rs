@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 20] = [
+pub const PLANS: [(&str, &str); 21] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -18,6 +18,7 @@ pub const PLANS: [(&str, &str); 20] = [
     ("rain-labels", include_str!("../../../experiments/rain-labels.toml")),
     ("rain-adaptive", include_str!("../../../experiments/rain-adaptive.toml")),
     ("rain-interference", include_str!("../../../experiments/rain-interference.toml")),
+    ("horus-6", include_str!("../../../experiments/horus-6.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),

@@ -186,6 +186,15 @@ fn a_cumulative_distribution_is_refused_at_the_line_and_column_of_its_fault() {
 }
 
 #[test]
+fn a_profile_comes_with_this_program() {
+    let mean = |text| Service::parse(text).expect("it is built in").mean_ns();
+    let (get, scan) = (mean("profile:rocksdb:get-19"), mean("profile:rocksdb:scan-3200"));
+    assert!((38e3..42e3).contains(&get) && (680e3..700e3).contains(&scan), "{get} {scan}");
+    let unknown = Service::parse("profile:rocksdb:get-91").expect_err("there is no such type");
+    assert!(unknown.to_string().contains("did you mean `get-19`?"), "{unknown}");
+}
+
+#[test]
 fn a_profile_is_read_by_type_and_refused_where_it_is_wrong() {
     let profile = r#"
 schema = "sluice.profile.v1"

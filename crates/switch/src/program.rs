@@ -24,8 +24,8 @@ pub trait Program: Debug + Send {
         None
     }
 
-    /// What the last pass tells the switch above, beside the one packet that leaves: at most one small update,
-    /// mirrored from it, and never a task. Only the leaves of a fabric have any.
+    /// What the last pass tells the switch above, beside the one packet that leaves: at most one small
+    /// update, mirrored from it, and never a task. Only the leaves of a fabric have any.
     fn mirrored(&mut self) -> Option<Mirror> {
         None
     }
@@ -189,8 +189,8 @@ pub enum Verdict {
     Again(Circulating),
     /// A large task waits, and its bytes leave for the servers of its slice.
     Ahead(WriteAhead),
-    /// Nothing: a task waits, a token is parked, or a leaf's update is noted. A waiting task's payload handle comes back in its
-    /// DISPATCH.
+    /// Nothing: a task waits, a token is parked, or a leaf's update is noted. A waiting task's payload handle
+    /// comes back in its DISPATCH.
     Parked,
     /// Nothing, and nothing was kept.
     Drop(Refusal),

@@ -1,6 +1,7 @@
 //! The other programs' passes for one task, when nothing goes wrong and a worker is free: its SUBMIT, the
 //! TOKEN that brings it or reports it done, and what goes round for it.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
@@ -31,6 +32,21 @@ pub(super) fn pallas(times: u32) {
     Bench::new("pallas").tasks(times);
 }
 
+pub(super) fn horus_idle(times: u32) {
+    Bench::new("horus").tasks(times);
+}
+
+pub(super) fn horus_busy(times: u32) {
+    Bench::new("horus").tasks_behind(times, EACH);
+}
+
+pub(super) fn racksched_busy(times: u32) {
+    Bench::new("racksched:2").tasks_behind(times, EACH);
+}
+
+/// Tasks that a worker has on the average where all are busy.
+const EACH: usize = 4;
+
 struct Bench {
     program: Box<dyn Program>,
     feed: Feed,
@@ -38,6 +54,8 @@ struct Bench {
     worker: Endpoint,
     issued: [u32; WORKERS as usize],
     polled: u32,
+    /// Whether passes are weighed.
+    weighs: bool,
 }
 
 impl Bench {
@@ -49,7 +67,7 @@ impl Bench {
             program.table(op);
         }
         let (feed, issued) = (choice.feed(), [0; WORKERS as usize]);
-        let mut bench = Self { program, feed, client, worker, issued, polled: 0 };
+        let mut bench = Self { program, feed, client, worker, issued, polled: 0, weighs: true };
         for _ in 0..choice.quota() {
             (0..WORKERS).for_each(|worker| bench.idle(worker));
         }
@@ -81,6 +99,28 @@ impl Bench {
         }
     }
 
+    /// Each task finds so many a worker that came before it, and the oldest of all ends when it has come.
+    fn tasks_behind(&mut self, times: u32, each: usize) {
+        let mut outstanding = VecDeque::new();
+        let mut held = [0; WORKERS as usize];
+        let fill = u32::from(WORKERS) * each as u32;
+        for turn in 0..fill + times {
+            self.weighs = turn >= fill;
+            let packet = Packet::Submit(submit(0, turn));
+            let dispatch = self.settled(turn, Arrival::Wire { from: self.client, packet, room: true });
+            held[usize::from(dispatch.worker.0)] += 1;
+            outstanding.push_back(dispatch);
+            if self.weighs
+                && let Some(ended) = outstanding.pop_front()
+            {
+                let left = &mut held[usize::from(ended.worker.0)];
+                *left -= 1;
+                let left = *left;
+                self.replied(turn, &ended, left);
+            }
+        }
+    }
+
     /// What the switch hears when the task is done.
     fn done(&mut self, turn: u32, dispatch: &Dispatch) {
         match self.feed {
@@ -88,14 +128,16 @@ impl Bench {
                 let report = self.token(dispatch.worker.0);
                 assert_eq!(self.pass(turn, report), Verdict::Parked);
             }
-            Feed::Pushed { reports: true } => {
-                let packet =
-                    Packet::Reply(Reply { client: dispatch.client, ..reply(dispatch.worker.0, turn) });
-                let passed = self.pass(turn, Arrival::Wire { from: self.worker, packet, room: true });
-                assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
-            }
+            Feed::Pushed { reports: true } => self.replied(turn, dispatch, 0),
             Feed::Polls { .. } | Feed::Pushed { reports: false } => {}
         }
+    }
+
+    /// A reply passes, of a worker that holds so many more.
+    fn replied(&mut self, turn: u32, dispatch: &Dispatch, load: u32) {
+        let packet = Packet::Reply(Reply { client: dispatch.client, load, ..reply(dispatch.worker.0, turn) });
+        let passed = self.pass(turn, Arrival::Wire { from: self.worker, packet, room: true });
+        assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
     }
 
     /// All passes until a DISPATCH leaves.
@@ -113,6 +155,9 @@ impl Bench {
     fn pass(&mut self, turn: u32, arrival: Arrival) -> Verdict {
         let now = Nanos(u64::from(turn));
         let arrival = black_box(&arrival);
+        if !self.weighs {
+            return self.program.pass(now, *arrival);
+        }
         on_the_scale(|| self.program.pass(now, *arrival))
     }
 

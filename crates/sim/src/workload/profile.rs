@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::text::{self, unknown};
 use super::{Empirical, SERVICE_MAX, WorkloadError};
 
+/// Profiles that come with this program, by the names that stand for their files.
+const KNOWN: [(&str, &str); 1] = [("rocksdb", include_str!("../../../../experiments/profiles/rocksdb.toml"))];
+
 /// What the first line of a profile's file says.
 pub const PROFILE_SCHEMA: &str = "sluice.profile.v1";
 
@@ -78,15 +81,26 @@ pub struct Measurement {
 }
 
 impl Profile {
+    /// One that comes with this program, or the one in this file, looked for from `folder`.
+    pub fn find(name: &str, folder: &Path) -> Result<Self, WorkloadError> {
+        match KNOWN.iter().find(|(known, _)| *known == name) {
+            Some((known, text)) => Self::parse(Path::new(known), text),
+            None => Self::read(&folder.join(name)),
+        }
+    }
+
     /// Reads a profile's file.
     pub fn read(path: &Path) -> Result<Self, WorkloadError> {
         let file = |source| WorkloadError::File { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(file)?;
+        Self::parse(path, &fs::read_to_string(path).map_err(file)?)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, WorkloadError> {
         let content =
             |(line, column), why| WorkloadError::Content { path: path.to_owned(), line, column, why };
-        let profile: Self = toml::from_str(&text).map_err(|error| {
+        let profile: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            content(text::place(&text, at), error.message().trim().replace('\n', "; "))
+            content(text::place(text, at), error.message().trim().replace('\n', "; "))
         })?;
         profile.check().map_err(|why| content((1, 1), why))?;
         Ok(profile)

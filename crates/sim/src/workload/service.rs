@@ -320,7 +320,7 @@ fn read_profile(text: &str, rest: &str, folder: &Path) -> Result<Service, Worklo
     let Some((file, name)) = named else {
         return Err(bad(text, &format!("the file or the type is missing; write it as {USAGE_PROFILE}")));
     };
-    let profile = Profile::read(&folder.join(file))?;
+    let profile = Profile::find(file, folder)?;
     let points = profile.distribution(name).map_err(|why| bad(text, &why))?;
     Ok(Service(Kind::Empirical { label: text.into(), points: Arc::new(points) }))
 }

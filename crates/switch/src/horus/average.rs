@@ -6,9 +6,9 @@ use super::HorusError;
 
 /// How many workers of a pool a rack has: one at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workers(u16);
+pub struct RackSize(u16);
 
-impl Workers {
+impl RackSize {
     /// So many.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Average {
 
     /// What one task adds where there are so many workers (the paper's additive factor): rounded up, so that
     /// as many tasks as workers are one at least.
-    pub const fn share(workers: Workers) -> Self {
+    pub const fn share(workers: RackSize) -> Self {
         Self(Self::ONE.0.div_ceil(workers.count()))
     }
 
@@ -80,8 +80,8 @@ mod tests {
 
     use super::*;
 
-    fn workers(count: u32) -> Workers {
-        Workers::new(count).expect("a rack's size")
+    fn workers(count: u32) -> RackSize {
+        RackSize::new(count).expect("a rack's size")
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let share = Average::share(workers(1));
         assert!(Average::of(65_535, share).is_ok());
         assert_eq!(Average::of(65_536, share), Err(HorusError::AverageTooLarge { tasks: 65_536 }));
-        assert_eq!(Workers::new(0), Err(HorusError::NoWorkers));
-        assert_eq!(Workers::new(65_536), Err(HorusError::TooManyWorkers { workers: 65_536 }));
+        assert_eq!(RackSize::new(0), Err(HorusError::NoWorkers));
+        assert_eq!(RackSize::new(65_536), Err(HorusError::TooManyWorkers { workers: 65_536 }));
     }
 }

@@ -60,7 +60,7 @@ pub(super) enum Vacancy {
 
 /// Who was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Looked {
     /// This node, which stays.
     Node(u16),
     /// The entry does not count. If it was the last one, a second look can take it off.
@@ -135,7 +135,7 @@ impl IdleList {
         pool as usize * self.nodes as usize + at as usize
     }
 
-    /// A node says that it is idle; gives how many entries there are now. If the list is full of stale entries
+    /// A node says that it is idle; gives how many entries there are now. If the list is full of stale ones
     /// it is not taken in: the next tasks wear those off.
     pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u16 {
         let (nodes, as_published) = (self.nodes, self.as_published);
@@ -172,21 +172,21 @@ impl IdleList {
         pool: u16,
         worn: Option<Worn>,
         place: impl FnOnce(u16) -> u16,
-    ) -> Found {
+    ) -> Looked {
         let is_worn = |count: u32| worn.is_some_and(|worn| worn.0 == count & COMPARED) && entries(count) > 0;
         let before = self.count.branch(pass, pool.into(), is_worn, |count| count - 1, |count| count);
         let count = before - u32::from(is_worn(before));
         let held = entries(count);
         if held == 0 {
-            return Found::Nobody;
+            return Looked::Nobody;
         }
         let at = place(held);
         let node = self.list.read(pass, self.cell(pool, at));
         let index = self.index.read(pass, self.cell(pool, node));
         if self.as_published || index == at + 1 {
-            return Found::Node(node);
+            return Looked::Node(node);
         }
-        Found::Stale((at + 1 == held).then_some(Worn(count & COMPARED)))
+        Looked::Stale((at + 1 == held).then_some(Worn(count & COMPARED)))
     }
 
     /// First pass of a removal; `None` if there is no second one.

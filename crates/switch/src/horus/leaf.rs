@@ -24,9 +24,9 @@ use sluice_wire::{
 };
 
 use super::idle::{IdleList, IdleStages, Vacancy};
-use super::loads::{Better, LoadStages, Loads, Sample};
+use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, Reading};
-use super::updates::{Link, Mirror};
+use super::updates::{Mirror, SpineLink};
 use super::uplink::{Thought, Uplink};
 use super::{Average, HorusError};
 use crate::config::Config;
@@ -96,7 +96,7 @@ impl Horus {
     ///
     /// # Errors
     /// [`HorusError::UnknownSpine`] beyond the room for them.
-    pub fn set_spine(&mut self, spine: u16, row: Option<(Link, Serial)>) -> Result<(), HorusError> {
+    pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
         uplink.set_spine(spine, row)
     }
@@ -262,8 +262,8 @@ struct Counted {
     idle: Option<(u16, Thought)>,
 }
 
-const fn one_task(node: u16) -> Sample {
-    Sample { node, adds: 1 }
+const fn one_task(node: u16) -> Candidate {
+    Candidate { node, adds: 1 }
 }
 
 /// What a spine forwards is the task as its client submitted it, older by its way there.

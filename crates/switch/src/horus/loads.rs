@@ -25,7 +25,7 @@ pub(super) struct Loads {
 
 /// A node that may get a task, and what that adds there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct Candidate {
     pub(super) node: u16,
     /// 1 where tasks are counted; the node's share of an average where averages are.
     pub(super) adds: u32,
@@ -56,12 +56,12 @@ impl Loads {
     }
 
     /// The better of two nodes; of two equal ones the first.
-    pub(super) fn choose(&mut self, pass: &mut Pass, pool: u16, nodes: [Sample; 2]) -> Better {
+    pub(super) fn choose(&mut self, pass: &mut Pass, pool: u16, nodes: [Candidate; 2]) -> Better {
         let [first, second] = [0, 1].map(|copy| {
             let cell = self.cell(pool, nodes[copy].node);
             (self.told[copy].read(pass, cell), nodes[copy])
         });
-        let ((load, Sample { node, adds }), (other_load, other)) =
+        let ((load, Candidate { node, adds }), (other_load, other)) =
             if second.0 < first.0 { (second, first) } else { (first, second) };
         let is_sure = |drift: u32| drift <= other_load - load;
         let more = |drift: u32| drift.saturating_add(adds);
@@ -81,8 +81,8 @@ impl Loads {
 
     /// The second pass: notes a task at the node that was chosen, which had so much before it. Gives how much
     /// more is known to be before the node.
-    pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, at: Sample, queue: u32) -> i64 {
-        let Sample { node, adds } = at;
+    pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, at: Candidate, queue: u32) -> i64 {
+        let Candidate { node, adds } = at;
         let (cell, writes) = (self.cell(pool, node), self.writes);
         let more = |load: u32| (if writes { queue } else { load }).saturating_add(adds);
         let loads = self.told.each_mut().map(|loads| loads.update(pass, cell, more));
@@ -91,7 +91,7 @@ impl Loads {
     }
 
     /// Counts a task that the node got without being chosen by its load; gives the drift before.
-    pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, at: Sample) -> u32 {
+    pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, at: Candidate) -> u32 {
         let cell = self.cell(pool, at.node);
         let drifts =
             self.drifts.each_mut().map(|drifts| drifts.update(pass, cell, |d| d.saturating_add(at.adds)));
@@ -154,8 +154,8 @@ mod tests {
         loads.note(&mut Pass::begin("test"), 0, one(pick.node), pick.queue);
     }
 
-    const fn one(node: u16) -> Sample {
-        Sample { node, adds: 1 }
+    const fn one(node: u16) -> Candidate {
+        Candidate { node, adds: 1 }
     }
 
     /// The example of A.1: node 0 told 3 and was sent 3 since, node 2 told 4 and was sent one.

@@ -27,7 +27,7 @@ pub struct FabricReading {
     /// Which idle rack a spine takes.
     pub idle_rack: IdleRack,
     /// When a leaf tells its load.
-    pub told: Told,
+    pub told: LoadsTold,
 }
 
 /// Which idle rack a spine takes.
@@ -41,7 +41,7 @@ pub enum IdleRack {
 
 /// When a leaf tells its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum LoadsTold {
     /// When its average has moved by one.
     ByOne,
     /// After as many replies as it has workers.
@@ -56,7 +56,7 @@ impl Default for FabricReading {
             idle_uncounted: false,
             idle_from: 1,
             idle_rack: IdleRack::Newest,
-            told: Told::ByOne,
+            told: LoadsTold::ByOne,
         }
     }
 }

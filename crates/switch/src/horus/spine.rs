@@ -11,19 +11,19 @@
 //! once, what the shared front does about loss, and a rack's word counts only in the generation that the
 //! rack has now.
 //!
-//! The stages, behind the front's 0 and 1: the lock (1), the idle racks' count and which racks the samples are
+//! The stages, behind the front's 0 and 1: the lock (1), the idle racks' count and which racks samples are
 //! (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
 //! the drifts (5 and 6), `sent` and `seen_out` (7).
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{Endpoint, Generation, Nanos, Rank, RejectReason, SliceId, Submit, WorkerId};
 
-use super::idle::{Found, IdleList, IdleStages, NODES_ROUND_MAX, Removal, Worn};
-use super::loads::{Better, LoadStages, Loads, Sample};
+use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
+use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::racks::Racks;
 use super::reading::{FabricReading, IdleRack};
-use super::updates::{IDLE_SELECTED, News, Update};
-use super::{Average, HorusError, Workers};
+use super::updates::{IDLE_SELECTED, RackNews, Update};
+use super::{Average, HorusError, RackSize};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
@@ -108,13 +108,13 @@ impl Spine {
     /// another leaf.
     ///
     /// # Errors
-    /// [`HorusError::UnknownPool`], [`HorusError::UnknownLeaf`], [`HorusError::StaleLeaf`]; [`Workers::new`]
+    /// [`HorusError::UnknownPool`], [`HorusError::UnknownLeaf`], [`HorusError::StaleLeaf`]; [`RackSize::new`]
     /// refuses weights of zero.
     pub fn set_workers(
         &mut self,
         pool: SliceId,
         leaf: (WorkerId, Generation),
-        workers: Option<Workers>,
+        workers: Option<RackSize>,
     ) -> Result<(), HorusError> {
         let (leaf, said) = leaf;
         if pool.0 >= self.front.config.slices {
@@ -149,12 +149,12 @@ impl Spine {
         self.loads.clear(pool.0, leaf);
     }
 
-    fn sample(&self, pool: SliceId, leaf: u16) -> Option<Sample> {
-        self.racks.share(pool, leaf).map(|share| Sample { node: leaf, adds: share.bits() })
+    fn sample(&self, pool: SliceId, leaf: u16) -> Option<Candidate> {
+        self.racks.share(pool, leaf).map(|share| Candidate { node: leaf, adds: share.bits() })
     }
 
     /// Two random racks of a pool that has some, different ones if it has two.
-    fn samples(&mut self, pool: SliceId) -> Option<[Sample; 2]> {
+    fn samples(&mut self, pool: SliceId) -> Option<[Candidate; 2]> {
         let count = self.racks.of(pool).len() as u16;
         let first = self.random.below(count);
         let second = if count > 1 { (first + 1 + self.random.below(count - 1)) % count } else { first };
@@ -170,8 +170,8 @@ impl Spine {
             IdleRack::Random => random.below(entries),
         });
         match found {
-            Found::Stale(worn) => Choice::Round(Memo::Anew(worn)),
-            Found::Node(leaf) => match self.sample(pool, leaf) {
+            Looked::Stale(worn) => Choice::Round(Memo::Anew(worn)),
+            Looked::Node(leaf) => match self.sample(pool, leaf) {
                 Some(sample) => {
                     if !self.reading.idle_uncounted {
                         self.loads.drift(pass, pool.0, sample);
@@ -180,7 +180,7 @@ impl Spine {
                 }
                 None => Choice::Nobody,
             },
-            Found::Nobody => match self.samples(pool) {
+            Looked::Nobody => match self.samples(pool) {
                 Some(samples) => match self.loads.choose(pass, pool.0, samples) {
                     Better { node: leaf, queue, goes_round: true } => {
                         Choice::Round(Memo::Chosen { leaf, queue })
@@ -273,17 +273,17 @@ impl Scheduler for Spine {
         }
         let (pool, leaf) = (update.pool.0, update.leaf.0);
         match update.news {
-            News::Idle => {
+            RackNews::Idle => {
                 self.idle.add(pass, pool, leaf);
                 Verdict::Parked
             }
-            News::Busy => match self.idle.remove(pass, pool, leaf) {
+            RackNews::Busy => match self.idle.remove(pass, pool, leaf) {
                 Some(removal) => {
                     Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo: removal.memo() })
                 }
                 None => Verdict::Parked,
             },
-            News::Load(average) => {
+            RackNews::Load(average) => {
                 self.loads.told(pass, pool, leaf, average.bits());
                 self.loads.settled(pass, pool, leaf);
                 Verdict::Parked

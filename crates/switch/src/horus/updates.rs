@@ -10,7 +10,7 @@ pub const IDLE_SELECTED: u32 = u32::MAX;
 
 /// How a leaf is known to one of its spines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct SpineLink {
     /// The spine.
     pub at: Endpoint,
     /// Its life.
@@ -33,12 +33,12 @@ pub struct Update {
     /// Whose workers.
     pub pool: SliceId,
     /// What is new.
-    pub news: News,
+    pub news: RackNews,
 }
 
 /// What is new in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum RackNews {
     /// There are idle workers (the paper's *idleAdd*).
     Idle,
     /// There are none any more (*idleRemove*).
@@ -56,9 +56,9 @@ pub struct Mirror {
     pub update: Update,
 }
 
-impl Link {
-    /// News of a pool's workers for this spine.
-    pub(super) const fn tells(&self, pool: SliceId, news: News) -> Mirror {
+impl SpineLink {
+    /// RackNews of a pool's workers for this spine.
+    pub(super) const fn tells(&self, pool: SliceId, news: RackNews) -> Mirror {
         let update = Update { epoch: self.epoch, leaf: self.leaf, generation: self.generation, pool, news };
         Mirror { to: self.at, update }
     }

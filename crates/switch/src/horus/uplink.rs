@@ -13,9 +13,9 @@ use alloc::vec;
 
 use sluice_wire::{Dispatch, Endpoint, Serial, SliceId};
 
-use super::reading::{FabricReading, Told};
-use super::updates::{IDLE_SELECTED, Link, Mirror, News};
-use super::{Average, HorusError, Workers};
+use super::reading::{FabricReading, LoadsTold};
+use super::updates::{IDLE_SELECTED, Mirror, RackNews, SpineLink};
+use super::{Average, HorusError, RackSize};
 use crate::config::Config;
 use crate::pipeline::{Layout, Pass, Register};
 use crate::refusal::Refusal;
@@ -31,7 +31,7 @@ const TOLD_STAGE: u8 = 9;
 #[derive(Debug)]
 pub(super) struct Uplink {
     reading: FabricReading,
-    spines: Box<[Option<Link>]>,
+    spines: Box<[Option<SpineLink>]>,
     pools: Box<[Pool]>,
     /// By spine and number modulo [`WINDOW`]: the newest number that was let in.
     numbers: Register<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Uplink {
 struct Pool {
     /// The spine that is told.
     linked: Option<u16>,
-    /// Workers, and what a task adds to their mean; nothing while there are none.
+    /// RackSize, and what a task adds to their mean; nothing while there are none.
     workers: u32,
     share: Option<Average>,
 }
@@ -82,7 +82,11 @@ impl Uplink {
     }
 
     /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
-    pub(super) fn set_spine(&mut self, spine: u16, row: Option<(Link, Serial)>) -> Result<(), HorusError> {
+    pub(super) fn set_spine(
+        &mut self,
+        spine: u16,
+        row: Option<(SpineLink, Serial)>,
+    ) -> Result<(), HorusError> {
         let spines = self.spines.len() as u16;
         let place = self.spines.get_mut(usize::from(spine));
         *place.ok_or(HorusError::UnknownSpine { spine, spines })? = row.map(|(link, _)| link);
@@ -105,7 +109,7 @@ impl Uplink {
 
     /// The pool has so many workers now, and so many tasks are known to be before them.
     pub(super) fn resize(&mut self, pool: SliceId, workers: u16, tasks: u32) {
-        let share = Workers::new(workers.into()).ok().map(Average::share);
+        let share = RackSize::new(workers.into()).ok().map(Average::share);
         let place = &mut self.pools[usize::from(pool.0)];
         (place.workers, place.share) = (workers.into(), share);
         if !self.reading.as_published {
@@ -143,7 +147,7 @@ impl Uplink {
         }
     }
 
-    /// A task or a reply passed, after which `more` tasks are known to be before the workers. `idle`: how many
+    /// A task or reply passed, after which `more` tasks are known to be before the workers. `idle`: how many
     /// entries the list of idle workers has, if the pass knows.
     pub(super) fn passed(
         &mut self,
@@ -161,9 +165,9 @@ impl Uplink {
             let told = self.told_idle.update(pass, index, |_| is_idle);
             let thought = if let Thought::Idle(thought) = thought { thought } else { told };
             news = (thought != is_idle || told != is_idle).then_some(if is_idle {
-                News::Idle
+                RackNews::Idle
             } else {
-                News::Busy
+                RackNews::Busy
             });
         }
         if is_reply {
@@ -189,25 +193,25 @@ impl Uplink {
         pass: &mut Pass,
         pool: SliceId,
         average: Average,
-        news: Option<News>,
-    ) -> Option<News> {
+        news: Option<RackNews>,
+    ) -> Option<RackNews> {
         let (index, workers) = (usize::from(pool.0), self.pools[usize::from(pool.0)].workers);
         let is_free = news.is_none();
         let due = match self.reading.told {
-            Told::ByOne => {
+            LoadsTold::ByOne => {
                 let due = |told: u32| is_free && average.apart(Average::from_bits(told)) >= Average::ONE;
                 due(self.told.branch(pass, index, due, |_| average.bits(), |told| told))
             }
-            Told::ByReplies => {
+            LoadsTold::ByReplies => {
                 let due = |replies: u32| is_free && replies + 1 >= workers;
                 due(self.told.branch(pass, index, due, |_| 0, |replies| replies.saturating_add(1)))
             }
         };
-        if due { Some(News::Load(average)) } else { news }
+        if due { Some(RackNews::Load(average)) } else { news }
     }
 
-    /// News for the spine that the pool is linked with.
-    pub(super) fn tells(&self, pool: SliceId, news: News) -> Option<Mirror> {
+    /// RackNews for the spine that the pool is linked with.
+    pub(super) fn tells(&self, pool: SliceId, news: RackNews) -> Option<Mirror> {
         let linked = self.pools[usize::from(pool.0)].linked?;
         self.spines[usize::from(linked)].map(|link| link.tells(pool, news))
     }
@@ -216,7 +220,7 @@ impl Uplink {
     pub(super) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
         let is_idle = entries >= self.reading.idle_from;
         self.told_idle.poke(pool.0.into(), is_idle);
-        self.tells(pool, if is_idle { News::Idle } else { News::Busy })
+        self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
     }
 
     /// The update beside the last pass's packet.

@@ -1,6 +1,6 @@
 //! Horus: idle workers first, then the shorter of two queues.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sluice_switch::{Circulating, Refusal, Verdict};
 use sluice_wire::tables::{TableOp, WorkerRow};
@@ -223,4 +223,38 @@ fn a_reply_of_another_life_tells_nothing_and_one_from_elsewhere_is_dropped() {
 fn nobody_may_send_tokens() {
     let mut rack = Rack::of("horus", 2, 16);
     assert_eq!(rack.token(0), Verdict::Drop(Refusal::Unexpected));
+}
+
+/// Passes of 10,000 tasks, their REPLYs' with them, where each of eight workers has so many tasks before it
+/// and the oldest of all ends when one comes.
+fn passes(policy: &str, each: usize) -> u32 {
+    let mut rack = Rack::of(policy, 8, 16);
+    let (mut outstanding, mut held) = (VecDeque::new(), [0; 8]);
+    let (mut passes, fill, times) = (0, 8 * each, 10_000);
+    for turn in 0..fill + times {
+        let mut verdict = rack.task();
+        let mut of_this = 1;
+        while let Verdict::Again(circulating) = verdict {
+            verdict = rack.once_more(circulating);
+            of_this += 1;
+        }
+        let worker = dispatched(verdict).worker.0;
+        held[usize::from(worker)] += 1;
+        outstanding.push_back(worker);
+        if turn >= fill {
+            let ended = outstanding.pop_front().unwrap();
+            held[usize::from(ended)] -= 1;
+            reply(&mut rack, ended, held[usize::from(ended)]);
+            passes += of_this + 1;
+        }
+    }
+    passes
+}
+
+#[test]
+fn two_passes_are_enough_while_somebody_is_idle_and_some_tasks_take_a_third_when_nobody_is() {
+    assert_eq!(passes("horus", 0), 20_000);
+    assert_eq!(passes("racksched:2", 4), 20_000);
+    let busy = passes("horus", 4);
+    assert!((22_000..23_500).contains(&busy), "{busy}");
 }

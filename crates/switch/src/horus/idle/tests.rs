@@ -317,9 +317,9 @@ impl Watched {
 
     fn looks(&mut self, place: fn(u16) -> u16) {
         match self.list.look(&mut pass(), 1, self.worn.take(), place) {
-            Found::Node(node) => assert!(self.idle.contains(&node), "{node} is not idle"),
-            Found::Stale(worn) => self.worn = worn,
-            Found::Nobody => assert!(self.idle.is_empty(), "{:?} are lost", self.idle),
+            Looked::Node(node) => assert!(self.idle.contains(&node), "{node} is not idle"),
+            Looked::Stale(worn) => self.worn = worn,
+            Looked::Nobody => assert!(self.idle.is_empty(), "{:?} are lost", self.idle),
         }
     }
 
@@ -328,9 +328,9 @@ impl Watched {
         let mut worn = self.worn;
         for _ in 0..=NODES {
             match self.list.look(&mut pass(), 1, worn, |entries| entries - 1) {
-                Found::Stale(found) => worn = found,
-                Found::Node(node) => return assert!(self.idle.contains(&node)),
-                Found::Nobody => return assert!(self.idle.is_empty()),
+                Looked::Stale(found) => worn = found,
+                Looked::Node(node) => return assert!(self.idle.contains(&node)),
+                Looked::Nobody => return assert!(self.idle.is_empty()),
             }
         }
         panic!("a task goes round for ever");
@@ -376,11 +376,11 @@ fn what_was_worn_is_left_alone_once_somebody_came() {
     list.plus(1);
     list.plus(0);
     let found = list.look(&mut pass(), 1, None, |entries| entries - 1);
-    let Found::Stale(Some(worn)) = found else { panic!("{found:?}") };
+    let Looked::Stale(Some(worn)) = found else { panic!("{found:?}") };
     let removal = list.first(1);
     list.second(removal);
     list.plus(2);
-    assert_eq!(list.look(&mut pass(), 1, Some(worn), |entries| entries - 1), Found::Node(2));
+    assert_eq!(list.look(&mut pass(), 1, Some(worn), |entries| entries - 1), Looked::Node(2));
     assert_eq!(list.drained(), [2, 0]);
 }
 

@@ -15,12 +15,12 @@ fn average(fabric: &Fabric) -> Average {
 
 /// What the mean has to be.
 fn reckoned(fabric: &Fabric, workers: u32) -> Average {
-    let share = Average::share(Workers::new(workers).expect("workers"));
+    let share = Average::share(RackSize::new(workers).expect("workers"));
     Average::of(fabric.leaves[0].known_tasks(SLICE), share).expect("few tasks")
 }
 
-/// Tasks until each of four workers has had one, each answered but for so many whose DISPATCH or REPLY is lost;
-/// then all are idle, for each has answered later.
+/// Tasks until each of four workers has had one, each answered but for so many whose DISPATCH or REPLY is
+/// lost; then all are idle, for each has answered later.
 fn after_losses(reading: FabricReading, lost: u16) -> Average {
     let mut fabric = Fabric::of(reading, &[4]);
     fabric.deliver();
@@ -131,8 +131,8 @@ impl Changing {
 }
 
 proptest! {
-    /// Whatever is lost, comes late, leaves or comes back, in both ways of noting a second pass and of counting
-    /// an idle worker's task.
+    /// Whatever is lost, comes late, leaves or comes back, in both ways of noting a second pass and of
+    /// counting an idle worker's task.
     #[test]
     fn the_mean_is_always_what_is_known_of_the_workers_that_are_there(
         events in events(),
@@ -145,7 +145,8 @@ proptest! {
         let mut changing = Changing { fabric, there: [true; 4], late: Vec::new() };
         for event in events {
             changing.happens(event);
-            prop_assert_eq!(average(&changing.fabric), reckoned(&changing.fabric, changing.workers()), "{:?}", event);
+            let fabric = &changing.fabric;
+            prop_assert_eq!(average(fabric), reckoned(fabric, changing.workers()), "{:?}", event);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a leaf lets in, and what it tells.
 
-use sluice_switch::horus::{Average, IDLE_SELECTED, Told};
+use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
 use sluice_wire::Epoch;
 
 use super::*;
@@ -17,12 +17,12 @@ fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_
     assert_eq!((leaf, first.worker.0, first.client_at), (0, 1, at(200)));
     assert_eq!(fabric.news(), [], "there is another idle worker");
     assert_eq!(fabric.task().1.worker.0, 0);
-    assert_eq!(fabric.news(), [(0, News::Busy)]);
+    assert_eq!(fabric.news(), [(0, RackNews::Busy)]);
     fabric.deliver();
     fabric.reply(0, 1, 0);
-    assert_eq!(fabric.news(), [(0, News::Idle)]);
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
     fabric.reply(0, 0, 0);
-    assert_eq!(fabric.news(), [(0, News::Idle)], "the rack was idle already");
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)], "the rack was idle already");
 }
 
 #[test]
@@ -74,21 +74,21 @@ fn what_a_task_says_of_the_rack_is_put_right_if_the_word_was_lost() {
     let mut fabric = Fabric::new(&[2]);
     fabric.task();
     fabric.task();
-    assert_eq!(fabric.news(), [(0, News::Busy)]);
+    assert_eq!(fabric.news(), [(0, RackNews::Busy)]);
     fabric.told.clear();
     let (_, task) = fabric.task();
     assert_eq!(task.occupancy, 1, "it was sent to a rack that is idle no longer");
-    assert_eq!(fabric.news(), [(0, News::Busy)], "told again");
+    assert_eq!(fabric.news(), [(0, RackNews::Busy)], "told again");
     fabric.deliver();
     fabric.reply(0, 0, 0);
-    assert_eq!(fabric.news(), [(0, News::Idle)]);
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
     fabric.told.clear();
     fabric.reply(0, 1, 0);
     assert_eq!(fabric.news(), [], "it was told");
     let task = fabric.chosen();
     assert_ne!(task.occupancy, IDLE_SELECTED);
     dispatched(fabric.hand_down(0, task));
-    assert_eq!(fabric.news(), [(0, News::Idle)], "there is still one");
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)], "there is still one");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn another_spines_task_does_not_say_what_the_linked_one_thinks() {
         },
     ));
     let told = program.mirrored().map(|mirror| (mirror.to, mirror.update.news));
-    assert_eq!(told, Some((spine_at(), News::Busy)));
+    assert_eq!(told, Some((spine_at(), RackNews::Busy)));
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn a_load_is_told_with_a_reply_when_the_mean_moved_by_one() {
     let news = fabric.news();
     assert!(!news.is_empty() && news.len() < 4 * 8, "{news:?}, {told} before");
     for pair in news.windows(2) {
-        let [(_, News::Load(first)), (_, News::Load(second))] = pair else { panic!("{pair:?}") };
+        let [(_, RackNews::Load(first)), (_, RackNews::Load(second))] = pair else { panic!("{pair:?}") };
         assert!(first.apart(*second) >= Average::ONE, "{first} then {second}");
     }
 }
 
 #[test]
 fn a_load_is_told_after_as_many_replies_as_workers_where_the_authors_switch_is_read() {
-    let reading = FabricReading { told: Told::ByReplies, ..FabricReading::default() };
+    let reading = FabricReading { told: LoadsTold::ByReplies, ..FabricReading::default() };
     let mut fabric = Fabric::busy(reading, &[(4, 3)]);
     let told: Vec<bool> = (0..8)
         .map(|turn| {
@@ -152,10 +152,10 @@ fn a_rack_is_idle_from_two_idle_workers_on_where_the_authors_code_is_read() {
     fabric.task();
     assert_eq!(fabric.news(), []);
     fabric.task();
-    assert_eq!(fabric.news(), [(0, News::Busy)], "one is left");
+    assert_eq!(fabric.news(), [(0, RackNews::Busy)], "one is left");
     fabric.deliver();
     fabric.reply(0, 2, 0);
-    assert_eq!(fabric.news(), [(0, News::Idle)]);
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
 }
 
 #[test]

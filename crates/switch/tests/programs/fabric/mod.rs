@@ -4,7 +4,7 @@ mod averages;
 mod leaves;
 mod spine;
 
-use sluice_switch::horus::{FabricReading, Horus, Link, Mirror, News, Spine, Update, Workers};
+use sluice_switch::horus::{FabricReading, Horus, Mirror, RackNews, RackSize, Spine, SpineLink, Update};
 use sluice_switch::{Arrival, Config, Program, Refusal, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{Dispatch, Endpoint, Generation, Key, Nanos, Packet, Reply, Serial, SliceId, WorkerId};
@@ -41,13 +41,13 @@ fn worker_at(leaf: u16, worker: u16) -> Endpoint {
     at(1_000 + 100 * leaf + worker)
 }
 
-fn link(leaf: u16) -> Link {
-    Link { at: spine_at(), epoch: EPOCH, leaf: WorkerId(leaf), generation: GENERATION }
+fn link(leaf: u16) -> SpineLink {
+    SpineLink { at: spine_at(), epoch: EPOCH, leaf: WorkerId(leaf), generation: GENERATION }
 }
 
 /// A second spine, which no leaf tells anything.
-fn other() -> Link {
-    Link { at: at(301), ..link(0) }
+fn other() -> SpineLink {
+    SpineLink { at: at(301), ..link(0) }
 }
 
 /// A spine and racks of so many workers each, all in one pool; what leaves tell waits in `told`.
@@ -91,12 +91,14 @@ impl Fabric {
 
     fn rack(&mut self, reading: FabricReading, leaf: u16, workers: u32) {
         self.row(leaf, GENERATION, true);
-        let size = Workers::new(workers).expect("a size");
+        let size = RackSize::new(workers).expect("a size");
         self.spine.set_workers(SLICE, (WorkerId(leaf), GENERATION), Some(size)).expect("a rack");
         let mut program = Horus::in_fabric(reading, config(), 4);
         open(&mut program);
         program.set_spine(SPINE, Some((link(leaf), START))).expect("room for it");
-        program.set_spine(0, Some((Link { leaf: WorkerId(leaf), ..other() }, START))).expect("room for it");
+        program
+            .set_spine(0, Some((SpineLink { leaf: WorkerId(leaf), ..other() }, START)))
+            .expect("room for it");
         for worker in 0..workers as u16 {
             let row = WorkerRow { at: worker_at(leaf, worker), ..crate::rack::row(worker, 1, true) };
             program.table(TableOp::SetWorker(WorkerId(worker), Some(row)));
@@ -173,7 +175,7 @@ impl Fabric {
     }
 
     /// What was told, with the leaf that did.
-    fn news(&self) -> Vec<(u16, News)> {
+    fn news(&self) -> Vec<(u16, RackNews)> {
         self.told.iter().map(|told| (told.update.leaf.0, told.update.news)).collect()
     }
 
@@ -194,7 +196,7 @@ impl Fabric {
         go_round(&mut self.spine, verdict)
     }
 
-    fn says(&mut self, leaf: u16, news: News) {
+    fn says(&mut self, leaf: u16, news: RackNews) {
         let told = Update { epoch: EPOCH, leaf: WorkerId(leaf), generation: GENERATION, pool: SLICE, news };
         assert_eq!(self.tell(leaf_at(leaf), told), Verdict::Parked);
     }

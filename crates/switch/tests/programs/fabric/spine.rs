@@ -12,14 +12,16 @@ use crate::rack::{circulating, rejected};
 fn told(sizes: &[u32], eighths: &[u32]) -> Fabric {
     let mut fabric = Fabric::of(FabricReading::default(), sizes);
     for (leaf, eighths) in (0..).zip(eighths) {
-        fabric.says(leaf, News::Load(Average::from_bits(eighths * 0x2000)));
+        fabric.says(leaf, RackNews::Load(Average::from_bits(eighths * 0x2000)));
     }
     fabric
 }
 
 /// These say so, one behind the other.
 fn idle(fabric: &mut Fabric, leaves: &[u16]) {
-    leaves.iter().for_each(|leaf| fabric.says(*leaf, News::Idle));
+    for leaf in leaves {
+        fabric.says(*leaf, RackNews::Idle);
+    }
 }
 
 fn leaves(fabric: &mut Fabric, tasks: u32) -> Vec<u16> {
@@ -33,11 +35,11 @@ fn the_rack_that_became_idle_last_gets_all_tasks_until_its_leaf_says_that_it_is_
     let task = fabric.chosen();
     assert_eq!((task.worker.0, task.occupancy), (1, IDLE_SELECTED));
     assert_eq!(leaves(&mut fabric, 5), [1; 5]);
-    fabric.says(1, News::Busy);
+    fabric.says(1, RackNews::Busy);
     assert_eq!(leaves(&mut fabric, 3), [2; 3]);
-    fabric.says(0, News::Busy);
+    fabric.says(0, RackNews::Busy);
     assert_eq!(leaves(&mut fabric, 2), [2; 2], "another one's word");
-    fabric.says(2, News::Busy);
+    fabric.says(2, RackNews::Busy);
     assert_ne!(fabric.chosen().occupancy, IDLE_SELECTED, "nobody is idle");
 }
 
@@ -68,7 +70,7 @@ fn what_a_leaf_tells_takes_the_place_of_what_was_counted() {
     let mut fabric = told(&[8, 8], &[4, 80]);
     assert_eq!(leaves(&mut fabric, 4), [0; 4]);
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 0x1_0000);
-    fabric.says(0, News::Load(Average::from_bits(3)));
+    fabric.says(0, RackNews::Load(Average::from_bits(3)));
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 3);
 }
 
@@ -95,7 +97,7 @@ fn tasks_are_numbered_for_each_leaf_and_carry_their_client() {
 #[test]
 fn a_leafs_word_counts_if_it_is_of_this_life_and_generation_and_comes_from_there() {
     let mut fabric = Fabric::new(&[2, 2]);
-    let news = News::Load(Average::ONE);
+    let news = RackNews::Load(Average::ONE);
     let told = Update { epoch: EPOCH, leaf: WorkerId(1), generation: GENERATION, pool: SLICE, news };
     let mut refused = |from, update| refused(fabric.tell(from, update));
     let (here, elsewhere) = (leaf_at(1), leaf_at(0));
@@ -113,7 +115,7 @@ fn a_leafs_word_counts_if_it_is_of_this_life_and_generation_and_comes_from_there
 #[test]
 fn a_leaf_that_comes_in_anew_is_neither_idle_nor_loaded_until_it_says_so() {
     let mut fabric = told(&[2, 2], &[8, 80]);
-    fabric.says(1, News::Idle);
+    fabric.says(1, RackNews::Idle);
     fabric.row(1, Generation(4), true);
     assert_eq!(fabric.spine.idle_racks(SLICE), 0);
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(1)), Average::default());
@@ -124,7 +126,7 @@ fn a_leaf_that_comes_in_anew_is_neither_idle_nor_loaded_until_it_says_so() {
 fn what_the_control_software_may_not_ask_is_refused_by_name() {
     let mut fabric = Fabric::new(&[2]);
     let spine = &mut fabric.spine;
-    let two = Workers::new(2).ok();
+    let two = RackSize::new(2).ok();
     let leaf = WorkerId(0);
     let said = Generation(2);
     let stale = HorusError::StaleLeaf { leaf, said, is: GENERATION };
@@ -155,7 +157,7 @@ fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_
             leaf: WorkerId(leaf),
             generation: GENERATION,
             pool: SLICE,
-            news: News::Busy,
+            news: RackNews::Busy,
         };
         let first = fabric.spine.pass(Nanos(0), Arrival::Update { from: leaf_at(0), update: busy(0) });
         assert!(matches!(first, Verdict::Again(_)));
