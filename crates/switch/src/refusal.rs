@@ -25,6 +25,8 @@ pub enum Refusal {
     Unexpected,
     /// More tokens than were ever admitted: a bug.
     TokenRingFull,
+    /// A queue is full, and its program does not say so to the client.
+    QueueFull,
     /// The SWEEP's work is done.
     SweepDone,
     /// A note that the program sent to itself has done its work.
@@ -35,7 +37,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -47,6 +49,7 @@ impl Refusal {
         Self::ImpossibleCounter,
         Self::Unexpected,
         Self::TokenRingFull,
+        Self::QueueFull,
         Self::SweepDone,
         Self::FixDone,
         Self::OldNak,
@@ -66,6 +69,7 @@ impl Refusal {
             Self::ImpossibleCounter => "impossible_counter",
             Self::Unexpected => "unexpected_kind",
             Self::TokenRingFull => "token_ring_full",
+            Self::QueueFull => "queue_full",
             Self::SweepDone => "sweep_done",
             Self::FixDone => "fix_done",
             Self::OldNak => "old_nak",

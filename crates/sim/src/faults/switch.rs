@@ -217,7 +217,9 @@ impl Rack<'_> {
                 self.send(SWITCH, Address::of(&to), Packet::Dispatch(dispatch));
             }
             Verdict::Send { to, packet } => {
-                done_with = brought;
+                // A task that came round with the poll waits now.
+                let waits = matches!(packet, Packet::Empty(_));
+                done_with = if waits { Handle::NONE } else { brought };
                 self.send(SWITCH, Address::of(&to), packet);
             }
             Verdict::Swept { to, packet, payload } => {

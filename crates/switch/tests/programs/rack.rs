@@ -76,7 +76,12 @@ impl Rack {
 
     /// Rain with workers of these kinds, and a slice where who serves whom is said.
     pub(crate) fn of_kinds(serving: Serving, kinds: &[u8], limit: u32) -> Self {
-        let mut rack = Self::of("rain:2,labels", 0, limit);
+        Self::of_kinds_under("rain:2,labels", serving, kinds, limit)
+    }
+
+    /// The same under another program.
+    pub(crate) fn of_kinds_under(program: &str, serving: Serving, kinds: &[u8], limit: u32) -> Self {
+        let mut rack = Self::of(program, 0, limit);
         let row = rack.state().row;
         rack.set_slice(SliceRow { serving, ..row });
         for (worker, kind) in kinds.iter().enumerate() {
