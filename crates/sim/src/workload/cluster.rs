@@ -169,8 +169,8 @@ impl ClusterEvents {
     fn asked(&self, cells: &[Cell<'_>; 13]) -> Result<Asked, Fault> {
         let priority = whole(cells[8], 8, 11)? as u8;
         let mut big = false;
-        for column in 9..=11 {
-            big |= request(cells[column], column)? > self.big;
+        for (column, cell) in cells.iter().enumerate().skip(9).take(3) {
+            big |= request(*cell, column)? > self.big;
         }
         let apart = optional(cells[12], 12, 1)? == Some(1);
         Ok(Asked { priority, big, apart })
