@@ -40,7 +40,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/net", 27),
     ("crates/report", 5),
     ("crates/rocksdb", 1),
-    ("crates/sim", 15),
+    ("crates/sim", 14),
     ("crates/switch", 10),
     ("crates/vectors", 1),
     ("crates/wire", 8),

@@ -24,6 +24,8 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("rain:4,ranked,classes=2,patient=4", 500),
         ("r2p2:2", 1_000),
         ("draconis:poll=20us", 500),
+        ("draconis:poll=20us,classes=4", 250),
+        ("draconis:poll=20us,labels", 250),
         ("racksched:2", 1_500),
         ("racksched:2,tracked", 1_500),
         ("pallas", 1_500),

@@ -50,7 +50,7 @@ fn tasks_are_the_submissions_that_finished_with_their_priority_and_what_constrai
 #[test]
 fn arrivals_are_scaled_to_the_rate_and_services_to_the_mean() {
     let slow = tasks(&sample(":100us"), 500.0);
-    assert_eq!(slow.iter().map(|task| (task.2, task.3)).last(), Some((10_000, 100)));
+    assert_eq!(slow.last().map(|task| (task.2, task.3)), Some((10_000, 100)));
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub enum Refusal {
     Unexpected,
     /// More tokens than were ever admitted: a bug.
     TokenRingFull,
+    /// A queue is full, and its program does not say so to the client.
+    QueueFull,
     /// The SWEEP's work is done.
     SweepDone,
     /// A note that the program sent to itself has done its work.
@@ -49,6 +51,7 @@ impl Refusal {
         Self::ImpossibleCounter,
         Self::Unexpected,
         Self::TokenRingFull,
+        Self::QueueFull,
         Self::SweepDone,
         Self::FixDone,
         Self::OldNak,
@@ -69,6 +72,7 @@ impl Refusal {
             Self::ImpossibleCounter => "impossible_counter",
             Self::Unexpected => "unexpected_kind",
             Self::TokenRingFull => "token_ring_full",
+            Self::QueueFull => "queue_full",
             Self::SweepDone => "sweep_done",
             Self::FixDone => "fix_done",
             Self::OldNak => "old_nak",

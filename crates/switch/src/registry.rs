@@ -133,6 +133,17 @@ impl Choice {
         self.0.settings().kinds()
     }
 
+    /// Whether each class of a slice has room for C tasks, rather than all together.
+    pub fn limits_each_class(&self) -> bool {
+        self.0.settings().limits_each_class()
+    }
+
+    /// Whether a waiting task may be under way with a worker's poll: a newcomer takes its place then, so that
+    /// as many more may wait as there are workers.
+    pub fn carries_waiting(&self) -> bool {
+        self.0.settings().carries_waiting()
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
     pub fn size_error(&self) -> u8 {
         self.0.settings().size_error()

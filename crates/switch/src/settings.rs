@@ -73,6 +73,17 @@ pub(crate) trait ProgramSettings: fmt::Display {
         1
     }
 
+    /// Whether each class of a slice has room for C tasks, rather than all together.
+    fn limits_each_class(&self) -> bool {
+        self.kinds() > 1
+    }
+
+    /// Whether a waiting task may be under way with a worker's poll: a newcomer takes its place then, so that
+    /// as many more may wait as there are workers.
+    fn carries_waiting(&self) -> bool {
+        false
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths; in simulations only.
     fn size_error(&self) -> u8 {
         0

@@ -173,6 +173,8 @@ impl Plane {
             Packet::Dispatch(dispatch) => {
                 self.tally.add(Count::Dispatched);
                 let payload = &dispatch.payload;
+                // What came with this pass may wait now, in the place of the task that leaves.
+                spent = None;
                 if payload.is_large() && dispatch.place == Place::Here {
                     spent = Some(payload.handle);
                     let outside = long.and_then(|long| long.outside);
@@ -184,6 +186,10 @@ impl Plane {
             Packet::Reply(_) => long.and_then(|long| long.outside).unwrap_or(&[]),
             Packet::Reject(_) => {
                 self.tally.add(Count::Rejected);
+                &[]
+            }
+            Packet::Empty(_) => {
+                spent = None;
                 &[]
             }
             _ => &[],

@@ -63,12 +63,16 @@ impl Rack<'_> {
     }
 
     /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes
-    /// where these are told by needs.
+    /// where these have rings of their own, and one for each worker whose poll may carry one.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
-            let limit = self.switch.limits[slice] as i32;
-            let waiting =
-                if self.scenario.program.kinds() > 1 { self.longest(slice) } else { -self.balance(slice) };
+            let carried = if self.scenario.program.carries_waiting() { self.workers.len() } else { 0 };
+            let limit = self.switch.limits[slice] as i32 + carried as i32;
+            let waiting = if self.scenario.program.limits_each_class() {
+                self.longest(slice)
+            } else {
+                -self.balance(slice)
+            };
             if waiting > limit {
                 return Err(format!(
                     "promise 6: {waiting} tasks wait in slice {slice}, which has room for {limit}"

@@ -227,7 +227,8 @@ impl SwitchSide for Rack<'_> {
             Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
                 *payload = self.switch.slab.give_back(payload.handle)?;
             }
-            Packet::Dispatch(_) => {}
+            // What came round with a poll that ends here waits now.
+            Packet::Dispatch(_) | Packet::Empty(_) => {}
             _ => self.forgets(brought.bytes)?,
         }
         Ok(self.world.now)

@@ -41,9 +41,9 @@ impl Wanted {
             _ => Err(StudyError::unreadable(
                 "metric",
                 text,
-                "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the time \
-                 to the start of service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a slowdown, and \
-                 CLASS. before that for one class",
+                "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the \
+                 time to the start of service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a \
+                 slowdown, and CLASS. before that for one class",
             )),
         }
     }

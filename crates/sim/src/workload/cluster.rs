@@ -1,17 +1,19 @@
 //! A cluster's tasks as they came once, in the columns of the 2011 cluster trace's task events (Draconis'
 //! evaluation).
 //!
-//! Each line is an event of a task: time in microseconds, missing info, job, task index, machine, event type,
-//! user, scheduling class, priority, the CPU, memory and disk that it asks for (of the largest machine's), and
-//! whether it wants another machine than the other tasks of its job. A task here is a submission that was
-//! scheduled and finished; it is due when it was submitted and takes as long as it ran. Cluster tasks run for
-//! minutes, so their times are scaled to a mean, and arrivals to whatever rate is asked for.
+//! Each line is an event of a task: time in microseconds, missing info, job, task index, machine, event
+//! type, user, scheduling class, priority, the CPU, memory and disk that it asks for (of the largest
+//! machine's), and whether it wants another machine than the other tasks of its job. A task here is a
+//! submission that was scheduled and finished; it is due when it was submitted and takes as long as it ran.
+//! Cluster tasks run for minutes, so their times are scaled to a mean, and arrivals to whatever rate is
+//! asked for.
 //!
 //! Its class says what a scheduler may look at: the band of its priority, whether it is `big`, and whether it
 //! wants to be `apart`.
 //!
-//! Left out: submissions that were evicted, failed, were killed or lost, that came before the trace or did not
-//! end in it, and are only counted; machines, users and scheduling classes; updates of what a task asks for.
+//! Left out: submissions that were evicted, failed, were killed or lost, that came before the trace or did
+//! not end in it, and are only counted; machines, users and scheduling classes; updates of what a task asks
+//! for.
 
 use std::collections::HashMap;
 
@@ -77,7 +79,7 @@ struct Run {
 
 /// A task in order of its submission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedTask {
     pub(super) at: Nanos,
     pub(super) class: u8,
     pub(super) service: Nanos,
@@ -142,12 +144,12 @@ impl ClusterEvents {
     }
 
     /// The tasks, in order of their submission; services scaled to this mean.
-    pub(super) fn finish(mut self, mean: Nanos) -> Vec<Finished> {
+    pub(super) fn finish(mut self, mean: Nanos) -> Vec<FinishedTask> {
         self.done.sort_by_key(|run| run.at);
         let start = self.done.first().map_or(0, |run| run.at);
         let took: u128 = self.done.iter().map(|run| u128::from(run.took)).sum();
         let scale = mean.0 as f64 * self.done.len() as f64 / took as f64;
-        let finished = |run: &Run| Finished {
+        let finished = |run: &Run| FinishedTask {
             at: Nanos((run.at - start).saturating_mul(1_000)),
             class: run.class,
             service: Nanos((run.took as f64 * scale) as u64).clamp(Nanos(1), SERVICE_MAX),
@@ -167,8 +169,8 @@ impl ClusterEvents {
     fn asked(&self, cells: &[Cell<'_>; 13]) -> Result<Asked, Fault> {
         let priority = whole(cells[8], 8, 11)? as u8;
         let mut big = false;
-        for column in 9..=11 {
-            big |= request(cells[column], column)? > self.big;
+        for (column, cell) in cells.iter().enumerate().skip(9).take(3) {
+            big |= request(*cell, column)? > self.big;
         }
         let apart = optional(cells[12], 12, 1)? == Some(1);
         Ok(Asked { priority, big, apart })

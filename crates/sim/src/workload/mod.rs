@@ -75,7 +75,8 @@ const PRIORITY_MAX: u8 = KINDS_MAX as u8 - 1;
 
 /// The name of the class when there is one only and nobody named it.
 const ONLY_CLASS: &str = "task";
-const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, `,bytes=NUMBER`, \
+const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, \
+                     `,bytes=NUMBER`, \
                      `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
 
 impl Workload {

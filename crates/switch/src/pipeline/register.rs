@@ -110,6 +110,25 @@ impl<T: Copy> Ring<T> {
         self.rows[index] = row;
     }
 
+    /// Compares one row; writes what `then` makes of it, or leaves it; returns the old row. On the chip each
+    /// column does so by what an earlier one read.
+    #[inline]
+    pub fn branch(
+        &mut self,
+        pass: &mut Pass,
+        index: usize,
+        when: impl FnOnce(T) -> bool,
+        then: impl FnOnce(T) -> T,
+    ) -> T {
+        pass.touch(self.id, self.name, self.stage);
+        let row = &mut self.rows[index];
+        let old = *row;
+        if when(old) {
+            *row = then(old);
+        }
+        old
+    }
+
     /// Reads one row outside of any pass.
     pub fn peek(&self, index: usize) -> T {
         self.rows[index]

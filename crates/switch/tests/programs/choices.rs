@@ -34,6 +34,11 @@ fn a_choice_is_written_as_it_is_read() {
         "draconis",
         "draconis:poll=1us",
         "draconis:poll=1500ns",
+        "draconis:classes=4",
+        "draconis:poll=1us,classes=2,as-published",
+        "draconis:labels",
+        "draconis:labels,swaps=8,node=5us,rack=1ms",
+        "draconis:as-published",
         "pallas",
         "pallas:weights=2/1",
         "horus",
@@ -49,6 +54,7 @@ fn a_choice_is_written_as_it_is_read() {
         ("racksched", "racksched:2"),
         ("racksched:tracked", "racksched:2,tracked"),
         ("draconis:poll=0ns", "draconis"),
+        ("draconis:labels,swaps=16,node=10us,rack=20us", "draconis:labels"),
         ("draconis:poll=2000ns", "draconis:poll=2us"),
         ("pallas:weights=1", "pallas"),
         ("horus:resubmit=adds,idle=counted", "horus"),
@@ -108,6 +114,12 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "draconis:poll=1",
         "draconis:poll=-1us",
         "draconis:poll=5s",
+        "draconis:classes=3",
+        "draconis:swaps=8",
+        "draconis:labels,swaps=0",
+        "draconis:labels,swaps=64",
+        "draconis:labels,classes=2",
+        "draconis:labels,as-published",
         "pallas:weights=0",
         "pallas:weights=1/2/3/4/5/6/7/8/9",
         "pallas:2",
@@ -154,7 +166,7 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
         ("rain", rain),
         ("r2p2", "sample= step= rise="),
         ("racksched", "tracked"),
-        ("draconis", "poll="),
+        ("draconis", "poll= classes= labels swaps= node= rack= as-published"),
         ("pallas", "weights="),
         ("horus", "resubmit=writes idle=uncounted as-published"),
     ];
@@ -188,6 +200,9 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
         assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
         assert_eq!((choice.adaptive(), choice.early()), (None, None), "{text}");
     }
+    let apart = ["draconis", "draconis:classes=2", "draconis:labels"].map(choice);
+    assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
+    assert_eq!(apart.map(|choice| choice.limits_each_class()), [false, true, false]);
     let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);

@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 12] = [
+const CHOICES: [&str; 14] = [
     "rain:2",
     "rain:2,labels",
     "r2p2:1",
@@ -19,6 +19,8 @@ const CHOICES: [&str; 12] = [
     "racksched:3,tracked",
     "draconis",
     "draconis:poll=1us",
+    "draconis:classes=4",
+    "draconis:labels,swaps=3",
     "pallas",
     "pallas:weights=3/1",
     "horus",
@@ -138,7 +140,7 @@ impl Model {
     /// Everything is served at last.
     fn drain(&mut self) {
         for turn in 0..2_000_u32 {
-            (0..2).for_each(|_| self.take(Step::Round { newest: false }));
+            (0..6).for_each(|_| self.take(Step::Round { newest: false }));
             if self.inside.values().all(|inside| !inside) && self.going.is_empty() {
                 return;
             }

@@ -31,6 +31,8 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("r2p2:2", 8, 82, 11),
         ("racksched:2", 5, 84, 7),
         ("draconis", 12, 413, 24),
+        ("draconis:classes=4", 12, 413, 24),
+        ("draconis:labels", 12, 425, 26),
         ("pallas", 5, 76, 6),
         ("pallas:weights=16", 5, 106, 6),
         ("horus", 8, 100, 13),
@@ -56,9 +58,14 @@ fn the_switches_of_a_fabric_fit_the_chip() {
 
 #[test]
 fn so_many_tasks_can_wait_in_a_programs_memory() {
-    for (program, entries) in
-        [("rain:2", 131_072), ("rain:2,classes=4", 131_072), ("draconis", 131_072), ("r2p2", 0)]
-    {
+    for (program, entries) in [
+        ("rain:2", 131_072),
+        ("rain:2,classes=4", 131_072),
+        ("draconis", 131_072),
+        ("draconis:classes=4", 131_072),
+        ("draconis:labels", 131_072),
+        ("r2p2", 0),
+    ] {
         let empty = full(program);
         assert_eq!((empty.layout().entries(), empty.waiting()), (entries, 0), "{program}");
     }
@@ -84,9 +91,16 @@ fn what_is_told_apart_moves_what_lies_behind_it() {
 
 #[test]
 fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
-    for program in
-        ["rain:2", "rain:2,ranked", "rain:2,classes=2", "rain:2,labels", "r2p2:2", "draconis", "pallas"]
-    {
+    for program in [
+        "rain:2",
+        "rain:2,ranked",
+        "rain:2,classes=2",
+        "rain:2,labels",
+        "r2p2:2",
+        "draconis",
+        "draconis:labels",
+        "pallas",
+    ] {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
         assert_eq!(shape.feed, choice.feed(), "{program}");
         assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");

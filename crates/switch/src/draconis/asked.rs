@@ -1,0 +1,114 @@
+//! How Draconis is asked for: `draconis`, `draconis:classes=4`, `draconis:labels,swaps=8`.
+
+use core::fmt;
+
+use sluice_units::WholeSpan;
+use sluice_wire::Nanos;
+
+use crate::arguments;
+
+/// What asks for priority classes.
+const CLASSES: &str = "classes";
+/// What asks for workers that serve some tasks only.
+const LABELS: &str = "labels";
+/// What asks for the design without what we healed.
+const AS_PUBLISHED: &str = "as-published";
+/// The most swaps that a memo can count.
+const SWAPS_MAX: u8 = 63;
+
+/// How idle workers poll, and what is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(super) every: Nanos,
+    pub(super) classes: u8,
+    pub(super) labels: bool,
+    pub(super) swapping: Swapping,
+    pub(super) as_published: bool,
+}
+
+/// How tasks are swapped for those that suit a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Swapping {
+    /// As many a poll at most.
+    pub(super) most: u8,
+    /// How long a task waits for a worker that meets all its wishes …
+    pub(super) node: Nanos,
+    /// … and then for one that meets any of them.
+    pub(super) rack: Nanos,
+}
+
+/// Ours: the slides name swapping, and neither its bound nor how long locality waits.
+pub(super) const SWAPPING: Swapping =
+    Swapping { most: 16, node: Nanos::from_micros(10), rack: Nanos::from_micros(20) };
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { every: Nanos(0), classes: 1, labels: false, swapping: SWAPPING, as_published: false }
+    }
+}
+
+impl Settings {
+    /// Takes one argument, or none if it means nothing.
+    pub(super) fn read(&mut self, argument: &str) -> Option<()> {
+        match argument.split_once('=') {
+            None if argument == LABELS => self.labels = true,
+            None if argument == AS_PUBLISHED => self.as_published = true,
+            Some(("poll", span)) => self.every = wait(span)?,
+            Some(("node", span)) => self.swapping.node = wait(span)?,
+            Some(("rack", span)) => self.swapping.rack = wait(span)?,
+            Some(("swaps", number)) => self.swapping.most = arguments::number(number, 1..=SWAPS_MAX)?,
+            Some((CLASSES, number)) => {
+                self.classes =
+                    arguments::number(number, 2..=4).filter(|classes| classes.is_power_of_two())?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// Reads a wait, up to 4 s.
+fn wait(text: &str) -> Option<Nanos> {
+    let span = sluice_units::span(text).ok()?;
+    Some(span).filter(|span| *span <= Nanos::from_millis(4_000))
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { every, classes, labels, swapping, as_published } = *self;
+        let mut written = Arguments { f, before: "" };
+        if every != Nanos(0) {
+            written.add(format_args!("poll={}", WholeSpan(every)))?;
+        }
+        if classes > 1 {
+            written.add(format_args!("{CLASSES}={classes}"))?;
+        }
+        if labels {
+            written.add(format_args!("{LABELS}"))?;
+        }
+        if swapping.most != SWAPPING.most {
+            written.add(format_args!("swaps={}", swapping.most))?;
+        }
+        if swapping.node != SWAPPING.node {
+            written.add(format_args!("node={}", WholeSpan(swapping.node)))?;
+        }
+        if swapping.rack != SWAPPING.rack {
+            written.add(format_args!("rack={}", WholeSpan(swapping.rack)))?;
+        }
+        if as_published { written.add(format_args!("{AS_PUBLISHED}")) } else { Ok(()) }
+    }
+}
+
+/// Arguments with commas between them.
+struct Arguments<'f, 'b> {
+    f: &'f mut fmt::Formatter<'b>,
+    before: &'static str,
+}
+
+impl Arguments<'_, '_> {
+    fn add(&mut self, argument: fmt::Arguments<'_>) -> fmt::Result {
+        write!(self.f, "{}{argument}", self.before)?;
+        self.before = ",";
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! What goes round: fixes of pointers, polls that look at the next class, and tasks that are carried past
+//! others.
+//!
+//! A memo has 64 bits. So what is carried knows the low bits of its worker's generation and of its ticket:
+//! both are completed from what the switch has when it comes by, which is at most a few laps further.
+
+use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
+
+use crate::program::{Cargo, Circulating, Verdict};
+
+/// How many low bits of a generation are noted, and of a ticket.
+const GENERATION_BITS: u32 = 10;
+const TICKET_BITS: u32 = 20;
+/// Between the two stands the class, two bits.
+const GENERATION_SHIFT: u32 = TICKET_BITS + 2;
+
+/// A queue of a slice: of one class of its tasks, or of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueId {
+    pub(super) slice: SliceId,
+    pub(super) class: u8,
+}
+
+/// A packet without a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SelfNote {
+    /// Puts the retrieve pointer of a queue right.
+    Fix { queue: QueueId, ticket: u32 },
+    /// A token that found the classes before this one empty.
+    Poll { worker: WorkerId, generation: Generation, class: u8 },
+    /// Puts a retrieve pointer right, and then answers a token that nothing suited.
+    FixAndEmpty(Carrier),
+}
+
+/// What a task that goes round is noted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskNote {
+    /// It found its queue full, and takes the add pointer back.
+    Fix { queue: QueueId, ticket: u32 },
+    /// It is carried past others for a worker that it does not suit.
+    Carried(Carrier),
+    /// Likewise, and takes the add pointer back first, which it left too far.
+    CarriedFix(Carrier),
+}
+
+/// A token with a task that does not suit its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Carrier {
+    pub(super) slice: SliceId,
+    pub(super) worker: WorkerId,
+    /// The low bits.
+    generation: u16,
+    /// The low bits.
+    ticket: u32,
+    /// Of the task.
+    pub(super) class: u8,
+    pub(super) swaps: u8,
+}
+
+impl Carrier {
+    /// A token of this worker, with nothing yet.
+    pub(super) const fn new(slice: SliceId, worker: WorkerId, generation: Generation) -> Self {
+        let generation = low(generation.0, GENERATION_BITS) as u16;
+        Self { slice, worker, generation, ticket: 0, class: 0, swaps: 0 }
+    }
+
+    /// The same with a task of this class, at the place that it is to be held against next.
+    pub(super) const fn with(self, class: u8, ticket: u32) -> Self {
+        Self { class, ..self.at(ticket) }
+    }
+
+    /// The same at another place.
+    pub(super) const fn at(self, ticket: u32) -> Self {
+        Self { ticket: low(ticket, TICKET_BITS), ..self }
+    }
+
+    /// The same after one swap more.
+    pub(super) const fn swapped(self) -> Self {
+        Self { swaps: self.swaps + 1, ..self }
+    }
+
+    /// The whole ticket, near to another.
+    pub(super) const fn ticket(self, near_to: u32) -> u32 {
+        near(self.ticket, TICKET_BITS, near_to)
+    }
+
+    /// The whole generation, near to its worker's present one.
+    pub(super) const fn generation(self, present: Generation) -> Generation {
+        Generation(near(self.generation as u32, GENERATION_BITS, present.0))
+    }
+
+    const fn memo(self) -> u64 {
+        (self.swaps as u64) << 56
+            | (self.slice.0 as u64 & 0xff) << 48
+            | (self.worker.0 as u64) << 32
+            | (self.generation as u64) << GENERATION_SHIFT
+            | (self.class as u64) << TICKET_BITS
+            | self.ticket as u64
+    }
+
+    const fn read(memo: u64) -> Self {
+        Self {
+            swaps: (memo >> 56) as u8 & 0x3f,
+            slice: SliceId((memo >> 48) as u16 & 0xff),
+            worker: WorkerId((memo >> 32) as u16),
+            generation: low((memo >> GENERATION_SHIFT) as u32, GENERATION_BITS) as u16,
+            class: (memo >> TICKET_BITS) as u8 & 0x3,
+            ticket: low(memo as u32, TICKET_BITS),
+        }
+    }
+}
+
+/// Two bits say what a memo is of.
+const KIND_SHIFT: u32 = 62;
+
+impl SelfNote {
+    pub(super) const fn read(memo: u64) -> Self {
+        match memo >> KIND_SHIFT {
+            0 => {
+                let (queue, ticket) = fix_of(memo);
+                Self::Fix { queue, ticket }
+            }
+            1 => Self::Poll {
+                worker: WorkerId(memo as u16),
+                generation: Generation((memo >> 16) as u32),
+                class: (memo >> 48) as u8,
+            },
+            _ => Self::FixAndEmpty(Carrier::read(memo)),
+        }
+    }
+
+    const fn memo(self) -> u64 {
+        match self {
+            Self::Fix { queue, ticket } => fix_memo(queue, ticket),
+            Self::Poll { worker, generation, class } => {
+                1 << KIND_SHIFT | (class as u64) << 48 | (generation.0 as u64) << 16 | worker.0 as u64
+            }
+            Self::FixAndEmpty(carrier) => 2 << KIND_SHIFT | carrier.memo(),
+        }
+    }
+
+    /// Sends it round; a task that came in the same pass waits.
+    pub(super) const fn go(self) -> Verdict {
+        Verdict::Again(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: self.memo() })
+    }
+}
+
+impl TaskNote {
+    pub(super) const fn read(memo: u64) -> Self {
+        match memo >> KIND_SHIFT {
+            0 => {
+                let (queue, ticket) = fix_of(memo);
+                Self::Fix { queue, ticket }
+            }
+            1 => Self::Carried(Carrier::read(memo)),
+            _ => Self::CarriedFix(Carrier::read(memo)),
+        }
+    }
+
+    pub(super) const fn memo(self) -> u64 {
+        match self {
+            Self::Fix { queue, ticket } => fix_memo(queue, ticket),
+            Self::Carried(carrier) => 1 << KIND_SHIFT | carrier.memo(),
+            Self::CarriedFix(carrier) => 2 << KIND_SHIFT | carrier.memo(),
+        }
+    }
+}
+
+const fn fix_memo(queue: QueueId, ticket: u32) -> u64 {
+    (queue.class as u64) << 48 | (queue.slice.0 as u64) << 32 | ticket as u64
+}
+
+const fn fix_of(memo: u64) -> (QueueId, u32) {
+    (QueueId { slice: SliceId((memo >> 32) as u16), class: (memo >> 48) as u8 & 0x3 }, memo as u32)
+}
+
+const fn low(number: u32, bits: u32) -> u32 {
+    number & ((1 << bits) - 1)
+}
+
+/// The number with these low bits that is nearest to another.
+const fn near(low_bits: u32, bits: u32, to: u32) -> u32 {
+    let spare = u32::BITS - bits;
+    let off = (low_bits.wrapping_sub(to) << spare) as i32 >> spare;
+    to.wrapping_add(off as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_back() {
+        let queue = QueueId { slice: SliceId(700), class: 3 };
+        let carrier = Carrier::new(SliceId(255), WorkerId(u16::MAX), Generation(0x3ff)).with(3, u32::MAX);
+        let carrier = (0..63).fold(carrier, |carrier, _| carrier.swapped());
+        let (worker, generation) = (WorkerId(9), Generation(u32::MAX));
+        for note in [
+            SelfNote::Fix { queue, ticket: u32::MAX },
+            SelfNote::Poll { worker, generation, class: 3 },
+            SelfNote::FixAndEmpty(carrier),
+        ] {
+            assert_eq!(SelfNote::read(note.memo()), note);
+        }
+        for note in
+            [TaskNote::Fix { queue, ticket: 7 }, TaskNote::Carried(carrier), TaskNote::CarriedFix(carrier)]
+        {
+            assert_eq!(TaskNote::read(note.memo()), note);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_come_back_from_their_low_bits_on_either_side_of_the_wrap() {
+        for (whole, near_to) in [(5, 9), (9, 5), (u32::MAX, 3), (3, u32::MAX), (1 << 20, (1 << 20) - 7)] {
+            let carrier = Carrier::new(SliceId(0), WorkerId(0), Generation(whole)).at(whole);
+            assert_eq!(carrier.ticket(near_to), whole);
+            assert_eq!(carrier.generation(Generation(near_to)), Generation(whole));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the registry asks of Draconis.
+
+use alloc::boxed::Box;
+
+use sluice_wire::tables::{Feed, KINDS_MAX};
+
+use super::asked::{SWAPPING, Settings};
+use super::memory::Draconis;
+use crate::config::Config;
+use crate::front::Scheduler;
+use crate::program::Program;
+use crate::settings::ProgramSettings;
+
+impl ProgramSettings for Settings {
+    fn name(&self) -> &'static str {
+        Draconis::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "a queue in the switch that idle workers poll; its pointers run ahead and are fixed by recirculation"
+    }
+
+    fn arguments(&self) -> &'static str {
+        "poll=SPAN, how long an idle worker waits after an empty answer: 0ns (at once) to 4s; \
+         classes=4, so many classes of tasks, 2 or 4, a queue each: a poll looks at one after the other; \
+         labels, tasks go to workers that have what they need, others are swapped past (not with classes); \
+         swaps=16, behind labels: so many a poll at most, 1 to 63; node=10us, behind labels: how long a task \
+         waits for a worker that meets all that it wishes for; rack=20us, behind labels: how long then for \
+         one that meets any; as-published, without what we healed (not with labels)"
+    }
+
+    fn example(&self) -> &'static str {
+        "draconis:poll=1us"
+    }
+
+    fn take(&mut self, argument: &str) -> Option<()> {
+        self.read(argument)?;
+        // What tasks need tells them apart, and nothing else; and nobody published how a swap races.
+        let swaps = self.labels || self.swapping == SWAPPING;
+        let alone = self.classes == 1 && !self.as_published;
+        (swaps && (alone || !self.labels)).then_some(())
+    }
+
+    fn quota(&self) -> u8 {
+        1
+    }
+
+    fn feed(&self) -> Feed {
+        Feed::Polls { every: self.every }
+    }
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    fn classes(&self) -> u8 {
+        if self.labels { KINDS_MAX as u8 } else { self.classes }
+    }
+
+    fn kinds(&self) -> u8 {
+        if self.labels { KINDS_MAX as u8 } else { 1 }
+    }
+
+    /// A queue for each class has its own pointers; where tasks are swapped there is one.
+    fn limits_each_class(&self) -> bool {
+        self.classes > 1
+    }
+
+    fn carries_waiting(&self) -> bool {
+        self.labels
+    }
+
+    fn build(&self, config: Config) -> Box<dyn Program> {
+        Box::new(Draconis::new(*self, config))
+    }
+}

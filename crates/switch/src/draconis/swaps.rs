@@ -1,0 +1,266 @@
+//! Task swapping: a worker that the first task does not suit gets one behind it (Draconis' slides: resources
+//! and locality).
+//!
+//! The task that a poll took goes round, together with the poll, and is held against the next place: in one
+//! access it is written there and what lay there is taken out. If that suits the worker it leaves, else it is
+//! carried on, so that those that were passed over keep their order. Behind the last task, or after so many
+//! swaps, what is carried is added again, and the poll is answered with EMPTY.
+//!
+//! No task is lost behind the retrieve pointer: each pass goes on at that pointer if it has moved past the
+//! place meanwhile, and none swaps beyond an add pointer that a fix is to take back. A carried task that is
+//! added finds what any add does, so that it may have to send a fix; then the poll waits for that.
+//!
+//! With wishes (locality) a task waits for a worker that meets all its labels (its node), then for one that
+//! meets any (its rack), then any worker takes it. Nobody asks again when a wait ends: idle workers poll.
+
+use sluice_wire::serving::Labels;
+use sluice_wire::tables::{KINDS_MAX, RingCounts, SliceRow};
+use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep};
+
+use super::asked::Swapping;
+use super::memory::{CLEAR, CameAndLeft, Draconis, Entry, Retrieved, SET, Swaps, ahead};
+use super::rounds::{Carrier, QueueId, SelfNote, TaskNote};
+use crate::entry::{WaitingTask, cell};
+use crate::front::{Entering, Granted};
+use crate::pipeline::Pass;
+use crate::program::{Cargo, Circulating, Verdict};
+use crate::refusal::Refusal;
+
+impl Draconis {
+    /// A task's class by what it needs, if workers differ and one that serves it is there.
+    pub(super) fn class_by_need(&self, submit: &Submit) -> Result<u8, RejectReason> {
+        if self.swaps.is_none() {
+            return Ok(0);
+        }
+        let (_, row) = self.front.open_slice(submit)?;
+        let class = row.serving.class_of(self.front.tables.needs_of(submit));
+        let class = class.ok_or(RejectReason::Unserved)?;
+        if row.closed >> class & 1 == 0 { Ok(class) } else { Err(RejectReason::NoWorkers) }
+    }
+
+    pub(super) fn count_came(&mut self, pass: &mut Pass, slice: SliceId, class: u8) {
+        if let Some(Swaps { counts, .. }) = &mut self.swaps {
+            let one_more = |of: CameAndLeft| CameAndLeft { came: of.came.wrapping_add(1), ..of };
+            counts.update(pass, Swaps::index(slice, class), one_more);
+        }
+    }
+
+    pub(super) fn count_left(&mut self, pass: &mut Pass, slice: SliceId, class: u8) {
+        if let Some(Swaps { counts, .. }) = &mut self.swaps {
+            let one_more = |of: CameAndLeft| CameAndLeft { left: of.left.wrapping_add(1), ..of };
+            counts.update(pass, Swaps::index(slice, class), one_more);
+        }
+    }
+
+    /// How many tasks of each class came into a slice and left it, if that is counted.
+    pub(super) fn counted(&self, slice: usize) -> Option<(RingCounts, RingCounts)> {
+        let Swaps { counts, .. } = self.swaps.as_ref()?;
+        let mut all = (RingCounts::default(), RingCounts::default());
+        for class in 0..KINDS_MAX {
+            let CameAndLeft { came, left } = counts.peek(slice * KINDS_MAX + class);
+            (all.0.0[class], all.1.0[class]) = (Serial(came), Serial(left));
+        }
+        Some(all)
+    }
+
+    /// Whether a task may go to this worker now.
+    pub(super) fn suits(&self, now: Nanos, slice: SliceId, granted: Granted, entry: &Entry) -> bool {
+        let Some(Swaps { swapping: Swapping { node, rack, .. }, .. }) = &self.swaps else { return true };
+        let Some(worker) = self.front.tables.worker(granted.worker) else { return false };
+        let serving = &self.front.tables.slices[slice.0 as usize].serving;
+        let is_among = |classes: u8| classes >> entry.class & 1 == 1;
+        if !serving.is_wished() {
+            return is_among(serving.serves(worker.kind));
+        }
+        let waited = entry.task.waited(now);
+        let needs = serving.classes().get(usize::from(entry.class));
+        let has = serving.kinds().get(usize::from(worker.kind));
+        is_among(serving.meets(worker.kind))
+            || waited >= *node && needs.zip(has).is_some_and(|(needs, has)| share(*needs, *has))
+            || waited >= *node + *rack
+    }
+
+    /// The task does not suit the worker that polled: both go round together.
+    pub(super) fn carry(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        entry: &Entry,
+    ) -> Verdict {
+        self.front.note_granted(pass, granted);
+        let carrier = Carrier::new(slice, granted.worker, granted.generation);
+        carried_on(now, carrier.with(entry.class, entry.ticket.wrapping_add(1)), &entry.task)
+    }
+
+    /// A carried task comes to the next place.
+    pub(super) fn carried(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        task: Entering<'_>,
+        carrier: Carrier,
+    ) -> Verdict {
+        let queue = QueueId { slice: carrier.slice, class: 0 };
+        let (s, cells) = (self.index(queue), self.cells as i32);
+        let granted = self.token_of(carrier);
+        let retrieved = self.retrieve.read(pass, s);
+        let at = later(carrier.ticket(retrieved), retrieved);
+        let ends = granted.is_none() || carrier.swaps >= self.swaps_most();
+        let is_last = |added: u32| ends || ahead(at, added) >= 0;
+        let added = self.add.branch(pass, s, is_last, |added| added.wrapping_add(1), |added| added);
+        let returns = is_last(added);
+        let is_full = returns && ahead(added, retrieved) >= cells;
+        let stays = |flag: u64| flag != CLEAR || !is_full;
+        let failing = self.add_fix.branch(pass, s, stays, |flag| flag, |_| SET | u64::from(added));
+        if failing != CLEAR && (returns || ahead(at, failing as u32) >= 0) {
+            return again(task, TaskNote::Carried(carrier.at(at)));
+        }
+        if is_full {
+            return again(task, TaskNote::CarriedFix(carrier.at(added)));
+        }
+        match granted {
+            Some(granted) if !returns => {
+                let left = ahead(added, at).max(1) as u32 - 1;
+                self.swap(pass, now, task, carrier.at(at), (at, left), granted)
+            }
+            _ => self.returns(pass, task, carrier, added, retrieved, granted),
+        }
+    }
+
+    /// What is carried is added again, behind all others, and the poll is answered.
+    fn returns(
+        &mut self,
+        pass: &mut Pass,
+        task: Entering<'_>,
+        carrier: Carrier,
+        ticket: u32,
+        retrieved: u32,
+        granted: Option<Granted>,
+    ) -> Verdict {
+        let queue = QueueId { slice: carrier.slice, class: 0 };
+        let s = self.index(queue);
+        let is_behind = ahead(retrieved, ticket) > 0;
+        let starts = |flag: u64| flag == CLEAR && is_behind;
+        let fixing = self.retrieve_fix.branch(pass, s, starts, |_| SET | ticket as u64, |flag| flag);
+        if fixing != CLEAR && ahead(ticket, fixing as u32) >= self.cells as i32 {
+            return again(task, TaskNote::Carried(carrier.at(ticket)));
+        }
+        self.put(pass, s, ticket, carrier.class, task.submit, task.arrived);
+        match granted {
+            Some(_) if starts(fixing) => SelfNote::FixAndEmpty(carrier.at(ticket)).go(),
+            Some(granted) => self.front.send_empty(pass, granted),
+            None if starts(fixing) => SelfNote::Fix { queue, ticket }.go(),
+            None => Verdict::Parked,
+        }
+    }
+
+    /// What is carried is written where it is, and what lay there taken out.
+    fn swap(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        task: Entering<'_>,
+        carrier: Carrier,
+        (at, left): (u32, u32),
+        granted: Granted,
+    ) -> Verdict {
+        let queue = QueueId { slice: carrier.slice, class: 0 };
+        let s = self.index(queue);
+        let waits = WaitingTask::of(task.submit, task.arrived, self.kept());
+        let entry = Entry { ticket: at, class: carrier.class, task: waits };
+        let old = self.entries.branch(pass, cell(s, at, self.cells), |_| true, |_| entry);
+        if old.ticket != at {
+            // A failed add left the place: now the task waits there, and the poll has found nothing.
+            return self.front.send_empty(pass, granted);
+        }
+        if self.suits(now, queue.slice, granted, &old) {
+            return self.give(pass, now, queue, granted, &Retrieved { entry: old, left });
+        }
+        carried_on(now, carrier.swapped().with(old.class, at.wrapping_add(1)), &old.task)
+    }
+
+    /// The add pointer is taken back to where it belongs, and then the carried task comes again.
+    pub(super) fn carried_fix(&mut self, pass: &mut Pass, task: Entering<'_>, carrier: Carrier) -> Verdict {
+        let s = self.index(QueueId { slice: carrier.slice, class: 0 });
+        let ticket = self.add.update(pass, s, |added| carrier.ticket(added));
+        self.add_fix.write(pass, s, CLEAR);
+        again(task, TaskNote::Carried(carrier.at(carrier.ticket(ticket))))
+    }
+
+    /// The retrieve pointer is put right, and the poll answered that found nothing.
+    pub(super) fn fix_and_empty(&mut self, pass: &mut Pass, carrier: Carrier) -> Verdict {
+        let s = self.index(QueueId { slice: carrier.slice, class: 0 });
+        let granted = self.token_of(carrier);
+        self.retrieve.update(pass, s, |retrieved| carrier.ticket(retrieved));
+        self.retrieve_fix.write(pass, s, CLEAR);
+        match granted {
+            Some(granted) => self.front.send_empty(pass, granted),
+            None => Verdict::Drop(Refusal::FixDone),
+        }
+    }
+
+    /// A broom looks at one place after the other, and takes out the first task that nobody serves any more.
+    pub(super) fn sweep_in_place(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
+        let s = self.index(QueueId { slice: sweep.slice, class: 0 });
+        let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
+        let classes = if open { closed } else { u8::MAX };
+        let retrieved = self.retrieve.read(pass, s);
+        let added = self.add.read(pass, s);
+        let failing = self.add_fix.read(pass, s);
+        let fixing = self.retrieve_fix.read(pass, s);
+        let first = if fixing == CLEAR { retrieved } else { fixing as u32 };
+        let end = if failing == CLEAR { added } else { failing as u32 };
+        let at = if memo == CLEAR { first } else { later(memo as u32, first) };
+        if classes == 0 || ahead(at, end) >= 0 {
+            return Verdict::Drop(Refusal::SweepDone);
+        }
+        let leaves = |entry: Entry| entry.ticket == at && classes >> entry.class & 1 == 1;
+        // One ticket before belongs to another place: nothing that comes here will have it.
+        let hole = |entry: Entry| Entry { ticket: at.wrapping_sub(1), ..entry };
+        let entry = self.entries.branch(pass, cell(s, at, self.cells), leaves, hole);
+        if leaves(entry) {
+            self.count_left(pass, sweep.slice, entry.class);
+            return self.front.sweep_out(&entry.task.submit());
+        }
+        let cargo = Cargo::Sweep(sweep);
+        let memo = SET | u64::from(at.wrapping_add(1));
+        Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo })
+    }
+
+    /// The token that a carried task goes with, if its worker is still there.
+    fn token_of(&self, carrier: Carrier) -> Option<Granted> {
+        let row = self.front.tables.worker(carrier.worker)?;
+        let generation: Generation = carrier.generation(row.generation);
+        let is_there = row.slice == carrier.slice && self.front.is_admitted(carrier.worker, generation);
+        is_there.then_some(Granted { worker: carrier.worker, generation, seen: None })
+    }
+
+    fn swaps_most(&self) -> u8 {
+        self.swaps.as_ref().map_or(0, |swaps| swaps.swapping.most)
+    }
+}
+
+/// A task that was taken out of the queue goes round in its carrier.
+fn carried_on(now: Nanos, carrier: Carrier, task: &WaitingTask) -> Verdict {
+    let arrived = now.since(task.waited(now));
+    let memo = TaskNote::Carried(carrier).memo();
+    Verdict::Again(Circulating { cargo: Cargo::Task(task.submit()), arrived, memo })
+}
+
+/// A carried task goes round once more.
+fn again(task: Entering<'_>, note: TaskNote) -> Verdict {
+    let Entering { submit, arrived, .. } = task;
+    Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: note.memo() })
+}
+
+/// The later of two tickets.
+const fn later(one: u32, other: u32) -> u32 {
+    if ahead(one, other) > 0 { one } else { other }
+}
+
+/// Whether a worker has any of what a task wishes for.
+const fn share(wishes: Labels, has: Labels) -> bool {
+    wishes.0 & has.0 != 0
+}

@@ -1,0 +1,358 @@
+//! Draconis' policies: a queue for each priority class, and tasks that are swapped for those that suit.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::SliceRow;
+use sluice_wire::{Nanos, Packet, RejectReason, Serial, Submit, Sweep, SweepOf, WorkerId};
+
+use crate::rack::{EPOCH, Rack, SLICE, START, at, circulating, dispatched, rejected, submit};
+
+const ANY: Labels = Labels::NONE;
+const GPU: Labels = Labels(1);
+const NODE: Labels = Labels(3);
+const BROOM: Sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+
+/// Tasks need one of these, and workers have one of those.
+fn swapping(program: &str, needs: &[Labels], has: &[Labels], wished: bool) -> Rack {
+    let serving = Serving::of(needs, has).unwrap();
+    let serving = if wished { serving.wished() } else { serving };
+    let kinds: Vec<u8> = has.iter().map(|has| serving.kind_of(*has).unwrap()).collect();
+    Rack::of_kinds_under(program, serving, &kinds, 16)
+}
+
+fn of_class(rack: &mut Rack, sequence: u32, priority: u8) -> Verdict {
+    let task = Submit { priority, ..submit(START.plus(sequence)) };
+    rack.wire(at(200), Packet::Submit(task))
+}
+
+/// What a poll ends in, and how often it went round.
+fn polled(rack: &mut Rack, worker: u16) -> (Verdict, u32) {
+    let (mut verdict, mut rounds) = (rack.token(worker), 0);
+    while let Verdict::Again(round) = verdict {
+        (verdict, rounds) = (rack.once_more(round), rounds + 1);
+        assert!(rounds < 100, "it goes round for ever");
+    }
+    (verdict, rounds)
+}
+
+fn taken(rack: &mut Rack, worker: u16) -> u32 {
+    dispatched(polled(rack, worker).0).task.sequence.since(START) as u32
+}
+
+const fn is_empty(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Send { packet: Packet::Empty(_), .. })
+}
+
+#[test]
+fn the_first_class_goes_first_and_each_further_one_costs_a_round() {
+    let mut rack = Rack::of("draconis:classes=4", 4, 16);
+    for (sequence, priority) in [(0, 3), (1, 1), (2, 9), (3, 0)] {
+        assert_eq!(of_class(&mut rack, sequence, priority), Verdict::Parked);
+    }
+    for (task, rounds) in [(3, 0), (1, 1)] {
+        let (verdict, went) = polled(&mut rack, 0);
+        assert_eq!((dispatched(verdict).task.sequence, went), (START.plus(task), rounds));
+    }
+    // The last class takes what is beyond, in its order.
+    assert_eq!([0, 1].map(|worker| taken(&mut rack, worker)), [0, 2]);
+    let (verdict, rounds) = polled(&mut rack, 2);
+    assert!(is_empty(&verdict) && rounds == 3, "{verdict:?} after {rounds}");
+}
+
+#[test]
+fn without_classes_all_tasks_wait_in_one_queue() {
+    let mut rack = Rack::of("draconis", 4, 16);
+    for (sequence, priority) in [(0, 3), (1, 0)] {
+        of_class(&mut rack, sequence, priority);
+    }
+    assert_eq!([0, 1].map(|worker| taken(&mut rack, worker)), [0, 1]);
+}
+
+#[test]
+fn each_class_has_pointers_of_its_own_and_a_state_that_counts_it() {
+    let mut rack = Rack::of("draconis:classes=2", 4, 16);
+    // Both queues' retrieve pointers run ahead, and only one is put right.
+    assert!(is_empty(&polled(&mut rack, 0).0));
+    let fix = circulating(of_class(&mut rack, 0, 1));
+    assert_eq!(fix.cargo, Cargo::Note);
+    assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
+    assert_eq!(rack.state().tasks_in.0[1], START.plus(1));
+    assert_eq!(taken(&mut rack, 1), 0);
+    let state = rack.state();
+    assert_eq!((state.balance, state.tasks_out.0[1]), (0, START.plus(1)));
+}
+
+#[test]
+fn a_poll_whose_worker_left_meanwhile_takes_nothing_from_the_next_class() {
+    let mut rack = Rack::of("draconis:classes=2", 4, 16);
+    of_class(&mut rack, 0, 1);
+    let round = circulating(rack.token(0));
+    rack.admit(0, 2);
+    assert_eq!(rack.once_more(round), Verdict::Drop(Refusal::Closed));
+    assert_eq!(taken(&mut rack, 1), 0);
+}
+
+#[test]
+fn all_classes_of_a_closed_slice_are_swept() {
+    let mut rack = Rack::of("draconis:classes=4", 4, 16);
+    for priority in 0..4 {
+        of_class(&mut rack, priority.into(), priority);
+    }
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { open: false, ..row });
+    for _ in 0..4 {
+        let verdict = rack.control(BROOM);
+        assert!(matches!(rack.go_round(verdict), Verdict::Swept { .. }));
+    }
+    let verdict = rack.control(BROOM);
+    assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
+}
+
+#[test]
+fn a_worker_gets_the_first_task_that_suits_it_and_the_others_keep_their_order() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU, ANY], false);
+    let needs = [GPU, GPU, ANY, GPU, ANY];
+    for needs in needs {
+        assert_eq!(rack.task_with(needs), Verdict::Parked);
+    }
+    let (verdict, rounds) = polled(&mut rack, 0);
+    assert_eq!((dispatched(verdict).task.sequence, rounds), (START.plus(2), 2));
+    // Those that were passed over, and then what came behind.
+    assert_eq!([1, 1, 1, 1].map(|worker| taken(&mut rack, worker)), [0, 1, 3, 4]);
+    assert_eq!(rack.state().balance, 0);
+}
+
+#[test]
+fn what_nobody_here_suits_waits_in_its_order_and_the_poll_is_answered() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    for needs in [GPU, GPU, GPU] {
+        rack.task_with(needs);
+    }
+    for _ in 0..5 {
+        let (verdict, rounds) = polled(&mut rack, 0);
+        assert!(is_empty(&verdict) && rounds == 3, "{verdict:?} after {rounds}");
+        assert_eq!(rack.state().balance, -3);
+    }
+    assert_eq!([1, 1, 1].map(|worker| taken(&mut rack, worker)), [0, 1, 2]);
+}
+
+#[test]
+fn swaps_are_bounded_and_what_is_carried_then_goes_to_the_end() {
+    let mut rack = swapping("draconis:labels,swaps=2", &[ANY, GPU], &[ANY, GPU], false);
+    for needs in [GPU, GPU, GPU, GPU, ANY] {
+        rack.task_with(needs);
+    }
+    let (verdict, rounds) = polled(&mut rack, 0);
+    assert!(is_empty(&verdict) && rounds == 3, "{verdict:?} after {rounds}");
+    assert_eq!([1, 1, 1, 1, 1].map(|worker| taken(&mut rack, worker)), [0, 1, 3, 4, 2]);
+}
+
+#[test]
+fn a_carried_task_goes_on_at_the_retrieve_pointer_when_that_has_passed_it() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    for needs in [GPU, GPU, GPU, ANY] {
+        rack.task_with(needs);
+    }
+    let carrier = circulating(rack.token(0));
+    // Meanwhile two leave, and the place that it would have come to next is behind the pointer.
+    assert_eq!([1, 1].map(|worker| taken(&mut rack, worker)), [1, 2]);
+    let verdict = rack.once_more(carrier);
+    assert_eq!(dispatched(verdict).task.sequence, START.plus(3));
+    assert_eq!(taken(&mut rack, 1), 0, "it is not lost");
+}
+
+#[test]
+fn a_carried_task_that_finds_the_queue_empty_is_added_with_a_fix_and_the_poll_answered_then() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    rack.task_with(GPU);
+    let carrier = circulating(rack.token(0));
+    assert!(is_empty(&rack.token(1)), "the pointer runs ahead");
+    let fix = circulating(rack.once_more(carrier));
+    assert_eq!(fix.cargo, Cargo::Note);
+    assert!(is_empty(&rack.token(1)), "until the fix lands");
+    assert!(is_empty(&rack.once_more(fix)));
+    assert_eq!(taken(&mut rack, 1), 0);
+}
+
+#[test]
+fn a_carried_task_whose_worker_left_is_added_again_and_nobody_is_answered() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    for needs in [GPU, ANY] {
+        rack.task_with(needs);
+    }
+    let carrier = circulating(rack.token(0));
+    rack.admit(0, 2);
+    assert_eq!(rack.once_more(carrier), Verdict::Parked);
+    assert_eq!([1, 1].map(|worker| taken(&mut rack, worker)), [1, 0]);
+}
+
+#[test]
+fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    for needs in [ANY, GPU, ANY, GPU] {
+        rack.task_with(needs);
+    }
+    let row = rack.state().row;
+    let gpu = row.serving.class_of(GPU).unwrap();
+    rack.set_slice(SliceRow { closed: 1 << gpu, ..row });
+    assert_eq!(rejected(rack.task_with(GPU)), RejectReason::NoWorkers);
+    assert_eq!(rejected(rack.task_with(Labels(4))), RejectReason::Unserved);
+    let mut sweep = || {
+        let verdict = rack.control(BROOM);
+        rack.go_round(verdict)
+    };
+    assert!(matches!(sweep(), Verdict::Swept { .. }) && matches!(sweep(), Verdict::Swept { .. }));
+    assert_eq!(sweep(), Verdict::Drop(Refusal::SweepDone));
+    let state = rack.state();
+    let gpu = usize::from(gpu);
+    assert_eq!((state.balance, state.tasks_out.0[gpu]), (-2, state.tasks_in.0[gpu]));
+    assert_eq!(taken(&mut rack, 0), 0);
+    assert!(is_empty(&polled(&mut rack, 0).0), "the place of one that was swept");
+    assert_eq!(taken(&mut rack, 0), 2);
+}
+
+#[test]
+fn a_task_waits_for_its_node_then_for_its_rack_and_then_for_nobody() {
+    let wait = |rack: &mut Rack, span: Nanos| rack.now = rack.now + span;
+    // Worker 0 is the node, worker 1 in its rack, worker 2 elsewhere.
+    for (after_us, gets) in [(0, [true, false, false]), (60, [true, true, false]), (160, [true, true, true])]
+    {
+        for worker in 0..3_u16 {
+            let mut rack =
+                swapping("draconis:labels,node=50us,rack=100us", &[NODE, ANY], &[NODE, GPU, ANY], true);
+            rack.task_with(NODE);
+            wait(&mut rack, Nanos::from_micros(after_us));
+            let (verdict, _) = polled(&mut rack, worker);
+            let got = matches!(verdict, Verdict::Send { packet: Packet::Dispatch(_), .. });
+            assert_eq!(got, gets[usize::from(worker)], "worker {worker} after {after_us} us");
+        }
+    }
+}
+
+#[test]
+fn as_published_a_full_queue_says_nothing_and_adds_overrun_the_ring_while_a_fix_is_on_its_way() {
+    let mut rack = Rack::of("draconis:as-published", 4, 2);
+    (0..2).for_each(|_| assert_eq!(rack.task(), Verdict::Parked));
+    let back = circulating(rack.task());
+    assert_eq!(rack.task(), Verdict::Drop(Refusal::QueueFull));
+    assert_eq!(rack.once_more(back), Verdict::Drop(Refusal::QueueFull));
+    // Polls run ahead; then more adds than there is room for find the pointer there.
+    (0..4).for_each(|_| _ = rack.token(0));
+    let fixes = (0..4).filter(|_| matches!(rack.task(), Verdict::Again(_))).count();
+    assert_eq!(fixes, 1);
+    assert!(rack.state().balance < -2, "{:?}", rack.state());
+}
+
+#[test]
+fn as_published_a_place_that_a_failed_add_left_is_taken_for_a_task() {
+    let healed = |program: &str| {
+        let mut rack = Rack::of(program, 4, 2);
+        (0..2).for_each(|_| _ = rack.task());
+        let back = circulating(rack.task());
+        let polls: Vec<bool> = (0..3).map(|_| is_empty(&rack.token(0))).collect();
+        rack.once_more(back);
+        polls
+    };
+    assert_eq!(healed("draconis"), [false, false, true]);
+    assert_eq!(healed("draconis:as-published"), [false, false, false]);
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Task { gpu: bool },
+    Poll(u16),
+    Round(usize),
+    Leave(u16),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => any::<bool>().prop_map(|gpu| Step::Task { gpu }),
+        4 => (0..4_u16).prop_map(Step::Poll),
+        6 => any::<usize>().prop_map(Step::Round),
+        1 => (0..4_u16).prop_map(Step::Leave),
+    ];
+    proptest::collection::vec(step, 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever overtakes what in the recirculation: each task leaves once, for a worker that it suits, and
+    /// nothing else is given.
+    #[test]
+    fn swapping_loses_no_task_and_gives_none_twice(steps in steps(), swaps in 1..8_u8) {
+        let program = format!("draconis:labels,swaps={swaps}");
+        let mut rack = swapping(&program, &[ANY, GPU], &[ANY, GPU, ANY, GPU], false);
+        let mut book = Book { waiting: Vec::new(), rounds: VecDeque::new(), generation: [1; 4] };
+        for step in steps {
+            book.step(&mut rack, step);
+        }
+        book.empty(&mut rack);
+    }
+}
+
+struct Book {
+    /// Tasks that were taken in and have not left, and whether they need a GPU.
+    waiting: Vec<(Serial, bool)>,
+    rounds: VecDeque<Circulating>,
+    generation: [u32; 4],
+}
+
+impl Book {
+    fn step(&mut self, rack: &mut Rack, step: Step) {
+        match step {
+            Step::Task { gpu } => {
+                let sequence = rack.next();
+                let verdict = rack.task_with(if gpu { GPU } else { ANY });
+                if !matches!(verdict, Verdict::Send { packet: Packet::Reject(_), .. }) {
+                    self.waiting.push((sequence, gpu));
+                }
+                self.settle(verdict);
+            }
+            Step::Poll(worker) => self.settle(rack.token(worker)),
+            Step::Round(which) => {
+                if !self.rounds.is_empty() {
+                    let round = self.rounds.remove(which % self.rounds.len()).unwrap();
+                    self.settle(rack.once_more(round));
+                }
+            }
+            Step::Leave(worker) => {
+                self.generation[usize::from(worker)] += 1;
+                rack.admit(worker, self.generation[usize::from(worker)]);
+            }
+        }
+    }
+
+    fn settle(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
+                let place = self.waiting.iter().position(|(task, _)| *task == dispatch.task.sequence);
+                let (_, gpu) = self.waiting.remove(place.expect("it waited"));
+                assert!(!gpu || dispatch.worker.0 % 2 == 1, "it suits its worker");
+            }
+            // A queue that is full is known when the task has gone round.
+            Verdict::Send { packet: Packet::Reject(reject), .. } => {
+                self.waiting.retain(|(task, _)| *task != reject.task.sequence);
+            }
+            Verdict::Again(round) => self.rounds.push_back(round),
+            _ => {}
+        }
+    }
+
+    /// With workers that have a GPU, all that waits leaves.
+    fn empty(&mut self, rack: &mut Rack) {
+        for _ in 0..200 {
+            self.settle(rack.token(WorkerId(1).0));
+            while let Some(round) = self.rounds.pop_front() {
+                self.settle(rack.once_more(round));
+            }
+        }
+        assert_eq!(self.waiting, [], "they were lost");
+        assert_eq!(rack.state().balance, 0);
+    }
+}
