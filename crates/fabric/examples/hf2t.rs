@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::thread;
 
 use sluice_fabric::{
-    Balancer, Fabric, FabricCounts, FabricSettings, FlowSizes, FlowSlowdowns, FlowSpec, FrameSizes, HostId,
-    Idle, LetFlow, LinkSpeed, Topology, Traffic,
+    Fabric, FabricCounts, FabricSettings, FlowSizes, FlowSlowdowns, FlowSpec, FrameSizes, HostId, Idle,
+    LetFlow, LinkSpeed, PathBalancer, Topology, Traffic,
 };
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
@@ -71,14 +71,14 @@ impl Asked {
         let letflow = LetFlow::new(round_trip.times(2));
         let pacer = PacerSettings::new(letflow.threshold);
         let schemes = [
-            ("ECMP", Balancer::Ecmp, None),
-            ("LetFlow", Balancer::LetFlow(letflow), None),
+            ("ECMP", PathBalancer::Ecmp, None),
+            ("LetFlow", PathBalancer::LetFlow(letflow), None),
             (
                 "paced, without alpha",
-                Balancer::LetFlow(letflow),
+                PathBalancer::LetFlow(letflow),
                 Some(PacerSettings { alpha: None, ..pacer }),
             ),
-            ("paced", Balancer::LetFlow(letflow), Some(pacer)),
+            ("paced", PathBalancer::LetFlow(letflow), Some(pacer)),
         ];
         let mut outcomes = Vec::new();
         for (_, balancer, pacer) in schemes {

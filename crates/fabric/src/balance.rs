@@ -23,7 +23,7 @@ const ENTRIES_MAX: u32 = 1 << 24;
 
 /// Which rule chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Balancer {
+pub enum PathBalancer {
     /// A path a flow.
     #[default]
     Ecmp,
@@ -76,7 +76,7 @@ impl Default for Drill {
     }
 }
 
-impl Balancer {
+impl PathBalancer {
     pub(crate) const fn threshold(&self) -> Option<Nanos> {
         match self {
             Self::LetFlow(letflow) => Some(letflow.threshold),
@@ -103,7 +103,7 @@ impl Balancer {
 /// What all switches of a fabric choose by.
 #[derive(Debug)]
 pub(crate) struct Balance {
-    rule: Balancer,
+    rule: PathBalancer,
     dice: Dice,
     flowlets: Vec<Flowlets>,
     /// By switch: the port whose queue was the shortest (DRILL's memory).
@@ -111,9 +111,9 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    pub(crate) fn new(rule: Balancer, switches: u32, dice: Dice) -> Self {
+    pub(crate) fn new(rule: PathBalancer, switches: u32, dice: Dice) -> Self {
         let flowlets = match rule {
-            Balancer::LetFlow(LetFlow { threshold, entries, .. }) => {
+            PathBalancer::LetFlow(LetFlow { threshold, entries, .. }) => {
                 (0..switches).map(|_| Flowlets::new(threshold, entries)).collect()
             }
             _ => Vec::new(),
@@ -137,18 +137,18 @@ impl Balance {
         }
         if frame.kind == FrameKind::Data {
             match self.rule {
-                Balancer::Ecmp => {}
-                Balancer::LetFlow(LetFlow { scope: Scope::WholePath, .. }) => {
+                PathBalancer::Ecmp => {}
+                PathBalancer::LetFlow(LetFlow { scope: Scope::WholePath, .. }) => {
                     if is_first {
                         frame.path = self.flowlets[switch.index()].path(frame.flow, now, &mut self.dice);
                     }
                 }
-                Balancer::LetFlow(LetFlow { scope: Scope::EachHop, .. }) => {
+                PathBalancer::LetFlow(LetFlow { scope: Scope::EachHop, .. }) => {
                     let path = self.flowlets[switch.index()].path(frame.flow, now, &mut self.dice);
                     return ways[path as usize % ways.len()];
                 }
-                Balancer::Spray => return self.dice.pick(ways),
-                Balancer::Drill(Drill { samples }) => return self.drill(switch, samples, ways, ports),
+                PathBalancer::Spray => return self.dice.pick(ways),
+                PathBalancer::Drill(Drill { samples }) => return self.drill(switch, samples, ways, ports),
             }
         }
         ways[mix(frame.path, switch.0) as usize % ways.len()]

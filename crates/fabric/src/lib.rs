@@ -31,7 +31,7 @@ mod turns;
 mod wires;
 mod wiring;
 
-pub use balance::{Balancer, Drill, LetFlow, Scope};
+pub use balance::{Drill, LetFlow, PathBalancer, Scope};
 pub use dcqcn::DcqcnSettings;
 pub use error::FabricError;
 pub use fabric::{Fabric, FabricCounts};

@@ -7,7 +7,7 @@
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 
-use crate::balance::Balancer;
+use crate::balance::PathBalancer;
 use crate::dcqcn::DcqcnSettings;
 use crate::error::{FabricError, require};
 use crate::frame::FrameSizes;
@@ -35,7 +35,7 @@ pub struct FabricSettings {
     /// What is lost or came late.
     pub recovery: Recovery,
     /// How switches choose among paths.
-    pub balancer: Balancer,
+    pub balancer: PathBalancer,
     /// Who makes flowlets at the hosts (HF²T §4).
     pub pacer: Option<PacerSettings>,
 }
@@ -51,7 +51,7 @@ impl Default for FabricSettings {
             pfc: Some(Pfc::default()),
             dcqcn: Some(DcqcnSettings::default()),
             recovery: Recovery::default(),
-            balancer: Balancer::Ecmp,
+            balancer: PathBalancer::Ecmp,
             pacer: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Once a fabric is warm, nothing is allocated however many flows come and go.
 
 use sluice_fabric::{
-    Balancer, Fabric, FabricSettings, FlowSizes, FlowSpec, LetFlow, LinkSpeed, Topology, Traffic,
+    Fabric, FabricSettings, FlowSizes, FlowSpec, LetFlow, LinkSpeed, PathBalancer, Topology, Traffic,
 };
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
@@ -14,7 +14,7 @@ fn flows_that_come_and_go_leave_no_allocation_behind() {
     let traffic = Traffic { sizes: FlowSizes::hadoop(), load: 0.7, flows: FLOWS as u64 };
     let flows: Vec<FlowSpec> = traffic.arrivals(&topology, 1, 0).expect("there is room for it").collect();
     let settings = FabricSettings {
-        balancer: Balancer::LetFlow(LetFlow::new(Nanos(25_000))),
+        balancer: PathBalancer::LetFlow(LetFlow::new(Nanos(25_000))),
         pacer: Some(PacerSettings { training_gaps: 1_000, ..PacerSettings::new(Nanos(25_000)) }),
         ..FabricSettings::default()
     };

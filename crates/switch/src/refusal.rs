@@ -39,7 +39,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,

@@ -1,22 +1,24 @@
 //! Which paths frames take, and in which order they come.
 
-use sluice_fabric::{Balancer, Drill, FabricSettings, FlowSizes, FrameSizes, Idle, LetFlow, Scope, Traffic};
+use sluice_fabric::{
+    Drill, FabricSettings, FlowSizes, FrameSizes, Idle, LetFlow, PathBalancer, Scope, Traffic,
+};
 use sluice_wire::Nanos;
 
 use crate::{fat_tree, flow, hadoop, run};
 
-fn settings(balancer: Balancer) -> FabricSettings {
+fn settings(balancer: PathBalancer) -> FabricSettings {
     FabricSettings { balancer, ..FabricSettings::default() }
 }
 
-fn letflow(threshold: u64, scope: Scope) -> Balancer {
-    Balancer::LetFlow(LetFlow { scope, ..LetFlow::new(Nanos(threshold)) })
+fn letflow(threshold: u64, scope: Scope) -> PathBalancer {
+    PathBalancer::LetFlow(LetFlow { scope, ..LetFlow::new(Nanos(threshold)) })
 }
 
 #[test]
 fn ecmp_never_changes_the_order_of_a_flow() {
     let topology = fat_tree(4);
-    let run = run(&topology, &settings(Balancer::Ecmp), hadoop(&topology, 3_000));
+    let run = run(&topology, &settings(PathBalancer::Ecmp), hadoop(&topology, 3_000));
     assert_eq!((run.counts.hosts.early, run.counts.hosts.nacks), (0, 0));
 }
 
@@ -56,9 +58,9 @@ fn frames_alone_use_all_paths_evenly_when_sprayed_and_one_under_ecmp() {
         let up: Vec<u64> = run.fabric.ports().skip(18).take(2).map(|(.., counts)| counts.bytes).collect();
         up[0].min(up[1]) as f64 / (up[0] + up[1]) as f64
     };
-    assert!(shares(Balancer::Ecmp) < 1e-9);
-    assert!(shares(Balancer::Spray) > 0.45);
-    assert!(shares(Balancer::Drill(Drill::default())) > 0.01);
+    assert!(shares(PathBalancer::Ecmp) < 1e-9);
+    assert!(shares(PathBalancer::Spray) > 0.45);
+    assert!(shares(PathBalancer::Drill(Drill::default())) > 0.01);
 }
 
 #[test]
@@ -73,6 +75,6 @@ fn drill_keeps_queues_shorter_than_chance_does() {
         finished.iter().map(|flow| (flow.took - idle.took(&flow.flow)).0).sum::<u64>() as f64
             / flows.len() as f64
     };
-    let [drill, spray] = [Balancer::Drill(Drill::default()), Balancer::Spray].map(waited);
+    let [drill, spray] = [PathBalancer::Drill(Drill::default()), PathBalancer::Spray].map(waited);
     assert!(drill < 0.95 * spray, "{drill} ns and {spray} ns");
 }

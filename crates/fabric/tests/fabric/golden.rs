@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use sluice_fabric::{Balancer, Drill, FabricSettings, LetFlow, Scope};
+use sluice_fabric::{Drill, FabricSettings, LetFlow, PathBalancer, Scope};
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 
@@ -17,12 +17,12 @@ fn what_each_balancer_comes_to_is_what_it_came_to() {
     let pacer = PacerSettings { training_gaps: 1_000, ..PacerSettings::new(letflow.threshold) };
     let mut figures = String::new();
     for (name, balancer, pacer) in [
-        ("ECMP", Balancer::Ecmp, None),
-        ("LetFlow", Balancer::LetFlow(letflow), None),
-        ("LetFlow at each hop", Balancer::LetFlow(LetFlow { scope: Scope::EachHop, ..letflow }), None),
-        ("LetFlow, paced", Balancer::LetFlow(letflow), Some(pacer)),
-        ("spraying", Balancer::Spray, None),
-        ("DRILL", Balancer::Drill(Drill::default()), None),
+        ("ECMP", PathBalancer::Ecmp, None),
+        ("LetFlow", PathBalancer::LetFlow(letflow), None),
+        ("LetFlow at each hop", PathBalancer::LetFlow(LetFlow { scope: Scope::EachHop, ..letflow }), None),
+        ("LetFlow, paced", PathBalancer::LetFlow(letflow), Some(pacer)),
+        ("spraying", PathBalancer::Spray, None),
+        ("DRILL", PathBalancer::Drill(Drill::default()), None),
     ] {
         let settings = FabricSettings { balancer, pacer, ..FabricSettings::default() };
         let run = run(&topology, &settings, hadoop(&topology, 2_000));

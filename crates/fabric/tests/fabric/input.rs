@@ -1,8 +1,8 @@
 //! What makes no sense is refused, in one line that says what would.
 
 use sluice_fabric::{
-    Balancer, Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes, FrameSizes,
-    HostId, LetFlow, LinkSpeed, Pfc, SwitchId, Topology, Traffic,
+    Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes, FrameSizes, HostId,
+    LetFlow, LinkSpeed, PathBalancer, Pfc, SwitchId, Topology, Traffic,
 };
 use sluice_host::pacer::{Alpha, PacerSettings};
 use sluice_wire::Nanos;
@@ -60,16 +60,22 @@ fn settings_that_make_no_sense_are_refused() {
         ),
         (
             FabricSettings {
-                balancer: Balancer::LetFlow(LetFlow { threshold: Nanos(84), ..letflow }),
+                balancer: PathBalancer::LetFlow(LetFlow { threshold: Nanos(84), ..letflow }),
                 ..given
             },
             "the flowlet threshold is 84 ns: give more than a frame of 1048 bytes takes, 84 ns",
         ),
         (
-            FabricSettings { balancer: Balancer::LetFlow(LetFlow { entries: 1_000, ..letflow }), ..given },
+            FabricSettings {
+                balancer: PathBalancer::LetFlow(LetFlow { entries: 1_000, ..letflow }),
+                ..given
+            },
             "the entries of a flowlet table is 1000",
         ),
-        (FabricSettings { balancer: Balancer::Drill(Drill { samples: 0 }), ..given }, "the samples of DRILL"),
+        (
+            FabricSettings { balancer: PathBalancer::Drill(Drill { samples: 0 }), ..given },
+            "the samples of DRILL",
+        ),
         (
             FabricSettings { pacer: Some(PacerSettings { threshold: Nanos(80), ..pacer }), ..given },
             "no longer than a packet",

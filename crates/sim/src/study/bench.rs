@@ -312,7 +312,8 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
-            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader` or a TOML file"
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader` or a TOML \
+             file"
         ),
     })?;
     Testbed::parse(&text).map_err(|why| StudyError::Folder { path, why: why.to_string() })
