@@ -43,6 +43,9 @@ const CENTRAL_MIN: f64 = 1.0;
 /// aimed at.
 const RACK_MIN: f64 = 0.25;
 
+/// A simulated fabric must pass on at least half as many frames as a bare loop in the same time.
+const FABRIC_MIN: f64 = 0.5;
+
 /// `crates/switch/benches/decision.rs`.
 #[derive(Deserialize)]
 struct Decision {
@@ -120,6 +123,20 @@ struct XdpLoad {
     load: f64,
     rain_share: f64,
     udp_share: f64,
+}
+
+/// `crates/fabric/benches/hops.rs`.
+#[derive(Deserialize)]
+struct Hopping {
+    cases: Vec<HoppingCase>,
+}
+
+#[derive(Deserialize)]
+struct HoppingCase {
+    flows: String,
+    hops_per_s: f64,
+    bare_per_s: f64,
+    ratio: f64,
 }
 
 /// `crates/host/benches/rdma.rs`.
@@ -378,6 +395,19 @@ pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
     report.add("simulated rack ÷ bare event loop", ratio, "×", Bound::AtLeast(RACK_MIN));
     report.add("  simulated rack ÷ the leanest such loop", ratio_lean, "×", Bound::None);
     report.add("  simulated rack", rack_per_s, "tasks/core-s", Bound::None);
+    Ok(())
+}
+
+/// A whole simulated fabric, hop by hop, against a loop that stores and forwards the same frames.
+pub(crate) fn fabric(report: &mut Report) -> Result<(), BenchError> {
+    let Hopping { cases } = bench("sluice-fabric", "hops")?;
+    for case in &cases {
+        let of = format!("{}, k = 4, load 0.7", case.flows);
+        let bound = Bound::AtLeast(FABRIC_MIN);
+        report.add(&format!("simulated fabric ÷ bare store and forward, {of}"), case.ratio, "×", bound);
+        report.add(&format!("  simulated fabric, {of}"), case.hops_per_s, "hops/core-s", Bound::None);
+        report.add(&format!("  bare store and forward, {of}"), case.bare_per_s, "hops/core-s", Bound::None);
+    }
     Ok(())
 }
 

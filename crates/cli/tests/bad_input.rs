@@ -173,9 +173,22 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);
     refuses(&["--sweep", "0.3", "--workload", "a=1@exp:10us,large=0.1"], &["carry 8 bytes"]);
     refuses(&["--sweep", "0.3", "--testbed", "none.toml"], &["none.toml", "no testbed can be read"]);
-    let labelled = "clients = 1\n[[labels.worker]]\ncount = 1\nlabels = [\"gpu\"]\n";
+    let labelled =
+        "clients = 1\n[labels]\nneeds = [\"task=gpu\"]\n[[labels.worker]]\ncount = 1\nlabels = [\"gpu\"]\n";
     std::fs::write(folder.path().join("labelled.toml"), labelled).expect("there is room");
-    refuses(&["--sweep", "0.3", "--testbed", "labelled.toml"], &["a live sweep has no labels"]);
+    refuses(
+        &["--sweep", "0.3", "--testbed", "labelled.toml"],
+        &[
+            "the rack has tasks that not every worker serves",
+            "`rain:2` gives any task to any worker: take `rain:2,labels`",
+        ],
+    );
+    std::fs::write(folder.path().join("nobody.toml"), labelled.replace("[\"gpu\"]", "[\"ssd\"]"))
+        .expect("there is room");
+    refuses(
+        &["--sweep", "0.3", "--testbed", "nobody.toml", "--policy", "rain:1,labels"],
+        &["names `gpu`, and no worker has it", "[[labels.worker]]"],
+    );
     refuses(&["--sweep", "0.001", "--length", "1us"], &["has no task", "--length"]);
     refuses(&["--sweep", "0.3", "--out", "/proc/none"], &["/proc/none", "cannot be made"]);
     refuses(&["--replications", "3"], &["--sweep"]);
@@ -230,6 +243,35 @@ fn classes_that_cannot_be_are_refused() {
     );
     let kernel = ["switch", "--io", "xdp", "--interface", "lo", "--listen", "127.0.0.1:0", "--policy"];
     refuses(folder().path(), &[&kernel[..], &["rain:1,classes=4"]].concat(), &["--io udp"]);
+}
+
+#[test]
+fn labels_that_nobody_has_or_asks_for_are_refused() {
+    let plan = |policy: &str, slice: &str, worker: &str| {
+        let plan = SMALL.replacen("types = [\"hold\"]", &format!("types = [\"hold\"]\n{slice}"), 1);
+        format!("policy = \"{policy}\"\n{}", plan.replacen("count = 2", &format!("count = 2\n{worker}"), 1))
+    };
+    let (needs, gpu) = ("needs = [\"hold=gpu\"]", "labels = [\"gpu\"]");
+    let refuses = |policy: &str, slice: &str, worker: &str, parts: &[&str]| {
+        refuses_text(&plan(policy, slice, worker), parts);
+    };
+    let nobody = ["slice `work` has tasks that need gpu", "give a [[worker]] of it these `labels`"];
+    refuses("rain:2,labels", needs, "labels = [\"ssd\"]", &nobody);
+    refuses("rain:2", needs, gpu, &["gives any task to any worker", "take `rain:2,labels`"]);
+    refuses(
+        "rain:2,labels",
+        "needs = [\"hodl=gpu\"]",
+        gpu,
+        &["line 7", "needs in [[slice]]", "did you mean `hold`?"],
+    );
+    refuses("rain:2,labels", "needs = [\"hold\"]", gpu, &["line 7", "TYPE=LABEL"]);
+    refuses("rain:2,labels", "needs = [\"hold=a+b+c+d+e+f+g+h+i\"]", gpu, &["10 labels are more than 8"]);
+    refuses("rain:2,labels", &format!("{needs}\nkinds = [\"gpu\"]"), "", &["name its kind, too"]);
+    for policy in ["rain:2,labels,ranked", "rain:2,labels,classes=2"] {
+        self::refuses(folder().path(), &["sweep", policy, "--load", "0.5"], &["means nothing to rain"]);
+    }
+    let kernel = ["switch", "--io", "xdp", "--interface", "lo", "--listen", "127.0.0.1:0", "--policy"];
+    self::refuses(folder().path(), &[&kernel[..], &["rain:1,labels"]].concat(), &["--io udp"]);
 }
 
 #[test]

@@ -44,6 +44,23 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
     assert_eq!(traced.lines().count(), played.lines().count(), "a line for each task");
 }
 
+#[test]
+fn a_sweep_of_workers_that_differ_gives_tasks_to_those_that_have_what_they_need() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let testbed = "name = \"mine\"\nworkers = 4\n[labels]\nneeds = [\"model=gpu\"]\n\
+                   [[labels.worker]]\ncount = 3\n[[labels.worker]]\nlabels = [\"gpu\"]\n";
+    fs::write(folder.path().join("mine.toml"), testbed).expect("there is room");
+    let flags = "up --policy rain:1,labels --sweep 0.3 --dilate 500 --length 200ms --replications 2 \
+                 --workload plain=0.8@exp:10us+model=0.2@exp:10us --testbed mine.toml --json --out swept";
+    let output = sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    for of in json(&output)["panels"][0]["series"].as_array().expect("a list") {
+        let point = &of["points"][0];
+        assert_eq!(point["counts"]["sent"], point["counts"]["replied"], "{}", of["label"]);
+        assert_eq!(point["gauges"]["labels_met"], 1.0, "{}", of["label"]);
+    }
+}
+
 /// Runs what is kept in this file again, into `again`; all that is kept there says the same, but for where.
 fn runs_again(folder: &Path, command: &str, (out, file): (&str, &str)) {
     let words = format!("{command} {out}/{file} --out again --json");

@@ -270,6 +270,7 @@ impl Controller {
         Answer::Client(Box::new(ClientGrant {
             registration,
             first_bytes: self.plan.rdma.first_bytes,
+            labels: self.told_labels(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
         }))

@@ -33,6 +33,11 @@ impl Controller {
         names.iter().map(bit).try_fold(0, |all, bit| Ok(all | bit?)).map(Labels)
     }
 
+    /// The labels that a task may ask for, in the order of their bits.
+    pub(crate) fn told_labels(&self) -> Vec<String> {
+        if self.tells_kinds() { self.plan.labels.clone() } else { Vec::new() }
+    }
+
     /// What a worker with these labels is in a slice; 0 where all are alike.
     pub(crate) fn kind_in(&self, labels: Labels, slice: SliceId) -> Option<u8> {
         if self.tells_kinds() { self.serving(slice).kind_of(labels) } else { Some(0) }

@@ -252,6 +252,9 @@ pub struct ClientGrant {
     pub registration: ClientRegistration,
     /// The most bytes of a task that its first packet may bring.
     pub first_bytes: u32,
+    /// The labels that its tasks may ask for, in the order of their bits; none where any worker takes any
+    /// task.
+    pub labels: Vec<String>,
     /// How long this registration stands.
     pub lease: Nanos,
     /// How often to renew it.

@@ -12,6 +12,7 @@ extern crate alloc;
 pub mod agent;
 pub mod client;
 pub mod orchestrator;
+pub mod pacer;
 mod parts;
 pub mod rdma;
 pub mod rtt;

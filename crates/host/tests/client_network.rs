@@ -372,6 +372,7 @@ impl World {
                 assert!(told.every_attempt_was_rejected());
             }
             Outcome::Refused(RefusedWhy::NoClass { .. }) => panic!("nobody asks for a class"),
+            Outcome::Refused(RefusedWhy::UnknownLabel) => panic!("nobody asks for a label"),
             Outcome::Refused(RefusedWhy::TooLong) => panic!("no task is so long"),
             Outcome::Refused(RefusedWhy::NoSlice(_)) => panic!("a slice takes every type"),
             Outcome::Refused(RefusedWhy::NeverSent) => {

@@ -13,6 +13,7 @@ use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench;
+use sluice_sim::suits::Suits;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
@@ -142,6 +143,13 @@ impl Ask {
         }
     }
 
+    /// Who serves whom, where the testbed says something of labels.
+    pub(crate) fn suits(&self, who: &Who) -> Outcome<Option<Suits>> {
+        let mut point = self.point(who, self.workload.clone(), 1.0);
+        point.slices = (!self.slices.is_empty()).then(|| self.slices.clone());
+        point.suits().map_err(Failure::bad_input)
+    }
+
     /// Real time that it takes, without what the simulator needs.
     pub(crate) fn takes(&self) -> Duration {
         let one = self.length / WARM_UP_PART + self.length + self.length / TAIL_PART + BETWEEN;
@@ -192,8 +200,6 @@ pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<
 fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
     let complaint = if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
         "faults and stalls are the simulator's only: leave them out of the testbed"
-    } else if !testbed.labels.is_none() {
-        "a live sweep has no labels: leave them out of the testbed, and give `sluice up` a plan"
     } else if testbed.switch.recirculation_gbps.is_some() {
         "the recirculation port's bandwidth is the simulator's only: leave it out of the testbed"
     } else if testbed.clients != 1 {

@@ -27,6 +27,7 @@ use sluice_net::schedule::{Played, Playing};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
 use sluice_sim::agents;
+use sluice_sim::suits::Suits;
 use sluice_sim::workload::{Trace, TracedTask};
 use sluice_switch::Config;
 use sluice_wire::serving::Serving;
@@ -35,6 +36,7 @@ use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
 use super::place::{Place, Running};
+use super::suited::{Suited, labels_of, worker_name};
 use super::trace::planned;
 
 /// How long registration may take.
@@ -61,6 +63,8 @@ pub(crate) struct LiveRack {
     crew: RunningCrew,
     player: Player,
     types: Vec<TaskType>,
+    /// Who has what tasks need, where something is said of labels.
+    suited: Option<Suited>,
     /// Where workers write what their agent reads, if depths are found at run time.
     desk: Option<Desk>,
     agent: Option<RunningAgent>,
@@ -72,6 +76,8 @@ pub(crate) struct Performance {
     pub(crate) played: Vec<Played>,
     /// What the switch counted meanwhile.
     pub(crate) counted: Counted,
+    /// Of its tasks that need or wish for labels, the share whose workers have them.
+    pub(crate) labels_met: Option<f64>,
     /// How late packets left the switch.
     pub(crate) switch_late: Lateness,
     /// How late packets left the workers.
@@ -95,12 +101,13 @@ impl LiveRack {
     /// Starts all parts and waits until every host is registered.
     pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
         let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
+        let suits = ask.suits(who)?;
         let switch = place.start_switch(&switch_config(ask, who, epoch, &layout))?;
         let local = switch.handle.local().into();
         let options = ControllerOptions {
             at: place.switch_at(),
             guard: place.guard(),
-            plan: control_plan(ask, who, local),
+            plan: control_plan(ask, who, suits.as_ref(), local),
             seed: sluice_ground::seed::random_seed()?,
             switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
         };
@@ -113,6 +120,7 @@ impl LiveRack {
             let mut options = worker_options(ask, who, &controller, (number, crew.beginning()))?;
             options.listen = place.workers_at();
             options.agent = desk.as_ref().map(Desk::file);
+            options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
             place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
         }
         let client = ClientOptions {
@@ -123,8 +131,9 @@ impl LiveRack {
         };
         let player = place.at_client(|| crew.player(&client))??;
         let crew = crew.spawn()?;
-        let rack = Self { place, switch, server, crew, player, types, desk, agent: None };
+        let mut rack = Self { place, switch, server, crew, player, types, suited: None, desk, agent: None };
         rack.wait_until_ready(ask.testbed.workers)?;
+        rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
     }
 
@@ -165,7 +174,9 @@ impl LiveRack {
             (self.counted(), self.switch.handle.counters().late(), self.crew.late());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
+        let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
         Ok(Performance {
+            labels_met,
             played,
             counted: self.counted().since(&counted),
             switch_late: self.switch.handle.counters().late().since(switch_late),
@@ -340,20 +351,30 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
     }
 }
 
-fn control_plan(ask: &Ask, who: &Who, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
-    let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
+fn control_plan(
+    ask: &Ask,
+    who: &Who,
+    suits: Option<&Suits>,
+    switch: sluice_wire::Endpoint,
+) -> sluice_control::Plan {
+    let slice = |index: usize, name: &str, serves: &dyn Fn(&str) -> bool| {
         let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
         let types = classes().map(|class| class.task_type).collect();
         let sizes = ask.testbed.sizes_of(classes(), who.choice.classes());
-        let (limit, serving) = (Some(ask.testbed.queue), Serving::default());
+        let limit = Some(ask.testbed.queue);
+        let serving = suits.map_or_else(Serving::default, |suits| suits.slices[index].serving);
         sluice_control::SlicePlan { name: name.into(), types, limit, sizes, serving }
     };
-    let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
+    let of = |(index, (names, _)): (usize, &(String, u32))| {
+        slice(index, names, &|class| names.split('+').any(|name| name == class))
+    };
     let slices = match &ask.slices[..] {
-        [] => vec![slice(ALL, &|_| true)],
-        slices => slices.iter().map(of).collect(),
+        [] => vec![slice(0, ALL, &|_| true)],
+        slices => slices.iter().enumerate().map(of).collect(),
     };
     sluice_control::Plan {
+        labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
+        needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
         lease: LEASE,
         renew_every: RENEW_EVERY,
         retry_for: deadline(ask.dilation),
@@ -383,7 +404,7 @@ fn worker_options(
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
-        name: format!("hold-{}", number + 1),
+        name: worker_name(number),
         slice: slice_of(ask, number),
         quota: quota(who),
         capacity: capacity.max(1),

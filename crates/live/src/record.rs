@@ -144,22 +144,21 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
     for ending in endings {
         end(&mut recorder, ending);
     }
-    let (counts, gauges) = counts(ask, load, trace, performance.counted);
-    recorder.finish(counts, gauges)
+    let gauges = Gauges { labels_met: performance.labels_met, ..Gauges::default() };
+    recorder.finish(counts(ask, load, trace, performance.counted), gauges)
 }
 
 /// What the switch counted over the whole run, as much of it as falls to the measured tasks.
-fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> (Counts, Gauges) {
+fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
     let share = ask.tasks(load) as f64 / trace.tasks().len().max(1) as f64;
     let part = |events: u64| (events as f64 * share) as u64;
-    let counts = Counts {
+    Counts {
         passes: part(counted.passes),
         recirculations: part(counted.recirculated),
         packets: part(counted.packets),
         lost_packets: part(counted.lost),
         ..Counts::default()
-    };
-    (counts, Gauges::default())
+    }
 }
 
 /// Writes what became of each task; times are those of the rack that is stood for, in nanoseconds.

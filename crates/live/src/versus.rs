@@ -207,6 +207,7 @@ fn through(
         let playing = rack.play(target, planned(trace, ask.dilation, of), rack::deadline(ask.dilation));
         Ok(Performance {
             played: rack::finished(&playing, stop)?,
+            labels_met: None,
             counted: Counted::default(),
             switch_late: Lateness::default(),
             hosts_late: Lateness::default(),

@@ -1,9 +1,10 @@
 //! Virtual time: all real state machines together, in one thread, replayed from one seed.
 //!
-//! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and restarts
-//! and holds it to the protocol's promises. [`workload`] says what a rack is asked to do, [`stats`] turns
-//! what runs measure into numbers with intervals, and [`study`] holds many points of many policies against
-//! each other. A [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
+//! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and
+//! restarts and holds it to the protocol's promises; `rack` measures one packet by packet; both drive the
+//! same `nodes`. [`workload`] says what a rack is asked to do, [`stats`] turns what runs measure into
+//! numbers with intervals, and [`study`] holds many points of many policies against each other. A
+//! [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
 #![forbid(unsafe_code)]
 
 pub mod agents;
@@ -14,6 +15,7 @@ pub mod faults;
 pub mod ideal;
 mod jobs;
 mod names;
+mod nodes;
 pub mod point;
 pub mod policy;
 mod rack;
@@ -21,10 +23,8 @@ mod replicate;
 pub mod server;
 pub mod stats;
 pub mod study;
-mod suits;
+pub mod suits;
 pub mod testbed;
-mod wakeup;
-mod worker_core;
 pub mod workload;
 
 pub use complaint::toml_complaint;

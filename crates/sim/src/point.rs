@@ -141,8 +141,8 @@ impl Point {
         }
     }
 
-    /// Who serves whom, where something is said of labels.
-    pub(crate) fn suits(&self) -> Result<Option<Suits>, String> {
+    /// Who serves whom, where something is said of labels; an error is one line that says what to change.
+    pub fn suits(&self) -> Result<Option<Suits>, String> {
         let all: [Sliced<'_>; 1] = [(None, self.testbed.workers)];
         let slices = self.slices.as_ref().map(|slices| {
             slices.iter().map(|(names, workers)| (Some(names.as_str()), *workers)).collect::<Vec<_>>()

@@ -11,21 +11,24 @@ use crate::workload::{Class, text};
 
 /// What the workers of a rack have, its tasks need, and what follows in each slice.
 #[derive(Clone, Debug)]
-pub(crate) struct Suits {
-    pub(crate) names: LabelNames,
+pub struct Suits {
+    /// What labels are called.
+    pub names: LabelNames,
     /// What workers have, by number.
-    pub(crate) has: Vec<Labels>,
+    pub has: Vec<Labels>,
     /// What tasks of a type need; others need nothing.
-    pub(crate) needs: Vec<(TaskType, Labels)>,
-    pub(crate) slices: Vec<SliceSuits>,
+    pub needs: Vec<(TaskType, Labels)>,
+    /// Each slice, in their order.
+    pub slices: Vec<SliceSuits>,
 }
 
 /// Who serves whom in a slice.
 #[derive(Clone, Debug)]
-pub(crate) struct SliceSuits {
+pub struct SliceSuits {
     /// What complaints call it.
     pub(crate) called: String,
-    pub(crate) serving: Serving,
+    /// Which kinds of workers serve which classes of tasks.
+    pub serving: Serving,
     workers: Range<usize>,
 }
 
@@ -68,7 +71,7 @@ impl Suits {
     }
 
     /// What tasks of a type need.
-    pub(crate) fn needs_of(&self, task_type: TaskType) -> Labels {
+    pub fn needs_of(&self, task_type: TaskType) -> Labels {
         self.needs.iter().find(|(of, _)| *of == task_type).map_or(Labels::NONE, |(_, needs)| *needs)
     }
 

@@ -9,6 +9,7 @@ use sluice_wire::{
     TaskId, WorkerId,
 };
 
+use crate::horus::{Mirror, Update};
 use crate::pipeline::Layout;
 use crate::refusal::{Refusal, Refusals};
 
@@ -20,6 +21,12 @@ pub trait Program: Debug + Send {
     /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are
     /// counted from zero, and each passes once. A program that writes nothing ahead has none.
     fn replica(&mut self, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
+        None
+    }
+
+    /// What the last pass tells the switch above, beside the one packet that leaves: at most one small update,
+    /// mirrored from it, and never a task. Only the leaves of a fabric have any.
+    fn mirrored(&mut self) -> Option<Mirror> {
         None
     }
 
@@ -67,6 +74,13 @@ pub enum Arrival {
         packet: Packet,
         /// Whether the driver could keep its payload if it had to wait.
         room: bool,
+    },
+    /// What a leaf tells a spine.
+    Update {
+        /// Its source.
+        from: Endpoint,
+        /// What is new.
+        update: Update,
     },
     /// A server's NAK of a WRITE: the packet number that it expects.
     Nak {
@@ -175,7 +189,7 @@ pub enum Verdict {
     Again(Circulating),
     /// A large task waits, and its bytes leave for the servers of its slice.
     Ahead(WriteAhead),
-    /// Nothing: a task waits or a token is parked. A waiting task's payload handle comes back in its
+    /// Nothing: a task waits, a token is parked, or a leaf's update is noted. A waiting task's payload handle comes back in its
     /// DISPATCH.
     Parked,
     /// Nothing, and nothing was kept.

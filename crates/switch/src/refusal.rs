@@ -31,11 +31,13 @@ pub enum Refusal {
     FixDone,
     /// A server's NAK names a packet before its last NAK's, or one that was not sent.
     OldNak,
+    /// A worker says that it holds more tasks than an average can tell; its reply goes on.
+    ImpossibleLoad,
 }
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -50,6 +52,7 @@ impl Refusal {
         Self::SweepDone,
         Self::FixDone,
         Self::OldNak,
+        Self::ImpossibleLoad,
     ];
 
     /// The reason as counters and status pages write it.
@@ -69,6 +72,7 @@ impl Refusal {
             Self::SweepDone => "sweep_done",
             Self::FixDone => "fix_done",
             Self::OldNak => "old_nak",
+            Self::ImpossibleLoad => "impossible_load",
         }
     }
 }

@@ -5,41 +5,22 @@
 //! place's alarm (the end of a service) is one of a fixed number of times, of which [`Alarms`] know the
 //! first; a clock (the next request) is an alarm for the few that go off all the time. What is left
 //! (timers, packets that are late) an [`Agenda`] sorts. The earliest of all is next: time first, then order
-//! of entry. A packet lies in one place from its departure to the end of its reception; what is passed on is
-//! its number.
+//! of entry. What comes to places is whatever their world sends: a small value, such as a packet's number.
 
-use sluice_switch::{Cargo, Circulating};
-use sluice_wire::{Nanos, Packet, Token};
+use sluice_wire::Nanos;
 
 use crate::address::Address;
 use crate::agenda::{Agenda, Moment};
 use crate::alarms::{AlarmId, Alarms};
 use crate::heads::{Heads, SourceKind, Whence};
 use crate::lane::Lane;
-use crate::pool::{Id, Reused};
-
-/// Names a packet that is under way or waits to be received.
-pub type PacketId = Id<Packet>;
-
-/// Something that comes to a place.
-#[derive(Clone, Copy, Debug)]
-pub enum Mail {
-    /// A packet, from its sender.
-    Packet {
-        /// Who sent it.
-        from: Address,
-        /// Where it lies.
-        packet: PacketId,
-    },
-    /// What went round in a switch, by its place in the pool.
-    Round(Id<Circulating>),
-}
+use crate::mail::Mail;
 
 /// What happens at a place.
 #[derive(Clone, Copy, Debug)]
-pub enum Happens<C> {
+pub enum Happens<C, M = Mail> {
     /// Something comes.
-    Mail(Mail),
+    Mail(M),
     /// Its alarm goes off, and stays until it is set again, or to never.
     Alarm,
     /// Its node's clock strikes, and stays likewise.
@@ -56,33 +37,35 @@ pub struct LaneId(Whence);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockId(Whence);
 
-/// Virtual time: `C` is what callers want to be reminded of.
+/// Virtual time: `C` is what callers want to be reminded of, `M` what comes to them.
 #[derive(Debug)]
-pub struct EventEngine<C> {
+pub struct EventEngine<C, M = Mail> {
     /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they
     /// were asked for.
     heads: Heads,
-    sources: Vec<Source>,
+    sources: Vec<Source<M>>,
     alarms: Alarms,
     /// Whose each alarm is.
     alarmed: Vec<Address>,
-    agenda: Agenda<(Address, Happens<C>)>,
-    /// Packets that are under way or wait to be received.
-    pub packets: Reused<Packet>,
-    /// What goes round in switches.
-    pub rounds: Reused<Circulating>,
+    agenda: Agenda<(Address, Happens<C, M>)>,
     entered: u64,
 }
 
 /// Where things come from, and if it is a lane, how long they take and what is under way.
-type Source = (SourceKind, Nanos, Lane<(Address, Mail)>);
+type Source<M> = (SourceKind, Nanos, Lane<(Address, M)>);
 
 const AGENDA: Whence = Whence::new(0, SourceKind::Agenda);
 const ALARMS: Whence = Whence::new(1, SourceKind::Alarms);
 
-impl<C> EventEngine<C> {
+impl<C, M: Copy> Default for EventEngine<C, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C, M: Copy> EventEngine<C, M> {
     /// Nothing under way, and nobody with an alarm.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             heads: Heads::new(2),
             sources: [SourceKind::Agenda, SourceKind::Alarms]
@@ -91,15 +74,13 @@ impl<C> EventEngine<C> {
             alarms: Alarms::new(0),
             alarmed: Vec::new(),
             agenda: Agenda::new(),
-            packets: Reused::new(Packet::Token(Token::default())),
-            rounds: Reused::new(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: 0 }),
             entered: 0,
         }
     }
 
     /// The lane for what takes so long.
     pub fn lane(&mut self, delay: Nanos) -> LaneId {
-        let fits = |(kind, of, _): &Source| *kind == SourceKind::Lane && *of == delay;
+        let fits = |(kind, of, _): &Source<M>| *kind == SourceKind::Lane && *of == delay;
         let known = self.sources.iter().position(fits);
         let source = known.unwrap_or_else(|| self.source(SourceKind::Lane, delay));
         LaneId(Whence::new(source, SourceKind::Lane))
@@ -127,42 +108,27 @@ impl<C> EventEngine<C> {
         self.sources.len() - 1
     }
 
-    /// When the next thing happens, and where it comes from; at the end of time, if nothing does.
-    #[inline]
-    pub(crate) fn next(&self) -> (Nanos, Whence) {
-        self.heads.first()
-    }
-
-    /// Takes what comes next out of a lane.
-    #[inline]
-    pub(crate) fn pop(&mut self, whence: Whence) -> Option<(Address, Mail)> {
-        let (_, _, lane) = &mut self.sources[whence.source()];
-        let (to, mail) = lane.pop()?;
-        match lane.first() {
-            Some((moment, (next, _))) => self.heads.set(whence.to_node(next.of_node()), *moment),
-            None => self.heads.set(whence, Moment::NEVER),
+    /// What happens next: when, where, and what. Nothing, if nothing does any more.
+    #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
+    #[inline(always)]
+    pub fn take_next(&mut self) -> Option<(Nanos, Address, Happens<C, M>)> {
+        let (at, whence) = self.heads.first();
+        if at == Nanos(u64::MAX) {
+            return None;
         }
-        Some((Address::node(whence.node()).at(to.place()), mail))
-    }
-
-    /// Whose alarm goes off next. It stays until it is set again, or to never.
-    #[inline]
-    pub(crate) fn ringing(&self) -> Address {
-        let (_, AlarmId(alarm)) = self.alarms.first();
-        self.alarmed[alarm as usize]
-    }
-
-    /// Takes what is due next out of the agenda.
-    pub(crate) fn take_due(&mut self) -> Option<(Address, Happens<C>)> {
-        let due = self.agenda.take();
-        self.heads.set(AGENDA, self.agenda.first());
-        due.map(|(_, due)| due)
+        let (whom, what) = match whence.kind() {
+            SourceKind::Lane => self.pop(whence).map(|(to, mail)| (to, Happens::Mail(mail)))?,
+            SourceKind::Alarms => (self.ringing(), Happens::Alarm),
+            SourceKind::Clock => (Address::node(whence.node()), Happens::Clock),
+            SourceKind::Agenda => self.take_due()?,
+        };
+        Some((at, whom, what))
     }
 
     /// Sends something that arrives then; over this lane, if it comes after all that the lane has.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: Mail) {
+    pub fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: M) {
         let moment = self.moment(at);
         let LaneId(whence) = lane;
         let (_, _, lane) = &mut self.sources[whence.source()];
@@ -171,12 +137,6 @@ impl<C> EventEngine<C> {
         } else if lane.push(moment, (to, mail)) {
             self.heads.set(whence.to_node(to.of_node()), moment);
         }
-    }
-
-    /// What went round is back.
-    #[inline]
-    pub fn come_round(&mut self, id: Id<Circulating>) -> Circulating {
-        self.rounds.take(id)
     }
 
     /// Reminds whoever is at this place then.
@@ -200,9 +160,35 @@ impl<C> EventEngine<C> {
         self.heads.set(clock.0, moment);
     }
 
+    /// Takes what comes next out of a lane.
+    #[inline]
+    fn pop(&mut self, whence: Whence) -> Option<(Address, M)> {
+        let (_, _, lane) = &mut self.sources[whence.source()];
+        let (to, mail) = lane.pop()?;
+        match lane.first() {
+            Some((moment, (next, _))) => self.heads.set(whence.to_node(next.of_node()), *moment),
+            None => self.heads.set(whence, Moment::NEVER),
+        }
+        Some((Address::node(whence.node()).at(to.place()), mail))
+    }
+
+    /// Whose alarm goes off next. It stays until it is set again, or to never.
+    #[inline]
+    fn ringing(&self) -> Address {
+        let (_, AlarmId(alarm)) = self.alarms.first();
+        self.alarmed[alarm as usize]
+    }
+
+    /// Takes what is due next out of the agenda.
+    fn take_due(&mut self) -> Option<(Address, Happens<C, M>)> {
+        let due = self.agenda.take();
+        self.heads.set(AGENDA, self.agenda.first());
+        due.map(|(_, due)| due)
+    }
+
     /// Apart from the lanes, which mostly take what is sent.
     #[inline(never)]
-    fn enter(&mut self, moment: Moment, due: (Address, Happens<C>)) {
+    fn enter(&mut self, moment: Moment, due: (Address, Happens<C, M>)) {
         self.agenda.enter(moment, due);
         self.heads.set(AGENDA, self.agenda.first());
     }

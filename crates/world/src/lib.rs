@@ -16,6 +16,7 @@ mod engine;
 mod group;
 mod heads;
 mod lane;
+mod mail;
 mod network;
 mod pool;
 mod weather;
@@ -23,7 +24,8 @@ mod world;
 
 pub use address::Address;
 pub use alarms::AlarmId;
-pub use engine::{ClockId, EventEngine, Happens, LaneId, Mail, PacketId};
+pub use engine::{ClockId, EventEngine, Happens, LaneId};
+pub use mail::{Mail, PacketId};
 pub use network::{LinkQueue, Links, OneWay, Port};
 pub use pool::{Id, Reused};
 pub use weather::{Copies, Passage, Weather};

@@ -58,6 +58,12 @@ impl<T: Copy> Reused<T> {
         &self.things[id.0 as usize]
     }
 
+    /// A thing that is there, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id<T>) -> &mut T {
+        &mut self.things[id.0 as usize]
+    }
+
     /// It leaves.
     #[inline]
     pub fn take(&mut self, id: Id<T>) -> T {

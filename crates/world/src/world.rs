@@ -1,12 +1,13 @@
 //! Time goes on, and packets go over links.
 
-use sluice_switch::Circulating;
-use sluice_wire::Nanos;
+use sluice_switch::{Cargo, Circulating};
+use sluice_wire::{Nanos, Packet, Token};
 
 use crate::address::Address;
-use crate::engine::{EventEngine, Happens, LaneId, Mail, PacketId};
-use crate::heads::SourceKind;
+use crate::engine::{EventEngine, Happens, LaneId};
+use crate::mail::{Mail, PacketId};
 use crate::network::{Links, OneWay};
+use crate::pool::Reused;
 use crate::weather::{Copies, Passage, Weather};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
@@ -17,6 +18,10 @@ pub struct World<C, W> {
     pub now: Nanos,
     /// What is under way, and what happens next.
     pub engine: EventEngine<C>,
+    /// Packets that are under way or wait to be received.
+    pub packets: Reused<Packet>,
+    /// What goes round in switches.
+    pub rounds: Reused<Circulating>,
     /// The links.
     pub network: Links<W>,
 }
@@ -24,7 +29,13 @@ pub struct World<C, W> {
 impl<C, W: Weather> World<C, W> {
     /// A world with nobody in it.
     pub fn new(weather: W) -> Self {
-        Self { now: Nanos(0), engine: EventEngine::new(), network: Links::new(weather) }
+        Self {
+            now: Nanos(0),
+            engine: EventEngine::new(),
+            packets: Reused::new(Packet::Token(Token::default())),
+            rounds: Reused::new(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: 0 }),
+            network: Links::new(weather),
+        }
     }
 
     /// Time goes on to what happens next. Gives where, and what; nothing, if nothing does any more.
@@ -32,18 +43,10 @@ impl<C, W: Weather> World<C, W> {
     #[expect(clippy::should_implement_trait, reason = "what happens depends on what is done in between")]
     #[inline(always)]
     pub fn next(&mut self) -> Option<(Address, Happens<C>)> {
-        let (at, whence) = self.engine.next();
-        if at == Nanos(u64::MAX) {
-            return None;
-        }
+        let (at, whom, what) = self.engine.take_next()?;
         debug_assert!(at >= self.now, "time goes back");
         self.now = at;
-        match whence.kind() {
-            SourceKind::Lane => self.engine.pop(whence).map(|(to, mail)| (to, Happens::Mail(mail))),
-            SourceKind::Alarms => Some((self.engine.ringing(), Happens::Alarm)),
-            SourceKind::Clock => Some((Address::node(whence.node()), Happens::Clock)),
-            SourceKind::Agenda => self.engine.take_due(),
-        }
+        Some((whom, what))
     }
 
     /// All places of one node reach all of another in so long. Packets usually leave `after` that long from
@@ -58,7 +61,7 @@ impl<C, W: Weather> World<C, W> {
         if self.network.weather.is_any() {
             return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;
         }
-        let packets = &self.engine.packets;
+        let packets = &self.packets;
         let Some((lane, at)) = self.network.leaves(from, to, leaves, packets.get(packet)) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return 0;
@@ -70,14 +73,14 @@ impl<C, W: Weather> World<C, W> {
     /// The same, told exactly: sends as many copies as the weather says, and says when they arrive.
     #[inline(never)]
     pub fn send_copies(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> Copies {
-        let packet = self.engine.packets.take(packet);
+        let packet = self.packets.take(packet);
         let Some((lane, arrives)) = self.network.leaves(from, to, leaves, &packet) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return [None, None];
         };
         let arrivals = self.network.weather.copies(&Passage { from, to, leaves, arrives }, &packet);
         for at in arrivals.into_iter().flatten() {
-            let packet = self.engine.packets.keep(&packet);
+            let packet = self.packets.keep(&packet);
             self.engine.send(lane, at, to, Mail::Packet { from, packet });
         }
         arrivals
@@ -86,7 +89,7 @@ impl<C, W: Weather> World<C, W> {
     /// A switch sends something round, to come back to it then.
     #[inline]
     pub fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
-        let round = self.engine.rounds.keep(round);
+        let round = self.rounds.keep(round);
         self.engine.send(lane, at, to, Mail::Round(round));
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::print;
 use sluice_report::table::Table;
+use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::pipeline::{Layout, STAGES};
 use sluice_switch::registry::{Choice, Published};
 use sluice_switch::{Config, Program};
@@ -16,15 +17,27 @@ const BLOCKS: u32 = 960;
 /// Stateful units in all stages.
 const UNITS: u32 = 48;
 
+/// A fabric's switches, which are no policies of a rack.
+const OF_FABRIC: [&str; 2] = ["horus-leaf", "horus-spine"];
+/// Spines above a leaf: those of a pod.
+const SPINES: u16 = 24;
+/// Leaves below a spine, and pools: those of a pod that serves 1,024.
+const LEAVES: u16 = 64;
+const POOLS: u16 = 1_024;
+
 /// Servers whose rings the RDMA engine's tables hold.
 const SERVERS: u16 = 64;
 
 /// Prints the accounting of one program, or a line for each.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
-    let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
-    let program = full(&choice);
-    let paper = choice.published();
+    let (program, paper) = match of_fabric(asked)? {
+        Some(program) => (program, None),
+        None => {
+            let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
+            (full(&choice), choice.published())
+        }
+    };
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
     } else {
@@ -38,27 +51,43 @@ fn full(choice: &Choice) -> Box<dyn Program> {
     choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
 }
 
+/// One of a fabric's switches, if that is asked for.
+fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
+    let (reading, full) = (FabricReading::default(), Config::full(Epoch(1)));
+    Ok(match asked {
+        "horus-leaf" => Some(Box::new(Horus::in_fabric(reading, full, SPINES))),
+        "horus-spine" => {
+            let config = Config { workers: LEAVES, slices: POOLS, types: POOLS, ..full };
+            Some(Box::new(Spine::new(reading, config).map_err(Failure::bad_input)?))
+        }
+        _ => None,
+    })
+}
+
 /// What there is to ask for.
 fn list(json: bool) -> Outcome<()> {
-    let programs = Choice::all().map(|known| {
+    let racks = Choice::all().map(|known| {
         let choice = Choice::parse(known.name).map_err(Failure::bad_input)?;
-        Ok((known, full(&choice)))
+        Ok((known.name, full(&choice)))
     });
-    let programs = programs.collect::<Outcome<Vec<_>>>()?;
+    let fabrics = OF_FABRIC.into_iter().filter_map(|name| match of_fabric(name) {
+        Ok(program) => program.map(|program| Ok((name, program))),
+        Err(why) => Some(Err(why)),
+    });
+    let programs = racks.chain(fabrics).collect::<Outcome<Vec<_>>>()?;
     if json {
-        let rows = programs.iter().map(|(_, program)| {
-            let layout = program.layout();
-            json!({ "program": layout.program(), "here": figures(layout) })
-        });
+        let rows = programs
+            .iter()
+            .map(|(name, program)| json!({ "program": name, "here": figures(program.layout()) }));
         return print::line(
             json!({ "schema": "sluice.all-resources.v1", "programs": rows.collect::<Vec<_>>() }),
         );
     }
     let mut table = Table::new(["program", "stages", "SRAM", "stateful units", "tasks that can wait"]);
-    for (known, program) in &programs {
+    for (name, program) in &programs {
         let (layout, totals) = (program.layout(), program.layout().totals());
         table.row([
-            known.name.to_owned(),
+            (*name).to_owned(),
             format!("{} of {STAGES}", totals.stages),
             share(totals.sram),
             format!("{} of {UNITS}", totals.units),

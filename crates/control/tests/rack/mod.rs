@@ -1,4 +1,6 @@
-//! A controller, a switch that answers late but in order, and hosts that call: all in virtual time.
+//! A controller, a switch that answers late but in order, and hosts that call: all in virtual time. Not
+//! the simulator's nodes: a test says itself which step is carried out when, and hosts are calls without
+//! machines.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 

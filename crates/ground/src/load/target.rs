@@ -46,7 +46,7 @@ impl Target {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);
         let deadline = std::time::Duration::from_nanos(deadline.0);
-        let errand = Errand { of: self.types[kind], urgency: task.urgency };
+        let errand = Errand { urgency: task.urgency, ..self.types[kind].into() };
         let taken = self.client.try_submit_with(errand, &task.bytes, deadline, move |ended| {
             sink.push(translate(&ended, start, kind, due));
         });
@@ -81,6 +81,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
         TaskOutcome::Refused(RefusedWhy::NeverSent) => (None, Ending::Refused("never_sent")),
         TaskOutcome::Refused(RefusedWhy::TooLong) => (None, Ending::Refused("too_long")),
         TaskOutcome::Refused(RefusedWhy::NoClass { .. }) => (None, Ending::Refused("no_class")),
+        TaskOutcome::Refused(RefusedWhy::UnknownLabel) => (None, Ending::Refused("unknown_label")),
         TaskOutcome::Refused(RefusedWhy::NoSlice(_)) => (None, Ending::Refused(UNKNOWN_TYPE)),
         TaskOutcome::Refused(RefusedWhy::Rejected(reason)) => (None, Ending::Refused(reject(*reason))),
         TaskOutcome::Unknown(UnknownWhy::Deadline) => (None, Ending::Unknown("deadline")),

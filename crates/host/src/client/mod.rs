@@ -139,6 +139,12 @@ impl Client {
         admitted
     }
 
+    /// Takes a task that its driver finds it cannot send, and ends it at once.
+    pub fn refuse(&mut self, submission: &Submission, why: RefusedWhy, out: &mut Vec<Action>) -> TaskId {
+        self.stats.submitted += 1;
+        self.end_unsent(submission, why, out)
+    }
+
     /// Takes a packet. A REPLY's or PART's bytes are wanted only if an action that follows is about them.
     pub fn packet(&mut self, now: Nanos, settings: &ClientSettings, packet: &Packet, out: &mut Vec<Action>) {
         match packet {

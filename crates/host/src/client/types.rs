@@ -160,6 +160,8 @@ pub enum RefusedWhy {
     NeverSent,
     /// It has more bytes than any task may have.
     TooLong,
+    /// It needs a label that the rack does not know.
+    UnknownLabel,
     /// Its priority is no class of the rack's, which has so many.
     NoClass {
         /// What was asked for.
@@ -195,6 +197,10 @@ impl fmt::Display for RefusedWhy {
                 f,
                 "priority {priority} is no class of this rack: take 0, which goes first, to {}",
                 classes - 1
+            ),
+            Self::UnknownLabel => f.write_str(
+                "it needs a label that the rack does not know: give it to a worker and a type of its slice \
+                 in the plan, under a policy with `labels`, or ask for one that is there",
             ),
             Self::TooLong => write!(
                 f,

@@ -1,5 +1,7 @@
 //! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
-//! Everything follows from the seed.
+//! Everything follows from the seed. Not the simulator's nodes: here one machine is called at its very
+//! deadline, with all that is under way in sight, and switch and controller change under it as real ones
+//! would not.
 
 mod checks;
 mod switch;

@@ -3,6 +3,7 @@
 mod agent;
 mod crew;
 mod examples;
+mod labels;
 mod rack;
 mod servers;
 

@@ -16,6 +16,7 @@ use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
 
@@ -33,6 +34,9 @@ pub(crate) struct Rack {
     program: Choice,
     delays: Delays,
     slices: Vec<SlicePlan>,
+    /// All labels, and what tasks of a type need of them.
+    labels: Vec<String>,
+    needs: Vec<(TaskType, Labels)>,
     /// Room for servers, and what the controller is told of them.
     servers: u16,
     rdma: RdmaPlan,
@@ -69,48 +73,55 @@ impl Rack {
     }
 
     fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
-        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let slice = |of: &TaskType| SlicePlan {
             name: of.to_string(),
             types: vec![*of],
             limit: Some(limit),
             ..SlicePlan::default()
         };
-        let slices = types.iter().map(slice).collect();
-        let (servers, rdma) = (0, RdmaPlan::default());
-        let rack = Self {
-            faults,
-            program,
-            delays,
-            slices,
-            servers,
-            rdma,
-            renew_every: RENEW_EVERY,
-            life: None,
-            controller_at: anywhere,
-        };
+        let mut rack = Self::of(types.iter().map(slice).collect());
+        (rack.faults, rack.program, rack.delays) = (faults, program, delays);
         rack.begin()
     }
 
     /// With faults on every socket and one slice, for [`ECHO`], whose tasks are written ahead to servers.
     pub(crate) fn with_servers(faults: Rates, rdma: RdmaPlan) -> Self {
-        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         // So few that none waits for its client's first timeout, also on a busy machine.
         let slice =
             SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), ..SlicePlan::default() };
-        let (program, delays, slices) = (Choice::default(), Delays::NONE, vec![slice]);
-        let rack = Self {
-            faults,
-            program,
-            delays,
+        let mut rack = Self::of(vec![slice]);
+        (rack.faults, rack.servers, rack.rdma) = (faults, 2, rdma);
+        rack.begin()
+    }
+
+    /// One slice, for [`ECHO`], which needs nothing, and [`OTHER`], which needs the label `gpu`. `ssd` is a
+    /// label that no kind of workers has beside it.
+    pub(crate) fn with_labels() -> Self {
+        let (none, gpu) = (Labels::NONE, Labels(1));
+        let serving = Serving::of(&[none, gpu], &[none, gpu]).expect("all are served");
+        let (name, types) = ("main".to_owned(), vec![ECHO, OTHER]);
+        let mut rack = Self::of(vec![SlicePlan { name, types, serving, ..SlicePlan::default() }]);
+        rack.labels = ["gpu", "ssd"].map(str::to_owned).to_vec();
+        rack.needs = vec![(OTHER, gpu)];
+        rack.program = Choice::parse("rain:1,labels").expect("it is known");
+        rack.begin()
+    }
+
+    /// Nothing that is out of the ordinary; it has not begun.
+    fn of(slices: Vec<SlicePlan>) -> Self {
+        Self {
+            faults: Rates::default(),
+            program: Choice::default(),
+            delays: Delays::NONE,
             slices,
-            servers: 2,
-            rdma,
+            labels: Vec::new(),
+            needs: Vec::new(),
+            servers: 0,
+            rdma: RdmaPlan::default(),
             renew_every: RENEW_EVERY,
             life: None,
-            controller_at: anywhere,
-        };
-        rack.begin()
+            controller_at: SocketAddr::from(([127, 0, 0, 1], 0)),
+        }
     }
 
     /// A slice for each type, and hosts that renew only so often.
@@ -188,12 +199,13 @@ impl Rack {
 
     fn live(&self, switch_at: SocketAddr) -> Life {
         let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
+        let size = Config::full_of(epoch, self.program.classes(), self.program.kinds());
         let config = SwitchConfig {
             at: switch_at,
             program: self.program,
             delays: self.delays,
             faults: self.faults("switch"),
-            ..SwitchConfig::new(Config { servers: self.servers, ..Config::full(epoch) })
+            ..SwitchConfig::new(Config { servers: self.servers, ..size })
         };
         let driver = SwitchDriver::new(&config).expect("the loopback has free ports");
         let switch = driver.handle();
@@ -204,6 +216,8 @@ impl Rack {
             guard: Guard::Loopback,
             plan: Plan {
                 rdma: self.rdma,
+                labels: self.labels.clone(),
+                needs: self.needs.clone(),
                 renew_every: self.renew_every,
                 lease: self.renew_every.times(4),
                 ..Plan::new(at, self.slices.clone())

@@ -50,6 +50,8 @@ pub(super) struct Engine {
     expire_at: Nanos,
     actions: Vec<Action>,
     effects: Effects,
+    /// The labels that the rack knows, in the order of their bits.
+    labels: Vec<String>,
     closing: bool,
     aborted: bool,
 }
@@ -87,6 +89,7 @@ impl Engine {
             expire_at: Nanos(0),
             actions: Vec::new(),
             effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at),
+            labels: Vec::new(),
             closing: false,
             aborted: false,
             socket: parts.socket,
@@ -177,6 +180,7 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
+                    self.labels = grant.labels;
                     self.client.grant(now, &self.settings, grant.registration, &mut self.actions);
                     self.perform(now, &[]);
                     self.unstick();
@@ -252,16 +256,19 @@ impl Engine {
             return Some(task);
         };
         let tag = self.effects.tellers.next_tag();
+        let needs = task.errand.needs.among(&self.labels);
         let submission = Submission {
             task_type: task.errand.of,
             urgency: task.errand.urgency,
+            needs: needs.unwrap_or_default(),
             payload,
             deadline: task.deadline,
             retry: task.retry,
             tag,
-            ..Submission::default()
         };
-        if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
+        if needs.is_none() && self.client.switch().is_some() {
+            self.client.refuse(&submission, RefusedWhy::UnknownLabel, &mut self.actions);
+        } else if self.client.submit(now, &self.settings, submission, &mut self.actions).is_err() {
             self.effects.payloads.release(payload.handle);
             return Some(task);
         }
@@ -392,8 +399,7 @@ impl Effects {
                 }
                 Action::Done { tag, task, attempts, outcome } => {
                     self.ended = true;
-                    let sent =
-                        !matches!(outcome, HostOutcome::Refused(RefusedWhy::NeverSent | RefusedWhy::TooLong));
+                    let sent = attempts > 0;
                     let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
                     if let Some(teller) = self.tellers.take(tag) {
                         teller.tell(Ended { task: sent.then_some(task), attempts, at, outcome });

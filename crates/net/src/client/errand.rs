@@ -1,34 +1,82 @@
 //! What is wanted of a rack.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_host::client::Urgency;
+use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
-/// What is wanted: a task of this type, and how soon. A type alone says nothing of how soon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is wanted: a task of this type, how soon, and of which workers. A type alone says nothing of the
+/// other two.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
     /// What kind of work it is.
     pub of: TaskType,
     /// How soon it should run, where the rack has classes of tasks.
     pub urgency: Urgency,
+    /// What its worker must have beside what its type needs; what it should have, where the slice's labels
+    /// are wishes.
+    pub needs: Needs,
 }
 
 impl Errand {
     /// A task that is expected to be so much work.
     pub fn sized(of: TaskType, work: Duration) -> Self {
         let work = Nanos(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX));
-        Self { of, urgency: Urgency::Work(work) }
+        Self { urgency: Urgency::Work(work), ..of.into() }
     }
 
     /// A task of this class; 0 goes first.
-    pub const fn of_class(of: TaskType, class: u8) -> Self {
-        Self { of, urgency: Urgency::Priority(class) }
+    pub fn of_class(of: TaskType, class: u8) -> Self {
+        Self { urgency: Urgency::Priority(class), ..of.into() }
+    }
+
+    /// The same, for workers that have these labels only.
+    #[must_use]
+    pub fn needing(self, needs: &Needs) -> Self {
+        Self { needs: needs.clone(), ..self }
     }
 }
 
 impl From<TaskType> for Errand {
     fn from(of: TaskType) -> Self {
-        Self { of, urgency: Urgency::Unstated }
+        Self { of, urgency: Urgency::Unstated, needs: Needs::default() }
+    }
+}
+
+/// Labels that a worker must have, by their names in the rack's plan. Made once and cloned for each task,
+/// which costs no allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs(Option<Arc<[String]>>);
+
+impl Needs {
+    /// These labels, such as `gpu`. Whether the rack knows them shows when a task is sent: one that it does
+    /// not know refuses the task at once, as [`UnknownLabel`](sluice_host::client::RefusedWhy::UnknownLabel).
+    pub fn of(labels: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let labels: Arc<[String]> = labels.into_iter().map(Into::into).collect();
+        Self((!labels.is_empty()).then_some(labels))
+    }
+
+    /// Their bits among the labels that a rack knows; `None` if it does not know all of them.
+    pub(super) fn among(&self, known: &[String]) -> Option<Labels> {
+        let bit = |label| known.iter().position(|name| name == label).map(|place| Labels(1 << place));
+        let mut each = self.0.iter().flat_map(|labels| labels.iter());
+        each.try_fold(Labels::NONE, |all, label| Some(all.and(bit(label)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_bits_in_the_order_in_which_the_rack_names_them() {
+        let known = ["gpu", "ssd", "tpu"].map(str::to_owned);
+        let among = |labels: &[&str]| Needs::of(labels.iter().copied()).among(&known);
+        assert_eq!(among(&[]), Some(Labels::NONE));
+        assert_eq!(among(&["tpu", "gpu"]), Some(Labels(5)));
+        assert_eq!(among(&["gpu", "cpu"]), None, "nobody knows this label");
+        assert_eq!(Needs::default().among(&[]), Some(Labels::NONE));
     }
 }

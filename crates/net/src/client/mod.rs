@@ -28,7 +28,7 @@ use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, Task
 pub use sluice_host::client::Urgency;
 
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
-pub use errand::Errand;
+pub use errand::{Errand, Needs};
 pub use shared::ClientReport;
 
 use crate::NetError;

@@ -59,7 +59,7 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
     }
 }
 
-/// A worker's labels: as many as can be told apart at most.
+/// Labels of a worker or a plan: as many as can be told apart at most.
 fn labels(labels: Vec<String>) -> Result<Vec<String>, Malformed> {
     let count = labels.len();
     if count > Labels::MAX {
@@ -178,6 +178,7 @@ impl From<&ClientGrant> for v1::ClientGrant {
             renew_every_ns: grant.renew_every.0,
             retry_for_ns: grant.retry_for.0,
             first_bytes: grant.first_bytes,
+            labels: grant.labels.clone(),
         }
     }
 }
@@ -207,6 +208,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
             first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
+            labels: labels(message.labels)?,
         })
     }
 }

@@ -1,14 +1,16 @@
-//! The clients' processes: the real machine, and the application that offers it tasks.
+//! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
+//! application that offers it tasks.
 
 use sluice_host::client::{self, Client, ClientSettings, Outcome, Submission, Urgency};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Handle, Incarnation, Nanos, Packet, Payload, TaskType};
+use sluice_wire::{Handle, Incarnation, Nanos, Payload, Submit, TaskId, TaskType};
 
 use super::bytes::Bytes;
 use super::controller::SIZES;
 use super::dealings::Dealings;
 use super::hosts::{Host, SWITCH, client_at};
+use super::inspection::nothing_is_due;
 use super::large::{Pieces, content, content_of, pieces, put};
 use super::oracle::{Ending, request};
 use super::rack::{Event, Rack};
@@ -16,23 +18,21 @@ use super::scenario::{DEADLINE, FAULTS_END, SETTLED, SUBMIT_END, Scenario};
 use super::story::{self, Who};
 use super::switch::START;
 use crate::names;
-use crate::wakeup::Wakeup;
-use crate::world::Address;
+use crate::nodes::{ClientCall, ClientSide, Node};
+use crate::world::{Address, Mail, PacketId};
 
 /// A label that no worker has.
 const NOBODYS: Labels = Labels(1 << 2);
 
 /// A client's process; it always lives.
 #[derive(Debug)]
-pub(super) struct ClientNode {
-    pub(super) machine: Client,
+pub(super) struct ClientProcess {
+    pub(super) node: Node<Client>,
     pub(super) incarnation: Incarnation,
-    pub(super) at: Address,
     index: u16,
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) dealings: Dealings,
-    pub(super) wakeup: Wakeup,
     /// The bytes of its outstanding tasks.
     pub(super) tasks: Bytes,
     /// What the replies that are being fetched consist of.
@@ -41,17 +41,15 @@ pub(super) struct ClientNode {
     in_hand: Payload,
 }
 
-impl ClientNode {
+impl ClientProcess {
     pub(super) fn new(index: usize) -> Self {
         Self {
-            machine: Client::new(Incarnation(0), START),
+            node: Node::new(Client::new(Incarnation(0), START), client_at(0, 0)),
             incarnation: Incarnation(0),
-            at: client_at(0, 0),
             index: index as u16,
             starts: 0,
             held: None,
             dealings: Dealings::default(),
-            wakeup: Wakeup::NONE,
             tasks: Bytes::default(),
             replies: Pieces::new(),
             in_hand: Payload::EMPTY,
@@ -59,11 +57,11 @@ impl ClientNode {
     }
 }
 
-impl ClientNode {
+impl ClientProcess {
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = client_at(self.index, self.starts);
+        self.node.at = client_at(self.index, self.starts);
     }
 
     pub(super) fn name(&self) -> String {
@@ -72,7 +70,7 @@ impl ClientNode {
 }
 
 /// The bytes of replies that come in parts.
-impl ClientNode {
+impl ClientProcess {
     fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
         let all = pieces(&payload, self.in_hand.handle, have);
         match self.replies.insert(at, all) {
@@ -96,7 +94,7 @@ impl ClientNode {
     }
 }
 
-fn client_settings(scenario: &Scenario) -> ClientSettings {
+pub(super) fn client_settings(scenario: &Scenario) -> ClientSettings {
     // Where workers soon forget replies, one that waits for room would be gone.
     let is_tight = scenario.held_max < 64 && scenario.replies_max > 1_000;
     ClientSettings {
@@ -114,27 +112,41 @@ impl Rack<'_> {
         self.world.network.weather.mend(Host::Client(client));
         let node = &mut self.clients[client];
         node.starts += 1;
-        *node = ClientNode {
-            machine: Client::new(incarnation, START),
+        *node = ClientProcess {
+            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts)),
             incarnation,
-            at: client_at(node.index, node.starts),
             starts: node.starts,
-            ..ClientNode::new(client)
+            ..ClientProcess::new(client)
         };
         self.names.begins(client, incarnation);
         self.say(Who::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
-    pub(super) fn at_client(&mut self, client: usize, from: Address, packet: Packet) -> Result<(), String> {
-        let node = &self.clients[client];
-        let thaws = node.dealings.frozen_until;
-        if self.world.now < thaws {
-            self.remind(thaws, Event::Packet { from, to: node.at, packet });
+    pub(super) fn at_client(&mut self, client: usize, mail: Mail, packet: PacketId) -> Result<(), String> {
+        let ClientProcess { node, dealings, in_hand, .. } = &mut self.clients[client];
+        if self.world.now < dealings.frozen_until {
+            let (at, thaws) = (node.at, dealings.frozen_until);
+            self.remind(thaws, Event::Mail(at, mail));
             return Ok(());
         }
-        self.clients[client].in_hand = packet.payload().copied().unwrap_or_default();
-        self.on_client(client, |machine, now, settings, out| machine.packet(now, settings, &packet, out))
+        *in_hand = self.world.packets.get(packet).payload().copied().unwrap_or_default();
+        self.client_hears(client, packet)
+    }
+
+    /// A client was to be woken now; while it stands still that waits.
+    pub(super) fn wake_or_thaw(&mut self, client: usize) -> Result<(), String> {
+        let (now, ClientProcess { node, dealings, .. }) = (self.world.now, &mut self.clients[client]);
+        let thaws = dealings.frozen_until;
+        if now >= thaws {
+            let ticked = self.client_wakes(client)?;
+            let due = self.clients[client].node.machine.deadline().filter(|_| ticked);
+            return nothing_is_due("a client", due, now);
+        }
+        if node.wakeup.comes(now) && node.wakeup.by(thaws) {
+            self.wake_client(thaws, client);
+        }
+        Ok(())
     }
 
     /// An application offers its next task.
@@ -153,26 +165,29 @@ impl Rack<'_> {
         let urgency = self.urgency();
         let Some(needs) = self.needs(task_type) else { return Ok(()) };
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
-        let mut taken = None;
-        self.on_client(client, |machine, now, settings, out| {
-            // The bytes name their task, and its number is the machine's choice: the driver fills them in.
-            let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
-            taken = Some(machine.submit(now, settings, submission, out));
-        })?;
+        // The bytes name their task, and its number is the machine's choice: they are filled in as it leaves.
+        let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
+        let ClientCall { now, node, settings, out, .. } = self.client(client);
+        let taken = node.machine.submit(now, settings, submission, out);
+        if let Ok(task) = taken {
+            self.oracle.submitted(now, task)?;
+        }
+        self.client_acts(client)?;
         match taken {
-            Some(Ok(task)) if !retry => self.oracle.only_once(task)?,
-            Some(Err(busy)) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {
+            Ok(task) if !retry => self.oracle.only_once(task)?,
+            Err(busy) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {
                 return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
             }
-            Some(Err(busy)) => {
-                if self.clients[client].machine.outstanding() == 0 && busy != client::Busy::NotRegistered {
+            Err(busy) => {
+                if self.clients[client].node.machine.outstanding() == 0 && busy != client::Busy::NotRegistered
+                {
                     return Err(format!(
                         "promise 4: client {client} has nothing outstanding and is told {busy:?}"
                     ));
                 }
                 self.clients[client].tasks.give_back(payload.handle)?;
             }
-            _ => {}
+            Ok(_) => {}
         }
         Ok(())
     }
@@ -219,82 +234,67 @@ impl Rack<'_> {
             _ => Urgency::Work(Nanos(self.dice.below(SIZES[2].0 + SIZES[0].0))),
         }
     }
+}
 
-    pub(super) fn on_client(
-        &mut self,
-        client: usize,
-        act: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<client::Action>),
-    ) -> Result<(), String> {
-        let settings = client_settings(&self.scenario);
-        let mut out = Vec::new();
-        let submitted = self.clients[client].machine.stats().submitted;
-        act(&mut self.clients[client].machine, self.world.now, &settings, &mut out);
-        if self.clients[client].machine.stats().submitted > submitted {
-            self.taken(&out)?;
-        }
-        for action in out {
-            self.client_acts(client, action)?;
-        }
-        let due = self.clients[client].machine.deadline();
-        self.arm(Host::Client(client), due);
-        Ok(())
+impl ClientSide for Rack<'_> {
+    fn client(&mut self, client: usize) -> ClientCall<'_> {
+        let Self { world, clients, client_settings: settings, client_actions: out, .. } = self;
+        let node = &mut clients[client].node;
+        ClientCall { now: world.now, node, settings, packets: &world.packets, out }
     }
 
-    /// The task that these first actions are about enters the books.
-    fn taken(&mut self, out: &[client::Action]) -> Result<(), String> {
-        for action in out {
-            if let client::Action::ToSwitch(submit) = action {
-                return self.oracle.submitted(self.world.now, submit.task);
-            }
-        }
-        Ok(())
+    fn front(&self) -> Address {
+        SWITCH
     }
 
-    fn client_acts(&mut self, client: usize, action: client::Action) -> Result<(), String> {
-        let at = self.clients[client].at;
-        match action {
-            client::Action::ToSwitch(mut submit) => {
-                submit.payload = request(submit.task);
-                self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
-                self.send(at, SWITCH, Packet::Submit(submit));
+    fn tries(&mut self, submit: &Submit) -> Result<Option<Payload>, String> {
+        self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
+        Ok(Some(request(submit.task)))
+    }
+
+    fn ends(&mut self, client: usize, task: TaskId, _: u64, how: &Outcome) -> Result<(), String> {
+        self.tell(Who::Client(client), None, Some(task), |task| story::outcome(how, task));
+        let ending = match how {
+            Outcome::Reply(reply) => {
+                Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
             }
-            client::Action::Done { task, outcome, .. } => {
-                self.tell(Who::Client(client), None, Some(task), |task| story::outcome(&outcome, task));
-                let ending = match outcome {
-                    Outcome::Reply(reply) => {
-                        Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
-                    }
-                    Outcome::Refused(_) => Ending::Refused,
-                    Outcome::Unknown(why) => Ending::Unknown(why),
-                };
-                self.oracle.ended(self.world.now, task, ending)?;
-            }
+            Outcome::Refused(_) => Ending::Refused,
+            Outcome::Unknown(why) => Ending::Unknown(*why),
+        };
+        self.oracle.ended(self.world.now, task, ending)
+    }
+
+    fn client_keeps(&mut self, client: usize, action: &client::Action) -> Result<(), String> {
+        let process = &mut self.clients[client];
+        match *action {
             client::Action::Parts { need, payload } => {
-                self.clients[client].tasks.find(payload.handle)?;
+                process.tasks.find(payload.handle)?;
+                let at = process.node.at;
                 self.send_parts(at, &need, &request(need.task));
             }
-            client::Action::Gone { to, packet } => self.send(at, Address::of(&to), Packet::Part(packet)),
-            client::Action::Need { to, mut packet } => {
-                packet.asker_at = at.endpoint();
-                self.send(at, Address::of(&to), Packet::Need(packet));
-            }
-            client::Action::Begin { at, payload, have } => self.clients[client].begin(at, payload, have)?,
-            client::Action::Place { at, offset } => self.clients[client].place(at, offset)?,
+            client::Action::Begin { at, payload, have } => process.begin(at, payload, have)?,
+            client::Action::Place { at, offset } => process.place(at, offset)?,
             client::Action::Check { task, at, payload } => {
-                let whole = self.clients[client].replies.get(&at).map(|pieces| content_of(pieces));
+                let whole = process.replies.get(&at).map(|pieces| content_of(pieces));
                 let is_right = whole == Some(content(payload.inline));
                 self.on_client(client, |machine, now, settings, out| {
                     machine.checked(now, settings, task, is_right, out);
                 })?;
             }
             client::Action::Forget(at) => {
-                self.clients[client].replies.remove(&at).ok_or("promise 6: a reply is forgotten twice")?;
+                process.replies.remove(&at).ok_or("promise 6: a reply is forgotten twice")?;
             }
             client::Action::Release(handle) => {
-                self.clients[client].tasks.give_back(handle)?;
+                process.tasks.give_back(handle)?;
             }
             client::Action::Renew => self.renew(Host::Client(client)),
+            // The node sees to what is sent and how tasks end.
+            _ => {}
         }
         Ok(())
+    }
+
+    fn wake_client(&mut self, at: Nanos, client: usize) {
+        self.remind(at, Event::Wake(Host::Client(client)));
     }
 }

@@ -20,7 +20,7 @@ use super::story::{self, Who};
 use super::switch::START;
 use crate::dice::Dice;
 use crate::names;
-use crate::wakeup::Wakeup;
+use crate::nodes::Wakeup;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);

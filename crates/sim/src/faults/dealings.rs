@@ -1,13 +1,14 @@
 //! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
-use sluice_wire::Nanos;
+use sluice_wire::{Endpoint, Nanos};
 
 use super::hosts::Host;
 use super::oracle::Life;
 use super::rack::{Event, Rack};
 use super::scenario::RENEW_EVERY;
 use crate::names;
+use crate::nodes::{ClientSide, WorkerSide};
 
 /// How long a host waits for the controller's answer before it asks again.
 const PATIENCE: Nanos = Nanos::from_millis(1);
@@ -123,7 +124,7 @@ impl Rack<'_> {
         WorkerHello {
             name: node.name(),
             life: node.life,
-            at: node.at.endpoint(),
+            at: node.node.as_ref().map_or_else(Endpoint::default, |node| node.at.endpoint()),
             slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
             labels: self.scenario.hands.names_of(worker),
@@ -144,8 +145,8 @@ impl Rack<'_> {
         ClientHello {
             name: node.name(),
             incarnation: node.incarnation,
-            at: node.at.endpoint(),
-            floor: node.machine.floor(),
+            at: node.node.at.endpoint(),
+            floor: node.node.machine.floor(),
             held: node.held,
         }
     }

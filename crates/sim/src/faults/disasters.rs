@@ -114,8 +114,8 @@ impl Rack<'_> {
     }
 
     fn stall(&mut self, worker: usize, lasts: Nanos) {
-        let node = &mut self.workers[worker];
-        node.stalled_until = node.stalled_until.max(self.world.now + lasts);
+        let core = &mut self.workers[worker].core;
+        core.stalled_until = core.stalled_until.max(self.world.now + lasts);
         self.after(lasts, Event::WorkerGoesOn(worker));
     }
 

@@ -1,13 +1,13 @@
 //! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their
 //! workers may have N + 1 tasks granted or held within the lead before that.
 
-use sluice_host::worker::{EarlySettings, Outlook, Worker};
+use sluice_host::worker::{EarlySettings, Outlook};
 use sluice_wire::Nanos;
 
 use super::oracle::Life;
 use super::rack::{Event, Rack};
 use crate::dice::Dice;
-use crate::wakeup::Wakeup;
+use crate::nodes::WorkerSide;
 
 /// What a seed says of early tokens.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,6 @@ impl EarlyScenario {
 pub(super) struct EarlyBook {
     /// From when on the running task may have an early token.
     from: Option<Nanos>,
-    /// When the machine is to be called for its next one.
-    wakeup: Wakeup,
 }
 
 impl EarlyBook {
@@ -51,40 +49,28 @@ impl EarlyBook {
 
 impl Rack<'_> {
     /// A service that starts says how long it will take; that may be wrong.
-    pub(super) fn service_says(&mut self, worker: usize, slot: u64, span: Nanos) {
-        let Some(early) = self.scenario.early else { return };
+    pub(super) fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
+        let early = self.scenario.early?;
         let error = early.error_per_mille;
         let factor = self.estimates.between(1_000 - error, 1_000 + error);
         let left = Nanos(span.0 * factor / 1_000);
-        let node = &mut self.workers[worker];
-        node.early.from = Some(self.world.now + left - early.settings.lead_max);
-        if let Some(machine) = &mut node.machine {
-            machine.expect(self.world.now, slot, Outlook::Left(left));
-        }
-    }
-
-    /// Calls the machine when its early token is due, unless it is to be called sooner anyway.
-    pub(super) fn arm_early(&mut self, worker: usize, due: Option<Nanos>) {
-        let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1))) else { return };
-        let node = &mut self.workers[worker];
-        if node.early.wakeup.by(due) {
-            let life = node.life;
-            self.remind(due, Event::Early { worker, life });
-        }
+        self.workers[worker].early.from = Some(self.world.now + left - early.settings.lead_max);
+        Some(Outlook::Left(left))
     }
 
     /// A running service lets the machine send its early token.
     pub(super) fn early(&mut self, worker: usize, life: Life) -> Result<(), String> {
-        let node = &mut self.workers[worker];
-        if node.life != life || !node.early.wakeup.comes(self.world.now) {
+        let (now, process) = (self.world.now, &mut self.workers[worker]);
+        if process.life != life {
             return Ok(());
         }
-        if self.world.now < node.stalled_until {
-            let goes_on = node.stalled_until;
-            node.early.wakeup.by(goes_on);
+        let goes_on = process.core.stalled_until;
+        if now >= goes_on {
+            return self.worker_sends_early(worker);
+        }
+        if process.core.early.comes(now) && process.core.early.by(goes_on) {
             self.remind(goes_on, Event::Early { worker, life });
-            return Ok(());
         }
-        self.on_worker(worker, Worker::early)
+        Ok(())
     }
 }

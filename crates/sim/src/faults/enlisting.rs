@@ -17,6 +17,7 @@ use super::rack::{Event, Rack};
 use super::servers::{MTU, Mishap, ServerNode, Servers, WORKERS, path_to};
 use super::story::{self, Who};
 use crate::dice::Dice;
+use crate::nodes::WorkerSide;
 
 impl ServerNode {
     pub(super) fn hello(&self, reliable: bool) -> ServerHello {

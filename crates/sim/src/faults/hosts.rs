@@ -4,9 +4,9 @@ use sluice_host::client::Client;
 use sluice_host::worker::Worker;
 use sluice_wire::Nanos;
 
-use super::inspection::nothing_is_due;
 use super::network::WAY;
-use super::rack::{Event, Rack};
+use super::rack::Rack;
+use crate::nodes::{ClientSide, WorkerSide};
 use crate::world::Address;
 
 /// The nodes, and where nobody is: what an address in a packet is if it was never filled in.
@@ -62,8 +62,8 @@ impl Rack<'_> {
     /// Whose process lives at this place now.
     pub(super) fn host_at(&self, to: Address) -> Option<Host> {
         Host::at(to).filter(|host| match host {
-            Host::Worker(worker) => self.workers[*worker].lives() && self.workers[*worker].at == to,
-            Host::Client(client) => self.clients[*client].at == to,
+            Host::Worker(worker) => self.workers[*worker].node.as_ref().is_some_and(|node| node.at == to),
+            Host::Client(client) => self.clients[*client].node.at == to,
             Host::Server(_) => false,
         })
     }
@@ -86,33 +86,11 @@ impl Rack<'_> {
     }
 
     pub(super) fn wake(&mut self, host: Host) -> Result<(), String> {
-        let now = self.world.now;
         match host {
-            Host::Worker(worker) if self.workers[worker].wakeup.comes(now) => self.worker_wakes(worker),
-            Host::Client(client) if self.clients[client].wakeup.comes(now) => {
-                let thaws = self.clients[client].dealings.frozen_until;
-                if now < thaws {
-                    self.clients[client].wakeup.by(thaws);
-                    self.remind(thaws, Event::Wake(host));
-                    return Ok(());
-                }
-                self.on_client(client, Client::tick)?;
-                nothing_is_due("a client", self.clients[client].machine.deadline(), now)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn arm(&mut self, host: Host, due: Option<Nanos>) {
-        let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1))) else { return };
-        let wakeup = match host {
-            Host::Worker(worker) => &mut self.workers[worker].wakeup,
-            Host::Client(client) => &mut self.clients[client].wakeup,
+            Host::Worker(worker) => self.worker_wakes(worker),
+            Host::Client(client) => self.wake_or_thaw(client),
             // It has no timers but its renewals.
-            Host::Server(_) => return,
-        };
-        if wakeup.by(due) {
-            self.remind(due, Event::Wake(host));
+            Host::Server(_) => Ok(()),
         }
     }
 }

@@ -8,7 +8,6 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::rack::Rack;
 use super::scenario::PROBE_LONGEST;
-use super::workers::worker_settings;
 
 /// The rule of the clock: after a tick a machine's deadline is none, or later.
 pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {
@@ -23,7 +22,8 @@ impl Rack<'_> {
     /// to end.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
         let quota = u32::from(self.workers[worker].quota_highest);
-        let (Some(machine), Some(grant)) = (&self.workers[worker].machine, self.workers[worker].grant) else {
+        let (Some(machine), Some(grant)) = (self.workers[worker].machine(), self.workers[worker].grant)
+        else {
             return Ok(());
         };
         let stats = machine.stats();
@@ -49,12 +49,12 @@ impl Rack<'_> {
     /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
     fn inspect_silence(&self, worker: usize) -> Result<(), String> {
         let node = &self.workers[worker];
-        let Some(machine) = node.machine.as_ref().filter(|_| self.world.now >= node.stalled_until) else {
+        let Some(machine) = node.machine().filter(|_| !self.stands_still(worker)) else {
             return Ok(());
         };
         let stats = machine.stats();
         let longest = PROBE_LONGEST.max(stats.rtt.times(2));
-        let due = machine.deadline(&worker_settings(&self.scenario));
+        let due = machine.deadline(&self.worker_settings);
         let asks = due.is_some_and(|due| due <= self.world.now + longest);
         if stats.serving && stats.tokens_out > 0 && !asks {
             return Err(format!("promise 4: worker {worker} will not ask for its tokens before {due:?}"));
@@ -81,7 +81,7 @@ impl Rack<'_> {
     /// Promises 5 and 6: bytes are kept for what is held, and for nothing else; no queue outgrows its ring.
     pub(super) fn inspect_bytes(&mut self) -> Result<(), String> {
         for (worker, node) in self.workers.iter().enumerate() {
-            let Some(stats) = node.machine.as_ref().map(Worker::stats) else { continue };
+            let Some(stats) = node.machine().map(Worker::stats) else { continue };
             if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
                 return Err(format!(
                     "promise 6: worker {worker} keeps other bytes than its tasks' and replies'"
@@ -89,7 +89,7 @@ impl Rack<'_> {
             }
         }
         for (client, node) in self.clients.iter().enumerate() {
-            if node.tasks.len() != node.machine.outstanding() || node.replies.len() > node.tasks.len() {
+            if node.tasks.len() != node.node.machine.outstanding() || node.replies.len() > node.tasks.len() {
                 return Err(format!("promise 6: client {client} keeps other bytes than its tasks'"));
             }
         }

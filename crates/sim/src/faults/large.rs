@@ -5,15 +5,14 @@
 //! right if it is its task's.
 
 use std::collections::HashMap;
+use std::mem;
 
 use sluice_host::PART_BYTES;
-use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
+use sluice_switch::{Cargo, Circulating, WriteAhead};
 use sluice_wire::{Dispatch, Handle, INLINE_BYTES, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
-use super::hosts::SWITCH;
 use super::rack::Rack;
 use super::scenario::SETTLED;
-use super::story::{self, Who};
 use crate::world::Address;
 
 /// The longest first packet of a task, and what a slot holds.
@@ -55,52 +54,27 @@ pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<
 }
 
 impl Rack<'_> {
-    /// One pass of a switch that keeps no bytes: `brought` is what the packet's consist of.
-    pub(super) fn pass_through(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
-        let now = self.looked();
-        let (from, task) = story::arrived(&arrival);
-        let Some(verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
-        match verdict {
-            Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
-                if dispatch.payload.is_large() && dispatch.place == Place::Here {
-                    dispatch.payload.handle = brought;
-                }
-                self.send(SWITCH, Address::of(&to), Packet::Dispatch(dispatch));
-            }
-            Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
-                self.send(SWITCH, Address::of(&to), packet);
-            }
-            Verdict::Ahead(write) => self.write_ahead(&write, brought),
-            Verdict::Again(circulating) => self.keep_round(circulating, brought),
-            Verdict::Parked => {}
-            Verdict::Drop(refusal) => self.tell(Who::Switch, from, task, |_| story::dropped(refusal)),
-        }
-        Ok(())
-    }
-
-    /// What goes round keeps its bytes in a pool.
-    fn keep_round(&mut self, mut circulating: Circulating, brought: Handle) {
-        if let Cargo::Task(submit) = &mut circulating.cargo
+    /// What goes round in a switch that keeps no bytes has them in a pool.
+    pub(super) fn keep_bytes(&mut self, round: &mut Circulating, brought: Handle) {
+        if let Cargo::Task(submit) = &mut round.cargo
             && submit.payload.is_large()
         {
             submit.payload = self.switch.slab.keep(Payload { handle: brought, ..submit.payload });
         }
-        self.send_round(&circulating);
     }
 
     /// What went round comes back, and gives its place in the pool back.
-    pub(super) fn round_through(&mut self, mut circulating: Circulating) -> Result<(), String> {
-        let mut brought = Handle::NONE;
-        if let Cargo::Task(submit) = &mut circulating.cargo
-            && submit.payload.is_large()
-        {
-            brought = self.switch.slab.give_back(submit.payload.handle)?.handle;
-            submit.payload.handle = Handle::NONE;
+    pub(super) fn take_back(&mut self, round: &mut Circulating) -> Result<Handle, String> {
+        match &mut round.cargo {
+            Cargo::Task(submit) if submit.payload.is_large() => {
+                let handle = mem::replace(&mut submit.payload.handle, Handle::NONE);
+                Ok(self.switch.slab.give_back(handle)?.handle)
+            }
+            _ => Ok(Handle::NONE),
         }
-        self.pass_through(Arrival::Round(circulating), brought)
     }
 
-    fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
+    pub(super) fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
         for copy in 0..write.copies {
             let Some(program) = &mut self.switch.program else { return };
             let Some(replica) = program.replica(write, copy) else { continue };

@@ -1,6 +1,8 @@
 //! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking, delays,
 //! crashes and restarts, held to the protocol's promises.
 //!
+//! The nodes are those of curves (`nodes`).
+//!
 //! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes
 //! every packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
 

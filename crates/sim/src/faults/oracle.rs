@@ -1,4 +1,9 @@
-//! What must hold, kept apart from the machines that are to keep it.
+//! What must hold, kept apart from the machines that are to keep it: here what becomes of tasks (promises
+//! 1, 2 and 5).
+//!
+//! What else is promised is looked at beside it: tokens, queues and memory in `inspection` (3, 4, 6),
+//! servers in `enlisting` (4), whose tokens come in, pass by pass, in `gate` (3), who goes first in
+//! `order` and `labels` (8), and whether a worker serves what it runs where it starts, in `workers` (7).
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,14 +1,15 @@
 //! The rack: all machines, what is under way between them, and the clock.
 
 use sluice_control::{Answer, CallId};
-use sluice_switch::Circulating;
+use sluice_host::client::{self, ClientSettings};
+use sluice_host::worker::{self, WorkerSettings};
 use sluice_switch::registry::Choice;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet, Psn, ServerId, TaskId, Term};
 
 use super::Broken;
 use super::awaits::Await;
-use super::clients::ClientNode;
+use super::clients::{ClientProcess, client_settings};
 use super::controller::Brain;
 use super::hosts::{Host, SCENE, SWITCH};
 use super::network::Network;
@@ -19,22 +20,16 @@ use super::servers::{Mishap, Servers};
 use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
 use super::troubles::Trouble;
-use super::workers::WorkerNode;
+use super::workers::{WorkerProcess, worker_settings};
 use crate::dice::Dice;
+use crate::nodes::{PacketPool, Scene, WorkerSide};
 use crate::world::{Address, Copies, Happens, Mail, World};
 
 /// Something that is to happen.
 #[derive(Debug)]
 pub(super) enum Event {
-    Packet {
-        from: Address,
-        to: Address,
-        packet: Packet,
-    },
-    Round {
-        switch: u32,
-        circulating: Circulating,
-    },
+    /// Something comes to a place.
+    Mail(Address, Mail),
     Op {
         brain: u32,
         switch: u32,
@@ -57,9 +52,6 @@ pub(super) enum Event {
     Finish {
         worker: usize,
         life: Life,
-        slot: u64,
-        task: TaskId,
-        started: Nanos,
     },
     Early {
         worker: usize,
@@ -122,13 +114,45 @@ pub(super) struct Rack<'t> {
     pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
-    pub(super) workers: Vec<WorkerNode>,
-    pub(super) clients: Vec<ClientNode>,
+    pub(super) workers: Vec<WorkerProcess>,
+    pub(super) worker_settings: WorkerSettings,
+    /// What workers say; empty between calls.
+    pub(super) worker_actions: Vec<worker::Action>,
+    pub(super) clients: Vec<ClientProcess>,
+    pub(super) client_settings: ClientSettings,
+    /// What clients say; empty between calls.
+    pub(super) client_actions: Vec<client::Action>,
     pub(super) servers: Servers,
     pub(super) oracle: Oracle,
     /// What the story calls tasks.
     pub(super) names: Names,
     trace: Trace<'t>,
+}
+
+impl Scene for Rack<'_> {
+    type Broken = String;
+    const SOONEST: Nanos = Nanos(1);
+
+    fn now(&self) -> Nanos {
+        self.world.now
+    }
+
+    fn switch_at(&self) -> Address {
+        SWITCH
+    }
+
+    fn packets(&mut self) -> &mut PacketPool {
+        &mut self.world.packets
+    }
+
+    fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
+        let lies = self.world.packets.make(make);
+        let packet = *self.world.packets.get(lies);
+        let arrivals = self.world.send_copies(from, to, leaves, lies);
+        self.tell(Who::at(from), Some(Who::at(to)), story::task_of(&packet), |task| {
+            story::packet(&packet, task) + &story::fate(leaves, arrivals)
+        });
+    }
 }
 
 impl<'t> Rack<'t> {
@@ -142,8 +166,12 @@ impl<'t> Rack<'t> {
             looks: Dice::named(seed, "looks", 0),
             switch: SwitchNode::new(&scenario),
             brain: Brain::new(seed, &scenario),
-            workers: (0..scenario.workers).map(WorkerNode::new).collect(),
-            clients: (0..scenario.clients).map(ClientNode::new).collect(),
+            workers: (0..scenario.workers).map(WorkerProcess::new).collect(),
+            worker_settings: worker_settings(&scenario),
+            worker_actions: Vec::new(),
+            clients: (0..scenario.clients).map(ClientProcess::new).collect(),
+            client_settings: client_settings(&scenario),
+            client_actions: Vec::new(),
             servers: Servers::new(seed, &scenario),
             oracle: Oracle::new(&scenario),
             scenario,
@@ -194,12 +222,7 @@ impl<'t> Rack<'t> {
 
     /// Puts a packet on the network.
     pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
-        let now = self.world.now;
-        let lies = self.world.engine.packets.keep(&packet);
-        let arrivals = self.world.send_copies(from, to, now, lies);
-        self.tell(Who::at(from), Some(Who::at(to)), story::task_of(&packet), |task| {
-            story::packet(&packet, task) + &story::fate(now, arrivals)
-        });
+        Scene::send(self, from, to, self.world.now, |place| *place = packet);
     }
 
     /// When the copies of what is no packet of ours arrive, sent now over a way that is open.
@@ -236,7 +259,11 @@ impl<'t> Rack<'t> {
 
     fn play(&mut self) -> Result<Tally, String> {
         while let Some((at, what)) = self.world.next() {
-            let Some(event) = self.comes(at, what) else { continue };
+            let event = match what {
+                Happens::Mail(mail) => Event::Mail(at, mail),
+                Happens::Cue(event) => event,
+                Happens::Alarm | Happens::Clock => continue,
+            };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
                 return self.oracle.close();
@@ -248,25 +275,9 @@ impl<'t> Rack<'t> {
         Err("the run ended before its time".to_owned())
     }
 
-    /// What comes to a place leaves the world.
-    fn comes(&mut self, to: Address, what: Happens<Event>) -> Option<Event> {
-        let engine = &mut self.world.engine;
-        match what {
-            Happens::Mail(Mail::Packet { from, packet }) => {
-                Some(Event::Packet { from, to, packet: engine.packets.take(packet) })
-            }
-            Happens::Mail(Mail::Round(round)) => {
-                Some(Event::Round { switch: to.place(), circulating: engine.come_round(round) })
-            }
-            Happens::Cue(event) => Some(event),
-            Happens::Alarm | Happens::Clock => None,
-        }
-    }
-
     pub(super) fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
-            Event::Packet { from, to, packet } => self.packet(from, to, packet)?,
-            Event::Round { switch, circulating } => self.round(switch, circulating)?,
+            Event::Mail(to, mail) => self.mail(to, mail)?,
             Event::Op { brain, switch, by, op } => {
                 self.on_line(brain, |rack| rack.table_op(brain, switch, by, op)).unwrap_or(Ok(()))?;
             }
@@ -280,9 +291,7 @@ impl<'t> Rack<'t> {
             }
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
-            Event::Finish { worker, life, slot, task, started } => {
-                self.finish(worker, life, slot, task, started)?;
-            }
+            Event::Finish { worker, life } => self.finish(worker, life)?,
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
@@ -309,14 +318,18 @@ impl<'t> Rack<'t> {
         Ok(())
     }
 
-    fn packet(&mut self, from: Address, to: Address, packet: Packet) -> Result<(), String> {
-        if to == SWITCH {
-            return self.at_switch(from, packet);
+    fn mail(&mut self, to: Address, mail: Mail) -> Result<(), String> {
+        if to.at(0) == SWITCH {
+            return self.at_switch(to, mail);
         }
+        let Mail::Packet { packet, .. } = mail else { return Ok(()) };
         match self.host_at(to) {
-            Some(Host::Worker(worker)) => self.at_worker(worker, packet),
-            Some(Host::Client(client)) => self.at_client(client, from, packet),
-            Some(Host::Server(_)) | None => Ok(()),
+            Some(Host::Worker(worker)) => self.worker_hears(worker, packet),
+            Some(Host::Client(client)) => self.at_client(client, mail, packet),
+            Some(Host::Server(_)) | None => {
+                self.world.packets.free(packet);
+                Ok(())
+            }
         }
     }
 

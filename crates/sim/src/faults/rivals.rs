@@ -11,7 +11,7 @@ use super::controller::Brain;
 use super::rack::{Event, Rack};
 use super::scenario::RENEW_EVERY;
 use super::story::Who;
-use crate::wakeup::Wakeup;
+use crate::nodes::Wakeup;
 
 /// Of a thousand calls, those that still come to the controller before.
 const CALLS_TO_FORMER: u64 = 200;

@@ -27,6 +27,7 @@ use super::scenario::{FAULTS_END, Scenario};
 use super::story::{self, Who};
 use crate::dice::Dice;
 use crate::names;
+use crate::nodes::SwitchSide;
 
 /// Workers of a server.
 pub(super) const WORKERS: usize = 2;
@@ -336,7 +337,7 @@ impl Rack<'_> {
 
     pub(super) fn nak(&mut self, server: usize, id: ServerId, expected: Psn) -> Result<(), String> {
         let from = path_to(server).to();
-        self.pass_through(Arrival::Nak { from, server: id, expected }, Handle::NONE)
+        self.passes(Arrival::Nak { from, server: id, expected })
     }
 }
 

@@ -1,9 +1,12 @@
-//! The switch's process: its program and life, and what goes round in it.
+//! The switch's process: its program and life, a node as in curves (`nodes::switch`), and the bytes that
+//! it keeps.
+
+use std::mem;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Circulating, Config, Program, Verdict};
+use sluice_switch::{Arrival, Circulating, Config, Program, Refusal, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Epoch, Handle, Nanos, Packet, Serial, TaskId, Term};
+use sluice_wire::{Dispatch, Epoch, Handle, Nanos, Packet, Place, Serial, Submit, TaskId, Term};
 
 use super::bytes::Bytes;
 use super::gate::Gate;
@@ -14,7 +17,8 @@ use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
-use crate::world::Address;
+use crate::nodes::SwitchSide;
+use crate::world::{Address, Mail, Reused};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -104,39 +108,18 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 }
 
 impl Rack<'_> {
-    pub(super) fn at_switch(&mut self, from: Address, mut packet: Packet) -> Result<(), String> {
-        if self.switch.program.is_none() {
-            self.refused_by_switch(from);
-            return Ok(());
-        }
-        if self.scenario.writes_ahead {
-            let brought = handle_of(&packet);
-            if let Packet::Submit(submit) = &mut packet {
-                submit.payload.handle = Handle::NONE;
+    /// Something comes to the switch: in another life of it than went round nothing comes round.
+    pub(super) fn at_switch(&mut self, to: Address, mail: Mail) -> Result<(), String> {
+        let world = &mut self.world;
+        match mail {
+            Mail::Packet { from, packet } if self.switch.program.is_none() => {
+                world.packets.free(packet);
+                self.refused_by_switch(from);
             }
-            return self.pass_through(Arrival::Wire { from: from.endpoint(), packet, room: true }, brought);
+            Mail::Round(round) if to.place() != self.switch.life => world.rounds.free(round),
+            _ => self.switch_hears(mail)?,
         }
-        let room = self.reserve(&mut packet);
-        // A reply's bytes go on with it: only tasks' are kept.
-        let brought = if let Packet::Submit(submit) = &packet { submit.payload.handle } else { Handle::NONE };
-        self.pass(Arrival::Wire { from: from.endpoint(), packet, room }, brought)
-    }
-
-    /// Something goes round in this life of the switch.
-    pub(super) fn send_round(&mut self, circulating: &Circulating) {
-        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
-        let lane = self.world.engine.lane(self.scenario.round);
-        self.world.send_round(lane, to, at, circulating);
-    }
-
-    pub(super) fn round(&mut self, switch: u32, circulating: Circulating) -> Result<(), String> {
-        if switch != self.switch.life {
-            return Ok(());
-        }
-        if self.scenario.writes_ahead {
-            return self.round_through(circulating);
-        }
-        self.pass(Arrival::Round(circulating), circulating.payload())
+        Ok(())
     }
 
     pub(super) fn table_op(&mut self, brain: u32, switch: u32, by: Term, op: TableOp) -> Result<(), String> {
@@ -161,19 +144,14 @@ impl Rack<'_> {
         self.switch.config.term = program.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
-            if self.scenario.writes_ahead {
-                self.pass_through(Arrival::Control(sweep), Handle::NONE)?;
-            } else {
-                self.pass(Arrival::Control(sweep), Handle::NONE)?;
-            }
+            self.passes(Arrival::Control(sweep))?;
         }
         self.answer_brain(brain, answer);
         Ok(())
     }
 
     /// A large task's bytes go to the slab, if there is room.
-    fn reserve(&mut self, packet: &mut Packet) -> bool {
-        let Packet::Submit(submit) = packet else { return true };
+    fn reserve(&mut self, submit: &mut Submit) -> bool {
         if submit.payload.handle == Handle::NONE {
             return true;
         }
@@ -185,62 +163,103 @@ impl Rack<'_> {
         true
     }
 
-    /// One pass of an arrival that brought these bytes.
-    fn pass(&mut self, arrival: Arrival, brought: Handle) -> Result<(), String> {
-        let now = self.looked();
-        let about = story::arrived(&arrival);
-        match self.pass_gate(now, arrival)? {
-            Some(verdict) => self.leaves_switch(verdict, brought, about),
-            None => Ok(()),
-        }
-    }
-
     /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now
     /// and then before another looked that got there first.
-    pub(super) fn looked(&mut self) -> Nanos {
+    fn looked(&mut self) -> Nanos {
         let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
         self.world.now.since(on_its_way)
     }
 
-    fn leaves_switch(
-        &mut self,
-        verdict: Verdict,
-        brought: Handle,
-        (from, task): (Option<Who>, Option<TaskId>),
-    ) -> Result<(), String> {
-        let mut done_with = Handle::NONE;
-        match verdict {
-            Verdict::Send { to, packet: Packet::Dispatch(mut dispatch) } => {
-                if dispatch.payload.handle != Handle::NONE {
-                    dispatch.payload = self.switch.slab.give_back(dispatch.payload.handle)?;
-                }
-                self.send(SWITCH, Address::of(&to), Packet::Dispatch(dispatch));
+    /// What an arrival's bytes consist of, or where they were kept if the switch keeps any.
+    fn bytes_in(&mut self, arrival: &mut Arrival) -> Result<Handle, String> {
+        let ahead = self.scenario.writes_ahead;
+        match arrival {
+            Arrival::Wire { packet: Packet::Submit(submit), .. } if ahead => {
+                Ok(mem::replace(&mut submit.payload.handle, Handle::NONE))
             }
-            Verdict::Send { to, packet } => {
-                done_with = brought;
-                self.send(SWITCH, Address::of(&to), packet);
+            Arrival::Wire { packet, .. } if ahead => {
+                Ok(packet.payload().map_or(Handle::NONE, |payload| payload.handle))
             }
-            Verdict::Swept { to, packet, payload } => {
-                done_with = payload;
-                self.send(SWITCH, Address::of(&to), packet);
+            // A reply's bytes go on with it: only tasks' are kept.
+            Arrival::Wire { packet: Packet::Submit(submit), room, .. } => {
+                *room = self.reserve(submit);
+                Ok(submit.payload.handle)
             }
-            Verdict::Again(circulating) => {
-                self.send_round(&circulating);
-            }
-            Verdict::Parked => {}
-            Verdict::Ahead(_) => done_with = brought,
-            Verdict::Drop(refusal) => {
-                done_with = brought;
-                self.tell(Who::Switch, from, task, |_| story::dropped(refusal));
-            }
+            Arrival::Round(round) if ahead => self.take_back(round),
+            Arrival::Round(round) => Ok(round.payload()),
+            _ => Ok(Handle::NONE),
         }
-        if done_with != Handle::NONE {
-            self.switch.slab.give_back(done_with)?;
-        }
-        Ok(())
     }
 }
 
-fn handle_of(packet: &Packet) -> Handle {
-    packet.payload().map_or(Handle::NONE, |payload| payload.handle)
+/// What is remembered of an arrival: its bytes, and for the story who sent it, and which task it is about.
+#[derive(Debug)]
+pub(super) struct Brought {
+    pub(super) bytes: Handle,
+    from: Option<Who>,
+    task: Option<TaskId>,
+}
+
+impl SwitchSide for Rack<'_> {
+    type Brought = Brought;
+
+    fn rounds(&mut self) -> &mut Reused<Circulating> {
+        &mut self.world.rounds
+    }
+
+    fn takes_in(&mut self, arrival: &mut Arrival) -> Result<Brought, String> {
+        let (from, task) = story::arrived(arrival);
+        Ok(Brought { bytes: self.bytes_in(arrival)?, from, task })
+    }
+
+    fn pass(&mut self, arrival: Arrival) -> Result<Option<Verdict>, String> {
+        let now = self.looked();
+        self.pass_gate(now, arrival)
+    }
+
+    fn lets_out(&mut self, _: Address, packet: &mut Packet, brought: Brought) -> Result<Nanos, String> {
+        match packet {
+            Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.writes_ahead => {
+                if payload.is_large() && *place == Place::Here {
+                    payload.handle = brought.bytes;
+                }
+            }
+            Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
+                *payload = self.switch.slab.give_back(payload.handle)?;
+            }
+            Packet::Dispatch(_) => {}
+            _ => self.forgets(brought.bytes)?,
+        }
+        Ok(self.world.now)
+    }
+
+    /// Something goes round in this life of the switch.
+    fn goes_round(&mut self, round: &mut Circulating, brought: Brought) -> Result<(), String> {
+        if self.scenario.writes_ahead {
+            self.keep_bytes(round, brought.bytes);
+        }
+        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
+        let lane = self.world.engine.lane(self.scenario.round);
+        self.world.send_round(lane, to, at, round);
+        Ok(())
+    }
+
+    fn writes_ahead(&mut self, write: &WriteAhead, brought: Brought) -> Result<(), String> {
+        if self.scenario.writes_ahead {
+            self.write_ahead(write, brought.bytes);
+        }
+        self.forgets(brought.bytes)
+    }
+
+    fn drops(&mut self, why: Refusal, brought: Brought) -> Result<(), String> {
+        self.tell(Who::Switch, brought.from, brought.task, |_| story::dropped(why));
+        self.forgets(brought.bytes)
+    }
+
+    fn forgets(&mut self, bytes: Handle) -> Result<(), String> {
+        if bytes != Handle::NONE && !self.scenario.writes_ahead {
+            self.switch.slab.give_back(bytes)?;
+        }
+        Ok(())
+    }
 }

@@ -7,14 +7,14 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Nanos, Packet};
+use sluice_wire::{Nanos, Packet, Submit};
 
 use super::hosts::{Host, SWITCH};
 use super::rack::{Event, Rack};
 use super::scenario::Scenario;
 use super::story;
 use crate::dice::Dice;
-use crate::world::Address;
+use crate::world::{Address, Mail};
 
 /// The longest that the switch stands still.
 const STALL_MAX: Nanos = Nanos::from_millis(8);
@@ -160,8 +160,8 @@ impl Rack<'_> {
     /// What comes to a switch that stands still waits until it goes on.
     pub(super) fn hold_up(&mut self, event: Event) -> Option<Event> {
         let waits = match &event {
-            Event::Packet { to, .. } => *to == SWITCH,
-            Event::Round { .. } | Event::Op { .. } | Event::Nak { .. } => true,
+            Event::Mail(to, _) => to.at(0) == SWITCH,
+            Event::Op { .. } | Event::Nak { .. } => true,
             _ => false,
         };
         if !waits || self.world.now >= self.switch.stalled_until {
@@ -177,9 +177,12 @@ impl Rack<'_> {
         if self.world.now < self.switch.stalled_until {
             return Ok(());
         }
-        for (came, mut event) in std::mem::take(&mut self.switch.unread) {
-            if let Event::Packet { packet: Packet::Submit(submit), .. } = &mut event {
-                submit.age = submit.age.plus(self.world.now.since(came));
+        for (came, event) in std::mem::take(&mut self.switch.unread) {
+            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event
+                && let Packet::Submit(submit) = *self.world.packets.get(*packet)
+            {
+                let age = submit.age.plus(self.world.now.since(came));
+                *self.world.packets.get_mut(*packet) = Packet::Submit(Submit { age, ..submit });
             }
             self.happen(event)?;
         }

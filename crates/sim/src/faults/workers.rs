@@ -1,16 +1,16 @@
-//! The workers' processes: the real machine, and the work that its core does (`worker_core`, as in curves).
-//! Here receiving and sending take no time.
+//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its
+//! life ends.
 
 use sluice_control::RingPlace;
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::{Handle, Nanos, Packet, Reply, ReplyStatus, TaskId};
+use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::dealings::Dealings;
 use super::early::EarlyBook;
-use super::hosts::{Host, SWITCH, worker_at};
+use super::hosts::{Host, worker_at};
 use super::inspection::nothing_is_due;
 use super::large::{Pieces, content, content_of};
 use super::oracle::{Life, answer, fails};
@@ -18,17 +18,14 @@ use super::rack::{Event, Rack};
 use super::scenario::{PROBE_LONGEST, Scenario};
 use super::story::Who;
 use crate::names;
-use crate::wakeup::Wakeup;
-use crate::worker_core::{Core, Duty, count_unread};
-use crate::world::Address;
+use crate::nodes::{Core, Node, Run, Start, WorkerCall, WorkerSide};
+use crate::world::PacketId;
 
 /// A worker's process, if it lives.
 #[derive(Debug)]
-pub(super) struct WorkerNode {
-    pub(super) machine: Option<Worker>,
+pub(super) struct WorkerProcess {
+    pub(super) node: Option<Node<Worker>>,
     pub(super) life: Life,
-    pub(super) at: Address,
-    pub(super) stalled_until: Nanos,
     pub(super) leaving: bool,
     index: u16,
     starts: u16,
@@ -38,7 +35,6 @@ pub(super) struct WorkerNode {
     /// The highest quota that this life was granted.
     pub(super) quota_highest: u8,
     pub(super) dealings: Dealings,
-    pub(super) wakeup: Wakeup,
     /// The bytes of the tasks that it holds, and of the replies that it keeps.
     pub(super) tasks: Bytes,
     pub(super) replies: Bytes,
@@ -46,19 +42,19 @@ pub(super) struct WorkerNode {
     pub(super) pieces: Pieces,
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
-    pub(super) core: Core<Packet, TaskId>,
+    pub(super) core: Core,
+    /// How many tasks came too late before the packet in hand.
+    late: u64,
     pub(super) early: EarlyBook,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
 }
 
-impl WorkerNode {
+impl WorkerProcess {
     pub(super) fn new(index: usize) -> Self {
         Self {
-            machine: None,
+            node: None,
             life: 0,
-            at: worker_at(0, 0),
-            stalled_until: Nanos(0),
             leaving: false,
             index: index as u16,
             starts: 0,
@@ -66,12 +62,12 @@ impl WorkerNode {
             ring: None,
             quota_highest: 0,
             dealings: Dealings::default(),
-            wakeup: Wakeup::NONE,
             tasks: Bytes::default(),
             replies: Bytes::default(),
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             core: Core::default(),
+            late: 0,
             early: EarlyBook::default(),
             rejoins: 0,
         }
@@ -79,7 +75,7 @@ impl WorkerNode {
 
     /// The process is gone, with everything in it.
     pub(super) fn stop(&mut self) {
-        self.machine = None;
+        self.node = None;
         self.life = 0;
         self.core = Core::default();
     }
@@ -87,15 +83,21 @@ impl WorkerNode {
     /// The process goes on behind another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
-        self.at = worker_at(self.index, self.starts);
+        if let Some(node) = &mut self.node {
+            node.at = worker_at(self.index, self.starts);
+        }
     }
 
     pub(super) const fn lives(&self) -> bool {
-        self.machine.is_some()
+        self.node.is_some()
+    }
+
+    pub(super) fn machine(&self) -> Option<&Worker> {
+        self.node.as_ref().map(|node| &node.machine)
     }
 
     fn late(&self) -> u64 {
-        self.machine.as_ref().map_or(0, |machine| machine.stats().late)
+        self.machine().map_or(0, |machine| machine.stats().late)
     }
 
     pub(super) fn name(&self) -> String {
@@ -125,116 +127,38 @@ impl Rack<'_> {
         self.world.network.weather.mend(Host::Worker(worker));
         let node = &mut self.workers[worker];
         node.starts += 1;
-        *node = WorkerNode {
-            machine: Some(Worker::new()),
+        *node = WorkerProcess {
+            node: Some(Node::new(Worker::new(), worker_at(node.index, node.starts))),
             life,
-            at: worker_at(node.index, node.starts),
             starts: node.starts,
-            ..WorkerNode::new(worker)
+            ..WorkerProcess::new(worker)
         };
         self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
         self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
     }
 
-    /// A packet comes to a worker's NIC.
-    pub(super) fn at_worker(&mut self, worker: usize, packet: Packet) -> Result<(), String> {
-        let (node, now) = (&mut self.workers[worker], self.world.now);
-        if now < node.stalled_until {
-            node.core.holds(now, packet);
-            return Ok(());
-        }
-        match node.core.comes(now, packet) {
-            Some(packet) => self.receive(worker, now, packet),
-            None => Ok(()),
-        }
-    }
-
-    /// The core turns to what waits for it.
-    fn turn_to_duties(&mut self, worker: usize) -> Result<(), String> {
-        while let Some(duty) = self.workers[worker].core.next() {
-            match duty {
-                Duty::Packet(received, packet) => self.receive(worker, received, packet)?,
-                Duty::Call => self.call_worker(worker)?,
-            }
-        }
-        Ok(())
+    pub(super) fn stands_still(&self, worker: usize) -> bool {
+        self.world.now < self.workers[worker].core.stalled_until
     }
 
     /// A process that stood still goes on, unless it does so for longer than was first thought.
     pub(super) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
-        if self.world.now < self.workers[worker].stalled_until { Ok(()) } else { self.turn_to_duties(worker) }
-    }
-
-    /// The machine's deadline has come.
-    pub(super) fn worker_wakes(&mut self, worker: usize) -> Result<(), String> {
-        let node = &mut self.workers[worker];
-        if self.world.now < node.stalled_until {
-            node.core.owes_a_call();
-            return Ok(());
-        }
-        if node.core.may_call() { self.call_worker(worker) } else { Ok(()) }
-    }
-
-    fn call_worker(&mut self, worker: usize) -> Result<(), String> {
-        self.on_worker(worker, Worker::tick)?;
-        let due = self.workers[worker].machine.as_ref();
-        let due = due.and_then(|machine| machine.deadline(&worker_settings(&self.scenario)));
-        nothing_is_due("a worker", due, self.world.now)
-    }
-
-    fn receive(&mut self, worker: usize, received: Nanos, mut packet: Packet) -> Result<(), String> {
-        let node = &mut self.workers[worker];
-        let late = node.late();
-        match &mut packet {
-            Packet::Dispatch(dispatch) => {
-                self.scenario.hands.check_sent(worker, dispatch)?;
-                let pieces = self.copy(worker, received, dispatch)?;
-                let node = &mut self.workers[worker];
-                dispatch.payload = node.tasks.keep(dispatch.payload);
-                node.pieces.insert(dispatch.payload.handle, pieces);
-            }
-            Packet::Part(part) => part.payload = node.tasks.keep(part.payload),
-            _ => {}
-        }
-        self.on_worker(worker, |machine, now, settings, out| {
-            machine.packet(now, received, settings, &packet, out);
-        })?;
-        let node = &mut self.workers[worker];
-        if let Packet::Dispatch(dispatch) = packet
-            && node.late() > late
-        {
-            node.late_in_hand.push(dispatch.task);
+        if !self.stands_still(worker) {
+            self.turns_to_duties(worker, worker)?;
         }
         Ok(())
     }
 
-    /// A run of the service ends.
-    pub(super) fn finish(
-        &mut self,
-        worker: usize,
-        life: Life,
-        slot: u64,
-        task: TaskId,
-        started: Nanos,
-    ) -> Result<(), String> {
-        let node = &self.workers[worker];
-        if node.life != life {
+    /// A run of the service ends, in this life of the worker.
+    pub(super) fn finish(&mut self, worker: usize, life: Life) -> Result<(), String> {
+        if self.workers[worker].life != life {
             return Ok(());
         }
-        if self.world.now < node.stalled_until {
-            self.remind(node.stalled_until, Event::Finish { worker, life, slot, task, started });
+        if self.stands_still(worker) {
+            self.remind(self.workers[worker].core.stalled_until, Event::Finish { worker, life });
             return Ok(());
         }
-        let node = &mut self.workers[worker];
-        node.core.running = None;
-        node.late_in_hand.retain(|late| *late != task);
-        node.early.ended();
-        let reply = node.replies.keep(answer(life, task));
-        let status = if fails(life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
-        self.on_worker(worker, |machine, now, settings, out| {
-            machine.finished(now, settings, slot, started, status, reply, out);
-        })?;
-        self.turn_to_duties(worker)
+        self.service_ends(worker).map(drop)
     }
 
     pub(super) fn leave(&mut self, worker: usize) -> Result<(), String> {
@@ -244,109 +168,148 @@ impl Rack<'_> {
         self.renew(Host::Worker(worker));
         Ok(())
     }
+}
 
-    pub(super) fn on_worker(
-        &mut self,
-        worker: usize,
-        act: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<worker::Action>),
-    ) -> Result<(), String> {
-        let settings = worker_settings(&self.scenario);
-        let mut out = Vec::new();
-        let Some(machine) = &mut self.workers[worker].machine else { return Ok(()) };
-        act(machine, self.world.now, &settings, &mut out);
-        let due = machine.deadline(&settings);
-        let done = machine.is_done(self.world.now, &settings);
-        for action in out {
-            self.worker_acts(worker, action)?;
+impl WorkerSide for Rack<'_> {
+    fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
+        let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
+        let node = workers[worker].node.as_mut()?;
+        Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
+    }
+
+    /// Everybody has one.
+    fn desk(&mut self, worker: usize) -> usize {
+        worker
+    }
+
+    fn core(&mut self, desk: usize) -> &mut Core {
+        &mut self.workers[desk].core
+    }
+
+    fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, id: PacketId) -> Result<Nanos, String> {
+        let mut packet = *self.world.packets.get(id);
+        self.workers[worker].late = self.workers[worker].late();
+        match &mut packet {
+            Packet::Dispatch(dispatch) => {
+                self.scenario.hands.check_sent(worker, dispatch)?;
+                let pieces = self.copy(worker, arrived, dispatch)?;
+                let process = &mut self.workers[worker];
+                dispatch.payload = process.tasks.keep(dispatch.payload);
+                process.pieces.insert(dispatch.payload.handle, pieces);
+            }
+            Packet::Part(part) => part.payload = self.workers[worker].tasks.keep(part.payload),
+            _ => {}
         }
-        if done {
-            self.say(Who::Worker(worker), || "has left".to_owned());
-            self.workers[worker].stop();
-            return Ok(());
+        *self.world.packets.get_mut(id) = packet;
+        Ok(from)
+    }
+
+    fn received(&mut self, worker: usize, _: Nanos, packet: PacketId, _: bool) {
+        let process = &mut self.workers[worker];
+        if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
+            && process.late() > process.late
+        {
+            process.late_in_hand.push(dispatch.task);
         }
-        self.arm(Host::Worker(worker), due);
-        let early = self.workers[worker].machine.as_ref().and_then(|machine| machine.early_at(&settings));
-        self.arm_early(worker, early);
-        Ok(())
     }
 
     /// A reply as its worker's driver sends it.
-    fn with_its_bytes(&self, worker: usize, mut packet: Reply) -> Result<Reply, String> {
-        let node = &self.workers[worker];
-        if !matches!(packet.status, ReplyStatus::Gone | ReplyStatus::Old) {
-            packet.payload = node.replies.find(packet.payload.handle)?;
+    fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Option<Reply>, String> {
+        let (mut reply, process) = (*reply, &self.workers[worker]);
+        if !matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old) {
+            reply.payload = process.replies.find(reply.payload.handle)?;
         }
-        if packet.payload.has_more() {
-            packet.worker_at = node.at.endpoint();
+        if let Some(node) = process.node.as_ref().filter(|_| reply.payload.has_more()) {
+            reply.worker_at = node.at.endpoint();
         }
-        Ok(packet)
+        Ok(Some(reply))
     }
 
-    /// What waits in the NIC stands before what the packet speaks of.
-    fn send_to_switch(&mut self, worker: usize, mut packet: Packet) {
-        let node = &self.workers[worker];
-        count_unread(&mut packet, node.core.unread(|packet| packet));
-        self.send(node.at, SWITCH, packet);
+    fn starts(&mut self, worker: usize, run: &mut Run) -> Result<Start, String> {
+        let Run { task, task_type, payload, .. } = *run;
+        if !self.scenario.serves[worker].contains(&task_type) {
+            return Err(format!(
+                "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
+            ));
+        }
+        let process = &self.workers[worker];
+        let mut asked = process.tasks.find(payload.handle)?;
+        if asked.is_large() {
+            asked.handle = process.pieces.get(&payload.handle).map_or(Handle::NONE, |all| content_of(all));
+        }
+        let life = process.life;
+        self.oracle.started(life, task, &asked)?;
+        self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
+        let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
+        self.after(span, Event::Finish { worker, life });
+        Ok(Start { busy_until: self.world.now, outlook: self.service_says(worker, span) })
     }
 
-    fn worker_acts(&mut self, worker: usize, action: worker::Action) -> Result<(), String> {
-        let WorkerNode { at, life, .. } = self.workers[worker];
-        match action {
-            worker::Action::ToSwitch(packet) => self.send_to_switch(worker, packet),
-            worker::Action::Reply { to, packet } => {
-                let packet = self.with_its_bytes(worker, packet)?;
-                self.send(at, Address::of(&to), Packet::Reply(packet));
-            }
-            worker::Action::Report(packet) => {
-                let packet = self.with_its_bytes(worker, packet)?;
-                self.send_to_switch(worker, Packet::Reply(packet));
-            }
-            worker::Action::Run { slot, task, payload, task_type } => {
-                if !self.scenario.serves[worker].contains(&task_type) {
-                    return Err(format!(
-                        "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
-                    ));
-                }
-                let node = &self.workers[worker];
-                let mut asked = node.tasks.find(payload.handle)?;
-                if asked.is_large() {
-                    asked.handle =
-                        node.pieces.get(&payload.handle).map_or(Handle::NONE, |all| content_of(all));
-                }
-                let payload = asked;
-                self.oracle.started(life, task, &payload)?;
-                self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
-                self.workers[worker].core.running = Some(task);
-                let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
-                let started = self.world.now;
-                self.after(span, Event::Finish { worker, life, slot, task, started });
-                self.service_says(worker, slot, span);
-            }
-            worker::Action::Renew => self.renew(Host::Worker(worker)),
-            worker::Action::Need { to, mut packet } => {
-                packet.asker_at = at.endpoint();
-                self.send(at, Address::of(&to), Packet::Need(packet));
-            }
+    fn served(&mut self, worker: usize, run: &Run) -> Result<(ReplyStatus, Payload), String> {
+        let (task, process) = (run.task, &mut self.workers[worker]);
+        process.late_in_hand.retain(|late| *late != task);
+        process.early.ended();
+        let reply = process.replies.keep(answer(process.life, task));
+        let status = if fails(process.life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
+        Ok((status, reply))
+    }
+
+    fn worker_keeps(&mut self, worker: usize, action: &worker::Action) -> Result<(), String> {
+        let process = &mut self.workers[worker];
+        match *action {
             worker::Action::Parts { need, payload } => {
-                let asked = self.workers[worker].replies.find(payload.handle)?;
-                self.send_parts(at, &need, &asked);
+                let asked = process.replies.find(payload.handle)?;
+                if let Some(at) = process.node.as_ref().map(|node| node.at) {
+                    self.send_parts(at, &need, &asked);
+                }
             }
             worker::Action::Place { at, offset, part } => self.place(worker, at, offset, &part)?,
             worker::Action::Check { task, payload } => {
-                let pieces = self.workers[worker].pieces.get(&payload.handle);
+                let pieces = process.pieces.get(&payload.handle);
                 let is_right = pieces.is_some_and(|all| content_of(all) == content(payload.inline));
                 self.on_worker(worker, |machine, now, settings, out| {
                     machine.checked(now, settings, task, is_right, out);
                 })?;
             }
             worker::Action::Release(handle) => {
-                self.workers[worker].pieces.remove(&handle);
-                self.workers[worker].tasks.give_back(handle)?;
+                process.pieces.remove(&handle);
+                process.tasks.give_back(handle)?;
             }
             worker::Action::Forget(handle) => {
-                self.workers[worker].replies.give_back(handle)?;
+                process.replies.give_back(handle)?;
             }
+            worker::Action::Renew => self.renew(Host::Worker(worker)),
+            // The node sees to what is sent and what runs.
+            _ => {}
         }
         Ok(())
+    }
+
+    /// One that has left is gone.
+    fn acted(&mut self, worker: usize) -> Result<(), String> {
+        let (now, settings) = (self.world.now, &self.worker_settings);
+        if self.workers[worker].machine().is_some_and(|machine| machine.is_done(now, settings)) {
+            self.say(Who::Worker(worker), || "has left".to_owned());
+            self.workers[worker].stop();
+        }
+        Ok(())
+    }
+
+    fn ticked(&mut self, worker: usize) -> Result<(), String> {
+        let due = self.workers[worker].machine().and_then(|machine| machine.deadline(&self.worker_settings));
+        nothing_is_due("a worker", due, self.world.now)
+    }
+
+    fn wake_worker(&mut self, at: Nanos, worker: usize) {
+        self.remind(at, Event::Wake(Host::Worker(worker)));
+    }
+
+    fn sends_early(&self) -> bool {
+        self.scenario.early.is_some()
+    }
+
+    fn wake_early(&mut self, at: Nanos, worker: usize) {
+        let life = self.workers[worker].life;
+        self.remind(at, Event::Early { worker, life });
     }
 }

@@ -16,7 +16,7 @@ use sluice_wire::{Nanos, SliceId};
 
 use super::servers::Servers;
 use super::setup::Plan;
-use crate::wakeup::Wakeup;
+use crate::nodes::Wakeup;
 
 /// When hosts register.
 const BEGINNING: Nanos = Nanos(0);

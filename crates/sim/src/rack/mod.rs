@@ -1,6 +1,8 @@
 //! One rack, packet by packet: a [`World`] whose nodes are the switch's program and the workers' and the
 //! clients' state machines as they run on the wire.
 //!
+//! The nodes are those of fault runs (`nodes`).
+//!
 //! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at
 //! a worker's core. Packets are header fields and never become bytes. Everyone registers with the real
 //! controller before the run begins; what may go wrong there is the fault runs' affair. What is left out:
@@ -36,7 +38,7 @@ use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
 use fates::Fates;
-use nodes::Nodes;
+use nodes::{Nodes, Staged};
 use stage::{Places, Stage};
 
 /// Events between two looks at whether the run is to stop.
@@ -105,7 +107,7 @@ impl<O: Observer> Rack<O> {
                 return true;
             }
             let Some((at, what)) = self.stage.world.next() else { return true };
-            self.nodes.happens(&mut self.stage, at, what);
+            Staged { nodes: &mut self.nodes, stage: &mut self.stage }.happens(at, what);
             if cfg!(debug_assertions) {
                 self.nodes.check(&self.stage.books);
             }

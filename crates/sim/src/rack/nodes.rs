@@ -1,9 +1,11 @@
 //! The nodes of one rack: its switch, its workers and its clients, at places of their own in a world.
 
+use std::convert::Infallible;
+
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
-use sluice_wire::Nanos;
 use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::{Nanos, Packet};
 
 use super::books::Books;
 use super::clients::Clients;
@@ -13,6 +15,7 @@ use super::setup::{Plan, client_settings};
 use super::stage::{Cue, Places, RackWorld, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
+use crate::nodes::{PacketPool, Scene, SwitchSide, WorkerSide};
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
@@ -63,68 +66,97 @@ impl Nodes {
             ),
             plan,
         };
-        nodes.begin(stage, testbed);
+        Staged { nodes: &mut nodes, stage }.begin(testbed);
         nodes
     }
 
-    fn begin<O: Observer>(&mut self, stage: &mut Stage<O>, testbed: &Testbed) {
-        let longest = if self.plan.is_polled() { testbed.refill() } else { Nanos(0) };
-        let mut phases = self.plan.dice("phases");
+    /// Holds the books to what the nodes say.
+    pub(super) fn check(&self, books: &Books) {
+        books.check(self.clients.outstanding(), self.clients.held_back(), self.switch.waiting());
+    }
+}
+
+/// The nodes on their stage, while something happens to one of them.
+pub(super) struct Staged<'a, O> {
+    pub(super) nodes: &'a mut Nodes,
+    pub(super) stage: &'a mut Stage<O>,
+}
+
+impl<O: Observer> Staged<'_, O> {
+    fn begin(&mut self, testbed: &Testbed) {
+        let longest = if self.nodes.plan.is_polled() { testbed.refill() } else { Nanos(0) };
+        let mut phases = self.nodes.plan.dice("phases");
         for worker in 0..testbed.workers {
             let at = Nanos(phases.below(longest.0 + 1));
-            stage.cue(at, self.plan.places.workers.at(worker), Cue::Start);
+            self.stage.cue(at, self.nodes.plan.places.workers.at(worker), Cue::Start);
         }
-        self.clients.draw(stage);
-        self.begin_adapting(stage);
+        self.draw();
+        self.begin_adapting();
     }
 
     /// Something happens to one of the nodes.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn happens<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, what: Happens<Cue>) {
+    pub(super) fn happens(&mut self, at: Address, what: Happens<Cue>) {
         match what {
-            Happens::Mail(mail) => self.mail(stage, at, mail),
-            Happens::Alarm => self.workers.ends(stage, at.place()),
-            Happens::Clock => self.clients.request(stage),
-            Happens::Cue(cue) => self.cue(stage, at, cue),
+            Happens::Mail(mail) => self.mail(at, mail),
+            Happens::Alarm => self.alarm(at.place()),
+            Happens::Clock => self.request(),
+            Happens::Cue(cue) => self.cue(at, cue),
         }
     }
 
     /// Something comes to one of the nodes.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    fn mail<O: Observer>(&mut self, stage: &mut Stage<O>, to: Address, mail: Mail) {
-        let Self { workers, clients, switch, plan, .. } = self;
-        let (places, node) = (plan.places, to.at(0));
-        if node == places.workers {
-            workers.mail(stage, to.place(), mail);
-        } else if node == places.clients {
-            clients.mail(stage, to.place(), mail);
-        } else if let Some(write) = switch.mail(stage, mail) {
-            let leaves = switch.leaves(stage.now());
-            let copies =
-                workers.servers.write_ahead(switch.program(), &mut stage.world.network, leaves, &write);
-            stage.meter.counts.writes += u64::from(copies);
-            stage.meter.counts.packets += u64::from(copies);
+    fn mail(&mut self, to: Address, mail: Mail) {
+        let Places { workers, clients, .. } = self.nodes.plan.places;
+        match mail {
+            Mail::Packet { packet, .. } if to.at(0) == workers => self.at_worker(to.place(), packet),
+            Mail::Packet { packet, .. } if to.at(0) == clients => self.at_client(to.place(), packet),
+            _ => {
+                let Ok(()) = self.switch_hears(mail);
+            }
         }
     }
 
-    fn cue<O: Observer>(&mut self, stage: &mut Stage<O>, at: Address, cue: Cue) {
-        let Self { workers, clients, plan, registrations, .. } = self;
+    fn cue(&mut self, at: Address, cue: Cue) {
+        let place = at.place();
         match cue {
-            Cue::Start => workers.grant(stage, at.place(), registrations[at.place() as usize]),
-            Cue::Early => workers.early_token(stage, at.place()),
-            Cue::Tick if at.at(0) == plan.places.workers => workers.tick(stage, at.place()),
-            Cue::Tick => clients.tick(stage, at.place()),
-            Cue::Adapts => self.adapt(stage),
-            Cue::Controls => self.controls(stage),
-            Cue::Step => self.carry_out_step(stage),
+            Cue::Start => self.grant_worker(place, self.nodes.registrations[place as usize]),
+            Cue::Early => {
+                let Ok(()) = self.worker_sends_early(place as usize);
+            }
+            Cue::Tick if at.at(0) == self.nodes.plan.places.workers => {
+                let Ok(()) = self.worker_wakes(place as usize);
+            }
+            Cue::Tick => self.wake(place as usize),
+            Cue::Adapts => self.adapt(),
+            Cue::Controls => self.controls(),
+            Cue::Step => self.carry_out_step(),
         }
     }
+}
 
-    /// Holds the books to what the nodes say.
-    pub(super) fn check(&self, books: &Books) {
-        books.check(self.clients.outstanding(), self.clients.held_back(), self.switch.waiting());
+impl<O: Observer> Scene for Staged<'_, O> {
+    type Broken = Infallible;
+    const SOONEST: Nanos = Nanos(0);
+
+    fn now(&self) -> Nanos {
+        self.stage.now()
+    }
+
+    fn switch_at(&self) -> Address {
+        self.nodes.plan.places.switch
+    }
+
+    fn packets(&mut self) -> &mut PacketPool {
+        &mut self.stage.world.packets
+    }
+
+    #[inline]
+    fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
+        self.stage.send(from, to, leaves, make);
     }
 }
 
@@ -153,5 +185,5 @@ fn join(world: &mut RackWorld, places: Places, testbed: &Testbed) {
 
 fn switch_of(world: &mut RackWorld, plan: &Plan, testbed: &Testbed, program: Box<dyn Program>) -> SwitchNode {
     let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
-    SwitchNode::new(plan.places.switch, program, testbed.switch, lane, plan.is_polled(), plan.suits.clone())
+    SwitchNode::new(program, testbed.switch, lane, plan.is_polled(), plan.suits.clone())
 }

@@ -128,11 +128,6 @@ impl Plan {
         SliceId(self.slices.iter().rposition(begins).unwrap_or(0) as u16)
     }
 
-    /// Whether replies go through the program, and not only past it.
-    pub(super) const fn program_sees_replies(&self) -> bool {
-        matches!(self.feed, Feed::Pushed { reports: true })
-    }
-
     /// Whether each task that a worker gets answers a poll.
     pub(super) const fn is_polled(&self) -> bool {
         matches!(self.feed, Feed::Polls { .. })

@@ -73,7 +73,7 @@ impl<O: Observer> Stage<O> {
     #[inline]
     pub(super) fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
         self.meter.counts.packets += 1;
-        let packet = self.world.engine.packets.make(make);
+        let packet = self.world.packets.make(make);
         let copies = self.world.send(from, to, leaves, packet);
         self.meter.counts.lost_packets += u64::from(copies == 0);
     }

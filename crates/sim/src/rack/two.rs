@@ -32,10 +32,10 @@ fn two_switches_behind_a_node_that_splits_tasks_do_what_each_does_in_its_own_rac
         let rack_of = |address: Address| usize::from(address.of_node() / 3);
         match stage.world.next().expect("requests do not end") {
             (SPLITTER, Happens::Mail(Mail::Packet { from, packet })) => {
-                let (task, now) = (stage.world.engine.packets.take(packet), stage.now());
+                let (task, now) = (stage.world.packets.take(packet), stage.now());
                 stage.send(from, racks[rack_of(from)].plan.places.switch, now, |place| *place = task);
             }
-            (at, what) => racks[rack_of(at)].happens(&mut stage, at, what),
+            (at, what) => Staged { nodes: &mut racks[rack_of(at)], stage: &mut stage }.happens(at, what),
         }
     }
     let run = AtomicBool::new(false);

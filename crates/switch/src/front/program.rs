@@ -5,6 +5,7 @@ use sluice_wire::{Nanos, Packet, SliceId, Sweep};
 
 use super::control;
 use super::scheduler::{Entering, Scheduler};
+use crate::horus::Mirror;
 use crate::pipeline::{Layout, Pass};
 use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::{Refusal, Refusals};
@@ -21,6 +22,10 @@ impl<S: Scheduler> Program for S {
 
     fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica> {
         Scheduler::replica(self, &mut Pass::begin(S::NAME), write, copy)
+    }
+
+    fn mirrored(&mut self) -> Option<Mirror> {
+        Scheduler::mirrored(self)
     }
 
     fn table(&mut self, op: TableOp) -> TableAnswer {
@@ -65,6 +70,10 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
             }
         }
         Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
+        Arrival::Wire { from, packet: Packet::Dispatch(task), .. } => {
+            program.forwarded(pass, now, from, &task)
+        }
+        Arrival::Update { from, update } => program.update(pass, now, from, &update),
         Arrival::Wire { from, packet: Packet::Probe(probe), .. } => {
             program.front_mut().probe(pass, from, &probe)
         }

@@ -3,9 +3,10 @@
 use core::fmt::Debug;
 
 use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::{Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
 
 use super::{Front, Granted};
+use crate::horus::{Mirror, Update};
 use crate::pipeline::Pass;
 use crate::program::{Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
@@ -35,6 +36,21 @@ pub(crate) trait Scheduler: Debug + Send {
 
     /// A task wants to a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
+
+    /// A spine forwards a task.
+    fn forwarded(&mut self, _pass: &mut Pass, _now: Nanos, _from: Endpoint, _task: &Dispatch) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
+    /// A leaf tells what is new in its rack.
+    fn update(&mut self, _pass: &mut Pass, _now: Nanos, _from: Endpoint, _update: &Update) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
+    /// See [`Program::mirrored`](crate::Program::mirrored).
+    fn mirrored(&mut self) -> Option<Mirror> {
+        None
+    }
 
     /// A note that the program sent to itself is back.
     fn note(&mut self, _pass: &mut Pass, _now: Nanos, _memo: u64) -> Verdict {

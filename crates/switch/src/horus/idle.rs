@@ -58,6 +58,27 @@ pub(super) enum Vacancy {
     Nobody,
 }
 
+/// Who was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// This node, which stays.
+    Node(u16),
+    /// The entry does not count. If it was the last one, a second look can take it off.
+    Stale(Option<Worn>),
+    /// Nobody is listed.
+    Nobody,
+}
+
+/// `count`, as a pass found it whose last entry does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Worn(pub(super) u32);
+
+/// The most nodes whose removal fits what a packet carries round: see [`Removal::memo`].
+pub(super) const NODES_ROUND_MAX: u16 = (1 << 12) - 1;
+/// What of `count` is compared with what it was: all entries, and the adds modulo 4,096, far more than come
+/// while a packet goes round.
+const COMPARED: u32 = 0x0fff_ffff;
+
 /// What a removal carries into its second pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Removal {
@@ -66,8 +87,23 @@ pub(super) struct Removal {
     held: u16,
     /// The last node.
     last: u16,
-    /// `count`, as the first pass found it.
+    /// `count`, as the first pass found it, where it is compared.
     count: u32,
+}
+
+impl Removal {
+    /// In 64 bits, where a list has at most [`NODES_ROUND_MAX`] nodes.
+    pub(super) const fn memo(self) -> u64 {
+        let Self { pool, held, last, count } = self;
+        let (adds, entries) = (count >> 16, entries(count));
+        (pool as u64) << 48 | (held as u64) << 36 | (last as u64) << 24 | (adds as u64) << 12 | entries as u64
+    }
+
+    pub(super) fn of(memo: u64) -> Self {
+        let part = |shift: u32| (memo >> shift) as u16 & NODES_ROUND_MAX;
+        let count = u32::from(part(12)) << 16 | u32::from(part(0));
+        Self { pool: (memo >> 48) as u16, held: part(36), last: part(24), count }
+    }
 }
 
 const fn entries(count: u32) -> u16 {
@@ -99,33 +135,58 @@ impl IdleList {
         pool as usize * self.nodes as usize + at as usize
     }
 
-    /// A node says that it is idle. If the list is full of stale entries it is not taken in: the next tasks
-    /// wear those off.
-    pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) {
+    /// A node says that it is idle; gives how many entries there are now. If the list is full of stale entries
+    /// it is not taken in: the next tasks wear those off.
+    pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u16 {
         let (nodes, as_published) = (self.nodes, self.as_published);
         let has_room = |count: u32| entries(count) < nodes;
         let count = self.count.branch(pass, pool.into(), has_room, |count| count.wrapping_add(ADDED), |c| c);
         if !has_room(count) {
-            return;
+            return nodes;
         }
         let (place, cell) = (entries(count), self.cell(pool, node));
         self.list.write(pass, self.cell(pool, place), node);
         let is_new = |held: u16| as_published || held == NONE;
         self.index.branch(pass, cell, is_new, |_| place + 1, |held| held);
+        place + 1
     }
 
-    /// Takes the newest.
-    pub(super) fn take(&mut self, pass: &mut Pass, pool: u16) -> Vacancy {
-        let count = self.drop_last(pass, pool);
-        let held = entries(count);
+    /// Takes the newest; gives how many entries are left.
+    pub(super) fn take(&mut self, pass: &mut Pass, pool: u16) -> (Vacancy, u16) {
+        let held = entries(self.drop_last(pass, pool));
         if held == 0 {
-            return Vacancy::Nobody;
+            return (Vacancy::Nobody, 0);
         }
         let node = self.list.read(pass, self.cell(pool, held - 1));
         let as_published = self.as_published;
         let counts = |index: u16| as_published || index == held;
         let index = self.index.branch(pass, self.cell(pool, node), counts, |_| NONE, |index| index);
-        if counts(index) { Vacancy::Node(node) } else { Vacancy::Stale }
+        (if counts(index) { Vacancy::Node(node) } else { Vacancy::Stale }, held - 1)
+    }
+
+    /// Looks at one that stays: the newest, or the one that `place` chooses among so many. `worn`: what an
+    /// earlier pass found to be a stale end of the list, which is taken off before if nothing came between.
+    pub(super) fn look(
+        &mut self,
+        pass: &mut Pass,
+        pool: u16,
+        worn: Option<Worn>,
+        place: impl FnOnce(u16) -> u16,
+    ) -> Found {
+        let is_worn = |count: u32| worn.is_some_and(|worn| worn.0 == count & COMPARED) && entries(count) > 0;
+        let before = self.count.branch(pass, pool.into(), is_worn, |count| count - 1, |count| count);
+        let count = before - u32::from(is_worn(before));
+        let held = entries(count);
+        if held == 0 {
+            return Found::Nobody;
+        }
+        let at = place(held);
+        let node = self.list.read(pass, self.cell(pool, at));
+        let index = self.index.read(pass, self.cell(pool, node));
+        if self.as_published || index == at + 1 {
+            return Found::Node(node);
+        }
+        Found::Stale((at + 1 == held).then_some(Worn(count & COMPARED)))
     }
 
     /// First pass of a removal; `None` if there is no second one.
@@ -140,7 +201,7 @@ impl IdleList {
         let as_published = self.as_published;
         let cell = self.cell(pool, node);
         let held = self.index.update(pass, cell, |held| if as_published { held } else { NONE });
-        is_alone.then_some(Removal { pool, held, last, count })
+        is_alone.then_some(Removal { pool, held, last, count: count & COMPARED })
     }
 
     /// Second pass of a removal.
@@ -156,13 +217,19 @@ impl IdleList {
         if held == NONE {
             return;
         }
-        let now = self.count.branch(pass, pool.into(), |now| now == count, |now| now - 1, |now| now);
-        if now != count || held == entries(count) {
+        let is_untouched = |now: u32| now & COMPARED == count;
+        let now = self.count.branch(pass, pool.into(), is_untouched, |now| now - 1, |now| now);
+        if !is_untouched(now) || held == entries(count) {
             return;
         }
         self.list.write(pass, self.cell(pool, held - 1), last);
         let counts = |index: u16| index == entries(count);
         self.index.branch(pass, cell, counts, |_| held, |index| index);
+    }
+
+    /// The control software's look: how many entries a pool has.
+    pub(super) fn entries(&self, pool: u16) -> u16 {
+        entries(self.count.peek(pool.into()))
     }
 
     /// One entry fewer, if there is one; gives the count before.

@@ -1,4 +1,4 @@
-//! Horus in one rack: the leaf's program, whose nodes are workers (Horus §3.3, §3.4, A.3).
+//! The leaf's program, whose nodes are workers (Horus §3.3, §3.4, A.3): a rack alone, or one of a fabric's.
 //!
 //! A REPLY passes the switch and tells how much its worker still holds; nothing, and the worker is idle. A
 //! worker that comes in is idle; one that leaves, moves or is drained is removed by the switch's own
@@ -9,18 +9,26 @@
 //! is chosen while nobody is. Ours: no entry of the list counts twice, and what the shared front does about
 //! loss and registration.
 //!
+//! In a fabric tasks come from spines, numbered, and a pass may tell a spine one thing (module `uplink`).
+//!
 //! The stages, behind the front's 0 and 1: who the samples are and the lock (1), the idle nodes' count and
 //! both loads (2), the idle list (3), where the loads are compared too, the idle index (4), the drifts (5
-//! and 6), `sent` and `seen_out` (7).
+//! and 6), `sent` and `seen_out` (7); in a fabric also the numbers of spines' tasks (1), averages and what
+//! spines were told (8 and 9).
 
 use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Packet, Rank, RejectReason, Reply, SliceId, Submit, WorkerId};
+use sluice_wire::{
+    Dispatch, Endpoint, Key, Nanos, Packet, Rank, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
+};
 
 use super::idle::{IdleList, IdleStages, Vacancy};
-use super::loads::{Better, LoadStages, Loads};
-use super::reading::Reading;
+use super::loads::{Better, LoadStages, Loads, Sample};
+use super::reading::{FabricReading, Reading};
+use super::updates::{Link, Mirror};
+use super::uplink::{Thought, Uplink};
+use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
@@ -33,16 +41,19 @@ const SAMPLES_STAGE: u8 = 1;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 2, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
+/// The most that a worker can hold where averages are kept: beyond it they have no bits.
+const LOAD_MAX: u32 = u16::MAX as u32;
 
 /// Horus' leaf and its memory.
 #[derive(Debug)]
 pub struct Horus {
     front: Front,
-    counts_idle: bool,
+    reading: Reading,
     seats: Seats,
     idle: IdleList,
     loads: Loads,
     random: Random,
+    uplink: Option<Uplink>,
 }
 
 /// What a task carries round: whom it chose, and how much was before that one; or that it has to choose anew.
@@ -70,6 +81,50 @@ impl Chosen {
 
 impl Horus {
     pub(super) fn boxed(feed: Feed, reading: Reading, config: Config) -> Box<dyn Program> {
+        Box::new(Self::alone(feed, reading, config))
+    }
+
+    /// A leaf of a fabric, with room for so many spines. Tasks come from these only; clients' rows say where
+    /// replies and REJECTs go.
+    pub fn in_fabric(reading: FabricReading, config: Config, spines: u16) -> Self {
+        let mut leaf = Self::alone(Feed::Pushed { reports: true }, reading.of_a_rack(), config);
+        leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
+        leaf
+    }
+
+    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    pub fn set_spine(&mut self, spine: u16, row: Option<(Link, Serial)>) -> Result<(), HorusError> {
+        let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
+        uplink.set_spine(spine, row)
+    }
+
+    /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
+    pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<Option<Mirror>, HorusError> {
+        let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
+        let uplink = self.uplink.as_mut().ok_or(unknown)?;
+        uplink.link(pool, spine)?;
+        Ok(uplink.introduces(pool, self.idle.entries(pool.0)))
+    }
+
+    /// The mean queue of a pool's workers as the leaf reckons it; `None` in a rack alone.
+    pub fn average(&self, pool: SliceId) -> Option<Average> {
+        self.uplink.as_ref().map(|uplink| uplink.average(pool))
+    }
+
+    /// How many tasks the leaf takes to be before a pool's workers, all together.
+    pub fn known_tasks(&self, pool: SliceId) -> u32 {
+        let workers =
+            (0..self.seats.of(pool)).map(|position| self.seats.worker(Seat { slice: pool.0, position }));
+        workers.map(|worker| self.loads.queue(pool.0, worker.0)).fold(0, u32::saturating_add)
+    }
+
+    fn alone(feed: Feed, reading: Reading, config: Config) -> Self {
         let back = BackStages { gen_out: LAST_STAGE, sent: LAST_STAGE };
         let mut front = Front::new(Self::NAME, feed, config, back);
         let (layout, pools, nodes) = (&mut front.layout, config.slices, config.workers);
@@ -79,14 +134,15 @@ impl Horus {
         layout.table("workers of samples 1", SAMPLES_STAGE, 16, rows);
         let idle = IdleList::new(layout, IDLE, pools, nodes, reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, nodes, reading.writes);
-        Box::new(Self {
+        Self {
             front,
-            counts_idle: !reading.uncounted,
+            reading,
             seats: Seats::new(&config),
             idle,
             loads,
             random: Random::new(config.seed),
-        })
+            uplink: None,
+        }
     }
 
     /// Two random workers of a slice that has some, different ones if it has two.
@@ -101,18 +157,80 @@ impl Horus {
         self.seats.seat(worker).filter(|seat| seat.slice == slice.0).map(|_| worker.0)
     }
 
-    /// Who gets the task, of a slice with workers; `None`: it has to go round and choose anew.
-    fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Option<Better> {
-        let node = match self.idle.take(pass, slice.0) {
+    /// Who gets the task, of a slice with workers.
+    fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Pick {
+        let (vacancy, left) = self.idle.take(pass, slice.0);
+        let node = match vacancy {
             Vacancy::Nobody => {
-                let nodes = self.sample(slice, seats);
-                return Some(self.loads.choose(pass, slice.0, nodes));
+                let nodes = self.sample(slice, seats).map(one_task);
+                let better = self.loads.choose(pass, slice.0, nodes);
+                return Pick { better: Some(better), left, more: i64::from(!better.goes_round) };
             }
-            Vacancy::Stale => return None,
-            Vacancy::Node(node) => self.node(WorkerId(node), slice)?,
+            Vacancy::Stale => None,
+            Vacancy::Node(node) => self.node(WorkerId(node), slice),
         };
-        let queue = if self.counts_idle { self.loads.drift(pass, slice.0, node) } else { 0 };
-        Some(Better { node, queue, goes_round: false })
+        let Some(node) = node else { return Pick { better: None, left, more: 0 } };
+        let counts = !self.reading.uncounted;
+        let queue = if counts { self.loads.drift(pass, slice.0, one_task(node)) } else { 0 };
+        Pick { better: Some(Better { node, queue, goes_round: false }), left, more: i64::from(counts) }
+    }
+
+    /// A task whose spine, if it comes from one, has a thought of this rack.
+    fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, thought: Thought) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let wait = now.since(arrived);
+        let (slice, seats) = match self.front.open_slice(submit) {
+            Ok((slice, _)) => (slice, self.seats.of(slice)),
+            Err(reason) => return self.front.reject(submit, reason),
+        };
+        if let Some(Chosen { worker, queue: occupancy }) = memo.and_then(Chosen::of)
+            && let Some(node) = self.node(worker, slice)
+        {
+            let more = self.loads.note(pass, slice.0, one_task(node), occupancy);
+            let verdict = self.front.push(pass, submit, worker, Queued { wait, occupancy });
+            self.counted(pass, slice, Counted { more, printed: 1, idle: None });
+            return verdict;
+        }
+        if seats == 0 {
+            return self.front.reject(submit, RejectReason::NoWorkers);
+        }
+        let Pick { better, left, more } = self.choose(pass, slice, seats);
+        let (verdict, printed) = match better {
+            None => (round(submit, arrived, ANEW), 0),
+            Some(Better { node, queue, goes_round: true }) => {
+                (round(submit, arrived, Chosen { worker: WorkerId(node), queue }.memo()), 0)
+            }
+            Some(Better { node, queue: occupancy, .. }) => {
+                (self.front.push(pass, submit, WorkerId(node), Queued { wait, occupancy }), 1)
+            }
+        };
+        self.counted(pass, slice, Counted { more, printed, idle: Some((left, thought)) });
+        verdict
+    }
+
+    /// In a fabric: counts what a pass has changed, and perhaps tells the spine.
+    fn counted(&mut self, pass: &mut Pass, slice: SliceId, counted: Counted) {
+        let Some(uplink) = &mut self.uplink else { return };
+        let Counted { more, printed, idle } = counted;
+        let more = if self.reading.as_published { printed } else { more };
+        uplink.passed(pass, slice, more, idle, printed < 0);
+    }
+
+    /// The pool's workers, or what is known of them, are others: the mean is reckoned anew.
+    fn resize(&mut self, slice: u16) {
+        let pool = SliceId(slice);
+        let (workers, tasks) = (self.seats.of(pool), self.known_tasks(pool));
+        if let Some(uplink) = &mut self.uplink {
+            uplink.resize(pool, workers, tasks);
+        }
+    }
+
+    /// What a worker holds, as it says.
+    fn heard(&mut self, pass: &mut Pass, slice: u16, node: u16, load: u32) {
+        let known = self.loads.told(pass, slice, node, load);
+        let idle = (load == 0).then(|| (self.idle.add(pass, slice, node), Thought::Unknown));
+        let known = i64::from(known) + i64::from(self.loads.settled(pass, slice, node));
+        self.counted(pass, SliceId(slice), Counted { more: i64::from(load) - known, printed: -1, idle });
     }
 
     /// Both passes of a removal, one behind the other.
@@ -120,6 +238,47 @@ impl Horus {
         if let Some(removal) = self.idle.remove(&mut Pass::begin(Self::NAME), slice, worker.0) {
             self.idle.close_gap(&mut Pass::begin(Self::NAME), removal);
         }
+    }
+}
+
+/// A choice.
+struct Pick {
+    /// Nobody: the task has to go round and choose anew.
+    better: Option<Better>,
+    /// Entries that the idle list has left.
+    left: u16,
+    /// So many tasks more are known to be before workers.
+    more: i64,
+}
+
+/// What a pass has changed.
+#[derive(Clone, Copy)]
+struct Counted {
+    /// So many tasks more are known to be before workers.
+    more: i64,
+    /// As printed: one more for a task, one fewer for a reply.
+    printed: i64,
+    /// How many entries the idle list has, if the pass knows, and what the spine thinks.
+    idle: Option<(u16, Thought)>,
+}
+
+const fn one_task(node: u16) -> Sample {
+    Sample { node, adds: 1 }
+}
+
+/// What a spine forwards is the task as its client submitted it, older by its way there.
+fn submitted(task: &Dispatch) -> Submit {
+    Submit {
+        epoch: task.epoch,
+        key: Key::default(),
+        client: task.client,
+        task: task.task,
+        attempt: task.attempt,
+        task_type: task.task_type,
+        priority: task.priority,
+        constraints: task.constraints,
+        age: task.age,
+        payload: task.payload,
     }
 }
 
@@ -143,31 +302,28 @@ impl Scheduler for Horus {
         Verdict::Drop(Refusal::Unexpected)
     }
 
+    /// From a client in a rack alone, from a spine in a fabric, or round once more.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        let Entering { submit, arrived, memo } = task;
-        let wait = now.since(arrived);
-        let (slice, seats) = match self.front.open_slice(submit) {
-            Ok((slice, _)) => (slice, self.seats.of(slice)),
-            Err(reason) => return self.front.reject(submit, reason),
+        if self.uplink.is_some() && task.memo.is_none() {
+            return Verdict::Drop(Refusal::Unexpected);
+        }
+        self.schedule(pass, now, task, Thought::Unknown)
+    }
+
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+        let Some(uplink) = &mut self.uplink else { return Verdict::Drop(Refusal::Unexpected) };
+        let spine = match uplink.admit(pass, from, task) {
+            Ok(spine) => spine,
+            Err(refusal) => return Verdict::Drop(refusal),
         };
-        if let Some(Chosen { worker, queue: occupancy }) = memo.and_then(Chosen::of)
-            && let Some(node) = self.node(worker, slice)
-        {
-            self.loads.note(pass, slice.0, node, occupancy);
-            return self.front.push(pass, submit, worker, Queued { wait, occupancy });
-        }
-        if seats == 0 {
-            return self.front.reject(submit, RejectReason::NoWorkers);
-        }
-        match self.choose(pass, slice, seats) {
-            None => round(submit, arrived, ANEW),
-            Some(Better { node, queue, goes_round: true }) => {
-                round(submit, arrived, Chosen { worker: WorkerId(node), queue }.memo())
-            }
-            Some(Better { node, queue: occupancy, .. }) => {
-                self.front.push(pass, submit, WorkerId(node), Queued { wait, occupancy })
-            }
-        }
+        let submit = submitted(task);
+        let pool = self.front.open_slice(&submit).map(|(pool, _)| pool);
+        let thought = pool.map_or(Thought::Unknown, |pool| uplink.thought(pool, spine, task.occupancy));
+        self.schedule(pass, now, Entering { submit: &submit, arrived: now, memo: None }, thought)
+    }
+
+    fn mirrored(&mut self) -> Option<Mirror> {
+        self.uplink.as_mut().and_then(Uplink::mirrored)
     }
 
     /// A reply tells its worker's load, if it is of this life, and goes on to its client.
@@ -179,12 +335,11 @@ impl Scheduler for Horus {
         if let Some(Seat { slice, .. }) = self.seats.seat(reply.worker)
             && reply.epoch == self.front.config.epoch
         {
-            let node = reply.worker.0;
-            self.loads.told(pass, slice, node, reply.load);
-            if reply.load == 0 {
-                self.idle.add(pass, slice, node);
+            if self.uplink.is_some() && reply.load > LOAD_MAX {
+                self.front.refusals.add(Refusal::ImpossibleLoad);
+            } else {
+                self.heard(pass, slice, reply.worker.0, reply.load);
             }
-            self.loads.settled(pass, slice, node);
         }
         Verdict::Send { to, packet: Packet::Reply(*reply) }
     }
@@ -198,16 +353,19 @@ impl Scheduler for Horus {
         let change = self.seats.set(worker, row);
         if let Some((seat, _)) = change.left {
             self.remove(seat.slice, worker);
+            self.resize(seat.slice);
         }
         if let Some(seat) = change.taken {
             self.loads.clear(seat.slice, worker.0);
             self.idle.add(&mut Pass::begin(Self::NAME), seat.slice, worker.0);
+            self.resize(seat.slice);
         }
     }
 
     fn grants_ended(&mut self, worker: WorkerId) {
         if let Some(seat) = self.seats.seat(worker) {
             self.loads.clear(seat.slice, worker.0);
+            self.resize(seat.slice);
         }
     }
 }

@@ -14,13 +14,21 @@ pub(super) struct LoadStages {
     pub(super) drifts: [u8; 2],
 }
 
-/// Every pool's loads and drifts, in tasks, by node.
+/// Every pool's loads and drifts by node: tasks, or averages in fixed point.
 #[derive(Debug)]
 pub(super) struct Loads {
     nodes: u16,
     writes: bool,
     told: [Register<u32>; 2],
     drifts: [Register<u32>; 2],
+}
+
+/// A node that may get a task, and what that adds there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) node: u16,
+    /// 1 where tasks are counted; the node's share of an average where averages are.
+    pub(super) adds: u32,
 }
 
 /// Who gets a task.
@@ -48,53 +56,64 @@ impl Loads {
     }
 
     /// The better of two nodes; of two equal ones the first.
-    pub(super) fn choose(&mut self, pass: &mut Pass, pool: u16, nodes: [u16; 2]) -> Better {
+    pub(super) fn choose(&mut self, pass: &mut Pass, pool: u16, nodes: [Sample; 2]) -> Better {
         let [first, second] = [0, 1].map(|copy| {
-            let cell = self.cell(pool, nodes[copy]);
+            let cell = self.cell(pool, nodes[copy].node);
             (self.told[copy].read(pass, cell), nodes[copy])
         });
-        let ((load, node), (other_load, other)) =
+        let ((load, Sample { node, adds }), (other_load, other)) =
             if second.0 < first.0 { (second, first) } else { (first, second) };
         let is_sure = |drift: u32| drift <= other_load - load;
+        let more = |drift: u32| drift.saturating_add(adds);
         let cell = self.cell(pool, node);
-        let drift = self.drifts[0].branch(pass, cell, is_sure, one_more, |drift| drift);
+        let drift = self.drifts[0].branch(pass, cell, is_sure, more, |drift| drift);
         let queue = load.saturating_add(drift);
         if is_sure(drift) {
-            self.drifts[1].update(pass, cell, one_more);
+            self.drifts[1].update(pass, cell, more);
             return Better { node, queue, goes_round: false };
         }
+        let other = other.node;
         let other_drift = self.drifts[1].read(pass, self.cell(pool, other));
         let other_queue = other_load.saturating_add(other_drift);
         let (node, queue) = if other_queue < queue { (other, other_queue) } else { (node, queue) };
         Better { node, queue, goes_round: true }
     }
 
-    /// The second pass: notes a task at the node that was chosen, which had so much before it.
-    pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, node: u16, queue: u32) {
-        if self.writes {
-            self.told(pass, pool, node, queue.saturating_add(1));
-            return self.settled(pass, pool, node);
-        }
-        let cell = self.cell(pool, node);
-        self.told.iter_mut().for_each(|loads| _ = loads.update(pass, cell, one_more));
+    /// The second pass: notes a task at the node that was chosen, which had so much before it. Gives how much
+    /// more is known to be before the node.
+    pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, at: Sample, queue: u32) -> i64 {
+        let Sample { node, adds } = at;
+        let (cell, writes) = (self.cell(pool, node), self.writes);
+        let more = |load: u32| (if writes { queue } else { load }).saturating_add(adds);
+        let loads = self.told.each_mut().map(|loads| loads.update(pass, cell, more));
+        let drift = if writes { self.settled(pass, pool, node) } else { 0 };
+        i64::from(more(loads[0])) - i64::from(loads[0]) - i64::from(drift)
     }
 
     /// Counts a task that the node got without being chosen by its load; gives the drift before.
-    pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u32 {
-        let cell = self.cell(pool, node);
-        self.drifts.iter_mut().map(|drifts| drifts.update(pass, cell, one_more)).last().unwrap_or(0)
+    pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, at: Sample) -> u32 {
+        let cell = self.cell(pool, at.node);
+        let drifts =
+            self.drifts.each_mut().map(|drifts| drifts.update(pass, cell, |d| d.saturating_add(at.adds)));
+        drifts[0]
     }
 
-    /// A node told its load: [`Loads::settled`] has to follow in the same pass.
-    pub(super) fn told(&mut self, pass: &mut Pass, pool: u16, node: u16, load: u32) {
+    /// A node told its load, gives the one before: [`Loads::settled`] has to follow in the same pass.
+    pub(super) fn told(&mut self, pass: &mut Pass, pool: u16, node: u16, load: u32) -> u32 {
         let cell = self.cell(pool, node);
-        self.told.iter_mut().for_each(|loads| loads.write(pass, cell, load));
+        self.told.each_mut().map(|loads| loads.update(pass, cell, |_| load))[0]
     }
 
-    /// What was sent to a node is in its load.
-    pub(super) fn settled(&mut self, pass: &mut Pass, pool: u16, node: u16) {
+    /// What was sent to a node is in its load; gives how much that was.
+    pub(super) fn settled(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u32 {
         let cell = self.cell(pool, node);
-        self.drifts.iter_mut().for_each(|drifts| drifts.write(pass, cell, 0));
+        self.drifts.each_mut().map(|drifts| drifts.update(pass, cell, |_| 0))[0]
+    }
+
+    /// The control software's look: how much is known to be before this node.
+    pub(super) fn queue(&self, pool: u16, node: u16) -> u32 {
+        let cell = self.cell(pool, node);
+        self.told[0].peek(cell).saturating_add(self.drifts[0].peek(cell))
     }
 
     /// The control software's write: nothing is before this node.
@@ -102,10 +121,6 @@ impl Loads {
         let cell = self.cell(pool, node);
         self.told.iter_mut().chain(&mut self.drifts).for_each(|array| array.poke(cell, 0));
     }
-}
-
-const fn one_more(tasks: u32) -> u32 {
-    tasks.saturating_add(1)
 }
 
 #[cfg(test)]
@@ -132,11 +147,15 @@ mod tests {
     }
 
     fn choose(loads: &mut Loads, nodes: [u16; 2]) -> Better {
-        loads.choose(&mut Pass::begin("test"), 0, nodes)
+        loads.choose(&mut Pass::begin("test"), 0, nodes.map(one))
     }
 
     fn note(loads: &mut Loads, pick: Better) {
-        loads.note(&mut Pass::begin("test"), 0, pick.node, pick.queue);
+        loads.note(&mut Pass::begin("test"), 0, one(pick.node), pick.queue);
+    }
+
+    const fn one(node: u16) -> Sample {
+        Sample { node, adds: 1 }
     }
 
     /// The example of A.1: node 0 told 3 and was sent 3 since, node 2 told 4 and was sent one.
@@ -185,7 +204,7 @@ mod tests {
         loads.told(pass, 0, 0, 2);
         loads.settled(pass, 0, 0);
         assert_eq!(of(&loads, 0), (2, 0));
-        assert_eq!(loads.drift(&mut Pass::begin("test"), 0, 2), 1);
+        assert_eq!(loads.drift(&mut Pass::begin("test"), 0, one(2)), 1);
         assert_eq!(of(&loads, 2), (4, 2));
         loads.clear(0, 2);
         assert_eq!(of(&loads, 2), (0, 0));

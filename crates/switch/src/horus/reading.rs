@@ -11,3 +11,63 @@ pub(crate) struct Reading {
     /// An idle node's drift does not count the task that it gets (Algorithm 1, to the letter).
     pub(super) uncounted: bool,
 }
+
+/// How the text is read in a fabric of leaves and spines, where the authors' switch code and their simulator
+/// differ from it. The default is the text's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FabricReading {
+    /// Lists of idle nodes, and averages after losses and changes, are as printed, with their holes.
+    pub as_published: bool,
+    /// A task that goes round writes its node's load anew and clears its drift (A.1).
+    pub resubmit_writes: bool,
+    /// A task for an idle node is not counted there (Algorithm 1, to the letter).
+    pub idle_uncounted: bool,
+    /// A rack is idle from so many idle workers on: 1, and in the authors' code 2 or 5.
+    pub idle_from: u16,
+    /// Which idle rack a spine takes.
+    pub idle_rack: IdleRack,
+    /// When a leaf tells its load.
+    pub told: Told,
+}
+
+/// Which idle rack a spine takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRack {
+    /// The one that became idle last.
+    Newest,
+    /// Any of them, at random.
+    Random,
+}
+
+/// When a leaf tells its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// When its average has moved by one.
+    ByOne,
+    /// After as many replies as it has workers.
+    ByReplies,
+}
+
+impl Default for FabricReading {
+    fn default() -> Self {
+        Self {
+            as_published: false,
+            resubmit_writes: false,
+            idle_uncounted: false,
+            idle_from: 1,
+            idle_rack: IdleRack::Newest,
+            told: Told::ByOne,
+        }
+    }
+}
+
+impl FabricReading {
+    /// What of it concerns one switch alone.
+    pub(super) const fn of_a_rack(self) -> Reading {
+        Reading {
+            as_published: self.as_published,
+            writes: self.resubmit_writes,
+            uncounted: self.idle_uncounted,
+        }
+    }
+}

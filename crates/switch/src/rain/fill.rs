@@ -36,10 +36,10 @@ impl Fill {
         fits(self.words[word].branch(pass, slice.0.into(), fits, |pair| pair.plus(side), |pair| pair))
     }
 
-    /// An entry leaves: from the first of these rings (a bit each) that has one. Says which, and how many
-    /// entries are left in all rings.
-    #[inline]
-    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> Option<(u8, u32)> {
+    /// An entry leaves: from the first of these rings (a bit each) that has one. Says which, if any has, and
+    /// how many entries are left in all rings.
+    #[inline(always)]
+    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> (Option<u8>, u32) {
         let (mut taken, mut left) = (None, 0);
         for (at, word) in self.words.iter_mut().enumerate() {
             let open = if taken.is_none() { rings >> (2 * at) & 0b11 } else { 0 };
@@ -61,7 +61,7 @@ impl Fill {
             taken = (old.of(side) > 0).then_some((2 * at + side) as u8);
             left += old.sum() - u32::from(taken.is_some());
         }
-        taken.map(|ring| (ring, left))
+        (taken, left)
     }
 
     /// Whether any of these rings (a bit each) has an entry.

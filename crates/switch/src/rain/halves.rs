@@ -36,6 +36,12 @@ impl TwoCounts {
         side ^ (self.of(side) == 0) as usize
     }
 
+    /// One less on this side, which has some.
+    #[inline]
+    const fn without(self, side: usize) -> Self {
+        Self(self.0.wrapping_sub(1 << (32 * side)))
+    }
+
     /// One less on this side; none stays none.
     #[inline]
     pub(super) const fn less(self, side: usize) -> Self {
@@ -100,7 +106,7 @@ impl Halves {
 
     /// An entry leaves: from the ring that is wished for if it has one, else from one that has, the first of
     /// those that are found beside its way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, wished: u8) -> Found {
         let (slice, wished) = (usize::from(slice.0), usize::from(wished));
         let Some(halves) = &mut self.halves else { return Found { ring: 0, of: u32::MAX } };
@@ -116,9 +122,9 @@ impl Halves {
 }
 
 /// One less on this side, or on the other if this one has none; says on which, and how many that had.
-#[inline]
+#[inline(always)]
 fn leave(counts: &mut Register<TwoCounts>, pass: &mut Pass, at: usize, side: usize) -> (usize, u32) {
-    let old = counts.update(pass, at, |pair| pair.less(pair.filled(side)));
+    let old = counts.update(pass, at, |pair| pair.without(pair.filled(side)));
     let side = old.filled(side);
     debug_assert!(old.of(side) > 0, "rain: entry {at} has fewer than its balance says");
     (side, old.of(side))

@@ -41,9 +41,12 @@ use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 
 const KINDS: u8 = KINDS_MAX as u8;
+const LAST_TURN: u16 = tasks::last_turn(KINDS);
 
-/// In a task's memo: it has asked those that meet its wishes. Below it the rounds.
+/// In a task's memo: it has asked those that meet its wishes once. Below it the rounds.
 const ASKED: u64 = 1 << 8;
+/// How often a task may ask for its wish again at most.
+pub(super) const WAIT_MAX: u8 = 64;
 
 /// Rain's program and memory, where workers are of kinds and tasks of classes.
 #[derive(Debug)]
@@ -55,11 +58,16 @@ pub struct Selective {
     pub(super) waiting: Fill,
     pub(super) tasks: RingSet<WaitingTask>,
     engine: Option<RdmaEngine>,
+    /// How often a task asks again for a worker that meets its wish, while others have room.
+    patience: u8,
 }
 
 /// What was taken out of the parked tokens.
 pub(super) enum Taken {
-    Nothing,
+    Nothing {
+        /// So many are parked that were not asked for.
+        others: u32,
+    },
     /// A token of a worker that is gone, or has another generation.
     Stale,
     Live(ParkedToken),
@@ -89,7 +97,14 @@ impl Selective {
         layout.queue(u32::from(config.slices) * u32::from(KINDS) * sort.cells);
         let tasks = RingSet::new(layout, &config, sort, stages.heads, &narrow_columns(stages.rings));
         let engine = (config.servers > 0).then(|| RdmaEngine::new(layout, &config, KINDS, stages.rings + 3));
-        Self { front, turn, parked, tokens, waiting, tasks, engine }
+        Self { front, turn, parked, tokens, waiting, tasks, engine, patience: 0 }
+    }
+
+    /// The same where a task whose wish nobody meets now asks again so often, at most [`WAIT_MAX`] times, a
+    /// pass each, before it takes any worker.
+    #[must_use]
+    pub fn with_wait(self, patience: u8) -> Self {
+        Self { patience: patience.min(WAIT_MAX), ..self }
     }
 
     /// A token does its step.
@@ -110,7 +125,7 @@ impl Selective {
         }
     }
 
-    /// The token takes a task of these classes, or goes round for its next step.
+    /// The token takes a task of these classes, or goes round for its next step; to park, if nobody waits.
     fn look(
         &mut self,
         pass: &mut Pass,
@@ -120,10 +135,12 @@ impl Selective {
         classes: u8,
         next: TokenStep,
     ) -> Verdict {
-        let Some((class, left)) = self.waiting.take(pass, slice, classes) else {
+        let (class, left) = self.waiting.take(pass, slice, classes);
+        let Some(class) = class else {
             self.front.note_granted(pass, granted);
             let Granted { worker, generation, .. } = granted;
-            return Round::Token { worker, generation, step: next }.go();
+            let step = if left == 0 { TokenStep::Park } else { next };
+            return Round::Token { worker, generation, step }.go();
         };
         let ring = self.tasks.of(slice, class);
         let (task, ticket) = self.tasks.pop(pass, ring);
@@ -146,7 +163,7 @@ impl Selective {
     /// A token of this kind is taken out, unless none is left.
     fn recall(&mut self, pass: &mut Pass, slice: SliceId, kind: u8) -> Verdict {
         match self.take(pass, slice, 1 << kind) {
-            Taken::Nothing => Verdict::Drop(Refusal::FixDone),
+            Taken::Nothing { .. } => Verdict::Drop(Refusal::FixDone),
             Taken::Stale => Round::Recall { slice, kind }.go(),
             Taken::Live(ParkedToken { worker, generation }) => {
                 Round::Token { worker, generation, step: TokenStep::Look }.go()
@@ -156,7 +173,8 @@ impl Selective {
 
     /// Takes the oldest token of the first of these kinds (a bit each) that has one.
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, kinds: u8) -> Taken {
-        let Some((kind, _)) = self.parked.take(pass, slice, kinds) else { return Taken::Nothing };
+        let (kind, others) = self.parked.take(pass, slice, kinds);
+        let Some(kind) = kind else { return Taken::Nothing { others } };
         let (token, _) = self.tokens.pop(pass, self.tokens.of(slice, kind));
         let is_live = self.front.is_live(pass, token.worker, token.generation);
         if is_live { Taken::Live(token) } else { Taken::Stale }
@@ -217,7 +235,7 @@ impl Scheduler for Selective {
     /// any that it serves.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
         let kind = self.kind_of(granted.worker);
-        let turn = tasks::wish(&mut self.turn, pass, self.tokens.of(slice, kind), KINDS);
+        let turn = tasks::wish(&mut self.turn, pass, self.tokens.of(slice, kind), LAST_TURN);
         let serving = self.serving(slice);
         let serves = serving.serves(kind);
         let turns = if turn > 0 { serves & 1 << turn } else { 0 };
@@ -232,7 +250,8 @@ impl Scheduler for Selective {
         }
     }
 
-    /// A task takes a token that serves it, or waits, or finds its class full.
+    /// A task takes a token that serves it, or waits, or finds its class full. While its wish is not met and
+    /// others are parked, it goes round first.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let memo = memo.unwrap_or(0);
@@ -246,11 +265,11 @@ impl Scheduler for Selective {
         let serving = self.serving(slice);
         let all = serving.served_by(class);
         let met = if serving.is_wished() { serving.met_by(class) } else { all };
-        let asks = memo & ASKED == 0 && met != 0 && met != all;
+        let asks = memo / ASKED <= self.patience.into() && met != 0 && met != all;
         let again = |memo| Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo });
         match self.take(pass, slice, if asks { met } else { all }) {
-            Taken::Nothing if asks => again(memo | ASKED),
-            Taken::Nothing => self.wait(pass, slice, class, limit, task),
+            Taken::Nothing { others } if asks && others > 0 => again(memo + ASKED),
+            Taken::Nothing { .. } => self.wait(pass, slice, class, limit, task),
             Taken::Stale => again(memo + 1),
             Taken::Live(ParkedToken { worker, generation }) => {
                 let granted = Granted { worker, generation, seen: None };

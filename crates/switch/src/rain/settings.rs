@@ -5,6 +5,7 @@ use core::fmt;
 
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
+use super::selective::WAIT_MAX;
 use super::stages::Kinds;
 use super::{Rain, Selective};
 use crate::adaptive::Adaptive;
@@ -26,6 +27,8 @@ const RANKED: &str = "ranked";
 const CLASSES: &str = "classes";
 /// What asks for workers that serve some tasks only.
 const LABELS: &str = "labels";
+/// What says how often a task asks again for a worker that meets its wish.
+const WAIT: &str = "wait";
 /// What says how far off tasks' stated sizes are.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
@@ -38,6 +41,8 @@ pub(crate) struct Settings {
     classes: u8,
     /// Workers are of kinds, and serve some tasks only.
     labels: bool,
+    /// How often tasks ask again for workers that meet their wishes.
+    wait: u8,
     /// How far tasks' stated sizes are off, in hundredths.
     size_error: u8,
     /// Tasks that have to wait before a worker sends more than one token.
@@ -53,6 +58,7 @@ impl Default for Settings {
             ranked: false,
             classes: 1,
             labels: false,
+            wait: 0,
             size_error: 0,
             patience: 0,
             adaptive: None,
@@ -94,6 +100,10 @@ impl Settings {
                     arguments::number(number, 2..=4).filter(|classes| classes.is_power_of_two())?;
                 return Some(());
             }
+            Some((WAIT, passes)) => {
+                (self.labels, self.wait) = (true, arguments::number(passes, 1..=WAIT_MAX)?);
+                return Some(());
+            }
             Some((SIZES, error)) => {
                 self.size_error = arguments::number(error.strip_suffix('%')?, 0..=SIZE_ERROR_MAX)?;
                 return Some(());
@@ -124,6 +134,9 @@ impl fmt::Display for Settings {
         if self.labels {
             write!(f, ",{LABELS}")?;
         }
+        if self.wait > 0 {
+            write!(f, ",{WAIT}={}", self.wait)?;
+        }
         if self.size_error > 0 {
             write!(f, ",{SIZES}={}%", self.size_error)?;
         }
@@ -152,6 +165,7 @@ impl ProgramSettings for Settings {
          slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
          workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
          labels, tasks go to workers that have what they need (neither with ranked nor with classes); \
+         wait=8, likewise, and a task that wishes for labels goes round so often for who has them, 1 to 64; \
          classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
          sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
          workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
@@ -220,7 +234,7 @@ impl ProgramSettings for Settings {
 
     fn build(&self, config: Config) -> Box<dyn Program> {
         if self.labels {
-            return Box::new(Selective::new(config));
+            return Box::new(Selective::new(config).with_wait(self.wait));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }

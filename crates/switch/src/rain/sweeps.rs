@@ -130,7 +130,7 @@ impl Selective {
             (stand.each, stand.begun) = (sweep.left, true);
         }
         let (live, mut left) = match self.take(pass, sweep.slice, 1 << stand.rank) {
-            Taken::Nothing => (None, 0),
+            Taken::Nothing { .. } => (None, 0),
             Taken::Stale => (None, sweep.left - 1),
             Taken::Live(token) => (Some((token.worker, token.generation)), sweep.left - 1),
         };
@@ -144,7 +144,7 @@ impl Selective {
     fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
         let classes = if open { closed } else { u8::MAX };
-        let Some((class, _)) = self.waiting.take(pass, sweep.slice, classes) else {
+        let (Some(class), _) = self.waiting.take(pass, sweep.slice, classes) else {
             return Verdict::Drop(Refusal::SweepDone);
         };
         let (task, _) = self.tasks.pop(pass, self.tasks.of(sweep.slice, class));

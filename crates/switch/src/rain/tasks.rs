@@ -25,6 +25,7 @@ pub(super) const TURN: u16 = 16;
 pub(super) struct WaitingTasks {
     /// Whose turn it is; there if there are classes.
     turn: Option<Register<u16>>,
+    last_turn: u16,
     counts: Halves,
     rings: RingSet<WaitingTask>,
 }
@@ -40,9 +41,14 @@ pub(super) fn turns(layout: &mut Layout, rows: usize) -> Register<u16> {
     Register::new(layout, "turn", Stages::BALANCE, 16, rows, 0)
 }
 
+/// The last turn before the first comes again, where there are so many classes.
+pub(super) const fn last_turn(classes: u8) -> u16 {
+    (classes as u16 - 1) * TURN - 1
+}
+
 /// The class that a token wishes for: another than the first, now and then.
-pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, classes: u8) -> u8 {
-    let last = u16::from(classes - 1) * TURN - 1;
+#[inline(always)]
+pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, last: u16) -> u8 {
     let turn = turn.branch(pass, row, |turn| turn < last, |turn| turn + 1, |_| 0);
     if turn % TURN == TURN - 1 { (turn / TURN) as u8 + 1 } else { 0 }
 }
@@ -61,7 +67,8 @@ impl WaitingTasks {
         let turn = (classes > 1).then(|| turns(layout, slices));
         let counts = Halves::new(layout, ["class halves", "classes"], stages.counts, slices, classes);
         let rings = RingSet::new(layout, config, sort, stages.heads, columns);
-        Self { turn, counts, rings }
+        let last_turn = if classes > 1 { last_turn(classes) } else { 0 };
+        Self { turn, last_turn, counts, rings }
     }
 
     /// Whether there are several classes.
@@ -72,8 +79,8 @@ impl WaitingTasks {
 
     /// The class that a token wishes for, which is at the balance now.
     pub(super) fn wish(&mut self, pass: &mut Pass, slice: SliceId) -> u8 {
-        let classes = self.rings.each();
-        self.turn.as_mut().map_or(0, |turn| wish(turn, pass, slice.0.into(), classes))
+        let last = self.last_turn;
+        self.turn.as_mut().map_or(0, |turn| wish(turn, pass, slice.0.into(), last))
     }
 
     /// Where a task that is going to wait does, and its name among those that wait in the slice; the balance
@@ -86,7 +93,7 @@ impl WaitingTasks {
     }
 
     /// Counts a task that waits in its class; says in which ring.
-    #[inline(never)]
+    #[inline(always)]
     fn count(&mut self, pass: &mut Pass, slice: SliceId, class: u8) -> usize {
         let class = class.min(self.rings.each() - 1);
         self.counts.add(pass, slice, class);

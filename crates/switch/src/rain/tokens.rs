@@ -74,7 +74,7 @@ impl ParkedTokens {
     }
 
     /// Counts a token that parks under its rank; says in which ring.
-    #[inline(never)]
+    #[inline(always)]
     fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> usize {
         let rank = rank.get().min(self.last());
         self.counts.add(pass, slice, rank);
@@ -90,7 +90,7 @@ impl ParkedTokens {
         self.take_ranked(pass, slice)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn take_ranked(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
         self.take_from(pass, slice, 0).0
     }

@@ -1,5 +1,6 @@
 //! What programs take of the chip, and where in it their parts live.
 
+use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::rain::{Kinds, Rain};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
@@ -37,6 +38,20 @@ fn programs_take_so_many_stages_blocks_and_units() {
         let totals = full(program).layout().totals();
         assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");
     }
+}
+
+/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools.
+#[test]
+fn the_switches_of_a_fabric_fit_the_chip() {
+    let reading = FabricReading::default();
+    let leaf = Horus::in_fabric(reading, Config::full(Epoch(1)), 24);
+    let config = Config { workers: 64, slices: 1_024, types: 1_024, ..Config::full(Epoch(1)) };
+    let spine = Spine::new(reading, config).unwrap();
+    let takes = [leaf.layout(), spine.layout()].map(|layout| {
+        let totals = layout.totals();
+        (totals.stages, totals.blocks, totals.units)
+    });
+    assert_eq!(takes, [(10, 111, 17), (8, 186, 13)]);
 }
 
 #[test]

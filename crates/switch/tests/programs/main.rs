@@ -5,6 +5,7 @@ mod classes;
 mod conservation;
 mod draconis;
 mod engine;
+mod fabric;
 mod front;
 mod horus;
 mod layouts;

@@ -76,7 +76,13 @@ impl Rack {
 
     /// Rain with workers of these kinds, and a slice where who serves whom is said.
     pub(crate) fn of_kinds(serving: Serving, kinds: &[u8], limit: u32) -> Self {
-        let mut rack = Self::of("rain:2,labels", 0, limit);
+        Self::waiting(serving, kinds, limit, 0)
+    }
+
+    /// The same where tasks ask so often again for workers that meet their wishes.
+    pub(crate) fn waiting(serving: Serving, kinds: &[u8], limit: u32, wait: u8) -> Self {
+        let wait = if wait > 0 { format!(",wait={wait}") } else { String::new() };
+        let mut rack = Self::of(&format!("rain:2,labels{wait}"), 0, limit);
         let row = rack.state().row;
         rack.set_slice(SliceRow { serving, ..row });
         for (worker, kind) in kinds.iter().enumerate() {

@@ -246,14 +246,51 @@ fn who_meets_a_wish_comes_first_and_nobody_waits_for_it() {
         token(&mut rack, worker);
     }
     assert_eq!(taker(rack.task_with(SSD)), 1);
-    let asked = rack.task_with(SSD);
-    assert_eq!(taker(rack.go_round(asked)), 0, "the other server's, a pass later");
+    let asked = circulating(rack.task_with(SSD));
+    assert_eq!(taker(rack.once_more(asked)), 0, "the other server's, a pass later");
     for needs in [GPU, SSD, GPU] {
-        let asked = rack.task_with(needs);
-        assert_eq!(rack.go_round(asked), Verdict::Parked);
+        assert_eq!(
+            rack.task_with(needs),
+            Verdict::Parked,
+            "nobody is there at all: it waits in the same pass"
+        );
     }
     let served = [1, 1, 0].map(|worker| Labels(dispatched(token(&mut rack, worker)).constraints));
     assert_eq!(served, [SSD, GPU, GPU]);
+}
+
+#[test]
+fn a_token_that_finds_nobody_at_all_parks_next_also_where_it_would_first_look_for_wishes() {
+    let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
+    let mut rack = rack_of(serving, &[GPU, SSD]);
+    let looked = circulating(rack.token(0));
+    assert_eq!(rack.once_more(looked), Verdict::Parked);
+    assert_eq!(taker(rack.task_with(GPU)), 0);
+    let looked = circulating(rack.token(1));
+    assert_eq!(rack.task_with(GPU), Verdict::Parked);
+    let parked = rack.once_more(looked);
+    assert_eq!(Labels(dispatched(rack.go_round(parked)).constraints), GPU, "who came meanwhile is seen");
+}
+
+#[test]
+fn a_task_waits_for_its_wish_as_many_passes_as_it_may_and_then_takes_anybody() {
+    let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
+    for wait in [1, 3, 64] {
+        let mut rack = Rack::waiting(serving, &[0, 1], 16, wait);
+        token(&mut rack, 0);
+        let mut asked = circulating(rack.task_with(SSD));
+        for _ in 0..wait {
+            asked = circulating(rack.once_more(asked));
+        }
+        assert_eq!(taker(rack.once_more(asked)), 0, "nobody met its wish");
+        token(&mut rack, 0);
+        let asked = circulating(rack.task_with(SSD));
+        token(&mut rack, 1);
+        assert_eq!(taker(rack.once_more(asked)), 1, "one who meets it came meanwhile");
+        let asked = circulating(rack.task_with(SSD));
+        assert_eq!(taker(rack.task_with(GPU)), 0);
+        assert_eq!(rack.once_more(asked), Verdict::Parked, "with nobody there it waits with the others");
+    }
 }
 
 /// What may happen to a slice.
@@ -285,8 +322,12 @@ struct Watched {
 
 impl Watched {
     fn new(serving: Serving, has: &[Labels]) -> Self {
+        Self::of(rack_of(serving, has), serving, has)
+    }
+
+    fn of(rack: Rack, serving: Serving, has: &[Labels]) -> Self {
         Self {
-            rack: rack_of(serving, has),
+            rack,
             has: has.to_vec(),
             serving,
             going: VecDeque::new(),
@@ -403,11 +444,14 @@ proptest! {
     #[test]
     fn whatever_goes_round_in_whatever_order_tasks_and_tokens_find_each_other(
         wished in any::<bool>(),
+        wait in 0..4_u8,
         events in prop::collection::vec(any_event(), 1..40),
     ) {
         let has = [BOTH, ANY, GPU, SSD, BOTH];
         let serving = Serving::of(&ALL, &has).unwrap();
-        let mut watched = Watched::new(if wished { serving.wished() } else { serving }, &has);
+        let serving = if wished { serving.wished() } else { serving };
+        let kinds = has.map(|has| serving.kind_of(has).unwrap());
+        let mut watched = Watched::of(Rack::waiting(serving, &kinds, 16, wait), serving, &has);
         for event in events {
             watched.take(event);
         }

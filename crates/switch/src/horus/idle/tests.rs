@@ -24,7 +24,7 @@ impl IdleList {
     }
 
     fn pop(&mut self) -> Vacancy {
-        self.take(&mut pass(), 1)
+        self.take(&mut pass(), 1).0
     }
 
     fn first(&mut self, node: u16) -> Option<Removal> {
@@ -41,14 +41,10 @@ impl IdleList {
         taken.filter_map(|taken| if let Vacancy::Node(node) = taken { Some(node) } else { None }).collect()
     }
 
-    fn entries(&self) -> u16 {
-        entries(self.count.peek(1))
-    }
-
     /// Nodes whose index points at an entry of theirs, oldest first.
     fn listed(&self) -> BTreeSet<u16> {
         let counts = |place: &u16| self.index.peek(self.cell(1, self.at(*place))) == place + 1;
-        (0..self.entries()).filter(counts).map(|place| self.at(place)).collect()
+        (0..self.entries(1)).filter(counts).map(|place| self.at(place)).collect()
     }
 
     fn at(&self, place: u16) -> u16 {
@@ -87,7 +83,7 @@ impl Beside {
     fn step(&mut self, step: Step) -> Option<()> {
         match step {
             Step::Add(node) => {
-                let has_room = self.list.entries() < NODES;
+                let has_room = self.list.entries(1) < NODES;
                 self.is_tidy &= self.second.is_none() && !self.idle.contains(&node);
                 self.list.plus(node);
                 if has_room {
@@ -119,7 +115,7 @@ impl Beside {
     fn check(&self) {
         assert_eq!(self.list.listed(), self.idle);
         let is_between = self.second.is_some();
-        assert!(!self.is_tidy || is_between || usize::from(self.list.entries()) == self.idle.len());
+        assert!(!self.is_tidy || is_between || usize::from(self.list.entries(1)) == self.idle.len());
     }
 }
 
@@ -161,7 +157,7 @@ fn the_newest_is_taken_first_and_each_pool_has_its_own() {
         list.add(&mut pass(), 0, 2);
         (0..NODES).for_each(|node| list.plus(node));
         assert_eq!(list.drained(), [2, 1, 0]);
-        assert_eq!(list.take(&mut pass(), 0), Vacancy::Node(2));
+        assert_eq!(list.take(&mut pass(), 0).0, Vacancy::Node(2));
     }
 }
 
@@ -172,7 +168,7 @@ fn a_removal_closes_the_gap_with_the_last() {
         (0..NODES).for_each(|node| list.plus(node));
         let removal = list.first(0);
         list.second(removal);
-        assert_eq!((list.at(0), list.entries()), (2, 2));
+        assert_eq!((list.at(0), list.entries(1)), (2, 2));
         assert_eq!(list.listed(), BTreeSet::from([1, 2]));
         let removal = list.first(1);
         list.second(removal);
@@ -268,4 +264,132 @@ fn a_list_full_of_stale_entries_takes_in_again_who_comes_when_they_are_worn_off(
     assert_eq!(list.pop(), Vacancy::Stale);
     list.plus(1);
     assert_eq!(list.drained(), [1, 0]);
+}
+
+/// A spine's list beside the set of racks that are idle: tasks look and take nobody off.
+struct Watched {
+    list: IdleList,
+    idle: BTreeSet<u16>,
+    second: Option<Removal>,
+    worn: Option<Worn>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Idle(u16),
+    Busy(u16),
+    /// The second pass of a removal.
+    Second,
+    /// A task looks, with what an earlier one found worn if that is still on its way.
+    Look,
+    /// One looks at the oldest.
+    LookAtOldest,
+}
+
+impl Watched {
+    fn new() -> Self {
+        Self { list: list(false), idle: BTreeSet::new(), second: None, worn: None }
+    }
+
+    /// `None`: the step is not possible here.
+    fn step(&mut self, word: Word) -> Option<()> {
+        match word {
+            Word::Idle(node) => {
+                let has_room = self.list.entries(1) < NODES;
+                self.list.plus(node);
+                if has_room {
+                    self.idle.insert(node);
+                }
+            }
+            Word::Busy(node) => {
+                // Round and back, as a packet carries it.
+                let removal = self.list.first(node).map(|removal| Removal::of(removal.memo()));
+                self.idle.remove(&node);
+                self.second = self.second.or(removal);
+            }
+            Word::Second => self.list.second(Some(self.second.take()?)),
+            Word::Look => self.looks(|entries| entries - 1),
+            Word::LookAtOldest => self.looks(|_| 0),
+        }
+        assert_eq!(self.list.listed(), self.idle);
+        Some(())
+    }
+
+    fn looks(&mut self, place: fn(u16) -> u16) {
+        match self.list.look(&mut pass(), 1, self.worn.take(), place) {
+            Found::Node(node) => assert!(self.idle.contains(&node), "{node} is not idle"),
+            Found::Stale(worn) => self.worn = worn,
+            Found::Nobody => assert!(self.idle.is_empty(), "{:?} are lost", self.idle),
+        }
+    }
+
+    /// A task that goes round as often as there are entries has found a rack, or that there is none.
+    fn ends(mut self) {
+        let mut worn = self.worn;
+        for _ in 0..=NODES {
+            match self.list.look(&mut pass(), 1, worn, |entries| entries - 1) {
+                Found::Stale(found) => worn = found,
+                Found::Node(node) => return assert!(self.idle.contains(&node)),
+                Found::Nobody => return assert!(self.idle.is_empty()),
+            }
+        }
+        panic!("a task goes round for ever");
+    }
+}
+
+fn all_words(of: &mut Vec<Word>, length: usize) -> u64 {
+    let mut watched = Watched::new();
+    for word in of.iter() {
+        if watched.step(*word).is_none() {
+            return 0;
+        }
+    }
+    watched.ends();
+    if of.len() == length {
+        return 1;
+    }
+    let each = |word: fn(u16) -> Word| (0..NODES).map(word);
+    let words =
+        each(Word::Idle).chain(each(Word::Busy)).chain([Word::Second, Word::Look, Word::LookAtOldest]);
+    let mut orders = 0;
+    for word in words {
+        of.push(word);
+        orders += all_words(of, length);
+        of.pop();
+    }
+    orders
+}
+
+#[test]
+fn in_every_order_of_words_a_task_looks_at_an_idle_rack_if_there_is_one_and_ends() {
+    let mut full: Vec<Word> = (0..NODES).map(Word::Idle).collect();
+    assert!(all_words(&mut full, NODES as usize + 4) > 4_000);
+    let mut between = [&full[..], &[Word::Busy(0)]].concat();
+    assert!(all_words(&mut between, NODES as usize + 5) > 4_000);
+    assert!(all_words(&mut Vec::new(), 5) > 30_000);
+}
+
+#[test]
+fn what_was_worn_is_left_alone_once_somebody_came() {
+    let mut list = list(false);
+    list.plus(0);
+    list.plus(1);
+    list.plus(0);
+    let found = list.look(&mut pass(), 1, None, |entries| entries - 1);
+    let Found::Stale(Some(worn)) = found else { panic!("{found:?}") };
+    let removal = list.first(1);
+    list.second(removal);
+    list.plus(2);
+    assert_eq!(list.look(&mut pass(), 1, Some(worn), |entries| entries - 1), Found::Node(2));
+    assert_eq!(list.drained(), [2, 0]);
+}
+
+#[test]
+fn a_removal_fits_into_what_a_packet_carries_round() {
+    let most = NODES_ROUND_MAX;
+    let count = u32::from(most) << 16 | u32::from(most);
+    let removal = Removal { pool: u16::MAX, held: most, last: most - 1, count };
+    assert_eq!(Removal::of(removal.memo()), removal);
+    let other = Removal { pool: 1, held: 2, last: 3, count: 4 << 16 | 5 };
+    assert_eq!(Removal::of(other.memo()), other);
 }

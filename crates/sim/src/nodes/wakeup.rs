@@ -3,29 +3,35 @@
 
 use sluice_wire::Nanos;
 
-/// The entry that counts, if there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wakeup(Option<Nanos>);
+/// The entry that counts; that at the end of time is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wakeup(Nanos);
 
 impl Wakeup {
     /// Nobody has to be woken.
-    pub(crate) const NONE: Self = Self(None);
+    pub(crate) const NONE: Self = Self(Nanos(u64::MAX));
 
     /// The machine wants to be woken then, at the latest: says whether that takes another entry.
     pub(crate) fn by(&mut self, due: Nanos) -> bool {
-        let is_sooner = self.0.is_none_or(|at| due < at);
+        let is_sooner = due < self.0;
         if is_sooner {
-            self.0 = Some(due);
+            self.0 = due;
         }
         is_sooner
     }
 
     /// The time of an entry has come: says whether it counts. None does then, until another is made.
     pub(crate) fn comes(&mut self, now: Nanos) -> bool {
-        let counts = self.0 == Some(now);
+        let counts = self.0 == now;
         if counts {
-            self.0 = None;
+            *self = Self::NONE;
         }
         counts
+    }
+}
+
+impl Default for Wakeup {
+    fn default() -> Self {
+        Self::NONE
     }
 }

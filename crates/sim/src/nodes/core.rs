@@ -3,17 +3,33 @@
 
 use std::collections::VecDeque;
 
-use sluice_wire::{Nanos, Packet};
+use sluice_wire::{Nanos, Payload, TaskId, TaskType};
 
-/// What a core is at, and what waits for it. `P` is how a packet is kept, `R` what is known of the task that
-/// runs.
+use super::Wakeup;
+use crate::world::PacketId;
+
+/// A task that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) slot: u64,
+    pub(crate) task: TaskId,
+    pub(crate) task_type: TaskType,
+    pub(crate) payload: Payload,
+    pub(crate) started: Nanos,
+}
+
+/// What a core is at, and what waits for it. `P` is how a packet is kept.
 #[derive(Debug)]
-pub(crate) struct Core<P, R> {
+pub(crate) struct Core<P = PacketId> {
     /// It is free from then on, but for the service.
     pub(crate) free_at: Nanos,
-    pub(crate) running: Option<R>,
+    pub(crate) running: Option<Run>,
+    /// When the running task's early token is due.
+    pub(crate) early: Wakeup,
+    /// It does nothing at all until then.
+    pub(crate) stalled_until: Nanos,
     /// What waits in the NIC, and since when.
-    mail: VecDeque<(Nanos, P)>,
+    pub(super) mail: VecDeque<(Nanos, P)>,
     /// Whether the machine is to be called once the NIC is empty.
     call_due: bool,
 }
@@ -27,13 +43,20 @@ pub(crate) enum Duty<P> {
     Call,
 }
 
-impl<P, R> Default for Core<P, R> {
+impl<P> Default for Core<P> {
     fn default() -> Self {
-        Self { free_at: Nanos(0), running: None, mail: VecDeque::new(), call_due: false }
+        Self {
+            free_at: Nanos(0),
+            running: None,
+            early: Wakeup::NONE,
+            stalled_until: Nanos(0),
+            mail: VecDeque::new(),
+            call_due: false,
+        }
     }
 }
 
-impl<P, R> Core<P, R> {
+impl<P> Core<P> {
     /// Whether nothing is left for it to do.
     pub(crate) fn is_idle(&self, now: Nanos) -> bool {
         self.running.is_none() && self.mail.is_empty() && self.free_at <= now && !self.call_due
@@ -42,30 +65,26 @@ impl<P, R> Core<P, R> {
     /// A packet comes: it is given back if the core takes it at once, and waits otherwise.
     #[inline]
     pub(crate) fn comes(&mut self, now: Nanos, packet: P) -> Option<P> {
-        if self.running.is_none() && self.mail.is_empty() {
+        if self.takes_at_once(now) {
             return Some(packet);
         }
-        self.holds(now, packet);
+        self.mail.push_back((now, packet));
         None
     }
 
-    /// A packet comes while the core stands still.
-    pub(crate) fn holds(&mut self, now: Nanos, packet: P) {
-        self.mail.push_back((now, packet));
-    }
-
-    /// The machine wants to be called: says whether it may be now. If not, its turn comes.
+    /// Whether a packet that comes has nothing to wait for but what the core is at.
     #[inline]
-    pub(crate) const fn may_call(&mut self) -> bool {
-        if self.running.is_some() {
-            self.owes_a_call();
-        }
-        self.running.is_none()
+    pub(crate) fn takes_at_once(&self, now: Nanos) -> bool {
+        self.running.is_none() && self.mail.is_empty() && self.stalled_until <= now
     }
 
-    /// The machine's turn comes once nothing waits in the NIC.
-    pub(crate) const fn owes_a_call(&mut self) {
-        self.call_due = true;
+    /// The machine wants to be called: says whether it may be now. If not, its turn comes once nothing waits
+    /// in the NIC.
+    #[inline]
+    pub(crate) fn may_call(&mut self, now: Nanos) -> bool {
+        let may = self.running.is_none() && self.stalled_until <= now;
+        self.call_due |= !may;
+        may
     }
 
     /// What is next, as long as no task runs.
@@ -79,22 +98,6 @@ impl<P, R> Core<P, R> {
         }
         std::mem::take(&mut self.call_due).then_some(Duty::Call)
     }
-
-    /// How many tasks wait in the NIC, perhaps among answers.
-    pub(crate) fn unread<'a>(&'a self, packet: impl Fn(&'a P) -> &'a Packet) -> u32 {
-        let is_task = |(_, kept): &&'a (Nanos, P)| matches!(packet(kept), Packet::Dispatch(_));
-        self.mail.iter().filter(is_task).count() as u32
-    }
-}
-
-/// What a worker says of how much it has before it, with the tasks that it has not looked at yet.
-#[inline]
-pub(crate) fn count_unread(packet: &mut Packet, unread: u32) {
-    match packet {
-        Packet::Token(token) => token.rank = token.rank.further(unread),
-        Packet::Reply(reply) => reply.load += unread,
-        _ => {}
-    }
 }
 
 #[cfg(test)]
@@ -103,12 +106,18 @@ mod tests {
 
     #[test]
     fn while_a_task_runs_packets_wait_in_their_order_and_the_call_comes_behind_them() {
-        let mut core = Core::<u32, ()>::default();
+        let mut core = Core::<u32>::default();
         assert_eq!(core.comes(Nanos(1), 7), Some(7));
-        assert!(core.may_call());
-        core.running = Some(());
+        assert!(core.may_call(Nanos(1)));
+        core.running = Some(Run {
+            slot: 0,
+            task: TaskId::default(),
+            task_type: TaskType(0),
+            payload: Payload::EMPTY,
+            started: Nanos(1),
+        });
         assert_eq!((core.comes(Nanos(2), 8), core.comes(Nanos(3), 9)), (None, None));
-        assert!(!core.may_call() && core.next().is_none());
+        assert!(!core.may_call(Nanos(3)) && core.next().is_none());
         core.running = None;
         assert_eq!(core.comes(Nanos(4), 10), None, "behind what waits");
         let duties: Vec<_> = std::iter::from_fn(|| core.next()).collect();

@@ -1,0 +1,138 @@
+//! What a switch's memory takes, and when it asks for a pause.
+//!
+//! Under PFC what comes is counted by the port that it came by: into the shared part while that port has no
+//! more than its share of what is free (Choudhury and Hahne's dynamic thresholds), then into the port's
+//! headroom, and the port is paused. A full frame of each port is kept free, since the frame that crosses
+//! the threshold is taken whole. Without PFC what waits is counted by the queue where it waits.
+
+/// A switch's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    /// What ports share, in bytes.
+    size: u64,
+    used: u64,
+}
+
+/// What came by one port and is still here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ingress {
+    shared: u64,
+    headroom: u64,
+    headroom_size: u64,
+    /// The most headroom that was ever used.
+    pub(crate) headroom_peak: u64,
+    /// The other end was asked to pause.
+    pub(crate) is_paused: bool,
+}
+
+impl Ingress {
+    /// With so much headroom.
+    pub(crate) fn new(headroom_size: u64) -> Self {
+        Self { headroom_size, ..Self::default() }
+    }
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It is lost.
+    Lost,
+    /// It is taken.
+    Taken,
+    /// It is taken, and no more is to come.
+    Pause,
+}
+
+impl Buffer {
+    pub(crate) const fn new(size: u64) -> Self {
+        Self { size, used: 0 }
+    }
+
+    /// A frame comes by this port, under PFC.
+    #[inline]
+    pub(crate) fn admit(&mut self, ingress: &mut Ingress, bytes: u64, alpha: f64) -> Admission {
+        if ingress.headroom == 0 && ingress.shared <= self.threshold(alpha) {
+            ingress.shared += bytes;
+            self.used += bytes;
+        } else if ingress.headroom + bytes <= ingress.headroom_size {
+            ingress.headroom += bytes;
+            ingress.headroom_peak = ingress.headroom_peak.max(ingress.headroom);
+        } else {
+            return Admission::Lost;
+        }
+        if !ingress.is_paused && (ingress.headroom > 0 || ingress.shared > self.threshold(alpha)) {
+            ingress.is_paused = true;
+            return Admission::Pause;
+        }
+        Admission::Taken
+    }
+
+    /// A frame that came by this port leaves. Says whether the other end may send again: once `below` bytes
+    /// are between its share and what it has, or it has nothing.
+    #[inline]
+    pub(crate) fn release(&mut self, ingress: &mut Ingress, bytes: u64, alpha: f64, below: u64) -> bool {
+        let from_headroom = ingress.headroom.min(bytes);
+        ingress.headroom -= from_headroom;
+        ingress.shared -= bytes - from_headroom;
+        self.used -= bytes - from_headroom;
+        let resumes = ingress.is_paused
+            && ingress.headroom == 0
+            && (ingress.shared == 0 || ingress.shared + below <= self.threshold(alpha));
+        ingress.is_paused &= !resumes;
+        resumes
+    }
+
+    /// Without PFC: a frame comes for a queue with so much in it. Says whether there is room.
+    #[inline]
+    pub(crate) fn admit_queued(&mut self, queued: u64, bytes: u64, alpha: f64) -> bool {
+        let has_room = self.used + bytes <= self.size && queued + bytes <= self.threshold(alpha);
+        self.used += if has_room { bytes } else { 0 };
+        has_room
+    }
+
+    /// Without PFC: a frame leaves.
+    #[inline]
+    pub(crate) const fn release_queued(&mut self, bytes: u64) {
+        self.used -= bytes;
+    }
+
+    #[inline]
+    fn threshold(&self, alpha: f64) -> u64 {
+        (alpha * self.size.saturating_sub(self.used) as f64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: u64 = 1_000;
+
+    #[test]
+    fn a_port_is_paused_at_its_share_of_what_is_free_and_resumed_below_it() {
+        let mut buffer = Buffer::new(170_000);
+        let mut port = Ingress::new(5_000);
+        // 10,000 are 1/16 of the 160,000 that are free then.
+        for frame in 1..=10 {
+            assert_eq!(buffer.admit(&mut port, FRAME, 1.0 / 16.0), Admission::Taken, "frame {frame}");
+        }
+        assert_eq!(buffer.admit(&mut port, FRAME, 1.0 / 16.0), Admission::Pause);
+        for _ in 0..5 {
+            assert_eq!(buffer.admit(&mut port, FRAME, 1.0 / 16.0), Admission::Taken);
+        }
+        assert_eq!(buffer.admit(&mut port, FRAME, 1.0 / 16.0), Admission::Lost);
+        assert_eq!(port.headroom_peak, 5_000);
+        let resumed = (1..=16).find(|_| buffer.release(&mut port, FRAME, 1.0 / 16.0, 2_000));
+        assert_eq!(resumed, Some(5 + 3), "headroom first, then down to two frames below the share");
+        assert!(!port.is_paused);
+    }
+
+    #[test]
+    fn a_paused_port_with_nothing_here_is_resumed_however_full_the_rest_is() {
+        let mut buffer = Buffer::new(10_000);
+        let (mut full, mut port) = (Ingress::new(0), Ingress::new(FRAME));
+        while buffer.admit(&mut full, FRAME, 8.0) != Admission::Lost {}
+        assert_eq!(buffer.admit(&mut port, FRAME, 0.01), Admission::Pause);
+        assert!(buffer.release(&mut port, FRAME, 0.01, 2_000));
+    }
+}

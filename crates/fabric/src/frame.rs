@@ -1,0 +1,119 @@
+//! What goes over links, and how it waits.
+
+use sluice_world::{Id, Reused};
+
+use crate::ids::{FlowKey, HostId, PortId};
+
+/// Names a frame while it is on its way.
+pub(crate) type FrameId = Id<FabricFrame>;
+
+/// What frames take of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSizes {
+    /// The part of a flow in one frame (public set-up: 1,000 bytes).
+    pub payload: u32,
+    /// What is around it (public set-up: 48 bytes of PPP, IP, UDP and sequence).
+    pub header: u32,
+    /// An ACK or NACK (public set-up: 60 bytes).
+    pub answer: u32,
+    /// A PFC frame (IEEE 802.1Qbb: the shortest Ethernet frame, 64 bytes).
+    pub pause: u32,
+}
+
+impl Default for FrameSizes {
+    fn default() -> Self {
+        Self { payload: 1_000, header: 48, answer: 60, pause: 64 }
+    }
+}
+
+impl FrameSizes {
+    /// A frame that is full.
+    #[inline]
+    pub const fn full(&self) -> u32 {
+        self.payload + self.header
+    }
+
+    /// How many frames a flow takes: an empty one takes one, too.
+    pub const fn count(&self, bytes: u64) -> u64 {
+        if bytes == 0 { 1 } else { bytes.div_ceil(self.payload as u64) }
+    }
+
+    /// The last of them.
+    pub const fn last(&self, bytes: u64) -> u32 {
+        self.header + (bytes - (self.count(bytes) - 1) * self.payload as u64) as u32
+    }
+}
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// Carries a part of a flow.
+    #[default]
+    Data,
+    /// Says which part of a flow is expected next.
+    Ack,
+    /// Says it, too, and that something else came.
+    Nack,
+    /// Whoever gets it sends no more data over this link.
+    Pause,
+    /// Whoever gets it may send data again.
+    Resume,
+}
+
+/// A frame. Payloads are lengths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FabricFrame {
+    pub(crate) kind: FrameKind,
+    /// Data: congestion was met. Answers: data had met it (CNP).
+    pub(crate) is_marked: bool,
+    pub(crate) flow: FlowKey,
+    /// Which of a flow's frames it is, or which one is expected.
+    pub(crate) sequence: u32,
+    /// What it takes of a link, headers included.
+    pub(crate) bytes: u32,
+    pub(crate) to: HostId,
+    /// Decides among paths of equal cost.
+    pub(crate) path: u32,
+    /// By which port it came into the switch where it waits.
+    pub(crate) ingress: PortId,
+    /// What waits behind it in its queue.
+    pub(crate) next: Option<FrameId>,
+}
+
+/// Frames that wait for a link: first in, first out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameQueue {
+    ends: Option<(FrameId, FrameId)>,
+    bytes: u64,
+}
+
+impl FrameQueue {
+    /// What waits, in bytes.
+    #[inline]
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, frames: &mut Reused<FabricFrame>, id: FrameId) {
+        let frame = frames.get_mut(id);
+        frame.next = None;
+        self.bytes += u64::from(frame.bytes);
+        self.ends = match self.ends {
+            Some((first, last)) => {
+                frames.get_mut(last).next = Some(id);
+                Some((first, id))
+            }
+            None => Some((id, id)),
+        };
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, frames: &Reused<FabricFrame>) -> Option<FrameId> {
+        let (first, last) = self.ends?;
+        let frame = frames.get(first);
+        self.bytes -= u64::from(frame.bytes);
+        self.ends = frame.next.map(|next| (next, last));
+        Some(first)
+    }
+}

@@ -1,0 +1,75 @@
+//! What a flow takes when it has the fabric to itself, in closed form: slowdown is measured against it.
+
+use sluice_wire::Nanos;
+
+use crate::error::FabricError;
+use crate::flow::FlowSpec;
+use crate::frame::FrameSizes;
+use crate::ids::{PortId, SwitchId};
+use crate::topology::{FabricEnd, Topology};
+use crate::wires::fs_a_byte;
+use crate::wiring::{PortSpec, Wiring};
+
+/// An idle fabric.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    plan: Wiring,
+    sizes: FrameSizes,
+}
+
+impl Idle {
+    /// The same topology with nobody else in it.
+    pub fn new(topology: &Topology, sizes: FrameSizes) -> Result<Self, FabricError> {
+        Ok(Self { plan: Wiring::new(topology)?, sizes })
+    }
+
+    /// From a flow's begin to its last ACK, over the first of its shortest paths. Frames follow each other
+    /// as fast as the slowest link so far lets them, and the last one, which may be shorter, waits for the
+    /// one before it; so do their ACKs. It is exact but for the fractions of a nanosecond that arrivals are
+    /// rounded up by, one a hop, if ACKs are so short that they never wait for more than the one before.
+    pub fn took(&self, flow: &FlowSpec) -> Nanos {
+        let frames = self.sizes.count(flow.bytes);
+        let [full, last, answer] =
+            [self.sizes.full(), self.sizes.last(flow.bytes), self.sizes.answer].map(u64::from);
+        let path: Vec<_> =
+            self.path(flow).map(|socket| (fs_a_byte(socket.speed.gbps), socket.speed.delay)).collect();
+        let span = |bytes, fs| bytes * fs / 1_000;
+        let (mut first, mut slowest, mut before, mut end) = (0, 0, 0, 0);
+        for (fs, delay) in path.iter().map(|(fs, delay)| (*fs, delay.0 * 1_000)) {
+            first += span(full, fs);
+            slowest = slowest.max(span(full, fs));
+            // When the frame before the last has left here: all that went before it passed the slowest link.
+            before = if frames > 1 { first + (frames - 2) * slowest } else { 0 };
+            end = before.max(end) + span(last, fs) + delay;
+            (first, before) = (first + delay, before + delay);
+        }
+        for (fs, delay) in path.iter().rev().map(|(fs, delay)| (*fs, delay.0 * 1_000)) {
+            before += if frames > 1 { span(answer, fs) } else { 0 };
+            end = before.max(end) + span(answer, fs) + delay;
+            before += delay;
+        }
+        Nanos(end / 1_000)
+    }
+
+    /// How many links a flow's shortest paths have.
+    pub fn hops(&self, flow: &FlowSpec) -> usize {
+        self.path(flow).count()
+    }
+
+    /// The ports that the first of a flow's shortest paths leaves by.
+    fn path(&self, flow: &FlowSpec) -> impl Iterator<Item = &PortSpec> {
+        let mut port = Some(PortId(flow.from.0));
+        std::iter::from_fn(move || {
+            let socket = &self.plan.sockets[port?.index()];
+            port = match self.plan.sockets[socket.peer.index()].owner {
+                FabricEnd::Host(_) => None,
+                FabricEnd::Switch(switch) => self.first_way(switch, flow),
+            };
+            Some(socket)
+        })
+    }
+
+    fn first_way(&self, from: SwitchId, flow: &FlowSpec) -> Option<PortId> {
+        self.plan.ways(from, flow.to).first().copied()
+    }
+}

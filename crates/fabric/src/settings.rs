@@ -1,0 +1,194 @@
+//! All constants of a fabric, each with its public source.
+//!
+//! "Public set-up" is the ns-3 code that the authors of ConWeave published
+//! (`conweave-project/conweave-ns3`: its `run.py`, `switch-mmu.cc` and `rdma-hw.cc`), which HPCC's
+//! simulator stands behind. HF²T names ns-3 and DCQCN and none of these numbers.
+
+use sluice_host::pacer::PacerSettings;
+use sluice_wire::Nanos;
+
+use crate::balance::Balancer;
+use crate::dcqcn::DcqcnSettings;
+use crate::error::{FabricError, require};
+use crate::frame::FrameSizes;
+use crate::topology::LinkSpeed;
+use crate::wiring::Wiring;
+
+/// The settings of a fabric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FabricSettings {
+    /// Bytes, and what answers take.
+    pub frames: FrameSizes,
+    /// What a switch's memory holds, in bytes (public set-up: 9 MB).
+    pub buffer_bytes: u64,
+    /// The share of a switch's free memory that what came by one port may take before that port is paused
+    /// (public set-up: 1/16).
+    pub ingress_alpha: f64,
+    /// Without PFC: the share that one port's queue may take before frames are lost (public set-up: 1).
+    pub egress_alpha: f64,
+    /// When data are marked.
+    pub ecn: Ecn,
+    /// Whether frames are held rather than lost.
+    pub pfc: Option<Pfc>,
+    /// How fast hosts send; without it, each flow as fast as its link.
+    pub dcqcn: Option<DcqcnSettings>,
+    /// What is lost or came late.
+    pub recovery: Recovery,
+    /// How switches choose among paths.
+    pub balancer: Balancer,
+    /// Who makes flowlets at the hosts (HF²T §4).
+    pub pacer: Option<PacerSettings>,
+}
+
+impl Default for FabricSettings {
+    fn default() -> Self {
+        Self {
+            frames: FrameSizes::default(),
+            buffer_bytes: 9_000_000,
+            ingress_alpha: 1.0 / 16.0,
+            egress_alpha: 1.0,
+            ecn: Ecn::default(),
+            pfc: Some(Pfc::default()),
+            dcqcn: Some(DcqcnSettings::default()),
+            recovery: Recovery::default(),
+            balancer: Balancer::Ecmp,
+            pacer: None,
+        }
+    }
+}
+
+/// Marks for congestion: none up to the lower bound of a queue, all above the upper one, and in between a
+/// share that grows evenly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ecn {
+    /// The lower bound, in bytes (public set-up: 100 KB).
+    pub k_min: u64,
+    /// The upper bound, in bytes (public set-up: 400 KB).
+    pub k_max: u64,
+    /// The share that is marked just below the upper bound (public set-up: 0.2).
+    pub p_max: f64,
+}
+
+impl Default for Ecn {
+    fn default() -> Self {
+        Self { k_min: 100_000, k_max: 400_000, p_max: 0.2 }
+    }
+}
+
+/// Priority flow control (IEEE 802.1Qbb).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pfc {
+    /// What a port may still take when it has asked for a pause, in bytes. Without a number it is what can
+    /// come: 2 · delay · rate + 2 frames (public set-up), and the PFC frame itself, which that leaves out.
+    pub headroom: Option<u64>,
+}
+
+impl Pfc {
+    /// What comes at most over a link after a pause was asked for: the PFC frame waits for one that has just
+    /// begun, and the other end finishes one that it has just begun.
+    pub fn least(speed: LinkSpeed, frames: &FrameSizes) -> u64 {
+        let under_way = 2.0 * speed.delay.0 as f64 * speed.gbps / 8.0;
+        under_way.ceil() as u64 + 2 * u64::from(frames.full()) + u64::from(frames.pause)
+    }
+
+    /// The headroom of a port with such a link.
+    pub(crate) fn of(self, speed: LinkSpeed, frames: &FrameSizes) -> u64 {
+        self.headroom.unwrap_or_else(|| Self::least(speed, frames))
+    }
+}
+
+/// How hosts answer, and send again: go-back-N.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// A NACK for the same frame is repeated after so long, and not before (public set-up: 4 µs).
+    pub nack_interval: Nanos,
+    /// Without any answer for so long, a host sends again (public set-up: 4 ms).
+    pub retransmit_after: Nanos,
+    /// Whether a NACK says that congestion was met (public set-up: it does).
+    pub nack_is_congestion: bool,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self {
+            nack_interval: Nanos::from_micros(4),
+            retransmit_after: Nanos::from_millis(4),
+            nack_is_congestion: true,
+        }
+    }
+}
+
+impl FabricSettings {
+    /// What a host's link is busy for with a full frame.
+    pub(crate) fn frame_time(&self, gbps: f64) -> Nanos {
+        Nanos((f64::from(self.frames.full()) * 8.0 / gbps).ceil() as u64)
+    }
+
+    /// Whether the settings make sense on this plan.
+    pub(crate) fn check(&self, plan: &Wiring) -> Result<(), FabricError> {
+        self.check_numbers()?;
+        self.balancer.check()?;
+        if let Some(dcqcn) = &self.dcqcn {
+            dcqcn.check()?;
+        }
+        let slowest = plan.sockets[..plan.hosts as usize].iter().map(|socket| socket.speed.gbps);
+        let frame = self.frame_time(slowest.fold(f64::INFINITY, f64::min));
+        if let Some(threshold) = self.balancer.threshold() {
+            let wanted = format!("more than a frame of {} bytes takes, {} ns", self.frames.full(), frame.0);
+            require(threshold > frame, "the flowlet threshold", format_args!("{} ns", threshold.0), &wanted)?;
+        }
+        if let Some(pacer) = &self.pacer {
+            pacer.check(frame)?;
+        }
+        self.check_headroom(plan)
+    }
+
+    fn check_numbers(&self) -> Result<(), FabricError> {
+        let Self { frames, ecn, recovery, .. } = self;
+        let sizes = [
+            (frames.payload, "the payload of a frame", 1, 65_535),
+            (frames.header, "the header of a frame", 0, 1_000),
+            (frames.answer, "an answer", 1, 65_535),
+            (frames.pause, "a PFC frame", 1, 65_535),
+        ];
+        for (bytes, what, least, most) in sizes {
+            require(
+                (least..=most).contains(&bytes),
+                what,
+                format_args!("{bytes} bytes"),
+                format_args!("{least} to {most}"),
+            )?;
+        }
+        for (alpha, what) in
+            [(self.ingress_alpha, "the ingress alpha"), (self.egress_alpha, "the egress alpha")]
+        {
+            require(alpha > 0.0 && alpha <= 128.0, what, alpha, "more than 0, at most 128")?;
+        }
+        let bounds = format!("{} and {} bytes", ecn.k_min, ecn.k_max);
+        require(ecn.k_min <= ecn.k_max, "the bounds of ECN", &bounds, "the lower one first")?;
+        require((0.0..=1.0).contains(&ecn.p_max), "the share of ECN", ecn.p_max, "0 to 1")?;
+        let after = recovery.retransmit_after;
+        require(after.0 > 0, "the time to send again", format_args!("{} ns", after.0), "more than 0")
+    }
+
+    fn check_headroom(&self, plan: &Wiring) -> Result<(), FabricError> {
+        let (Some(pfc), frames) = (self.pfc, &self.frames) else { return Ok(()) };
+        for switch in 0..plan.switches {
+            let ports = plan.ports_of(crate::ids::SwitchId(switch));
+            let mut reserved = 0;
+            for socket in &plan.sockets[ports.clone()] {
+                let (headroom, least) = (pfc.of(socket.speed, frames), Pfc::least(socket.speed, frames));
+                if headroom < least {
+                    let LinkSpeed { gbps, delay } = socket.speed;
+                    return Err(FabricError::Headroom { headroom, gbps, delay_ns: delay.0, least });
+                }
+                reserved += headroom + u64::from(frames.full());
+            }
+            if reserved >= self.buffer_bytes {
+                let (buffer, ports) = (self.buffer_bytes, ports.len());
+                return Err(FabricError::Buffer { buffer, ports, reserved });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Which paths frames take, and in which order they come.
+
+use sluice_fabric::{Balancer, Drill, FabricSettings, FlowSizes, FrameSizes, Idle, LetFlow, Scope, Traffic};
+use sluice_wire::Nanos;
+
+use crate::{fat_tree, flow, hadoop, run};
+
+fn settings(balancer: Balancer) -> FabricSettings {
+    FabricSettings { balancer, ..FabricSettings::default() }
+}
+
+fn letflow(threshold: u64, scope: Scope) -> Balancer {
+    Balancer::LetFlow(LetFlow { scope, ..LetFlow::new(Nanos(threshold)) })
+}
+
+#[test]
+fn ecmp_never_changes_the_order_of_a_flow() {
+    let topology = fat_tree(4);
+    let run = run(&topology, &settings(Balancer::Ecmp), hadoop(&topology, 3_000));
+    assert_eq!((run.counts.hosts.early, run.counts.hosts.nacks), (0, 0));
+}
+
+#[test]
+fn letflow_changes_it_only_if_flowlets_overtake_each_other() {
+    let topology = fat_tree(4);
+    let flows = hadoop(&topology, 3_000);
+    for scope in [Scope::WholePath, Scope::EachHop] {
+        let patient = run(&topology, &settings(letflow(5_000_000, scope)), flows.clone());
+        assert_eq!(patient.counts.hosts.early, 0, "{scope:?}");
+        let hasty = run(&topology, &settings(letflow(90, scope)), flows.clone());
+        assert!(hasty.counts.hosts.early > 0, "{scope:?}");
+        assert!(hasty.counts.flowlets.expiries > patient.counts.flowlets.expiries, "{scope:?}");
+        assert_eq!((patient.finished.len(), hasty.finished.len()), (3_000, 3_000));
+    }
+}
+
+#[test]
+fn each_flow_that_has_a_choice_of_paths_begins_one_flowlet_and_each_expiry_another() {
+    let topology = fat_tree(4);
+    let flows = hadoop(&topology, 1_000);
+    // Hosts 2n and 2n + 1 are on one switch: what goes between them has no choice.
+    let with_choice = flows.iter().filter(|flow| flow.from.0 / 2 != flow.to.0 / 2).count() as u64;
+    let run = run(&topology, &settings(letflow(25_000, Scope::WholePath)), flows);
+    let counts = run.counts.flowlets;
+    assert!(counts.firsts <= with_choice && counts.firsts + counts.collisions >= with_choice, "{counts:?}");
+    assert_eq!(counts.flowlets(), counts.firsts + counts.expiries);
+}
+
+#[test]
+fn frames_alone_use_all_paths_evenly_when_sprayed_and_one_under_ecmp() {
+    let topology = fat_tree(4);
+    let shares = |balancer| {
+        let settings = FabricSettings { dcqcn: None, ..settings(balancer) };
+        let run = run(&topology, &settings, [flow(0, 0, 15, 4_000_000)]);
+        // Host 0's switch has the first ports behind the hosts' 16: two lead down, two up.
+        let up: Vec<u64> = run.fabric.ports().skip(18).take(2).map(|(.., counts)| counts.bytes).collect();
+        up[0].min(up[1]) as f64 / (up[0] + up[1]) as f64
+    };
+    assert!(shares(Balancer::Ecmp) < 1e-9);
+    assert!(shares(Balancer::Spray) > 0.45);
+    assert!(shares(Balancer::Drill(Drill::default())) > 0.01);
+}
+
+#[test]
+fn drill_keeps_queues_shorter_than_chance_does() {
+    let topology = fat_tree(4);
+    // Flows of one frame, whose order is nobody's affair.
+    let traffic = Traffic { sizes: FlowSizes::constant(1_000), load: 0.8, flows: 30_000 };
+    let flows: Vec<_> = traffic.arrivals(&topology, 1, 0).expect("there is room for it").collect();
+    let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other");
+    let waited = |balancer| {
+        let finished = run(&topology, &settings(balancer), flows.clone()).finished;
+        finished.iter().map(|flow| (flow.took - idle.took(&flow.flow)).0).sum::<u64>() as f64
+            / flows.len() as f64
+    };
+    let [drill, spray] = [Balancer::Drill(Drill::default()), Balancer::Spray].map(waited);
+    assert!(drill < 0.95 * spray, "{drill} ns and {spray} ns");
+}

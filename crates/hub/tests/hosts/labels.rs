@@ -1,0 +1,77 @@
+//! What an application says that its tasks need, of a rack whose workers differ.
+
+use std::time::Duration;
+
+use sluice_net::client::{Ended, Errand, Needs, Outcome, RefusedWhy};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::{Client, TaskType};
+use sluice_wire::RejectReason;
+
+use crate::rack::{ECHO, OTHER, Rack, Running, until};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Answers with its own name, and serves all types of a rack with labels.
+struct Named(&'static str);
+
+impl Service for Named {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO, OTHER]
+    }
+
+    fn serve(&mut self, _: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        reply.extend(self.0.as_bytes());
+        Ok(())
+    }
+}
+
+fn worker(rack: &Rack, name: &'static str, labels: &[&str]) -> Running {
+    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    rack.worker_with(name, Named(name), |options| options.labels = labels)
+}
+
+fn run(client: &Client, errand: impl Into<Errand>) -> Ended {
+    client.submit(errand, b"x", DEADLINE).expect("it fits").wait()
+}
+
+#[test]
+fn a_task_goes_only_to_workers_that_have_what_it_says_it_needs() {
+    let rack = Rack::with_labels();
+    let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
+    let client = rack.client("c");
+    let needs = Needs::of(["gpu"]);
+    let done_by = |errand: Errand| run(&client, errand).outcome.done().map(<[u8]>::to_vec);
+    until("a worker without labels", || done_by(ECHO.into()).as_deref() == Some(b"plain"));
+    for _ in 0..50 {
+        assert_eq!(done_by(Errand::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]));
+        assert_eq!(done_by(OTHER.into()).as_deref(), Some(&b"fast"[..]), "what its type needs stands");
+    }
+}
+
+#[test]
+fn a_task_that_needs_what_nobody_has_is_told_so_at_once() {
+    let rack = Rack::with_labels();
+    let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
+    let client = rack.client("c");
+    let why = |labels: &[&str]| {
+        let errand = Errand::from(ECHO).needing(&Needs::of(labels.iter().copied()));
+        let ended = run(&client, errand);
+        (ended.attempts, ended.outcome)
+    };
+    let rejected = Outcome::Refused(RefusedWhy::Rejected(RejectReason::Unserved));
+    assert_eq!(why(&["gpu", "ssd"]), (1, rejected), "the switch says so, and is not asked again");
+    let unknown = Outcome::Refused(RefusedWhy::UnknownLabel);
+    assert_eq!(why(&["gpu", "tpu"]), (0, unknown), "the plan names no such label");
+    let report = client.close().expect("no error");
+    assert_eq!((report.tasks.submitted, report.tasks.refused, report.tasks.sent), (2, 2, 1));
+}
+
+#[test]
+fn in_a_rack_that_tells_no_workers_apart_a_task_with_needs_is_refused() {
+    let rack = Rack::start();
+    let _worker = worker(&rack, "w", &[]);
+    let client = rack.client("c");
+    let ended = run(&client, Errand::from(ECHO).needing(&Needs::of(["gpu"])));
+    assert_eq!(ended.outcome, Outcome::Refused(RefusedWhy::UnknownLabel));
+    assert_eq!(run(&client, ECHO).outcome.done(), Some(&b"w"[..]), "and one without is run");
+}

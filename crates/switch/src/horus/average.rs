@@ -1,0 +1,111 @@
+//! Average queues in fixed point (Horus A.2): 16 bits of whole tasks a worker, 16 of a fraction.
+
+use core::fmt;
+
+use super::HorusError;
+
+/// How many workers of a pool a rack has: one at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workers(u16);
+
+impl Workers {
+    /// So many.
+    ///
+    /// # Errors
+    /// [`HorusError::NoWorkers`], [`HorusError::TooManyWorkers`].
+    pub fn new(workers: u32) -> Result<Self, HorusError> {
+        match u16::try_from(workers) {
+            Ok(0) => Err(HorusError::NoWorkers),
+            Ok(count) => Ok(Self(count)),
+            Err(_) => Err(HorusError::TooManyWorkers { workers }),
+        }
+    }
+
+    /// How many.
+    pub const fn count(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Tasks before each of a rack's workers, in the mean; the unit is 2⁻¹⁶ of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Average(u32);
+
+impl Average {
+    /// One task before each worker.
+    pub const ONE: Self = Self(1 << 16);
+    /// The most that can be told.
+    pub const MAX: Self = Self(u32::MAX);
+
+    /// What one task adds where there are so many workers (the paper's additive factor): rounded up, so that
+    /// as many tasks as workers are one at least.
+    pub const fn share(workers: Workers) -> Self {
+        Self(Self::ONE.0.div_ceil(workers.count()))
+    }
+
+    /// So many tasks of this share.
+    ///
+    /// # Errors
+    /// [`HorusError::AverageTooLarge`] beyond 65,536 tasks a worker.
+    pub fn of(tasks: u32, share: Self) -> Result<Self, HorusError> {
+        tasks.checked_mul(share.0).map(Self).ok_or(HorusError::AverageTooLarge { tasks })
+    }
+
+    /// Its 32 bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What has these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// How far two are apart.
+    #[must_use]
+    pub const fn apart(self, other: Self) -> Self {
+        Self(self.0.abs_diff(other.0))
+    }
+}
+
+impl fmt::Display for Average {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", f64::from(self.0) / f64::from(Self::ONE.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    fn workers(count: u32) -> Workers {
+        Workers::new(count).expect("a rack's size")
+    }
+
+    #[test]
+    fn the_papers_numbers() {
+        let share = Average::share(workers(8));
+        assert_eq!(share.bits(), 0x2000);
+        assert_eq!(Average::of(11, share).map(Average::bits), Ok(0x1_6000));
+        assert_eq!(Average::of(11, share).map(|average| average.to_string()), Ok("1.375".into()));
+    }
+
+    #[test]
+    fn as_many_tasks_as_workers_are_one_at_least_and_hardly_more() {
+        for count in 1..=u32::from(u16::MAX) {
+            let one = Average::of(count, Average::share(workers(count))).expect("one task a worker");
+            assert!(one >= Average::ONE && one.bits() - Average::ONE.bits() < count, "{count}: {one}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_does_not_wrap() {
+        let share = Average::share(workers(1));
+        assert!(Average::of(65_535, share).is_ok());
+        assert_eq!(Average::of(65_536, share), Err(HorusError::AverageTooLarge { tasks: 65_536 }));
+        assert_eq!(Workers::new(0), Err(HorusError::NoWorkers));
+        assert_eq!(Workers::new(65_536), Err(HorusError::TooManyWorkers { workers: 65_536 }));
+    }
+}

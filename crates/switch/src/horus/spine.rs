@@ -1,0 +1,322 @@
+//! The spine's program, whose nodes are leaves (Horus §3.3, §3.4, A.2, A.3).
+//!
+//! Clients submit to a spine as to any switch, and it hands each task to one of its leaves, numbered, as a
+//! DISPATCH; that leaf chooses the worker. Leaves tell it when their racks become idle or busy, and their
+//! workers' mean queues. While a rack is idle it gets tasks without being taken off the list: only what its
+//! leaf tells does that. Else the better of two random racks gets the task, by means in fixed point, to which
+//! a task adds one worker's share.
+//!
+//! Its weaknesses are kept: whichever rack is taken while idle gets all tasks until its leaf's word that it
+//! is idle no longer has come, and what was told is as old as its way. Ours: entries of the list that count
+//! once, what the shared front does about loss, and a rack's word counts only in the generation that the
+//! rack has now.
+//!
+//! The stages, behind the front's 0 and 1: the lock (1), the idle racks' count and which racks the samples are
+//! (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
+//! the drifts (5 and 6), `sent` and `seen_out` (7).
+
+use sluice_wire::tables::{Feed, SliceState, WorkerRow};
+use sluice_wire::{Endpoint, Generation, Nanos, Rank, RejectReason, SliceId, Submit, WorkerId};
+
+use super::idle::{Found, IdleList, IdleStages, NODES_ROUND_MAX, Removal, Worn};
+use super::loads::{Better, LoadStages, Loads, Sample};
+use super::racks::Racks;
+use super::reading::{FabricReading, IdleRack};
+use super::updates::{IDLE_SELECTED, News, Update};
+use super::{Average, HorusError, Workers};
+use crate::config::Config;
+use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::pipeline::Pass;
+use crate::program::{Cargo, Circulating, Verdict};
+use crate::random::Random;
+use crate::refusal::Refusal;
+
+const SAMPLES_STAGE: u8 = 2;
+const SHARES_STAGE: u8 = 4;
+const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
+const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
+const LAST_STAGE: u8 = 7;
+
+/// Horus' spine and its memory.
+#[derive(Debug)]
+pub struct Spine {
+    front: Front,
+    reading: FabricReading,
+    racks: Racks,
+    idle: IdleList,
+    loads: Loads,
+    random: Random,
+}
+
+/// What a task carries round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memo {
+    /// Whom it chose, and how much was before that one.
+    Chosen { leaf: u16, queue: u32 },
+    /// It chooses anew, and may take off a stale end of the idle list first.
+    Anew(Option<Worn>),
+}
+
+impl Memo {
+    /// Above 32 bits: a leaf, or one of these.
+    const ANEW: u64 = 1 << 17;
+    const WORN: u64 = 1 << 18;
+
+    fn bits(self) -> u64 {
+        let (kind, word) = match self {
+            Self::Chosen { leaf, queue } => (leaf.into(), queue),
+            Self::Anew(None) => (Self::ANEW, 0),
+            Self::Anew(Some(Worn(count))) => (Self::WORN, count),
+        };
+        kind << 32 | u64::from(word)
+    }
+
+    const fn of(bits: u64) -> Self {
+        let word = bits as u32;
+        match bits >> 32 {
+            Self::ANEW => Self::Anew(None),
+            Self::WORN => Self::Anew(Some(Worn(word))),
+            leaf => Self::Chosen { leaf: leaf as u16, queue: word },
+        }
+    }
+}
+
+impl Spine {
+    /// An empty spine: `config.workers` leaves and `config.slices` pools have room.
+    ///
+    /// # Errors
+    /// [`HorusError::TooManyLeaves`].
+    ///
+    /// # Panics
+    /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
+    pub fn new(reading: FabricReading, config: Config) -> Result<Self, HorusError> {
+        let (pools, leaves, most) = (config.slices, config.workers, NODES_ROUND_MAX);
+        if leaves > most {
+            return Err(HorusError::TooManyLeaves { leaves, most });
+        }
+        let back = BackStages { gen_out: LAST_STAGE, sent: LAST_STAGE };
+        let mut front = Front::new(Self::NAME, Feed::Pushed { reports: true }, config, back);
+        let layout = &mut front.layout;
+        Racks::tables(layout, SAMPLES_STAGE, SHARES_STAGE, &config);
+        let idle = IdleList::new(layout, IDLE, pools, leaves, reading.as_published);
+        let loads = Loads::new(layout, LOADS, pools, leaves, reading.resubmit_writes);
+        let racks = Racks::new(&config);
+        Ok(Self { front, reading, racks, idle, loads, random: Random::new(config.seed) })
+    }
+
+    /// A leaf has so many workers of a pool, or none. Its row comes first: a number that was given anew names
+    /// another leaf.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownPool`], [`HorusError::UnknownLeaf`], [`HorusError::StaleLeaf`]; [`Workers::new`]
+    /// refuses weights of zero.
+    pub fn set_workers(
+        &mut self,
+        pool: SliceId,
+        leaf: (WorkerId, Generation),
+        workers: Option<Workers>,
+    ) -> Result<(), HorusError> {
+        let (leaf, said) = leaf;
+        if pool.0 >= self.front.config.slices {
+            return Err(HorusError::UnknownPool { pool, pools: self.front.config.slices });
+        }
+        let is = self.front.tables.worker(leaf).ok_or(HorusError::UnknownLeaf { leaf })?.generation;
+        if is != said {
+            return Err(HorusError::StaleLeaf { leaf, said, is });
+        }
+        self.racks.set_share(pool, leaf.0, workers.map(Average::share));
+        if workers.is_none() {
+            self.forget(pool, leaf.0);
+        }
+        Ok(())
+    }
+
+    /// What the spine knows of a rack's mean queue: what was told, and what was sent there since.
+    pub fn known_load(&self, pool: SliceId, leaf: WorkerId) -> Average {
+        Average::from_bits(self.loads.queue(pool.0, leaf.0))
+    }
+
+    /// How many entries a pool's list of idle racks has.
+    pub fn idle_racks(&self, pool: SliceId) -> u16 {
+        self.idle.entries(pool.0)
+    }
+
+    /// Nothing is known of a rack any more: both passes of a removal, one behind the other.
+    fn forget(&mut self, pool: SliceId, leaf: u16) {
+        if let Some(removal) = self.idle.remove(&mut Pass::begin(Self::NAME), pool.0, leaf) {
+            self.idle.close_gap(&mut Pass::begin(Self::NAME), removal);
+        }
+        self.loads.clear(pool.0, leaf);
+    }
+
+    fn sample(&self, pool: SliceId, leaf: u16) -> Option<Sample> {
+        self.racks.share(pool, leaf).map(|share| Sample { node: leaf, adds: share.bits() })
+    }
+
+    /// Two random racks of a pool that has some, different ones if it has two.
+    fn samples(&mut self, pool: SliceId) -> Option<[Sample; 2]> {
+        let count = self.racks.of(pool).len() as u16;
+        let first = self.random.below(count);
+        let second = if count > 1 { (first + 1 + self.random.below(count - 1)) % count } else { first };
+        let [first, second] = [first, second].map(|at| self.racks.of(pool)[usize::from(at)]);
+        Some([self.sample(pool, first)?, self.sample(pool, second)?])
+    }
+
+    /// Who gets the task, of a pool with racks.
+    fn choose(&mut self, pass: &mut Pass, pool: SliceId, worn: Option<Worn>) -> Choice {
+        let Self { idle, random, .. } = self;
+        let found = idle.look(pass, pool.0, worn, |entries| match self.reading.idle_rack {
+            IdleRack::Newest => entries - 1,
+            IdleRack::Random => random.below(entries),
+        });
+        match found {
+            Found::Stale(worn) => Choice::Round(Memo::Anew(worn)),
+            Found::Node(leaf) => match self.sample(pool, leaf) {
+                Some(sample) => {
+                    if !self.reading.idle_uncounted {
+                        self.loads.drift(pass, pool.0, sample);
+                    }
+                    Choice::Leaf { leaf, queue: IDLE_SELECTED }
+                }
+                None => Choice::Nobody,
+            },
+            Found::Nobody => match self.samples(pool) {
+                Some(samples) => match self.loads.choose(pass, pool.0, samples) {
+                    Better { node: leaf, queue, goes_round: true } => {
+                        Choice::Round(Memo::Chosen { leaf, queue })
+                    }
+                    Better { node: leaf, queue, .. } => Choice::Leaf { leaf, queue },
+                },
+                None => Choice::Nobody,
+            },
+        }
+    }
+
+    /// Whether a leaf's word counts.
+    fn admit(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
+        let row = self.front.tables.worker(update.leaf).ok_or(Refusal::UnknownSource)?;
+        if row.at != from {
+            Err(Refusal::WrongAddress)
+        } else if update.epoch != self.front.config.epoch {
+            Err(Refusal::WrongEpoch)
+        } else if update.generation != row.generation {
+            Err(Refusal::WrongGeneration)
+        } else if !row.open {
+            Err(Refusal::Closed)
+        } else if update.pool.0 >= self.front.config.slices
+            || self.racks.share(update.pool, update.leaf.0).is_none()
+        {
+            Err(Refusal::UnknownSource)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Where a task goes.
+enum Choice {
+    Leaf { leaf: u16, queue: u32 },
+    Round(Memo),
+    Nobody,
+}
+
+fn round(submit: &Submit, arrived: Nanos, memo: Memo) -> Verdict {
+    Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: memo.bits() })
+}
+
+impl Scheduler for Spine {
+    const NAME: &'static str = "horus-spine";
+
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// Nobody was told to send tokens.
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        let Entering { submit, arrived, memo } = task;
+        let wait = now.since(arrived);
+        let pool = match self.front.open_slice(submit) {
+            Ok((pool, _)) => pool,
+            Err(reason) => return self.front.reject(submit, reason),
+        };
+        let memo = memo.map_or(Memo::Anew(None), Memo::of);
+        if let Memo::Chosen { leaf, queue } = memo
+            && let Some(sample) = self.sample(pool, leaf)
+        {
+            self.loads.note(pass, pool.0, sample, queue);
+            return self.front.push(pass, submit, WorkerId(leaf), Queued { wait, occupancy: queue });
+        }
+        if self.racks.of(pool).is_empty() {
+            return self.front.reject(submit, RejectReason::NoWorkers);
+        }
+        let worn = if let Memo::Anew(worn) = memo { worn } else { None };
+        match self.choose(pass, pool, worn) {
+            Choice::Leaf { leaf, queue: occupancy } => {
+                self.front.push(pass, submit, WorkerId(leaf), Queued { wait, occupancy })
+            }
+            Choice::Round(memo) => round(submit, arrived, memo),
+            Choice::Nobody => self.front.reject(submit, RejectReason::NoWorkers),
+        }
+    }
+
+    fn update(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, update: &Update) -> Verdict {
+        if let Err(refusal) = self.admit(from, update) {
+            return Verdict::Drop(refusal);
+        }
+        let (pool, leaf) = (update.pool.0, update.leaf.0);
+        match update.news {
+            News::Idle => {
+                self.idle.add(pass, pool, leaf);
+                Verdict::Parked
+            }
+            News::Busy => match self.idle.remove(pass, pool, leaf) {
+                Some(removal) => {
+                    Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo: removal.memo() })
+                }
+                None => Verdict::Parked,
+            },
+            News::Load(average) => {
+                self.loads.told(pass, pool, leaf, average.bits());
+                self.loads.settled(pass, pool, leaf);
+                Verdict::Parked
+            }
+        }
+    }
+
+    /// The second pass of a removal.
+    fn note(&mut self, pass: &mut Pass, _: Nanos, memo: u64) -> Verdict {
+        self.idle.close_gap(pass, Removal::of(memo));
+        Verdict::Parked
+    }
+
+    /// Nothing waits here.
+    fn slice_state(&self, _: usize) -> SliceState {
+        SliceState::default()
+    }
+
+    /// A leaf comes, goes, or comes in anew: what was known of its racks is no longer.
+    fn worker_set(&mut self, leaf: WorkerId, row: Option<&WorkerRow>) {
+        if leaf.0 >= self.front.config.workers {
+            return;
+        }
+        self.racks.set_open(leaf.0, row.is_some_and(|row| row.open));
+        for pool in (0..self.front.config.slices).map(SliceId) {
+            if row.is_none() {
+                self.racks.set_share(pool, leaf.0, None);
+            }
+            self.forget(pool, leaf.0);
+        }
+    }
+
+    fn grants_ended(&mut self, leaf: WorkerId) {
+        (0..self.front.config.slices).for_each(|pool| self.forget(SliceId(pool), leaf.0));
+    }
+}

@@ -1,0 +1,231 @@
+//! A leaf's side towards its spines (Horus §3.4, A.2): which tasks it lets in, and what it tells.
+//!
+//! A spine numbers what it forwards, and the leaf lets each number in once. For each pool it keeps the mean
+//! queue of its workers, and what the pool's linked spine was told last: that there are idle workers or none,
+//! and that mean. A pass tells one thing at most: idleness first, since the mean can wait for the next reply.
+//!
+//! As printed the mean counts one up for each task and one down for each reply, so that a lost packet, or a
+//! pool with more or fewer workers than before, shifts it for good. Here it follows what the switch knows of
+//! each worker: a reply takes off what was known and adds what it tells.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use sluice_wire::{Dispatch, Endpoint, Serial, SliceId};
+
+use super::reading::{FabricReading, Told};
+use super::updates::{IDLE_SELECTED, Link, Mirror, News};
+use super::{Average, HorusError, Workers};
+use crate::config::Config;
+use crate::pipeline::{Layout, Pass, Register};
+use crate::refusal::Refusal;
+
+/// Numbers of a spine that may be under way at once: one that comes later than so many after it is dropped.
+const WINDOW: u32 = 1 << 10;
+/// The stage of the numbers' cells.
+const NUMBERS_STAGE: u8 = 1;
+const AVERAGES_STAGE: u8 = 8;
+const TOLD_STAGE: u8 = 9;
+
+/// Spines, averages, and what was told.
+#[derive(Debug)]
+pub(super) struct Uplink {
+    reading: FabricReading,
+    spines: Box<[Option<Link>]>,
+    pools: Box<[Pool]>,
+    /// By spine and number modulo [`WINDOW`]: the newest number that was let in.
+    numbers: Register<u32>,
+    averages: Register<u32>,
+    /// Whether the spine was told last that there are idle workers.
+    told_idle: Register<bool>,
+    /// The mean that was told last; by replies, how many of them came since.
+    told: Register<u32>,
+    mirror: Option<Mirror>,
+}
+
+/// What a leaf's control software keeps of a pool.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    /// The spine that is told.
+    linked: Option<u16>,
+    /// Workers, and what a task adds to their mean; nothing while there are none.
+    workers: u32,
+    share: Option<Average>,
+}
+
+/// What a task's spine thinks of the rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thought {
+    /// That it is idle, or not; it is the spine that the rack tells of its pool.
+    Idle(bool),
+    /// Not known: another spine, or the task goes round.
+    Unknown,
+}
+
+impl Uplink {
+    /// No spine is known.
+    pub(super) fn new(layout: &mut Layout, reading: FabricReading, spines: u16, config: &Config) -> Self {
+        let pools = usize::from(config.slices);
+        let cells = usize::from(spines) * WINDOW as usize;
+        layout.table("spines", 0, 144 + 32 + 16 + 32, spines.into());
+        layout.table("links and shares of pools", AVERAGES_STAGE - 1, 16 + 16 + 32, pools);
+        Self {
+            reading,
+            spines: vec![None; spines.into()].into_boxed_slice(),
+            pools: vec![Pool::default(); pools].into_boxed_slice(),
+            numbers: Register::new(layout, "numbers", NUMBERS_STAGE, 32, cells, 0),
+            averages: Register::new(layout, "averages", AVERAGES_STAGE, 32, pools, 0),
+            told_idle: Register::new(layout, "told idle", AVERAGES_STAGE, 1, pools, false),
+            told: Register::new(layout, "told", TOLD_STAGE, 32, pools, 0),
+            mirror: None,
+        }
+    }
+
+    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    pub(super) fn set_spine(&mut self, spine: u16, row: Option<(Link, Serial)>) -> Result<(), HorusError> {
+        let spines = self.spines.len() as u16;
+        let place = self.spines.get_mut(usize::from(spine));
+        *place.ok_or(HorusError::UnknownSpine { spine, spines })? = row.map(|(link, _)| link);
+        if let Some((_, sent)) = row {
+            self.numbers.fill(usize::from(spine) * WINDOW as usize, WINDOW as usize, sent.0);
+        }
+        Ok(())
+    }
+
+    /// From now on this spine is told of the pool's workers, or none.
+    pub(super) fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
+        let (spines, pools) = (self.spines.len() as u16, self.pools.len() as u16);
+        if let Some(spine) = spine.filter(|spine| *spine >= spines) {
+            return Err(HorusError::UnknownSpine { spine, spines });
+        }
+        let place = self.pools.get_mut(usize::from(pool.0));
+        place.ok_or(HorusError::UnknownPool { pool, pools })?.linked = spine;
+        Ok(())
+    }
+
+    /// The pool has so many workers now, and so many tasks are known to be before them.
+    pub(super) fn resize(&mut self, pool: SliceId, workers: u16, tasks: u32) {
+        let share = Workers::new(workers.into()).ok().map(Average::share);
+        let place = &mut self.pools[usize::from(pool.0)];
+        (place.workers, place.share) = (workers.into(), share);
+        if !self.reading.as_published {
+            let average = share.map_or(Ok(Average::default()), |share| Average::of(tasks, share));
+            self.averages.poke(pool.0.into(), average.unwrap_or(Average::MAX).bits());
+        }
+    }
+
+    /// Lets a spine's task in, once; gives the spine's place here.
+    pub(super) fn admit(&mut self, pass: &mut Pass, from: Endpoint, task: &Dispatch) -> Result<u16, Refusal> {
+        let found = self.spines.iter().position(|link| link.is_some_and(|link| link.at == from));
+        let spine = found.ok_or(Refusal::UnknownSource)?;
+        let link = self.spines[spine].ok_or(Refusal::UnknownSource)?;
+        if task.worker != link.leaf {
+            return Err(Refusal::WrongAddress);
+        }
+        if task.epoch != link.epoch {
+            return Err(Refusal::WrongEpoch);
+        }
+        if task.generation != link.generation {
+            return Err(Refusal::WrongGeneration);
+        }
+        let cell = spine * WINDOW as usize + (task.sent.0 % WINDOW) as usize;
+        let is_newer = |held: u32| task.sent.since(Serial(held)) > 0;
+        let held = self.numbers.branch(pass, cell, is_newer, |_| task.sent.0, |held| held);
+        if is_newer(held) { Ok(spine as u16) } else { Err(Refusal::Replayed) }
+    }
+
+    /// What a spine's task says of the rack.
+    pub(super) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> Thought {
+        if self.pools[usize::from(pool.0)].linked == Some(spine) {
+            Thought::Idle(occupancy == IDLE_SELECTED)
+        } else {
+            Thought::Unknown
+        }
+    }
+
+    /// A task or a reply passed, after which `more` tasks are known to be before the workers. `idle`: how many
+    /// entries the list of idle workers has, if the pass knows.
+    pub(super) fn passed(
+        &mut self,
+        pass: &mut Pass,
+        pool: SliceId,
+        more: i64,
+        idle: Option<(u16, Thought)>,
+        is_reply: bool,
+    ) {
+        let average = self.count(pass, pool, more);
+        let index = usize::from(pool.0);
+        let mut news = None;
+        if let Some((entries, thought)) = idle {
+            let is_idle = entries >= self.reading.idle_from;
+            let told = self.told_idle.update(pass, index, |_| is_idle);
+            let thought = if let Thought::Idle(thought) = thought { thought } else { told };
+            news = (thought != is_idle || told != is_idle).then_some(if is_idle {
+                News::Idle
+            } else {
+                News::Busy
+            });
+        }
+        if is_reply {
+            news = self.tell_load(pass, pool, average, news);
+        }
+        self.mirror = news.and_then(|news| self.tells(pool, news));
+    }
+
+    /// The mean after so many tasks more.
+    fn count(&mut self, pass: &mut Pass, pool: SliceId, more: i64) -> Average {
+        let share = self.pools[usize::from(pool.0)].share.map_or(0, Average::bits);
+        let more = more.saturating_mul(share.into());
+        let with = |held: u32| {
+            let sum = i64::from(held).saturating_add(more);
+            u32::try_from(sum.max(0)).unwrap_or(u32::MAX)
+        };
+        Average::from_bits(with(self.averages.update(pass, pool.0.into(), with)))
+    }
+
+    /// The load is told if it is due and nothing else is.
+    fn tell_load(
+        &mut self,
+        pass: &mut Pass,
+        pool: SliceId,
+        average: Average,
+        news: Option<News>,
+    ) -> Option<News> {
+        let (index, workers) = (usize::from(pool.0), self.pools[usize::from(pool.0)].workers);
+        let is_free = news.is_none();
+        let due = match self.reading.told {
+            Told::ByOne => {
+                let due = |told: u32| is_free && average.apart(Average::from_bits(told)) >= Average::ONE;
+                due(self.told.branch(pass, index, due, |_| average.bits(), |told| told))
+            }
+            Told::ByReplies => {
+                let due = |replies: u32| is_free && replies + 1 >= workers;
+                due(self.told.branch(pass, index, due, |_| 0, |replies| replies.saturating_add(1)))
+            }
+        };
+        if due { Some(News::Load(average)) } else { news }
+    }
+
+    /// News for the spine that the pool is linked with.
+    pub(super) fn tells(&self, pool: SliceId, news: News) -> Option<Mirror> {
+        let linked = self.pools[usize::from(pool.0)].linked?;
+        self.spines[usize::from(linked)].map(|link| link.tells(pool, news))
+    }
+
+    /// What the control software tells a spine that does not know the rack yet.
+    pub(super) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
+        let is_idle = entries >= self.reading.idle_from;
+        self.told_idle.poke(pool.0.into(), is_idle);
+        self.tells(pool, if is_idle { News::Idle } else { News::Busy })
+    }
+
+    /// The update beside the last pass's packet.
+    pub(super) const fn mirrored(&mut self) -> Option<Mirror> {
+        self.mirror.take()
+    }
+
+    /// The mean queue of a pool's workers.
+    pub(super) fn average(&self, pool: SliceId) -> Average {
+        Average::from_bits(self.averages.peek(pool.0.into()))
+    }
+}

@@ -1,0 +1,170 @@
+//! What a leaf lets in, and what it tells.
+
+use sluice_switch::horus::{Average, IDLE_SELECTED, Told};
+use sluice_wire::Epoch;
+
+use super::*;
+
+/// Tasks on their way to leaf 0, chosen while it was idle there.
+fn sent(fabric: &mut Fabric, count: u32) -> Vec<Dispatch> {
+    (0..count).map(|_| fabric.chosen()).collect()
+}
+
+#[test]
+fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_busy() {
+    let mut fabric = Fabric::new(&[2]);
+    let (leaf, first) = fabric.task();
+    assert_eq!((leaf, first.worker.0, first.client_at), (0, 1, at(200)));
+    assert_eq!(fabric.news(), [], "there is another idle worker");
+    assert_eq!(fabric.task().1.worker.0, 0);
+    assert_eq!(fabric.news(), [(0, News::Busy)]);
+    fabric.deliver();
+    fabric.reply(0, 1, 0);
+    assert_eq!(fabric.news(), [(0, News::Idle)]);
+    fabric.reply(0, 0, 0);
+    assert_eq!(fabric.news(), [(0, News::Idle)], "the rack was idle already");
+}
+
+#[test]
+fn each_number_of_a_spine_is_let_in_once_in_any_order() {
+    let mut fabric = Fabric::new(&[4]);
+    let tasks = sent(&mut fabric, 3);
+    for task in [tasks[2], tasks[0], tasks[1]] {
+        dispatched(fabric.hand_down(0, task));
+    }
+    for task in &tasks {
+        assert_eq!(refused(fabric.hand_down(0, *task)), Refusal::Replayed);
+    }
+    let late = Dispatch { sent: tasks[0].sent.plus(1_024), ..tasks[0] };
+    dispatched(fabric.hand_down(0, late));
+    assert_eq!(refused(fabric.hand_down(0, tasks[0])), Refusal::Replayed, "1,024 numbers behind");
+}
+
+#[test]
+fn a_number_before_those_that_a_spine_has_begun_with_is_not_let_in() {
+    let mut fabric = Fabric::new(&[4]);
+    let [task] = sent(&mut fabric, 1)[..] else { panic!("one task") };
+    let begun = fabric.leaves[0].set_spine(SPINE, Some((link(0), task.sent)));
+    assert_eq!(begun, Ok(()));
+    assert_eq!(refused(fabric.hand_down(0, task)), Refusal::Replayed);
+    dispatched(fabric.hand_down(0, Dispatch { sent: task.sent.plus(1), ..task }));
+}
+
+#[test]
+fn tasks_come_from_spines_that_the_leaf_knows_in_the_life_and_generation_that_it_knows() {
+    let mut fabric = Fabric::new(&[4]);
+    let [task] = sent(&mut fabric, 1)[..] else { panic!("one task") };
+    let mut refused = |task| refused(fabric.hand_down(0, task));
+    assert_eq!(refused(Dispatch { epoch: Epoch(6), ..task }), Refusal::WrongEpoch);
+    assert_eq!(refused(Dispatch { generation: Generation(2), ..task }), Refusal::WrongGeneration);
+    assert_eq!(refused(Dispatch { worker: WorkerId(1), ..task }), Refusal::WrongAddress);
+    let (program, packet) = (&mut fabric.leaves[0], Packet::Dispatch(task));
+    let from = at(302);
+    let strange = program.pass(Nanos(0), Arrival::Wire { from, packet, room: true });
+    assert_eq!(strange, Verdict::Drop(Refusal::UnknownSource));
+    let packet = Packet::Submit(submit(START.plus(9)));
+    let direct = program.pass(Nanos(0), Arrival::Wire { from: at(200), packet, room: true });
+    assert_eq!(direct, Verdict::Drop(Refusal::Unexpected), "clients submit to spines");
+    program.set_spine(SPINE, None).expect("a spine");
+    assert_eq!(super::refused(fabric.hand_down(0, task)), Refusal::UnknownSource);
+}
+
+#[test]
+fn what_a_task_says_of_the_rack_is_put_right_if_the_word_was_lost() {
+    let mut fabric = Fabric::new(&[2]);
+    fabric.task();
+    fabric.task();
+    assert_eq!(fabric.news(), [(0, News::Busy)]);
+    fabric.told.clear();
+    let (_, task) = fabric.task();
+    assert_eq!(task.occupancy, 1, "it was sent to a rack that is idle no longer");
+    assert_eq!(fabric.news(), [(0, News::Busy)], "told again");
+    fabric.deliver();
+    fabric.reply(0, 0, 0);
+    assert_eq!(fabric.news(), [(0, News::Idle)]);
+    fabric.told.clear();
+    fabric.reply(0, 1, 0);
+    assert_eq!(fabric.news(), [], "it was told");
+    let task = fabric.chosen();
+    assert_ne!(task.occupancy, IDLE_SELECTED);
+    dispatched(fabric.hand_down(0, task));
+    assert_eq!(fabric.news(), [(0, News::Idle)], "there is still one");
+}
+
+#[test]
+fn another_spines_task_does_not_say_what_the_linked_one_thinks() {
+    let mut fabric = Fabric::new(&[2]);
+    let task = Dispatch { occupancy: 5, ..fabric.chosen() };
+    let (program, packet) = (&mut fabric.leaves[0], Packet::Dispatch(task));
+    dispatched(program.pass(Nanos(0), Arrival::Wire { from: other().at, packet, room: true }));
+    assert_eq!(program.mirrored(), None, "still idle, and told so");
+    dispatched(program.pass(
+        Nanos(0),
+        Arrival::Wire {
+            from: other().at,
+            packet: Packet::Dispatch(Dispatch { sent: task.sent.plus(1), ..task }),
+            room: true,
+        },
+    ));
+    let told = program.mirrored().map(|mirror| (mirror.to, mirror.update.news));
+    assert_eq!(told, Some((spine_at(), News::Busy)));
+}
+
+#[test]
+fn a_load_is_told_with_a_reply_when_the_mean_moved_by_one() {
+    let mut fabric = Fabric::busy(FabricReading::default(), &[(4, 1)]);
+    let before = fabric.leaves[0].average(SLICE);
+    assert_eq!(before, Some(Average::ONE));
+    (0..3).for_each(|_| fabric.forced(0));
+    fabric.reply(0, 0, 1);
+    fabric.told.clear();
+    let told = fabric.spine.known_load(SLICE, WorkerId(0));
+    (0..4).for_each(|_| fabric.forced(0));
+    assert_eq!(fabric.news(), [], "only replies carry it");
+    (0..4).for_each(|worker| fabric.reply(0, worker, 9));
+    let news = fabric.news();
+    assert!(!news.is_empty() && news.len() < 4 * 8, "{news:?}, {told} before");
+    for pair in news.windows(2) {
+        let [(_, News::Load(first)), (_, News::Load(second))] = pair else { panic!("{pair:?}") };
+        assert!(first.apart(*second) >= Average::ONE, "{first} then {second}");
+    }
+}
+
+#[test]
+fn a_load_is_told_after_as_many_replies_as_workers_where_the_authors_switch_is_read() {
+    let reading = FabricReading { told: Told::ByReplies, ..FabricReading::default() };
+    let mut fabric = Fabric::busy(reading, &[(4, 3)]);
+    let told: Vec<bool> = (0..8)
+        .map(|turn| {
+            fabric.reply(0, turn % 4, 3);
+            std::mem::take(&mut fabric.told).len() == 1
+        })
+        .collect();
+    assert_eq!(told.iter().filter(|told| **told).count(), 2, "{told:?}");
+    assert_eq!(told[..4], told[4..], "every fourth");
+}
+
+#[test]
+fn a_rack_is_idle_from_two_idle_workers_on_where_the_authors_code_is_read() {
+    let reading = FabricReading { idle_from: 2, ..FabricReading::default() };
+    let mut fabric = Fabric::of(reading, &[3]);
+    fabric.deliver();
+    fabric.task();
+    assert_eq!(fabric.news(), []);
+    fabric.task();
+    assert_eq!(fabric.news(), [(0, News::Busy)], "one is left");
+    fabric.deliver();
+    fabric.reply(0, 2, 0);
+    assert_eq!(fabric.news(), [(0, News::Idle)]);
+}
+
+#[test]
+fn a_worker_that_says_it_holds_more_than_can_be_told_is_not_believed_and_its_reply_goes_on() {
+    let mut fabric = Fabric::busy(FabricReading::default(), &[(2, 1)]);
+    let before = fabric.leaves[0].average(SLICE);
+    fabric.reply(0, 0, 65_536);
+    assert_eq!(fabric.leaves[0].average(SLICE), before);
+    assert_eq!(fabric.leaves[0].refusals().of(Refusal::ImpossibleLoad), 1);
+    fabric.reply(0, 0, 65_535);
+    assert_eq!(fabric.leaves[0].average(SLICE).map(Average::bits), Some(0x8000_0000));
+}

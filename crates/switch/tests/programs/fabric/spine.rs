@@ -1,0 +1,169 @@
+//! Which rack a spine takes, and whose word counts there.
+
+use std::collections::BTreeSet;
+
+use sluice_switch::horus::{Average, HorusError, IDLE_SELECTED, IdleRack};
+use sluice_wire::{Epoch, RejectReason};
+
+use super::*;
+use crate::rack::{circulating, rejected};
+
+/// A spine whose racks are all busy and told these averages, in eighths of a task.
+fn told(sizes: &[u32], eighths: &[u32]) -> Fabric {
+    let mut fabric = Fabric::of(FabricReading::default(), sizes);
+    for (leaf, eighths) in (0..).zip(eighths) {
+        fabric.says(leaf, News::Load(Average::from_bits(eighths * 0x2000)));
+    }
+    fabric
+}
+
+/// These say so, one behind the other.
+fn idle(fabric: &mut Fabric, leaves: &[u16]) {
+    leaves.iter().for_each(|leaf| fabric.says(*leaf, News::Idle));
+}
+
+fn leaves(fabric: &mut Fabric, tasks: u32) -> Vec<u16> {
+    (0..tasks).map(|_| fabric.chosen().worker.0).collect()
+}
+
+#[test]
+fn the_rack_that_became_idle_last_gets_all_tasks_until_its_leaf_says_that_it_is_busy() {
+    let mut fabric = Fabric::of(FabricReading::default(), &[2, 2, 2]);
+    idle(&mut fabric, &[0, 2, 1]);
+    let task = fabric.chosen();
+    assert_eq!((task.worker.0, task.occupancy), (1, IDLE_SELECTED));
+    assert_eq!(leaves(&mut fabric, 5), [1; 5]);
+    fabric.says(1, News::Busy);
+    assert_eq!(leaves(&mut fabric, 3), [2; 3]);
+    fabric.says(0, News::Busy);
+    assert_eq!(leaves(&mut fabric, 2), [2; 2], "another one's word");
+    fabric.says(2, News::Busy);
+    assert_ne!(fabric.chosen().occupancy, IDLE_SELECTED, "nobody is idle");
+}
+
+#[test]
+fn any_idle_rack_is_taken_where_the_authors_simulator_is_read() {
+    let reading = FabricReading { idle_rack: IdleRack::Random, ..FabricReading::default() };
+    let mut fabric = Fabric::of(reading, &[2, 2, 2]);
+    idle(&mut fabric, &[0, 2]);
+    assert_eq!(BTreeSet::from_iter(leaves(&mut fabric, 50)), BTreeSet::from([0, 2]));
+}
+
+#[test]
+fn without_idle_racks_the_lesser_mean_gets_it_and_a_task_adds_one_workers_share() {
+    // A task is an eighth in rack 0 and half a task in rack 1.
+    let mut fabric = told(&[8, 2], &[4, 8]);
+    let queues: Vec<u32> = (0..4).map(|_| fabric.chosen().occupancy).collect();
+    assert_eq!(queues, [0x8000, 0xa000, 0xc000, 0xe000]);
+    assert_eq!(fabric.chosen().occupancy, 0x1_0000, "as far as the other's: still sure");
+    let task = circulating(fabric.first_pass());
+    let task = dispatched(go_round(&mut fabric.spine, Verdict::Again(task)));
+    assert_eq!((task.worker.0, task.occupancy), (1, 0x1_0000), "9/8 against 1");
+    assert_eq!(fabric.spine.known_load(SLICE, WorkerId(1)).bits(), 0x1_8000);
+    assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 0x1_2000);
+}
+
+#[test]
+fn what_a_leaf_tells_takes_the_place_of_what_was_counted() {
+    let mut fabric = told(&[8, 8], &[4, 80]);
+    assert_eq!(leaves(&mut fabric, 4), [0; 4]);
+    assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 0x1_0000);
+    fabric.says(0, News::Load(Average::from_bits(3)));
+    assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 3);
+}
+
+#[test]
+fn a_task_that_goes_round_to_a_rack_that_left_meanwhile_chooses_anew() {
+    let mut fabric = told(&[8, 2], &[4, 8]);
+    leaves(&mut fabric, 5);
+    let task = circulating(fabric.first_pass());
+    fabric.row(1, GENERATION, false);
+    assert_eq!(dispatched(go_round(&mut fabric.spine, Verdict::Again(task))).worker.0, 0);
+    fabric.row(0, GENERATION, false);
+    assert_eq!(rejected(fabric.first_pass()), RejectReason::NoWorkers);
+}
+
+#[test]
+fn tasks_are_numbered_for_each_leaf_and_carry_their_client() {
+    let mut fabric = told(&[8, 8], &[0, 800]);
+    let tasks: Vec<Dispatch> = (0..3).map(|_| fabric.chosen()).collect();
+    assert!((1..).zip(&tasks).all(|(n, task)| task.sent == START.plus(n)), "{tasks:?}");
+    let [first, ..] = tasks[..] else { panic!("three tasks") };
+    assert_eq!((first.generation, first.client, first.client_at), (GENERATION, CLIENT, at(200)));
+}
+
+#[test]
+fn a_leafs_word_counts_if_it_is_of_this_life_and_generation_and_comes_from_there() {
+    let mut fabric = Fabric::new(&[2, 2]);
+    let news = News::Load(Average::ONE);
+    let told = Update { epoch: EPOCH, leaf: WorkerId(1), generation: GENERATION, pool: SLICE, news };
+    let mut refused = |from, update| refused(fabric.tell(from, update));
+    let (here, elsewhere) = (leaf_at(1), leaf_at(0));
+    assert_eq!(refused(elsewhere, told), Refusal::WrongAddress);
+    assert_eq!(refused(here, Update { leaf: WorkerId(9), ..told }), Refusal::UnknownSource);
+    assert_eq!(refused(here, Update { leaf: WorkerId(999), ..told }), Refusal::UnknownSource);
+    assert_eq!(refused(here, Update { epoch: Epoch(6), ..told }), Refusal::WrongEpoch);
+    assert_eq!(refused(here, Update { generation: Generation(2), ..told }), Refusal::WrongGeneration);
+    assert_eq!(refused(here, Update { pool: NO_POOL, ..told }), Refusal::UnknownSource);
+    assert_eq!(refused(here, Update { pool: SliceId(0), ..told }), Refusal::UnknownSource);
+    fabric.row(1, GENERATION, false);
+    assert_eq!(self::refused(fabric.tell(here, told)), Refusal::Closed);
+}
+
+#[test]
+fn a_leaf_that_comes_in_anew_is_neither_idle_nor_loaded_until_it_says_so() {
+    let mut fabric = told(&[2, 2], &[8, 80]);
+    fabric.says(1, News::Idle);
+    fabric.row(1, Generation(4), true);
+    assert_eq!(fabric.spine.idle_racks(SLICE), 0);
+    assert_eq!(fabric.spine.known_load(SLICE, WorkerId(1)), Average::default());
+    assert_eq!(fabric.chosen().generation, Generation(4), "its numbers are of its new generation");
+}
+
+#[test]
+fn what_the_control_software_may_not_ask_is_refused_by_name() {
+    let mut fabric = Fabric::new(&[2]);
+    let spine = &mut fabric.spine;
+    let two = Workers::new(2).ok();
+    let leaf = WorkerId(0);
+    let said = Generation(2);
+    let stale = HorusError::StaleLeaf { leaf, said, is: GENERATION };
+    assert_eq!(spine.set_workers(SLICE, (leaf, said), two), Err(stale));
+    assert!(stale.to_string().contains("leaf 0 is of generation 3 here, not 2"));
+    let unknown = HorusError::UnknownLeaf { leaf: WorkerId(7) };
+    assert_eq!(spine.set_workers(SLICE, (WorkerId(7), GENERATION), two), Err(unknown));
+    let unknown = HorusError::UnknownPool { pool: NO_POOL, pools: 2 };
+    assert_eq!(spine.set_workers(NO_POOL, (leaf, GENERATION), two), Err(unknown));
+    let large = Config { workers: 4_096, ..config() };
+    let too_large = Spine::new(FabricReading::default(), large).map(|_| ()).unwrap_err();
+    assert_eq!(too_large, HorusError::TooManyLeaves { leaves: 4_096, most: 4_095 });
+    let program = &mut fabric.leaves[0];
+    let unknown = HorusError::UnknownSpine { spine: 4, spines: 4 };
+    assert_eq!(program.set_spine(4, None), Err(unknown));
+    assert_eq!(program.link(SLICE, Some(4)), Err(unknown));
+    assert_eq!(program.link(NO_POOL, None), Err(HorusError::UnknownPool { pool: NO_POOL, pools: 2 }));
+}
+
+/// A removal that comes while another one is between its passes, printed and healed.
+#[test]
+fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_same_healed() {
+    for (as_published, left) in [(true, [Some(1), Some(1)]), (false, [None, None])] {
+        let mut fabric = Fabric::of(FabricReading { as_published, ..FabricReading::default() }, &[2, 2, 2]);
+        idle(&mut fabric, &[0, 1]);
+        let busy = |leaf| Update {
+            epoch: EPOCH,
+            leaf: WorkerId(leaf),
+            generation: GENERATION,
+            pool: SLICE,
+            news: News::Busy,
+        };
+        let first = fabric.spine.pass(Nanos(0), Arrival::Update { from: leaf_at(0), update: busy(0) });
+        assert!(matches!(first, Verdict::Again(_)));
+        fabric.tell(leaf_at(1), busy(1));
+        go_round(&mut fabric.spine, first);
+        let tasks = [fabric.chosen(), fabric.chosen()];
+        let found = tasks.map(|task| (task.occupancy == IDLE_SELECTED).then_some(task.worker.0));
+        assert_eq!(found, left, "as published: {as_published}");
+        assert_eq!(fabric.spine.idle_racks(SLICE), u16::from(as_published), "stale ends were worn off");
+    }
+}
