@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use sluice_host::orchestrator::{Balancer, Balancing, CoreId, Lambda, Priority, ServiceId};
+use sluice_host::orchestrator::{Balancing, CoreBalancer, CoreId, Lambda, Priority, ServiceId};
 
 const DEPTH: u32 = 4;
 const LAMBDA: (u32, u32) = (1, 5);
@@ -105,9 +105,9 @@ fn service_of(number: usize) -> ServiceId {
     ServiceId::new(number).expect("there are so many")
 }
 
-fn ours(cores: usize, priorities: usize) -> Balancer {
+fn ours(cores: usize, priorities: usize) -> CoreBalancer {
     let lambda = Lambda::new(LAMBDA.0, LAMBDA.1).expect("a share");
-    let mut balancer = Balancer::new(Balancing::Jbsrq(lambda), DEPTH, cores).expect("it can be");
+    let mut balancer = CoreBalancer::new(Balancing::Jbsrq(lambda), DEPTH, cores).expect("it can be");
     for number in 0..priorities {
         let priority = Priority::new(number as u8).expect("there are so many");
         balancer.register(service_of(number), priority).expect("it is new");
@@ -118,7 +118,7 @@ fn ours(cores: usize, priorities: usize) -> Balancer {
     balancer
 }
 
-impl Balances for Balancer {
+impl Balances for CoreBalancer {
     fn dispatch(&mut self, service: ServiceId) -> Option<CoreId> {
         Self::dispatch(self, service)
     }

@@ -89,7 +89,7 @@ type Ranks = [u32; PRIORITIES];
 
 /// The registers, and who has room for whom.
 #[derive(Clone, Debug)]
-pub struct Balancer {
+pub struct CoreBalancer {
     balancing: Balancing,
     /// From this rank on there is no room.
     bound: u32,
@@ -120,7 +120,7 @@ struct Services {
     everywhere: u64,
 }
 
-impl Balancer {
+impl CoreBalancer {
     /// Idle cores, each with room for `depth` requests of a priority, and no service.
     pub fn new(balancing: Balancing, depth: u32, cores: usize) -> Result<Self, OrchestratorSetupError> {
         if cores == 0 || cores > CORES_MAX {
@@ -413,7 +413,7 @@ mod tests {
         ServiceId::new(number).unwrap()
     }
 
-    fn register(balancer: &mut Balancer, number: usize) {
+    fn register(balancer: &mut CoreBalancer, number: usize) {
         balancer.register(service(number), Priority::new(number as u8).unwrap()).unwrap();
     }
 
@@ -425,7 +425,7 @@ mod tests {
         ) {
             let lambda = Lambda::new(1, 5).unwrap();
             let kinds = [Balancing::Jbsrq(lambda), Balancing::GlobalJbsq, Balancing::PerServiceJbsq];
-            let mut scanning = Balancer::new(kinds[usize::from(kind)], 4, 200).unwrap();
+            let mut scanning = CoreBalancer::new(kinds[usize::from(kind)], 4, 200).unwrap();
             let mut by_level = scanning.clone();
             scanning.levels = None;
             by_level.levels = Some(Levels::new(by_level.bound));
@@ -450,9 +450,9 @@ mod tests {
     fn ranks_that_would_overflow_are_refused_when_it_is_built() {
         let long = Balancing::Jbsrq(Lambda::new(1, 1 << 30).unwrap());
         let why = OrchestratorSetupError::RankOverflow { depth: 4, denominator: 1 << 30 };
-        assert_eq!(Balancer::new(long, 4, 8).unwrap_err(), why);
+        assert_eq!(CoreBalancer::new(long, 4, 8).unwrap_err(), why);
         let fits = Balancing::Jbsrq(Lambda::new(1, (1 << 18) - 1).unwrap());
-        assert!(Balancer::new(fits, 4, 8).is_ok());
+        assert!(CoreBalancer::new(fits, 4, 8).is_ok());
         for (numerator, denominator) in [(1, 0), (2, 1), (0, 0)] {
             assert!(Lambda::new(numerator, denominator).is_err());
         }

@@ -23,7 +23,7 @@ mod nic;
 mod ranking;
 
 pub use allocator::{AllocatorSettings, AssignedService, Assignment, CoreAllocator, CoreUse, HostCall};
-pub use balancer::{Balancer, Balancing, Lambda};
+pub use balancer::{Balancing, CoreBalancer, Lambda};
 pub use core_scheduler::{CoreScheduler, LoadFeedback, RunSlice};
 pub use error::{OrchestratorError, OrchestratorSetupError, RefusedCalls};
 pub use ids::{

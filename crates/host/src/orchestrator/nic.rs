@@ -5,7 +5,7 @@ use core::num::NonZeroU8;
 
 use sluice_wire::Nanos;
 
-use super::balancer::{Balancer, Balancing, Lambda};
+use super::balancer::{Balancing, CoreBalancer, Lambda};
 use super::buffer::{Buffered, RequestBuffer, words_of};
 use super::classifier::Classifier;
 use super::error::{OrchestratorError, OrchestratorSetupError, RefusedCalls};
@@ -118,7 +118,7 @@ pub struct Nic {
     buffer: RequestBuffer,
     scheduler: FirstEligibleOut,
     order: SchedulingOrder,
-    balancer: Balancer,
+    balancer: CoreBalancer,
     monitor: LoadMonitor,
     counts: NicCounts,
     /// The latest time that it was told.
@@ -135,7 +135,7 @@ impl Nic {
             buffer: RequestBuffer::new(settings.buffer_bytes)?,
             scheduler: FirstEligibleOut::new(&settings.ranking)?,
             order: settings.order,
-            balancer: Balancer::new(settings.balancing, settings.depth, settings.cores)?,
+            balancer: CoreBalancer::new(settings.balancing, settings.depth, settings.cores)?,
             monitor: LoadMonitor::new(settings.cores, settings.unacked_hints),
             counts: NicCounts::default(),
             clock: Nanos(0),
@@ -204,7 +204,7 @@ impl Nic {
     }
 
     /// The registers, to look at.
-    pub fn balancer(&self) -> &Balancer {
+    pub fn balancer(&self) -> &CoreBalancer {
         &self.balancer
     }
 
