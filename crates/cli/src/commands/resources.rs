@@ -31,12 +31,11 @@ const SERVERS: u16 = 64;
 /// Prints the accounting of one program, or a line for each.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
-    let (program, paper) = match of_fabric(asked)? {
-        Some(program) => (program, None),
-        None => {
-            let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
-            (full(&choice), choice.published())
-        }
+    let (program, paper) = if let Some(program) = of_fabric(asked)? {
+        (program, None)
+    } else {
+        let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
+        (full(&choice), choice.published())
     };
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
