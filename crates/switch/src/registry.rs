@@ -144,8 +144,8 @@ impl Choice {
         self.0.settings().carries_waiting()
     }
 
-    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, and so
-    /// long its worker waits.
+    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, for
+    /// which its worker waits.
     pub fn queues_per_poll(&self) -> u8 {
         self.0.settings().queues_per_poll()
     }

@@ -84,8 +84,8 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
-    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, and so
-    /// long its worker waits.
+    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, for
+    /// which its worker waits.
     fn queues_per_poll(&self) -> u8 {
         1
     }
