@@ -3,6 +3,7 @@
 //! their name), before and after a change that is to change nothing.
 
 use std::env;
+use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
@@ -113,7 +114,7 @@ fn points(policy: &str) {
 fn told(policy: &str, seed: u64) {
     let program = Choice::parse(policy).expect("it was one");
     let mut story = String::new();
-    let outcome = replay(&program, seed, &mut |line| story.push_str(&format!("{line:?}\n")));
+    let outcome = replay(&program, seed, &mut |line| _ = writeln!(story, "{line:?}"));
     say(&format!("{policy} | seed {seed}"), &format!("{story}{outcome:?}"));
 }
 

@@ -144,6 +144,12 @@ impl Choice {
         self.0.settings().carries_waiting()
     }
 
+    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, for
+    /// which its worker waits.
+    pub fn queues_per_poll(&self) -> u8 {
+        self.0.settings().queues_per_poll()
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
     pub fn size_error(&self) -> u8 {
         self.0.settings().size_error()

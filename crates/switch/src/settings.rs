@@ -84,6 +84,12 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
+    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, for
+    /// which its worker waits.
+    fn queues_per_poll(&self) -> u8 {
+        1
+    }
+
     /// How far what is said of tasks' sizes is off, in hundredths; in simulations only.
     fn size_error(&self) -> u8 {
         0

@@ -221,7 +221,11 @@ impl Scenario {
         // Where not all serve all, one worker may have to bear it alone.
         let shared = if self.program.kinds() > 1 { 1 } else { self.workers / self.slices };
         let workers_per_slice = shared as u64;
-        let bearable = Nanos(self.clients as u64 * self.service_max.0 / workers_per_slice);
+        // A worker waits while its poll goes round to the last queue.
+        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
+        // The mean service is half of the longest.
+        let twice = self.service_max + rounds.times(2);
+        let bearable = Nanos(self.clients as u64 * twice.0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
     }
 

@@ -5,7 +5,7 @@ use sluice_wire::tables::KINDS_MAX;
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit};
 
 use super::asked::{Settings, Swapping};
-use super::rounds::{QueueId, SelfNote, TaskNote};
+use super::rounds::{CARRIED_SLICES, QueueId, SelfNote, TaskNote};
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -293,9 +293,10 @@ pub(super) struct CameAndLeft {
 
 impl Swaps {
     /// # Panics
-    /// If there are more slices than a memo can name.
+    /// If there are more slices than a memo can name. Nobody can ask for so many: a rack's plan is refused
+    /// above 64 slices, and a study's workload above 256 classes, of which each slice has one at least.
     pub(super) fn new(layout: &mut Layout, config: &Config, swapping: Swapping) -> Self {
-        assert!(config.slices <= 1 << 8, "draconis: a memo names one of 256 slices");
+        assert!(config.slices <= CARRIED_SLICES, "draconis: a memo names one of {CARRIED_SLICES} slices");
         let slices = config.slices as usize;
         layout.table("needs of types", 0, 16 + 8, config.types.into());
         layout.table("classes of needs", 0, 16 + 8 + 2, slices << 8);

@@ -11,6 +11,8 @@ use crate::program::{Cargo, Circulating, Verdict};
 /// How many low bits of a generation are noted, and of a ticket.
 const GENERATION_BITS: u32 = 10;
 const TICKET_BITS: u32 = 20;
+/// How many slices what is carried can be told apart by: a memo has eight bits for it.
+pub(super) const CARRIED_SLICES: u16 = 1 << 8;
 /// Between the two stands the class, two bits.
 const GENERATION_SHIFT: u32 = TICKET_BITS + 2;
 

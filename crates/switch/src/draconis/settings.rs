@@ -66,6 +66,10 @@ impl ProgramSettings for Settings {
         self.classes > 1
     }
 
+    fn queues_per_poll(&self) -> u8 {
+        self.classes
+    }
+
     fn carries_waiting(&self) -> bool {
         self.labels
     }

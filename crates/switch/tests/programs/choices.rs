@@ -203,6 +203,7 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
     let apart = ["draconis", "draconis:classes=2", "draconis:labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.limits_each_class()), [false, true, false]);
+    assert_eq!(apart.map(|choice| choice.queues_per_poll()), [1, 2, 1]);
     let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use sluice_switch::registry::Choice;
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::SliceRow;
@@ -62,6 +63,20 @@ fn the_first_class_goes_first_and_each_further_one_costs_a_round() {
     assert!(is_empty(&verdict) && rounds == 3, "{verdict:?} after {rounds}");
 }
 
+/// What a worker waits for between two tasks, at most; whoever plans its load has to count it.
+#[test]
+fn a_poll_goes_round_as_often_as_its_settings_say_and_no_longer() {
+    for asked in ["draconis", "draconis:classes=2", "draconis:classes=4"] {
+        let queues = Choice::parse(asked).unwrap().queues_per_poll();
+        let mut rack = Rack::of(asked, 4, 16);
+        assert_eq!(of_class(&mut rack, 0, queues - 1), Verdict::Parked);
+        let (verdict, rounds) = polled(&mut rack, 0);
+        assert_eq!((dispatched(verdict).task.sequence, rounds), (START, u32::from(queues) - 1), "{asked}");
+        let (verdict, rounds) = polled(&mut rack, 1);
+        assert!(is_empty(&verdict) && rounds == u32::from(queues) - 1, "{asked}: {verdict:?} {rounds}");
+    }
+}
+
 #[test]
 fn without_classes_all_tasks_wait_in_one_queue() {
     let mut rack = Rack::of("draconis", 4, 16);
@@ -109,6 +124,32 @@ fn all_classes_of_a_closed_slice_are_swept() {
     }
     let verdict = rack.control(BROOM);
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
+}
+
+/// A broom that meets a place which a failed add left goes on to the next class, and takes what it finds
+/// there; what lies behind the hole is the next one's.
+#[test]
+fn what_lies_behind_a_hole_in_a_closed_slice_is_left_to_the_next_broom() {
+    let mut rack = Rack::of("draconis:classes=2", 4, 2);
+    (0..2).for_each(|worker| assert!(is_empty(&polled(&mut rack, worker).0)));
+    let fix = circulating(of_class(&mut rack, 0, 0));
+    assert_eq!(of_class(&mut rack, 1, 0), Verdict::Parked);
+    assert_eq!(rejected(of_class(&mut rack, 2, 0)), RejectReason::QueueFull, "it leaves a hole");
+    assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
+    assert_eq!([0, 1].map(|worker| taken(&mut rack, worker)), [0, 1]);
+    assert_eq!(of_class(&mut rack, 3, 0), Verdict::Parked);
+    let fix = circulating(of_class(&mut rack, 4, 1));
+    assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { open: false, ..row });
+    let swept = [(); 2].map(|()| {
+        let verdict = rack.control(BROOM);
+        match rack.go_round(verdict) {
+            Verdict::Swept { packet: Packet::Reject(reject), .. } => reject.task.sequence.since(START),
+            other => panic!("not swept: {other:?}"),
+        }
+    });
+    assert_eq!((swept, rack.state().balance, rack.program.waiting()), ([4, 3], 0, 0));
 }
 
 #[test]
