@@ -160,8 +160,11 @@ pub(crate) trait WorkerSide: Scene {
     /// The core turns to what waits for it: says whether a service runs then.
     #[inline]
     fn turns_to_duties(&mut self, worker: usize, desk: usize) -> Try<Self, bool> {
-        while let Some(duty) = self.core(desk).next() {
-            let from = self.core(desk).free_at.max(self.now());
+        loop {
+            let now = self.now();
+            let core = self.core(desk);
+            let from = core.free_at.max(now);
+            let Some(duty) = core.next() else { break };
             match duty {
                 Duty::Packet(arrived, packet) => self.receives(worker, desk, from, arrived, packet)?,
                 Duty::Call => self.ticks(worker, desk, from)?,
