@@ -112,9 +112,9 @@ fn points(policy: &str) {
 
 fn told(policy: &str, seed: u64) {
     let program = Choice::parse(policy).expect("it was one");
-    let mut story = String::new();
-    let outcome = replay(&program, seed, &mut |line| story.push_str(&format!("{line:?}\n")));
-    say(&format!("{policy} | seed {seed}"), &format!("{story}{outcome:?}"));
+    let mut story = Vec::new();
+    let outcome = replay(&program, seed, &mut |line| story.push(format!("{line:?}\n")));
+    say(&format!("{policy} | seed {seed}"), &format!("{}{outcome:?}", story.concat()));
 }
 
 fn say(run: &str, what: &str) {
