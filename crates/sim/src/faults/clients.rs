@@ -243,6 +243,10 @@ impl ClientSide for Rack<'_> {
         ClientCall { now: world.now, node, settings, packets: &world.packets, out }
     }
 
+    fn clients_say(&mut self) -> &mut Vec<client::Action> {
+        &mut self.client_actions
+    }
+
     fn front(&self) -> Address {
         SWITCH
     }

@@ -25,6 +25,7 @@ use super::oracle::Life;
 use super::rack::{Event, Rack};
 use super::scenario::{FAULTS_END, Scenario};
 use super::story::{self, Who};
+use super::switch::Brought;
 use crate::dice::Dice;
 use crate::names;
 use crate::nodes::SwitchSide;
@@ -337,7 +338,7 @@ impl Rack<'_> {
 
     pub(super) fn nak(&mut self, server: usize, id: ServerId, expected: Psn) -> Result<(), String> {
         let from = path_to(server).to();
-        self.passes(Arrival::Nak { from, server: id, expected })
+        self.pass(Arrival::Nak { from, server: id, expected }, Brought::NOTHING)
     }
 }
 

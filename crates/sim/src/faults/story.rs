@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use sluice_control::{Answer as Answered, Event as Told};
 use sluice_host::client::Outcome;
-use sluice_switch::{Arrival, Refusal};
+use sluice_switch::Refusal;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId};
 
@@ -292,14 +292,6 @@ pub(super) const fn host(host: Host) -> Who {
         Host::Worker(worker) => Who::Worker(worker),
         Host::Client(client) => Who::Client(client),
         Host::Server(server) => Who::Server(server),
-    }
-}
-
-/// Where what arrives at the switch comes from, and which task it is about.
-pub(super) fn arrived(arrival: &Arrival) -> (Option<Who>, Option<TaskId>) {
-    match arrival {
-        Arrival::Wire { from, packet, .. } => (Some(Who::at(Address::of(from))), task_of(packet)),
-        _ => (None, None),
     }
 }
 

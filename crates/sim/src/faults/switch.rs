@@ -4,7 +4,7 @@
 use std::mem;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Arrival, Circulating, Config, Program, Refusal, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Circulating, Config, Program, Refusal, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Epoch, Handle, Nanos, Packet, Place, Serial, Submit, TaskId, Term};
 
@@ -18,7 +18,7 @@ use super::scenario::{FAULTS_END, SLICES, Scenario, TYPES};
 use super::servers::Servers;
 use super::story::{self, Who};
 use crate::nodes::SwitchSide;
-use crate::world::{Address, Mail, Reused};
+use crate::world::{Address, Id, Mail, PacketId, Reused};
 
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
@@ -144,7 +144,7 @@ impl Rack<'_> {
         self.switch.config.term = program.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
-            self.passes(Arrival::Control(sweep))?;
+            self.pass(Arrival::Control(sweep), Brought::NOTHING)?;
         }
         self.answer_brain(brain, answer);
         Ok(())
@@ -170,24 +170,22 @@ impl Rack<'_> {
         self.world.now.since(on_its_way)
     }
 
-    /// What an arrival's bytes consist of, or where they were kept if the switch keeps any.
-    fn bytes_in(&mut self, arrival: &mut Arrival) -> Result<Handle, String> {
-        let ahead = self.scenario.writes_ahead;
-        match arrival {
-            Arrival::Wire { packet: Packet::Submit(submit), .. } if ahead => {
-                Ok(mem::replace(&mut submit.payload.handle, Handle::NONE))
+    /// What a packet's bytes consist of, or where they were kept if the switch keeps any; and whether there
+    /// was room for them.
+    fn bytes_in(&mut self, packet: &mut Packet) -> (Handle, bool) {
+        match packet {
+            Packet::Submit(submit) if self.scenario.writes_ahead => {
+                (mem::replace(&mut submit.payload.handle, Handle::NONE), true)
             }
-            Arrival::Wire { packet, .. } if ahead => {
-                Ok(packet.payload().map_or(Handle::NONE, |payload| payload.handle))
+            packet if self.scenario.writes_ahead => {
+                (packet.payload().map_or(Handle::NONE, |payload| payload.handle), true)
             }
             // A reply's bytes go on with it: only tasks' are kept.
-            Arrival::Wire { packet: Packet::Submit(submit), room, .. } => {
-                *room = self.reserve(submit);
-                Ok(submit.payload.handle)
+            Packet::Submit(submit) => {
+                let room = self.reserve(submit);
+                (submit.payload.handle, room)
             }
-            Arrival::Round(round) if ahead => self.take_back(round),
-            Arrival::Round(round) => Ok(round.payload()),
-            _ => Ok(Handle::NONE),
+            _ => (Handle::NONE, true),
         }
     }
 }
@@ -200,6 +198,11 @@ pub(super) struct Brought {
     task: Option<TaskId>,
 }
 
+impl Brought {
+    /// Nothing that belongs to it, and nobody's task.
+    pub(super) const NOTHING: Self = Self { bytes: Handle::NONE, from: None, task: None };
+}
+
 impl SwitchSide for Rack<'_> {
     type Brought = Brought;
 
@@ -207,14 +210,24 @@ impl SwitchSide for Rack<'_> {
         &mut self.world.rounds
     }
 
-    fn takes_in(&mut self, arrival: &mut Arrival) -> Result<Brought, String> {
-        let (from, task) = story::arrived(arrival);
-        Ok(Brought { bytes: self.bytes_in(arrival)?, from, task })
+    fn takes_in(&mut self, from: Address, id: PacketId) -> Result<(Brought, bool), String> {
+        let mut packet = *self.world.packets.get(id);
+        let (bytes, room) = self.bytes_in(&mut packet);
+        *self.world.packets.get_mut(id) = packet;
+        Ok((Brought { bytes, from: Some(Who::at(from)), task: story::task_of(&packet) }, room))
     }
 
-    fn pass(&mut self, arrival: Arrival) -> Result<Option<Verdict>, String> {
+    fn comes_round(&mut self, id: Id<Circulating>) -> Result<Brought, String> {
+        let mut round = *self.world.rounds.get(id);
+        let bytes = if self.scenario.writes_ahead { self.take_back(&mut round)? } else { round.payload() };
+        *self.world.rounds.get_mut(id) = round;
+        Ok(Brought { bytes, ..Brought::NOTHING })
+    }
+
+    fn pass(&mut self, arrival: Arrival, brought: Brought) -> Result<(), String> {
         let now = self.looked();
-        self.pass_gate(now, arrival)
+        let Some(mut verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
+        self.follows(&mut verdict, brought)
     }
 
     fn lets_out(&mut self, _: Address, packet: &mut Packet, brought: Brought) -> Result<Nanos, String> {

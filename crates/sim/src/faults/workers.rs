@@ -178,6 +178,10 @@ impl WorkerSide for Rack<'_> {
     }
 
     /// Everybody has one.
+    fn workers_say(&mut self) -> &mut Vec<worker::Action> {
+        &mut self.worker_actions
+    }
+
     fn desk(&mut self, worker: usize) -> usize {
         worker
     }

@@ -5,7 +5,7 @@ use std::mem;
 use sluice_host::client::{Action, Client, ClientSettings, Outcome};
 use sluice_wire::{Nanos, Need, Packet, Payload, Submit, TaskId};
 
-use super::{Call, Node, Scene, Try};
+use super::{Call, Node, Scene, Try, keep_room};
 use crate::world::{Address, PacketId};
 
 pub(crate) type ClientCall<'a> = Call<'a, Client, ClientSettings, Action>;
@@ -13,6 +13,9 @@ pub(crate) type ClientCall<'a> = Call<'a, Client, ClientSettings, Action>;
 /// A rack's clients, and what becomes of what they say.
 pub(crate) trait ClientSide: Scene {
     fn client(&mut self, client: usize) -> ClientCall<'_>;
+
+    /// What clients' machines say; empty between calls.
+    fn clients_say(&mut self) -> &mut Vec<Action>;
 
     /// Where tasks go.
     fn front(&self) -> Address;
@@ -71,12 +74,11 @@ pub(crate) trait ClientSide: Scene {
     #[inline]
     fn client_acts(&mut self, client: usize) -> Try<Self> {
         let ClientCall { now, node: &mut Node { at, .. }, out, .. } = self.client(client);
-        let mut actions = mem::take(out);
+        let actions = mem::take(out);
         for action in &actions {
             self.client_does(client, at, now, action)?;
         }
-        actions.clear();
-        mem::swap(self.client(client).out, &mut actions);
+        keep_room(self.clients_say(), actions);
         if self.wakes_clients() {
             self.arm_client(client);
         }

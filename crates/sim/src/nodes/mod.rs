@@ -49,6 +49,13 @@ pub(crate) struct Call<'a, M, S, A> {
     pub(crate) out: &'a mut Vec<A>,
 }
 
+/// What machines said has been done: the room that it took is used again.
+#[inline]
+fn keep_room<A>(room: &mut Vec<A>, mut said: Vec<A>) {
+    said.clear();
+    *room = said;
+}
+
 /// What all nodes act on.
 pub(crate) trait Scene {
     /// Why a run ends before its time.

@@ -5,7 +5,7 @@ use sluice_switch::{Arrival, Circulating, Refusal, Verdict, WriteAhead};
 use sluice_wire::{Endpoint, Handle, Nanos, Packet};
 
 use super::{Scene, Try};
-use crate::world::{Address, Mail, Reused};
+use crate::world::{Address, Id, Mail, PacketId, Reused};
 
 /// A rack's switch, and what becomes of what its program says.
 pub(crate) trait SwitchSide: Scene {
@@ -15,11 +15,14 @@ pub(crate) trait SwitchSide: Scene {
     /// What goes round.
     fn rounds(&mut self) -> &mut Reused<Circulating>;
 
-    /// Something comes in. The switch may keep the bytes that belong to it.
-    fn takes_in(&mut self, arrival: &mut Arrival) -> Try<Self, Self::Brought>;
+    /// A packet comes in. The switch may keep the bytes that belong to it: says whether it has room for them.
+    fn takes_in(&mut self, from: Address, packet: PacketId) -> Try<Self, (Self::Brought, bool)>;
 
-    /// The program's pass; `None` if there is no program any more.
-    fn pass(&mut self, arrival: Arrival) -> Try<Self, Option<Verdict>>;
+    /// What went round comes in.
+    fn comes_round(&mut self, round: Id<Circulating>) -> Try<Self, Self::Brought>;
+
+    /// The program's pass, if there is a program, and what follows from it.
+    fn pass(&mut self, arrival: Arrival, brought: Self::Brought) -> Try<Self>;
 
     /// A packet goes out with the bytes that belong to it: says when.
     fn lets_out(&mut self, to: Address, packet: &mut Packet, brought: Self::Brought) -> Try<Self, Nanos>;
@@ -40,24 +43,23 @@ pub(crate) trait SwitchSide: Scene {
     fn switch_hears(&mut self, mail: Mail) -> Try<Self> {
         match mail {
             Mail::Packet { from, packet: id } => {
-                let arrival =
-                    Arrival::Wire { from: from.endpoint(), packet: *self.packets().get(id), room: true };
+                let (brought, room) = self.takes_in(from, id)?;
+                let arrival = Arrival::Wire { from: from.endpoint(), packet: *self.packets().get(id), room };
                 self.packets().free(id);
-                self.passes(arrival)
+                self.pass(arrival, brought)
             }
             Mail::Round(id) => {
+                let brought = self.comes_round(id)?;
                 let round = self.rounds().take(id);
-                self.passes(Arrival::Round(round))
+                self.pass(Arrival::Round(round), brought)
             }
         }
     }
 
-    /// Something passes through the program.
+    /// Does what the program said, where it says it.
     #[inline]
-    fn passes(&mut self, mut arrival: Arrival) -> Try<Self> {
-        let brought = self.takes_in(&mut arrival)?;
-        let Some(mut verdict) = self.pass(arrival)? else { return Ok(()) };
-        match &mut verdict {
+    fn follows(&mut self, verdict: &mut Verdict, brought: Self::Brought) -> Try<Self> {
+        match verdict {
             Verdict::Send { to, packet } => self.goes_out(to, packet, brought),
             Verdict::Swept { to, packet, payload } => {
                 self.forgets(*payload)?;
@@ -70,7 +72,8 @@ pub(crate) trait SwitchSide: Scene {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each pass pays for a call that stays one")]
+    #[inline(always)]
     fn goes_out(&mut self, to: &Endpoint, packet: &mut Packet, brought: Self::Brought) -> Try<Self> {
         let (from, to) = (self.switch_at(), Address::of(to));
         let leaves = self.lets_out(to, packet, brought)?;

@@ -8,7 +8,7 @@ use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Need, Packet, Payload, Reply, ReplyStatus};
 
 use super::core::{Core, Duty, TaskRun};
-use super::{Call, Node, Scene, Try, Wakeup};
+use super::{Call, Node, Scene, Try, Wakeup, keep_room};
 use crate::world::{Address, PacketId};
 
 pub(crate) type WorkerCall<'a> = Call<'a, Worker, WorkerSettings, Action>;
@@ -25,6 +25,9 @@ pub(crate) struct Start {
 pub(crate) trait WorkerSide: Scene {
     /// `None` if the process is gone.
     fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>>;
+
+    /// What workers' machines say; empty between calls.
+    fn workers_say(&mut self) -> &mut Vec<Action>;
 
     fn desk(&mut self, worker: usize) -> usize;
 
@@ -144,12 +147,12 @@ pub(crate) trait WorkerSide: Scene {
         }
         let Some(WorkerCall { node, settings, out, .. }) = self.worker(worker) else { return Ok(()) };
         node.machine.early(now, settings, out);
-        let (at, mut actions) = (node.at, mem::take(out));
+        let (at, actions) = (node.at, mem::take(out));
         for action in &actions {
             self.does(worker, at, now, action)?;
             self.goes_on(worker, desk);
         }
-        self.said_all(worker, &mut actions);
+        keep_room(self.workers_say(), actions);
         self.arm_worker(worker, desk);
         Ok(())
     }
@@ -157,8 +160,11 @@ pub(crate) trait WorkerSide: Scene {
     /// The core turns to what waits for it: says whether a service runs then.
     #[inline]
     fn turns_to_duties(&mut self, worker: usize, desk: usize) -> Try<Self, bool> {
-        while let Some(duty) = self.core(desk).next() {
-            let from = self.core(desk).free_at.max(self.now());
+        loop {
+            let now = self.now();
+            let core = self.core(desk);
+            let from = core.free_at.max(now);
+            let Some(duty) = core.next() else { break };
             match duty {
                 Duty::Packet(arrived, packet) => self.receives(worker, desk, from, arrived, packet)?,
                 Duty::Call => self.ticks(worker, desk, from)?,
@@ -216,30 +222,24 @@ pub(crate) trait WorkerSide: Scene {
         let Some(WorkerCall { node: &mut Node { at, .. }, out, .. }) = self.worker(worker) else {
             return Ok(false);
         };
-        let mut actions = mem::take(out);
+        let actions = mem::take(out);
         let (mut free_at, mut runs) = (from, None);
         for action in &actions {
             match action {
-                Action::Run { .. } => runs = Some(*action),
+                Action::Run { .. } => runs = Some(action),
                 _ => free_at = self.does(worker, at, free_at, action)?,
             }
         }
-        self.said_all(worker, &mut actions);
-        self.core(desk).free_at = free_at;
-        if let Some(Action::Run { slot, task, task_type, payload }) = runs {
+        let runs = if let Some(&Action::Run { slot, task, task_type, payload }) = runs {
             self.serves(worker, desk, TaskRun { slot, task, task_type, payload, started: free_at })?;
-        }
+            true
+        } else {
+            self.core(desk).free_at = free_at;
+            false
+        };
+        keep_room(self.workers_say(), actions);
         self.acted(worker)?;
-        Ok(runs.is_some())
-    }
-
-    /// Keeps the room for what machines say.
-    #[inline]
-    fn said_all(&mut self, worker: usize, actions: &mut Vec<Action>) {
-        actions.clear();
-        if let Some(WorkerCall { out, .. }) = self.worker(worker) {
-            mem::swap(out, actions);
-        }
+        Ok(runs)
     }
 
     /// How many tasks wait in a worker's NIC.

@@ -66,7 +66,7 @@ impl<O: Observer> Staged<'_, O> {
         let Some(step) = self.nodes.controller.next_step() else { return };
         let answer = self.nodes.switch.table(step);
         if let TableOp::Inject(sweep) = step {
-            let Ok(()) = self.passes(Arrival::Control(sweep));
+            let Ok(()) = self.pass(Arrival::Control(sweep), false);
         }
         self.tell(Event::TableAnswered(answer));
         for worker in 0..self.nodes.plan.workers() {

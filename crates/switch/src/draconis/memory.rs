@@ -111,6 +111,8 @@ impl Draconis {
     }
 
     /// A granted token looks for a task in this queue.
+    #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
+    #[inline(always)]
     pub(super) fn poll(&mut self, pass: &mut Pass, now: Nanos, queue: QueueId, granted: Granted) -> Verdict {
         let Some(found) = self.take(pass, queue) else { return self.found_nothing(pass, queue, granted) };
         if !self.suits(now, queue.slice, granted, &found.entry) {
@@ -119,6 +121,8 @@ impl Draconis {
         self.give(pass, now, queue, granted, &found)
     }
 
+    #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
+    #[inline(always)]
     pub(super) fn give(
         &mut self,
         pass: &mut Pass,
@@ -147,6 +151,8 @@ impl Draconis {
     }
 
     /// Takes the next task of a queue, if there is one, and says how many are left behind it.
+    #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
+    #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Option<Retrieved> {
         let s = self.index(queue);
         let ticket = self.retrieve.update(pass, s, |ticket| ticket.wrapping_add(1));

@@ -4,7 +4,7 @@
 //! What a client's share does not admit waits in its backlog, in order and by slice; times count from when a
 //! request was due.
 
-use sluice_host::client::Outcome;
+use sluice_host::client::{Action, Outcome};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
@@ -133,6 +133,12 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
         ClientCall { now: world.now, node, settings, packets: &world.packets, out: actions }
     }
 
+    #[inline]
+    fn clients_say(&mut self) -> &mut Vec<Action> {
+        &mut self.nodes.clients.actions
+    }
+
+    #[inline]
     fn front(&self) -> Address {
         self.nodes.plan.places.front
     }

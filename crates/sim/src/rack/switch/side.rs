@@ -1,6 +1,6 @@
 //! What happens at the switch of a curve (`nodes::switch`), and what is counted there.
 
-use sluice_switch::{Arrival, Cargo, Circulating, Refusal, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Refusal, WriteAhead};
 use sluice_wire::{Nanos, Packet};
 
 use crate::nodes::{SwitchSide, Try};
@@ -8,7 +8,7 @@ use crate::rack::books::Place;
 use crate::rack::nodes::{Nodes, Staged};
 use crate::rack::stage::Stage;
 use crate::stats::Observer;
-use crate::world::{Address, Reused};
+use crate::world::{Address, Id, PacketId, Reused};
 
 impl<O: Observer> SwitchSide for Staged<'_, O> {
     /// Whether it is a task.
@@ -19,30 +19,32 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
     }
 
     #[inline]
-    fn takes_in(&mut self, arrival: &mut Arrival) -> Try<Self, bool> {
+    fn takes_in(&mut self, _: Address, id: PacketId) -> Try<Self, (bool, bool)> {
         let Stage { world, meter, books } = &mut *self.stage;
-        meter.counts.passes += 1;
-        Ok(match arrival {
-            Arrival::Wire { packet: Packet::Submit(_), .. } => {
-                meter.in_switch.enter(world.now);
-                books.moves(Place::ToSwitch, Place::InSwitch);
-                true
-            }
-            Arrival::Round(round) => {
-                meter.counts.recirculations += 1;
-                let is_task = matches!(round.cargo, Cargo::Task(_));
-                if is_task {
-                    books.goes_round(false);
-                }
-                is_task
-            }
-            _ => false,
-        })
+        let is_task = matches!(world.packets.get(id), Packet::Submit(_));
+        if is_task {
+            meter.in_switch.enter(world.now);
+            books.moves(Place::ToSwitch, Place::InSwitch);
+        }
+        Ok((is_task, true))
     }
 
     #[inline]
-    fn pass(&mut self, arrival: Arrival) -> Try<Self, Option<Verdict>> {
-        Ok(Some(self.nodes.switch.program.pass(self.stage.world.now, arrival)))
+    fn comes_round(&mut self, id: Id<Circulating>) -> Try<Self, bool> {
+        let Stage { world, meter, books } = &mut *self.stage;
+        meter.counts.recirculations += 1;
+        let is_task = matches!(world.rounds.get(id).cargo, Cargo::Task(_));
+        if is_task {
+            books.goes_round(false);
+        }
+        Ok(is_task)
+    }
+
+    #[inline]
+    fn pass(&mut self, arrival: Arrival, is_task: bool) -> Try<Self> {
+        self.stage.meter.counts.passes += 1;
+        let mut verdict = self.nodes.switch.program.pass(self.stage.world.now, arrival);
+        self.follows(&mut verdict, is_task)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! What happens to the workers of a curve (`nodes::worker`): what their cores' work takes, and what is
 //! counted. Of what a core does only the end of a service is an event of its own.
 
+use sluice_host::worker::Action;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
 
@@ -64,6 +65,11 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
         let world = &self.stage.world;
         let node = &mut all[worker];
         Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
+    }
+
+    #[inline]
+    fn workers_say(&mut self) -> &mut Vec<Action> {
+        &mut self.nodes.workers.actions
     }
 
     #[inline]
