@@ -100,7 +100,7 @@ impl Selective {
         Self { front, turn, parked, tokens, waiting, tasks, engine, patience: 0 }
     }
 
-    /// The same where a task whose wish nobody meets now asks again so often, at most [`WAIT_MAX`] times, a
+    /// The same where a task whose wish nobody meets now asks again so often, at most `WAIT_MAX` times, a
     /// pass each, before it takes any worker.
     #[must_use]
     pub fn with_wait(self, patience: u8) -> Self {
