@@ -11,6 +11,7 @@ pub mod agents;
 mod capacity;
 mod complaint;
 mod error;
+pub mod fabric;
 pub mod faults;
 pub mod ideal;
 mod jobs;

@@ -9,6 +9,7 @@ use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
 use crate::error::SimError;
+use crate::fabric::Scheme;
 use crate::ideal::Reference;
 use crate::server::Orchestration;
 use crate::testbed::Testbed;
@@ -23,6 +24,8 @@ pub enum Policy {
     Reference(Reference),
     /// What spreads one server's requests over its cores.
     Server(Orchestration),
+    /// What spreads flows over a fabric's paths.
+    Fabric(Scheme),
 }
 
 /// A policy for people.
@@ -37,6 +40,8 @@ pub struct About {
     pub arguments: &'static str,
     /// How one asks for it, such as `rain:2`.
     pub example: &'static str,
+    /// Whether it spreads flows over a fabric, and no tasks over workers.
+    pub is_for_flows: bool,
 }
 
 impl Policy {
@@ -55,30 +60,44 @@ impl Policy {
         if let Some(orchestration) = Orchestration::parse(text) {
             return orchestration.map(Self::Server).map_err(|why| wrong(why.to_string()));
         }
+        if let Some(scheme) = Scheme::parse(text) {
+            return scheme.map(Self::Fabric).map_err(|why| wrong(why.to_string()));
+        }
         let servers = Orchestration::all().map(|about| about.name);
         let known = Choice::all().map(|program| program.name).chain(references).chain(servers);
+        let known = known.chain(Scheme::all().map(|about| about.name));
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, then those of one server.
+    /// All policies: the programs, then the references, then those of one server, then those of a fabric.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
             about: program.about,
             arguments: program.arguments,
             example: program.example,
+            is_for_flows: false,
         });
         let references = Reference::NAMES.into_iter().filter_map(|name| {
             let reference = Reference::parse(&name.replace('N', "1")).ok()?;
-            Some(About { name, about: reference.about(), arguments: "", example: reference.example() })
+            let (about, example) = (reference.about(), reference.example());
+            Some(About { name, about, arguments: "", example, is_for_flows: false })
         });
         let servers = Orchestration::all().map(|of| About {
             name: of.name,
             about: of.about,
             arguments: of.arguments,
             example: of.example,
+            is_for_flows: false,
         });
-        programs.chain(references).chain(servers)
+        let schemes = Scheme::all().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+            is_for_flows: true,
+        });
+        programs.chain(references).chain(servers).chain(schemes)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -86,7 +105,7 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) | Self::Server(_) => 0,
+            Self::Reference(_) | Self::Server(_) | Self::Fabric(_) => 0,
         }
     }
 
@@ -119,7 +138,7 @@ impl Policy {
                 let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
                 (with_token.0 as f64, refill.0 as f64)
             }
-            Self::Reference(_) => (0.0, 0.0),
+            Self::Reference(_) | Self::Fabric(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
                 (descriptor, descriptor)
@@ -134,6 +153,7 @@ impl fmt::Display for Policy {
             Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
             Self::Server(orchestration) => orchestration.fmt(f),
+            Self::Fabric(scheme) => scheme.fmt(f),
         }
     }
 }

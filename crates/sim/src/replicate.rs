@@ -35,6 +35,10 @@ impl Point {
                     server.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Fabric(scheme) => match self.flow_run(*scheme) {
+                Ok(run) => run.run(recorder, (self.seed, replication), stop),
+                Err(why) => Err(SimError::Point(why)),
+            },
         }
     }
 
@@ -52,7 +56,7 @@ impl Point {
                 let ran = rack::replicate(self, choice, replication, observer, stop)?;
                 Ok((ran.observer, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) => {
+            Policy::Reference(_) | Policy::Server(_) | Policy::Fabric(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

@@ -1,6 +1,6 @@
 //! What a statement may ask of a point beside its tasks' times: writes, queues, memory, depths.
 
-use sluice_outcome::study::Unit;
+use sluice_outcome::study::{Gauges, Unit};
 
 use super::{StudyError, hint};
 use crate::stats::{Each, Estimate, Method, estimate};
@@ -12,26 +12,55 @@ use crate::workload::Workload;
 pub struct Gauge {
     name: &'static str,
     unit: Unit,
-    of: fn(&Replication) -> f64,
+    of: Told,
 }
 
-/// All that can be asked for.
+/// Where a gauge's number comes from.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// It is worked out.
+    Reckoned(fn(&Replication) -> f64),
+    /// A replication tells it; what it does not tell is 0.
+    Read(fn(&Gauges) -> Option<f64>),
+}
+
+/// What can be asked for beside what replications tell.
 const ALL: [Gauge; 8] = [
     // Copies of waiting tasks that are written to servers.
-    Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
+    Gauge { name: "writes_per_s", unit: Unit::PerS, of: Told::Reckoned(|run| run.writes_per_s()) },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
-    Gauge { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
+    Gauge {
+        name: "writes_reckoned_per_s",
+        unit: Unit::PerS,
+        of: Told::Reckoned(|run| run.writes_reckoned_per_s()),
+    },
     Gauge {
         name: "writes_over_reckoned",
         unit: Unit::Ratio,
-        of: |run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE),
+        of: Told::Reckoned(|run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE)),
     },
-    Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
-    Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
-    Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
+    Gauge {
+        name: "writes_per_task",
+        unit: Unit::Ratio,
+        of: Told::Reckoned(|run| run.writes() / run.replied()),
+    },
+    Gauge { name: "queued_share", unit: Unit::Share, of: Told::Reckoned(|run| run.queued_share()) },
+    Gauge {
+        name: "ring_bytes",
+        unit: Unit::Count,
+        of: Told::Reckoned(|run| run.one.gauges.ring_bytes.unwrap_or(0.0)),
+    },
     // Of the tasks that need or wish for labels, those whose workers have them.
-    Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
-    Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
+    Gauge {
+        name: "labels_met",
+        unit: Unit::Share,
+        of: Told::Reckoned(|run| run.one.gauges.labels_met.unwrap_or(0.0)),
+    },
+    Gauge {
+        name: "depth_mean",
+        unit: Unit::Ratio,
+        of: Told::Reckoned(|run| run.one.gauges.depth_mean.unwrap_or(0.0)),
+    },
 ];
 
 /// One replication and what it has in common with the others.
@@ -57,10 +86,16 @@ impl Facts {
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let found = ALL.into_iter().find(|gauge| gauge.name == text);
+        let found = Self::all().find(|gauge| gauge.name == text);
         found.ok_or_else(|| {
-            StudyError::Point(hint::unknown("gauge", text, ALL.iter().map(|gauge| gauge.name)))
+            StudyError::Point(hint::unknown("gauge", text, Self::all().map(|gauge| gauge.name)))
         })
+    }
+
+    /// All that can be asked for.
+    fn all() -> impl Iterator<Item = Self> {
+        let told = Gauges::ALL.iter().map(|of| Self { name: of.name, unit: of.unit, of: Told::Read(of.get) });
+        ALL.into_iter().chain(told)
     }
 
     /// The unit of its numbers.
@@ -70,7 +105,11 @@ impl Gauge {
 
     /// The mean of all replications.
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
-        let values: Vec<f64> = each.iter().map(|one| (self.of)(&Replication { one, facts })).collect();
+        let number = |one: &Each| match self.of {
+            Told::Reckoned(of) => of(&Replication { one, facts }),
+            Told::Read(of) => of(&one.gauges).unwrap_or(0.0),
+        };
+        let values: Vec<f64> = each.iter().map(number).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, &values, Method::Replications);
         // No share is above one.

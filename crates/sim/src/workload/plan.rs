@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sluice_wire::Nanos;
 
 use super::text::{number, show_span, span};
-use super::{Service, Trace, WorkloadError};
+use super::{Flows, Service, Trace, WorkloadError};
 
 /// How tasks follow one another.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub enum Arrivals {
     Plan(Plan),
     /// As they came once.
     Trace(Arc<Trace>),
+    /// As hosts of a fabric begin flows: independently of one another, each to another host.
+    Flows(Arc<Flows>),
 }
 
 /// What changes with time.
@@ -88,6 +90,7 @@ impl fmt::Display for Arrivals {
             Self::Even => f.write_str("even"),
             Self::Plan(plan) => plan.fmt(f),
             Self::Trace(trace) => f.write_str(&trace.text()),
+            Self::Flows(flows) => f.write_str(&flows.text()),
         }
     }
 }
