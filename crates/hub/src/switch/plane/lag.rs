@@ -14,6 +14,8 @@ const HELD_MAX: usize = 1 << 16;
 /// What is held for as long as links and passes take; nothing where they take none.
 pub(super) struct Lag {
     delays: Delays,
+    /// Whether nothing is ever held: asked for each packet, so it is found once.
+    is_none: bool,
     held: Hold<Held>,
 }
 
@@ -23,13 +25,13 @@ enum Held {
 }
 
 impl Lag {
-    pub(super) const fn new(delays: Delays) -> Self {
-        Self { delays, held: Hold::new(HELD_MAX) }
+    pub(super) fn new(delays: Delays) -> Self {
+        Self { delays, is_none: delays.is_none(), held: Hold::new(HELD_MAX) }
     }
 
     /// Whether nothing is ever held.
     pub(super) fn is_none(&self) -> bool {
-        self.delays.is_none()
+        self.is_none
     }
 
     /// When something goes on.
