@@ -34,7 +34,7 @@ use sluice_net::NetError;
 use sluice_net::clock::monotonic;
 use sluice_net::faults::FaultPlan;
 use sluice_net::pin::{pin_thread, sharpen_timers};
-use sluice_net::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker};
+use sluice_net::udp::{BATCH, DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker};
 
 use plane::Plane;
 
@@ -115,6 +115,8 @@ impl SwitchDriver {
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max,
+            // A plain server takes one datagram after the other.
+            batch: if config.program.software().is_some() { 1 } else { BATCH },
             stamps: !config.delays.is_none(),
             refusals: false,
             waiting: config.waiting,

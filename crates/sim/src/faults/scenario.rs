@@ -1,6 +1,7 @@
 //! What a seed stands for: how large the rack is, how bad the network, and what fails when.
 
 use sluice_switch::registry::Choice;
+use sluice_wire::sizes::token_cells;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
@@ -133,6 +134,11 @@ const RINGS: u64 = 5;
 const FORGETTING: u64 = 6;
 
 impl Scenario {
+    /// Whether the bytes of tasks that wait are not the switch's to keep: servers have them, or clients.
+    pub(super) fn keeps_no_bytes(&self) -> bool {
+        self.writes_ahead || self.program.fetches()
+    }
+
     pub(super) fn of(program: &Choice, seed: u64) -> Self {
         let dice = &mut Dice::new(seed, 1);
         let rings = &mut Dice::new(seed, RINGS);
@@ -159,7 +165,7 @@ impl Scenario {
             serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
-            token_cells: dice.pick(&[128, just_room_for(workers)]),
+            token_cells: dice.pick(&[128, just_room_for(program, workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
             early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth()),
             writes_ahead: rings.chance(700) && program.writes_ahead(),
@@ -287,8 +293,8 @@ fn draw_served(dice: &mut Dice, workers: usize, slices: usize) -> Vec<Vec<TaskTy
 }
 
 /// The fewest cells that hold the tokens of so many workers.
-pub(super) const fn just_room_for(workers: usize) -> u32 {
-    (8 * workers as u32).next_power_of_two()
+pub(super) fn just_room_for(program: &Choice, workers: usize) -> u32 {
+    token_cells(workers as u32, program.quota_max().into())
 }
 
 /// In a quarter of the seeds what goes round stands in a queue first.
