@@ -14,10 +14,10 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId};
 
 use super::hosts::{Host, SWITCH};
-use super::scenario::{Disaster, Scenario};
+use super::limits::START;
+use super::scenario::{Disaster, Scenario, Trouble};
 use super::servers::Mishap;
-use super::switch::START;
-use super::troubles::{End, Trouble};
+use super::ways::End;
 use crate::world::Address;
 
 /// Somebody in a rack.
