@@ -35,6 +35,11 @@ impl Point {
                     server.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Sparrow(sparrow) => {
+                let requests = self.requests(replication);
+                let measured = sparrow.run(&self.testbed, requests, recorder, (self.seed, replication), stop);
+                measured.ok_or(SimError::Stopped)
+            }
         }
     }
 
@@ -52,7 +57,7 @@ impl Point {
                 let ran = rack::replicate(self, choice, replication, observer, stop)?;
                 Ok((ran.observer, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) => {
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

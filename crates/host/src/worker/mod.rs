@@ -36,6 +36,7 @@ use sluice_wire::{
     WorkerId,
 };
 
+use sluice_wire::sizes::QUOTA_LIMIT;
 pub use sluice_wire::sizes::QUOTA_MAX;
 pub use types::{Action, EarlySettings, Outlook, WorkerSettings, WorkerStats};
 
@@ -159,7 +160,7 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = self.feeding.quota(grant.quota.min(QUOTA_MAX));
+        self.quota = self.feeding.quota(grant.quota.min(QUOTA_LIMIT));
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
         self.ask_for_lead(now, settings, out);
@@ -394,7 +395,7 @@ impl Worker {
         if self.phase != Phase::Serving {
             return;
         }
-        for before in 0..lost.clamp(0, QUOTA_MAX.into()) {
+        for before in 0..lost.clamp(0, QUOTA_LIMIT.into()) {
             self.repeated_tokens += 1;
             self.token(now, settings, self.rank(self.held() + before as u32), false, out);
         }

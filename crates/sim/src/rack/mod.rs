@@ -20,6 +20,7 @@ mod meter;
 mod nodes;
 mod servers;
 mod setup;
+pub(crate) mod software;
 mod stage;
 mod stalls;
 mod switch;

@@ -16,7 +16,7 @@ pub struct Gauge {
 }
 
 /// All that can be asked for.
-const ALL: [Gauge; 8] = [
+const ALL: [Gauge; 12] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -31,6 +31,15 @@ const ALL: [Gauge; 8] = [
     Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
     // Of the tasks that need or wish for labels, those whose workers have them.
     Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
+    // What tasks cost the switch and the network.
+    Gauge { name: "passes_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.passes) },
+    Gauge {
+        name: "recirculations_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.recirculations),
+    },
+    Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
+    Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
     Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
 ];
 
@@ -96,6 +105,10 @@ impl Replication<'_> {
 
     fn replied(&self) -> f64 {
         self.one.counts.replied.max(1) as f64
+    }
+
+    fn per_task(&self, count: u64) -> f64 {
+        count as f64 / self.replied()
     }
 
     fn queued_share(&self) -> f64 {
