@@ -1,5 +1,5 @@
 //! The policies by their names: the switch programs, the references without a network's limits, and what
-//! spreads one server's requests over its cores.
+//! spreads one server's requests over its cores, and what a datacenter's spines and leaves run.
 
 use core::fmt;
 use std::str::FromStr;
@@ -8,6 +8,7 @@ use sluice_switch::registry::Choice;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
+use crate::datacenter::System;
 use crate::error::SimError;
 use crate::ideal::Reference;
 use crate::server::Orchestration;
@@ -23,6 +24,8 @@ pub enum Policy {
     Reference(Reference),
     /// What spreads one server's requests over its cores.
     Server(Orchestration),
+    /// What the spines and leaves of a datacenter run.
+    Datacenter(System),
 }
 
 /// A policy for people.
@@ -55,12 +58,16 @@ impl Policy {
         if let Some(orchestration) = Orchestration::parse(text) {
             return orchestration.map(Self::Server).map_err(|why| wrong(why.to_string()));
         }
+        if let Some(system) = System::parse(text) {
+            return system.map(Self::Datacenter).map_err(wrong);
+        }
         let servers = Orchestration::all().map(|about| about.name);
-        let known = Choice::all().map(|program| program.name).chain(references).chain(servers);
+        let systems = System::ALL.iter().map(|about| about.name);
+        let known = Choice::all().map(|program| program.name).chain(references).chain(servers).chain(systems);
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, then those of one server.
+    /// All policies: the programs, then the references, then those of one server, then those of a datacenter.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
@@ -78,7 +85,13 @@ impl Policy {
             arguments: of.arguments,
             example: of.example,
         });
-        programs.chain(references).chain(servers)
+        let systems = System::ALL.iter().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+        });
+        programs.chain(references).chain(servers).chain(systems)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -86,7 +99,7 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) | Self::Server(_) => 0,
+            Self::Reference(_) | Self::Server(_) | Self::Datacenter(_) => 0,
         }
     }
 
@@ -119,6 +132,7 @@ impl Policy {
                 let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
                 (with_token.0 as f64, refill.0 as f64)
             }
+            Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
             Self::Reference(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
@@ -134,6 +148,7 @@ impl fmt::Display for Policy {
             Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
             Self::Server(orchestration) => orchestration.fmt(f),
+            Self::Datacenter(system) => system.fmt(f),
         }
     }
 }
