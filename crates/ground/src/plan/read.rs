@@ -19,6 +19,7 @@ use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
+use crate::policies;
 use crate::units;
 
 /// How a switch may wait for packets.
@@ -70,7 +71,7 @@ fn policy(top: &Section<'_>) -> Outcome<String> {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| Choice::default().name().to_owned()))
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| policies::DEFAULT.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {

@@ -10,11 +10,11 @@ use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
 
-use super::SwitchConfig;
+use super::config::SwitchConfig;
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use lag::Lag;
+use lag::{Lag, Lagging};
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
@@ -52,6 +52,22 @@ impl Plane {
     /// When there is something to do even if nothing arrives.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         if self.again.is_empty() { self.lag.next_due() } else { Some(Nanos(0)) }
+    }
+
+    /// Takes what was held through the program in the order of its times, which are the times that it sees.
+    pub(super) fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
+        while let Some(due) = self.lag.held.pop_due(now) {
+            match due.item {
+                Lagging::Again(again) => self.round(due.at, again, outbox),
+                Lagging::Arrival { from, packet } => {
+                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
+                    let body = self.lag.held.take_bytes(due.cell);
+                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
+                    self.lag.held.put_bytes(due.cell, body);
+                }
+            }
+            self.lag.held.release(due.cell);
+        }
     }
 
     /// Everything that arrived, then what goes round since before it arrived.

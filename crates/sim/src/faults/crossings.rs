@@ -6,8 +6,7 @@
 
 use sluice_wire::Nanos;
 
-use super::scenario::{Disaster, Scenario, just_room_for};
-use super::troubles::Trouble;
+use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
 use crate::dice::Dice;
 
 /// Of a thousand seeds, those with changes that cross.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use sluice_wire::{Nanos, Packet};
 
 use super::hosts::Host;
-use super::scenario::{FAULTS_END, PACKET_LIFETIME};
-use super::troubles::{End, Ways};
+use super::limits::{FAULTS_END, PACKET_LIFETIME};
+use super::ways::{End, Ways};
 use crate::dice::Dice;
 use crate::world::{Copies, Passage, Weather};
 

@@ -16,10 +16,10 @@ use sluice_wire::{
 };
 
 use super::hosts::{Host, SWITCH};
-use super::scenario::{Disaster, Scenario};
+use super::limits::START;
+use super::scenario::{Disaster, Scenario, Trouble};
 use super::servers::Mishap;
-use super::switch::START;
-use super::troubles::{End, Trouble};
+use super::ways::End;
 use crate::world::Address;
 
 /// Somebody in a rack.
