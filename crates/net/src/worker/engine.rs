@@ -1,6 +1,7 @@
 //! The worker's thread: socket, state machine, service and registration.
 
 mod paced;
+mod processor;
 
 use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
@@ -12,10 +13,12 @@ use sluice_wire::{
 };
 
 use super::early::Listener;
+use super::options::WorkerOptions;
+use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Ended, Runner};
 use super::slots::Slots;
+use super::stopper::{StopOrder, Stopper};
 use super::telling::Telling;
-use super::{Asked, Dropped, Served, Stopper, WorkerOptions, WorkerReport, report};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::crew::Turn;
@@ -24,7 +27,7 @@ use crate::payloads::{Payloads, received};
 use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
-use paced::{Processor, Way};
+use processor::{Processor, Way};
 
 /// How long a worker that ends waits for the controller to let it go.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
@@ -397,9 +400,9 @@ impl<S: Service> Engine<S> {
     /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
-            Asked::Nothing => None,
-            Asked::Abort => Some(false),
-            Asked::Drain => {
+            StopOrder::Nothing => None,
+            StopOrder::Abort => Some(false),
+            StopOrder::Drain => {
                 let Some(leaving) = &mut self.leaving else {
                     self.machine.leave();
                     self.registrar.leave();

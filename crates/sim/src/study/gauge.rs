@@ -1,6 +1,6 @@
 //! What a statement may ask of a point beside its tasks' times: writes, queues, memory, depths.
 
-use sluice_outcome::study::{Gauges, Unit};
+use sluice_outcome::study::Unit;
 
 use super::{StudyError, hint};
 use crate::stats::{Each, Estimate, Method, estimate};
@@ -12,56 +12,96 @@ use crate::workload::Workload;
 pub struct Gauge {
     name: &'static str,
     unit: Unit,
-    of: Told,
+    of: fn(&Replication) -> f64,
 }
 
-/// Where a gauge's number comes from.
-#[derive(Clone, Copy, Debug)]
-enum Told {
-    /// It is worked out.
-    Reckoned(fn(&Replication) -> f64),
-    /// A replication tells it; what it does not tell is 0.
-    Read(fn(&Gauges) -> Option<f64>),
-}
-
-/// What can be asked for beside what replications tell.
-const ALL: [Gauge; 8] = [
+/// What racks can be asked for.
+const ALL: [Gauge; 19] = [
     // Copies of waiting tasks that are written to servers.
-    Gauge { name: "writes_per_s", unit: Unit::PerS, of: Told::Reckoned(|run| run.writes_per_s()) },
+    Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
-    Gauge {
-        name: "writes_reckoned_per_s",
-        unit: Unit::PerS,
-        of: Told::Reckoned(|run| run.writes_reckoned_per_s()),
-    },
+    Gauge { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
     Gauge {
         name: "writes_over_reckoned",
         unit: Unit::Ratio,
-        of: Told::Reckoned(|run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE)),
+        of: |run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE),
     },
-    Gauge {
-        name: "writes_per_task",
-        unit: Unit::Ratio,
-        of: Told::Reckoned(|run| run.writes() / run.replied()),
-    },
-    Gauge { name: "queued_share", unit: Unit::Share, of: Told::Reckoned(|run| run.queued_share()) },
-    Gauge {
-        name: "ring_bytes",
-        unit: Unit::Count,
-        of: Told::Reckoned(|run| run.one.gauges.ring_bytes.unwrap_or(0.0)),
-    },
+    Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
+    Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
+    Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
     // Of the tasks that need or wish for labels, those whose workers have them.
+    Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
+    // What tasks cost the switch and the network.
+    Gauge { name: "passes_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.passes) },
     Gauge {
-        name: "labels_met",
-        unit: Unit::Share,
-        of: Told::Reckoned(|run| run.one.gauges.labels_met.unwrap_or(0.0)),
-    },
-    Gauge {
-        name: "depth_mean",
+        name: "recirculations_per_task",
         unit: Unit::Ratio,
-        of: Told::Reckoned(|run| run.one.gauges.depth_mean.unwrap_or(0.0)),
+        of: |run| run.per_task(run.one.counts.recirculations),
     },
+    Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
+    Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
+    Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
+    // Tasks that went round in a spine, in a leaf, or in either (Horus, Figure 15).
+    Gauge {
+        name: "spine_rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.spine_rounds),
+    },
+    Gauge {
+        name: "leaf_rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.leaf_rounds),
+    },
+    Gauge {
+        name: "rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.spine_rounds + run.one.counts.leaf_rounds),
+    },
+    // What leaves tell spines (Horus, Figure 16).
+    Gauge {
+        name: "load_updates_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.load_updates),
+    },
+    Gauge {
+        name: "idle_updates_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.idle_updates),
+    },
+    // The longest queue over the mean one, as often as the testbed looks (Horus, Figure 12).
+    Gauge { name: "imbalance_p50", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p50.unwrap_or(0.0) },
+    Gauge { name: "imbalance_p99", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p99.unwrap_or(0.0) },
 ];
+
+/// Gauges as replications tell them.
+macro_rules! told {
+    ($($name:ident: $unit:ident,)*) => {
+        [$(Gauge {
+            name: stringify!($name),
+            unit: Unit::$unit,
+            of: |run| run.one.gauges.$name.unwrap_or(0.0),
+        },)*]
+    };
+}
+
+/// What a fabric counts (HF²T, Tables 1 and 2).
+const OF_FABRICS: [Gauge; 15] = told! {
+    flowlets: Count,
+    flowlet_firsts: Count,
+    flowlet_expiries: Count,
+    flowlet_collisions: Count,
+    holds: Count,
+    pauses: Count,
+    early_frames: Count,
+    frames_again: Count,
+    frames_lost: Count,
+    congestion_notices: Count,
+    frames: Count,
+    gaps: Count,
+    gaps_from_1_rtt: Share,
+    gaps_from_2_rtt: Share,
+    gaps_from_3_rtt: Share,
+};
 
 /// One replication and what it has in common with the others.
 struct Replication<'r> {
@@ -86,16 +126,9 @@ impl Facts {
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let found = Self::all().find(|gauge| gauge.name == text);
-        found.ok_or_else(|| {
-            StudyError::Point(hint::unknown("gauge", text, Self::all().map(|gauge| gauge.name)))
-        })
-    }
-
-    /// All that can be asked for.
-    fn all() -> impl Iterator<Item = Self> {
-        let told = Gauges::ALL.iter().map(|of| Self { name: of.name, unit: of.unit, of: Told::Read(of.get) });
-        ALL.into_iter().chain(told)
+        let all = || ALL.into_iter().chain(OF_FABRICS);
+        let found = all().find(|gauge| gauge.name == text);
+        found.ok_or_else(|| StudyError::Point(hint::unknown("gauge", text, all().map(|gauge| gauge.name))))
     }
 
     /// The unit of its numbers.
@@ -105,11 +138,7 @@ impl Gauge {
 
     /// The mean of all replications.
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
-        let number = |one: &Each| match self.of {
-            Told::Reckoned(of) => of(&Replication { one, facts }),
-            Told::Read(of) => of(&one.gauges).unwrap_or(0.0),
-        };
-        let values: Vec<f64> = each.iter().map(number).collect();
+        let values: Vec<f64> = each.iter().map(|one| (self.of)(&Replication { one, facts })).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, &values, Method::Replications);
         // No share is above one.
@@ -135,6 +164,10 @@ impl Replication<'_> {
 
     fn replied(&self) -> f64 {
         self.one.counts.replied.max(1) as f64
+    }
+
+    fn per_task(&self, count: u64) -> f64 {
+        count as f64 / self.replied()
     }
 
     fn queued_share(&self) -> f64 {

@@ -1,20 +1,16 @@
 //! Flows that hosts send over a fabric, in place of tasks for workers (HF²T §5.1).
 //!
-//! A flow's class is the part of the table that its size falls into; its service is what its bytes take on a
-//! link of 100 Gb/s, so that a load is the share of the hosts' links that flows take.
+//! A flow's class is the part of the table that its size falls into.
 
 use std::path::Path;
 
 use sluice_fabric::FlowSizes;
-use sluice_wire::TaskType;
 
+use super::error::WorkloadError;
 use super::text::unknown;
-use super::{Class, LARGE_BYTES, Service, WorkloadError};
 
 /// What stands before a table's name.
 const FLOWS: &str = "flows:";
-/// Nanoseconds that a byte takes on a link of 100 Gb/s.
-const NS_A_BYTE: f64 = 0.08;
 const NAMES: [&str; 3] = ["web-search", "hadoop", "storage"];
 
 /// Flows: how large they are.
@@ -47,22 +43,6 @@ impl Flows {
     pub(super) fn text(&self) -> String {
         format!("{FLOWS}{}", self.name)
     }
-
-    /// A class for each part of the table.
-    pub(super) fn classes(&self) -> Result<Vec<Class>, WorkloadError> {
-        let class = |(place, (most, share, mean)): (usize, (u64, f64, f64))| {
-            Ok(Class {
-                name: short(most),
-                task_type: TaskType(place as u16),
-                share,
-                service: Service::parse(&format!("const:{}ns", (mean * NS_A_BYTE).max(1.0).round()))?,
-                large: 0.0,
-                bytes: LARGE_BYTES,
-                priority: None,
-            })
-        };
-        self.sizes.parts().enumerate().map(class).collect()
-    }
 }
 
 fn read(text: &str, file: &str, folder: &Path) -> Result<FlowSizes, WorkloadError> {
@@ -74,15 +54,6 @@ fn read(text: &str, file: &str, folder: &Path) -> Result<FlowSizes, WorkloadErro
     let content = std::fs::read_to_string(&path)
         .map_err(|source| WorkloadError::File { path: path.clone(), source })?;
     FlowSizes::parse(&content).map_err(|why| wrong(why.to_string()))
-}
-
-/// A size as a class's name: `10k`, `2M`.
-fn short(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes > 0 && bytes.is_multiple_of(1_000_000) => format!("{}M", bytes / 1_000_000),
-        bytes if bytes > 0 && bytes.is_multiple_of(1_000) => format!("{}k", bytes / 1_000),
-        bytes => bytes.to_string(),
-    }
 }
 
 #[cfg(test)]
