@@ -10,6 +10,7 @@
 pub mod agents;
 mod capacity;
 mod complaint;
+pub mod datacenter;
 mod error;
 pub mod faults;
 pub mod ideal;

@@ -181,6 +181,7 @@ impl Point {
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
             .or_else(|| self.bad_server())
+            .or_else(|| self.bad_racks())
             .or_else(|| self.bad_rate())
             .or_else(|| self.not_the_traces_rate())
     }
@@ -245,6 +246,24 @@ impl Point {
         OrchestratedServer { orchestration, testbed, classes }.complaint()
     }
 
+    /// A datacenter's policies need racks, and a rack's need one switch.
+    fn bad_racks(&self) -> Option<String> {
+        let (policy, testbed) = (&self.policy, &self.testbed);
+        match policy {
+            Policy::Datacenter(_) if testbed.racks.are_none() => Some(format!(
+                "{policy} is for racks below spines, and this testbed has none: write [racks] with spines and workers into it"
+            )),
+            Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
+                Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
+            }
+            Policy::Program(_) | Policy::Server(_) if !testbed.racks.are_none() => Some(format!(
+                "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or take a policy \
+                 of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
+            )),
+            _ => None,
+        }
+    }
+
     /// Not every policy looks at labels.
     fn bad_labels(&self) -> Option<String> {
         let suits = match self.suits() {
@@ -253,7 +272,7 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => 1,
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();

@@ -1,5 +1,5 @@
 //! The policies by their names: the switch programs, the references without a network's limits, and what
-//! spreads one server's requests over its cores.
+//! spreads one server's requests over its cores, and what a datacenter's spines and leaves run.
 
 use core::fmt;
 use std::str::FromStr;
@@ -9,6 +9,7 @@ use sluice_wire::Nanos;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
+use crate::datacenter::System;
 use crate::error::SimError;
 use crate::ideal::Reference;
 use crate::rack::software::detour;
@@ -28,6 +29,8 @@ pub enum Policy {
     Server(Orchestration),
     /// Schedulers in software that reserve places at workers.
     Sparrow(Sparrow),
+    /// What the spines and leaves of a datacenter run.
+    Datacenter(System),
 }
 
 /// A policy for people.
@@ -63,12 +66,16 @@ impl Policy {
         if name == Sparrow::NAME {
             return sparrow(text).map(Self::Sparrow).map_err(wrong);
         }
+        if let Some(system) = System::parse(text) {
+            return system.map(Self::Datacenter).map_err(wrong);
+        }
         let servers = Orchestration::all().map(|about| about.name).chain([Sparrow::NAME]);
-        let known = Choice::all().map(|program| program.name).chain(references).chain(servers);
+        let systems = System::ALL.iter().map(|about| about.name);
+        let known = Choice::all().map(|program| program.name).chain(references).chain(servers).chain(systems);
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, those of one server, and Sparrow.
+    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a datacenter.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
@@ -92,7 +99,13 @@ impl Policy {
             arguments: Sparrow::ARGUMENTS,
             example: "sparrow:2",
         };
-        programs.chain(references).chain(servers).chain([sparrow])
+        let systems = System::ALL.iter().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+        });
+        programs.chain(references).chain(servers).chain([sparrow]).chain(systems)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -100,7 +113,7 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) => 0,
+            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Datacenter(_) => 0,
         }
     }
 
@@ -134,6 +147,7 @@ impl Policy {
                 let detour = choice.software().map_or(Nanos(0), |software| detour(software, testbed));
                 (with_token.0 as f64, (refill + detour).0 as f64)
             }
+            Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
             Self::Reference(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
@@ -161,6 +175,7 @@ impl fmt::Display for Policy {
             Self::Reference(reference) => reference.fmt(f),
             Self::Server(orchestration) => orchestration.fmt(f),
             Self::Sparrow(sparrow) => sparrow.fmt(f),
+            Self::Datacenter(system) => system.fmt(f),
         }
     }
 }

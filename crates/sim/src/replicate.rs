@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::datacenter::{self, Plain};
 use crate::error::SimError;
 use crate::ideal::Ideal;
 use crate::point::Point;
@@ -27,6 +28,10 @@ impl Point {
                 let measured =
                     ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
+            }
+            Policy::Datacenter(system) => {
+                let ran = datacenter::replicate(self, *system, replication, recorder, stop)?;
+                Ok(ran.observer.finish(ran.counts, ran.gauges))
             }
             Policy::Server(orchestration) => {
                 let (testbed, classes) = (&self.testbed, &self.workload.classes);
@@ -56,6 +61,10 @@ impl Point {
             Policy::Program(choice) => {
                 let ran = rack::replicate(self, choice, replication, observer, stop)?;
                 Ok((ran.observer, ran.counts, ran.gauges))
+            }
+            Policy::Datacenter(system) => {
+                let ran = datacenter::replicate(self, *system, replication, Plain(observer), stop)?;
+                Ok((ran.observer.0, ran.counts, ran.gauges))
             }
             Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => {
                 let policy = &self.policy;

@@ -139,6 +139,6 @@ const fn kind(packet: &Packet) -> usize {
         Packet::Notice(_) => 7,
         Packet::Need(_) => 8,
         Packet::Part(_) => 9,
-        Packet::Sweep(_) => 10,
+        Packet::Sweep(_) | Packet::Update(_) => 10,
     }
 }

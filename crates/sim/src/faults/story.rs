@@ -11,7 +11,9 @@ use sluice_control::{Answer as Answered, Event as Told};
 use sluice_host::client::Outcome;
 use sluice_switch::Refusal;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId};
+use sluice_wire::{
+    BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, RackNews, ReplyStatus, Serial, TaskId,
+};
 
 use super::hosts::{Host, SWITCH};
 use super::limits::START;
@@ -159,7 +161,12 @@ pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
         Packet::Notice(of) => Some(of.task),
         Packet::Need(of) => Some(of.task),
         Packet::Part(of) => Some(of.task),
-        Packet::Empty(_) | Packet::Token(_) | Packet::Probe(_) | Packet::Answer(_) | Packet::Sweep(_) => None,
+        Packet::Empty(_)
+        | Packet::Token(_)
+        | Packet::Probe(_)
+        | Packet::Answer(_)
+        | Packet::Sweep(_)
+        | Packet::Update(_) => None,
     }
 }
 
@@ -223,6 +230,13 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
         Packet::Need(of) => need(of, task),
         Packet::Part(of) => part(of, task),
         Packet::Sweep(of) => format!("SWEEP of slice {}: takes out what nobody may have any more", of.slice),
+        Packet::Update(of) => match of.news {
+            RackNews::Idle => format!("UPDATE of leaf {}: it has idle workers", of.leaf),
+            RackNews::Busy => format!("UPDATE of leaf {}: no worker is idle any more", of.leaf),
+            RackNews::Load(mean) => {
+                format!("UPDATE of leaf {}: {:.2} tasks a worker", of.leaf, f64::from(mean.0) / 65_536.0)
+            }
+        },
     }
 }
 

@@ -278,7 +278,7 @@ fn priority(class: &Class, classes: u8) -> Option<u8> {
 }
 
 /// Without faults nothing is ever tried again, and no timer is needed.
-pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
+pub(crate) fn client_settings(testbed: &Testbed) -> ClientSettings {
     let plain = ClientSettings { outstanding_max: 1 << 20, ..ClientSettings::default() };
     if !testbed.has_faults() {
         return ClientSettings { first_timeout: NEVER, timeout_max: NEVER, deadline_default: NEVER, ..plain };

@@ -20,7 +20,7 @@ use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
     Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Reply, Serial, SliceId,
-    Submit, Term, Token, WorkerId,
+    Submit, Term, Token, Update, WorkerId,
 };
 
 use crate::config::Config;
@@ -129,6 +129,15 @@ impl Front {
         }
         let client = self.tables.clients.get(reply.client.0 as usize).and_then(Option::as_ref);
         client.map(|row| row.at).ok_or(Refusal::UnknownSource)
+    }
+
+    /// Whether a leaf's word counts: it comes from the leaf that it names, in its present generation.
+    pub(crate) fn admit_update(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
+        let row = self.tables.worker(update.leaf).ok_or(Refusal::UnknownSource)?;
+        if row.at != from {
+            return Err(Refusal::WrongAddress);
+        }
+        out_of_date(self.config.epoch, row, update.epoch, update.generation).map_or(Ok(()), Err)
     }
 
     /// A token was parked: what it said has to reach the worker with a later DISPATCH.

@@ -168,7 +168,7 @@ impl ClientSide for Rack<'_> {
         &mut self.client_actions
     }
 
-    fn front(&self) -> Address {
+    fn front(&self, _: usize) -> Address {
         SWITCH
     }
 

@@ -8,8 +8,8 @@ use sluice_host::client::{Action, Outcome};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
-use super::{Clients, Tag};
-use crate::nodes::{ClientCall, ClientSide, Try};
+use super::Clients;
+use crate::nodes::{ClientCall, ClientSide, Tag, Try};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
 use crate::rack::stage::{Cue, Stage};
@@ -139,7 +139,7 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
     }
 
     #[inline]
-    fn front(&self) -> Address {
+    fn front(&self, _: usize) -> Address {
         self.nodes.plan.places.front
     }
 
