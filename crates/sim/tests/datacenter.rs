@@ -6,12 +6,13 @@ use std::thread;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Counts, Measured, Warmup};
-use sluice_sim::testbed::{Racks, Rates, Testbed};
+use sluice_sim::testbed::{RackLayout, Rates, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_wire::Nanos;
 
 fn testbed() -> Testbed {
-    let racks = Racks { spines: 2, workers: vec![4, 4, 8, 16], hop: Nanos(5_000), ..Racks::default() };
+    let racks =
+        RackLayout { spines: 2, workers: vec![4, 4, 8, 16], hop: Nanos(5_000), ..RackLayout::default() };
     Testbed { racks, clients: 2, ..Testbed::rain() }
 }
 
