@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 11] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome"],
     &["sluice-units"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
-    &["sluice-vectors", "sluice-world"],
+    &["sluice-vectors", "sluice-world", "sluice-cores"],
     &["sluice-fabric"],
     &["sluice-sim", "sluice-net"],
     &["sluice-apps", "sluice-hub"],

@@ -22,6 +22,7 @@ pub mod policy;
 mod rack;
 mod replicate;
 pub mod server;
+pub mod sparrow;
 pub mod stats;
 pub mod study;
 pub mod suits;

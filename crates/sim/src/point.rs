@@ -1,6 +1,8 @@
 //! One policy on one rack under one load: what a curve consists of.
 
 use sluice_control::check_told_apart;
+use sluice_switch::registry::Software;
+use sluice_wire::Nanos;
 
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
@@ -81,6 +83,7 @@ impl Point {
     ///   the next
     ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
     /// - references have no limits beside the service;
+    /// - a scheduler in a server makes one decision at a time;
     /// - one server's dispatcher or allocator does one request at a time.
     ///
     /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
@@ -96,7 +99,14 @@ impl Point {
             Policy::Server(orchestration) => {
                 of_workers.min(orchestration.rate_max_per_s(&self.testbed.cores))
             }
-            _ => of_workers,
+            Policy::Program(choice) => match choice.software() {
+                Some(Software { decision, .. }) if decision > Nanos(0) => {
+                    of_workers.min(1e9 / decision.0 as f64)
+                }
+                _ => of_workers,
+            },
+            Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
+            Policy::Reference(_) => of_workers,
         }
     }
 
@@ -263,7 +273,7 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) | Policy::Server(_) | Policy::Datacenter(_) => 1,
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
@@ -272,7 +282,7 @@ impl Point {
 
     fn bad_slices(&self) -> Option<String> {
         let slices = self.slices.as_ref()?;
-        if matches!(self.policy, Policy::Reference(_) | Policy::Server(_) | Policy::Datacenter(_)) {
+        if !matches!(self.policy, Policy::Program(_)) {
             let policy = &self.policy;
             return Some(format!("{policy} has one queue of workers for all classes: leave the slices out"));
         }

@@ -40,6 +40,11 @@ impl Point {
                     server.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Sparrow(sparrow) => {
+                let requests = self.requests(replication);
+                let measured = sparrow.run(&self.testbed, requests, recorder, (self.seed, replication), stop);
+                measured.ok_or(SimError::Stopped)
+            }
         }
     }
 
@@ -61,7 +66,7 @@ impl Point {
                 let ran = datacenter::replicate(self, *system, replication, Plain(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) => {
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

@@ -214,6 +214,16 @@ impl CoreBalancer {
         self.services.eligible
     }
 
+    /// How many more requests of a service its cores have room for, if no others come.
+    pub fn room(&self, service: ServiceId) -> u32 {
+        if self.services.known & service.bit() == 0 {
+            return 0;
+        }
+        let row = usize::from(self.services.row[service.index()]);
+        let ranks = self.services.cores[service.index()].members().map(|core| self.ranks[core][row]);
+        ranks.map(|rank| self.bound.saturating_sub(rank).div_ceil(self.balancing.unit())).sum()
+    }
+
     /// Sends a request of a service to its least ranked core, of equals the first; none if none has room.
     #[inline]
     pub fn dispatch(&mut self, service: ServiceId) -> Option<CoreId> {

@@ -118,6 +118,11 @@ impl CoreSet {
         self.0[core / 64] &= !(1 << (core % 64));
     }
 
+    /// From the first on.
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(at, word)| bits(*word).map(move |bit| at * 64 + bit))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }

@@ -153,7 +153,25 @@ impl Nic {
         evicted: impl FnMut(RequestHandle),
     ) -> Result<ServiceId, OrchestratorError> {
         self.clock = self.clock.max(now);
-        let received = self.try_receive(address, (handle, bytes), now, evicted);
+        let service = self.classifier.service(address);
+        let received = service.and_then(|service| {
+            self.try_receive(service, (handle, bytes), now, evicted)?;
+            Ok(service)
+        });
+        self.counts.refused.count(received)
+    }
+
+    /// The same for a request whose service is known without its address.
+    pub fn receive_of(
+        &mut self,
+        service: ServiceId,
+        (handle, bytes): (RequestHandle, u32),
+        now: Nanos,
+        evicted: impl FnMut(RequestHandle),
+    ) -> Result<(), OrchestratorError> {
+        self.clock = self.clock.max(now);
+        let known = self.balancer.check_service(service);
+        let received = known.and_then(|()| self.try_receive(service, (handle, bytes), now, evicted));
         self.counts.refused.count(received)
     }
 
@@ -215,12 +233,11 @@ impl Nic {
 
     fn try_receive(
         &mut self,
-        address: &SocketAddr,
+        service: ServiceId,
         (handle, bytes): (RequestHandle, u32),
         now: Nanos,
         evicted: impl FnMut(RequestHandle),
-    ) -> Result<ServiceId, OrchestratorError> {
-        let service = self.classifier.service(address)?;
+    ) -> Result<(), OrchestratorError> {
         let room = self.buffer.bytes();
         if bytes > room {
             return Err(OrchestratorError::TooLarge { bytes, room });
@@ -230,7 +247,7 @@ impl Nic {
         self.scheduler.enter(service);
         self.monitor.grown(service, self.buffer.length(service));
         self.counts.received += 1;
-        Ok(service)
+        Ok(())
     }
 
     /// Drops the latest requests of the least important services, if there are enough less important than
@@ -304,7 +321,18 @@ impl Nic {
         address: SocketAddr,
         priority: Priority,
     ) -> Result<(), OrchestratorError> {
-        let registered = self.try_register(service, address, priority);
+        let registered = self.try_register(service, Some(address), priority);
+        self.counts.refused.count(registered)
+    }
+
+    /// The same for a service whose requests are told by something else than their address
+    /// ([`Self::receive_of`]).
+    pub fn register_service_without_address(
+        &mut self,
+        service: ServiceId,
+        priority: Priority,
+    ) -> Result<(), OrchestratorError> {
+        let registered = self.try_register(service, None, priority);
         self.counts.refused.count(registered)
     }
 
@@ -353,10 +381,10 @@ impl Nic {
     fn try_register(
         &mut self,
         service: ServiceId,
-        address: SocketAddr,
+        address: Option<SocketAddr>,
         priority: Priority,
     ) -> Result<(), OrchestratorError> {
-        if self.classifier.service(&address).is_ok() {
+        if let Some(address) = address.filter(|address| self.classifier.service(address).is_ok()) {
             return Err(OrchestratorError::AddressTaken(address));
         }
         if self.priorities[service.index()].is_some() {
@@ -366,7 +394,7 @@ impl Nic {
             return Err(OrchestratorError::Unranked(service));
         }
         self.balancer.register(service, priority)?;
-        self.classifier.install(address, service)?;
+        address.map_or(Ok(()), |address| self.classifier.install(address, service))?;
         self.priorities[service.index()] = Some(priority);
         self.of_priority[priority.index()] |= service.bit();
         Ok(())

@@ -3,7 +3,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use sluice_wire::{Answer, Counters, Dispatch, Empty, Epoch, Generation, Nanos, Nonce, Serial, WorkerId};
+use sluice_wire::{
+    Answer, Counters, Dispatch, Empty, Epoch, Generation, Nanos, Nonce, Serial, TaskId, WorkerId,
+};
 
 use super::fetching::missing;
 use super::types::{Action, WorkerSettings};
@@ -21,9 +23,24 @@ impl Worker {
         dispatch: &Dispatch,
         out: &mut Vec<Action>,
     ) {
+        let arrival = self.arrive(now, received, settings, dispatch, out);
+        self.settle((now, received), settings, dispatch, arrival, out);
+    }
+
+    /// What a DISPATCH says of this worker's tokens; none if it is not this worker's.
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
+    pub(super) fn arrive(
+        &mut self,
+        now: Nanos,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) -> Option<Arrival> {
         let life = (dispatch.epoch, dispatch.generation);
         let counters = Counters { seen: dispatch.seen, sent: dispatch.sent };
-        let arrival = match self.origin(life, dispatch.worker, counters) {
+        match self.origin(life, dispatch.worker, counters) {
             Origin::Foreign => None,
             Origin::Older => Some(Arrival::Late),
             Origin::Present => {
@@ -35,15 +52,64 @@ impl Worker {
                 self.probing.heard(now, settings);
                 Some(arrival)
             }
-        };
+        }
+    }
+
+    /// Takes the task of a DISPATCH that has arrived, unless it came before.
+    #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
+    #[inline(always)]
+    pub(super) fn settle(
+        &mut self,
+        (now, received): (Nanos, Nanos),
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        arrival: Option<Arrival>,
+        out: &mut Vec<Action>,
+    ) {
         if arrival.is_some_and(|arrival| self.take_task(received, settings, dispatch, arrival, out)) {
             self.fetch_newest(now, settings, out);
-            self.run_next(out);
+            self.run_next(settings, out);
         } else {
             self.dropped += u32::from(arrival.is_none());
             release(dispatch.payload.handle, out);
         }
         self.send_tokens(now, settings, out);
+    }
+
+    /// Leaves the task of a DISPATCH that has arrived to another lane, which has answered it.
+    pub(super) fn leave_it(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) {
+        release(dispatch.payload.handle, out);
+        self.send_tokens(now, settings, out);
+    }
+
+    /// Answers a task that was held, finished or perhaps forgotten here, and came over another lane; says
+    /// whether it was.
+    pub(super) fn answers(
+        &mut self,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let sender = self.sender();
+        let Some(work) = &mut self.work else { return false };
+        work.repeat(dispatch, sender, out) || work.too_old(received, settings, dispatch, sender, out)
+    }
+
+    /// Whether a task is held here or has been finished.
+    pub(super) fn knows(&self, task: TaskId) -> bool {
+        self.work.as_ref().is_some_and(|work| work.knows(task))
+    }
+
+    /// Whether a packet is for this worker's present registration, or else at least for its index.
+    pub(super) fn is_for(&self, worker: WorkerId, life: Option<(Epoch, Generation)>) -> bool {
+        self.phase != Phase::New && self.at.worker == worker && life.is_none_or(|life| life == self.at.life())
     }
 
     /// The switch had nothing for a poll: its token is spent.

@@ -28,7 +28,7 @@ impl Worker {
         if is_right {
             held.is_whole = true;
             work.fetches.remove(index);
-            work.run_next(out);
+            work.run_next(settings, out);
         } else {
             work.fetches[index].parts.restart();
             self.ask(now, settings, index, out);

@@ -22,6 +22,7 @@ mod estimate;
 mod feeding;
 mod fetching;
 mod finished;
+mod lanes;
 mod probing;
 mod types;
 mod window;
@@ -31,11 +32,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::sizes::QUOTA_LIMIT;
 use sluice_wire::{
     Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, Rank, ReplyStatus, Serial, SliceId, Token,
     WorkerId,
 };
 
+pub use lanes::Lanes;
 pub use sluice_wire::sizes::QUOTA_MAX;
 pub use types::{Action, EarlySettings, Outlook, WorkerSettings, WorkerStats};
 
@@ -159,7 +162,7 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = self.feeding.quota(grant.quota.min(QUOTA_MAX));
+        self.quota = self.feeding.quota(grant.quota.min(QUOTA_LIMIT));
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
         self.ask_for_lead(now, settings, out);
@@ -213,7 +216,7 @@ impl Worker {
         };
         self.send_tokens(now, settings, out);
         release(payload, out);
-        self.run_next(out);
+        self.run_next(settings, out);
     }
 
     /// Does what has fallen due (see [`Worker::deadline`]). First give it the packets that were received
@@ -290,6 +293,13 @@ impl Worker {
     /// the next [`Worker::tick`] or end of a task.
     pub fn set_quota(&mut self, quota: u8) {
         self.quota = self.feeding.quota(quota.clamp(1, QUOTA_MAX));
+    }
+
+    /// How many tasks may come beside those that it holds from now on, where others than it know what room
+    /// there is; none stops its tokens.
+    pub fn set_room(&mut self, room: u8) {
+        let held = self.held().min(QUOTA_MAX.into()) as u8;
+        self.quota = self.feeding.quota(held.saturating_add(room).min(QUOTA_MAX));
     }
 
     /// What the running task waited for, for the agent; its service ends now.
@@ -394,7 +404,7 @@ impl Worker {
         if self.phase != Phase::Serving {
             return;
         }
-        for before in 0..lost.clamp(0, QUOTA_MAX.into()) {
+        for before in 0..lost.clamp(0, QUOTA_LIMIT.into()) {
             self.repeated_tokens += 1;
             self.token(now, settings, self.rank(self.held() + before as u32), false, out);
         }
@@ -449,9 +459,9 @@ impl Worker {
 
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
-    fn run_next(&mut self, out: &mut Vec<Action>) {
+    fn run_next(&mut self, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if let Some(work) = &mut self.work {
-            work.run_next(out);
+            work.run_next(settings, out);
         }
     }
 

@@ -27,6 +27,8 @@ pub struct WorkerSettings {
     pub finished_max: usize,
     /// How often a task's missing bytes are asked for before its place is given up.
     pub need_tries: u8,
+    /// How many tasks run at once: one, unless there are cores behind the worker ([`super::Lanes`]).
+    pub at_once: usize,
     /// How many tasks may be held; a late DISPATCH beyond it is dropped, and one that was pushed.
     pub held_max: usize,
     /// How many replies are kept for repeats. A repeat that comes after its reply was forgotten ends as
@@ -56,6 +58,7 @@ impl Default for WorkerSettings {
             transit: Nanos::from_millis(2_000),
             finished_max: 1 << 20,
             need_tries: 6,
+            at_once: 1,
             held_max: 64,
             replies_max: 1 << 18,
             reply_bytes_max: 64 << 20,
@@ -105,7 +108,7 @@ pub enum Action {
     },
     /// Send this answer to the switch, which passes it on to the client. Its handle as in [`Action::Reply`].
     Report(Reply),
-    /// Start the service; nothing else runs until `finished` is called with this slot.
+    /// Start the service; `finished` is called with this slot, and until then no more run than may at once.
     Run {
         /// Names this run.
         slot: u64,

@@ -36,6 +36,8 @@ pub(super) struct Held {
     pub(super) payload: Payload,
     /// Whether all of its bytes are here; until they are, it does not run.
     pub(super) is_whole: bool,
+    /// The run that it is in; none has number 0.
+    slot: u64,
     pub(super) asker: Asker,
     received: Nanos,
     switch_wait_ns: u32,
@@ -80,7 +82,7 @@ pub(super) struct WorkCounts {
     pub(super) needs: u64,
 }
 
-/// The tasks; the first in `held` runs.
+/// The tasks; the first `running` in `held` run.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) held: VecDeque<Held>,
@@ -89,13 +91,13 @@ pub(super) struct Work {
     finished: Finished,
     /// The run that the driver was told to start last.
     slot: u64,
-    running: bool,
+    running: usize,
     pub(super) counts: WorkCounts,
     pub(super) early: EndEstimate,
 }
 
 impl Work {
-    /// How many tasks are held, the running one included.
+    /// How many tasks are held, those that run included.
     pub(super) fn held(&self) -> usize {
         self.held.len()
     }
@@ -107,19 +109,24 @@ impl Work {
 
     /// The type of the task that runs, if `slot` names that run.
     pub(super) fn running_type(&self, slot: u64) -> Option<TaskType> {
-        let runs = self.running && slot == self.slot;
-        self.held.front().filter(|_| runs).map(|held| held.task_type)
+        self.place_of(slot).map(|place| self.held[place].task_type)
     }
 
-    /// What the task that runs waited for, and how long its service takes if it ends now.
+    /// What the task that runs waited for, and how long its service takes if it ends now. Of several, the
+    /// first.
     pub(super) fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
-        let held = self.held.front().filter(|_| self.running)?;
+        let held = self.held.front().filter(|_| self.running > 0)?;
         Some(Sample {
             switch_wait: Nanos(held.switch_wait_ns.into()),
             occupancy: held.occupancy,
             worker_wait: started.since(held.received),
             service: now.since(started),
         })
+    }
+
+    /// Whether a task is held or has been finished.
+    pub(super) fn knows(&self, task: TaskId) -> bool {
+        self.held.iter().any(|held| held.task == task) || self.finished.find(task).is_some()
     }
 
     /// Drops what has been finished for long.
@@ -191,6 +198,7 @@ impl Work {
             task_type: dispatch.task_type,
             payload: dispatch.payload,
             is_whole: missing.is_none(),
+            slot: 0,
             asker: Asker::of(dispatch),
             received,
             switch_wait_ns: dispatch.wait_ns,
@@ -198,35 +206,42 @@ impl Work {
         });
     }
 
-    /// Starts the first task that is whole, if none runs.
+    /// Starts the first tasks that are whole, up to as many as may run at once.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn run_next(&mut self, out: &mut Vec<Action>) {
-        if self.running {
-            return;
+    pub(super) fn run_next(&mut self, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        while self.running < settings.at_once {
+            if !self.fetches.is_empty() {
+                self.bring_whole_forward();
+            }
+            let Some(next) = self.held.get_mut(self.running).filter(|next| next.is_whole) else { return };
+            self.running += 1;
+            self.slot += 1;
+            next.slot = self.slot;
+            let (task, task_type) = (next.task, next.task_type);
+            let Payload { len, inline, handle } = next.payload;
+            let payload = Payload { len, inline, handle };
+            out.push(Action::Run { slot: self.slot, task, task_type, payload });
         }
-        if !self.fetches.is_empty() {
-            self.bring_whole_forward();
-        }
-        let Some(next) = self.held.front().filter(|next| next.is_whole) else { return };
-        self.running = true;
-        self.slot += 1;
-        let (task, task_type) = (next.task, next.task_type);
-        let Payload { len, inline, handle } = next.payload;
-        let payload = Payload { len, inline, handle };
-        out.push(Action::Run { slot: self.slot, task, task_type, payload });
     }
 
     #[cold]
     fn bring_whole_forward(&mut self) {
-        let Some(index) = self.held.iter().position(|held| held.is_whole) else { return };
-        if let Some(whole) = self.held.remove(index) {
-            self.held.push_front(whole);
+        let waiting = self.running..self.held.len();
+        let whole = waiting.into_iter().find(|index| self.held[*index].is_whole);
+        if let Some(whole) = whole.and_then(|index| self.held.remove(index)) {
+            self.held.insert(self.running, whole);
         }
     }
 
-    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if this run
-    /// is not the present one.
+    /// Where in `held` the task stands that is in this run.
+    #[inline]
+    fn place_of(&self, slot: u64) -> Option<usize> {
+        self.held.iter().take(self.running).position(|held| held.slot == slot)
+    }
+
+    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if there is
+    /// no such run.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -237,11 +252,11 @@ impl Work {
         end: RunEnd,
         out: &mut Vec<Action>,
     ) -> Option<Handle> {
-        if !self.running || slot != self.slot {
-            return None;
-        }
-        let held = self.held.pop_front()?;
-        self.running = false;
+        let held = match self.place_of(slot)? {
+            0 => self.held.pop_front()?,
+            place => self.held.remove(place)?,
+        };
+        self.running -= 1;
         self.counts.finished += 1;
         self.early.ended(held.task_type, now.since(end.started));
         let kept = KeptReply {

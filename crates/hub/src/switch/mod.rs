@@ -34,7 +34,7 @@ pub use mailbox::{Mailbox, TablePort};
 use sluice_net::NetError;
 use sluice_net::clock::monotonic;
 use sluice_net::pin::{pin_thread, sharpen_timers};
-use sluice_net::udp::{Socket, SocketOptions, Wait, Waker};
+use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waker};
 
 use plane::Plane;
 
@@ -72,6 +72,8 @@ impl SwitchDriver {
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max,
+            // A plain server takes one datagram after the other.
+            batch: if config.program.software().is_some() { 1 } else { BATCH },
             stamps: !config.delays.is_none(),
             refusals: false,
             waiting: config.waiting,

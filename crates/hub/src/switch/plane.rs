@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use sluice_net::udp::{BATCH, Inbox, Outbox};
-use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
 
@@ -22,7 +22,8 @@ pub(super) struct Plane {
     pub(super) tally: Tally,
     slab: Slab,
     writes: Writes,
-    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or nobody does.
+    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or workers fetch
+    /// them from clients.
     keeps_waiting: bool,
     again: VecDeque<Circulating>,
     lag: Lag,
@@ -43,7 +44,7 @@ impl Plane {
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
-            keeps_waiting: config.size.servers == 0,
+            keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
         }
@@ -166,7 +167,12 @@ impl Plane {
             }
             Verdict::Parked if self.keeps_waiting => self.keep(long),
             Verdict::Again(circulating) => {
-                self.keep(long);
+                // A task that came with what is only a note waits.
+                if self.keeps_waiting || matches!(circulating.cargo, Cargo::Task(_)) {
+                    self.keep(long);
+                } else {
+                    self.give_back(long);
+                }
                 self.again(now, circulating);
             }
             Verdict::Ahead(write) => self.write_ahead(now, &write, long, outbox),

@@ -1,5 +1,6 @@
 //! The controller's steps on the program's maps.
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{
     ClientRow, Feed, RingCounts, Shape, SliceState, TableAnswer, TableOp, WorkerState,
 };
@@ -108,6 +109,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         classes: 1,
         kinds: 1,
         plain_writes: true,
+        quota_max: QUOTA_MAX,
     }
 }
 

@@ -5,9 +5,10 @@ use std::os::fd::BorrowedFd;
 
 use sluice_wire::{Endpoint, Nanos};
 
+use super::SocketOptions;
 use super::ring::{BATCH, ReceiveRing};
 use crate::clock::Clock;
-use crate::faults::{FaultCounts, FaultPlan, Faults};
+use crate::faults::{FaultCounts, Faults};
 use crate::hold::{Hold, HoldCell};
 
 /// Overtaken packets that a socket holds at most.
@@ -44,9 +45,10 @@ enum Ready {
 }
 
 impl Inbox {
-    pub(super) fn new(datagram_max: usize, stamps: bool, faults: &FaultPlan) -> Self {
+    pub(super) fn new(options: &SocketOptions) -> Self {
+        let SocketOptions { datagram_max, batch, stamps, ref faults, .. } = *options;
         Self {
-            ring: ReceiveRing::new(datagram_max, stamps),
+            ring: ReceiveRing::new(datagram_max, batch, stamps),
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use sluice_wire::{Endpoint, Nanos};
 
+use super::SocketOptions;
 use super::inbox::HELD_MAX;
 use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
 use super::sys;
-use crate::faults::{FaultCounts, FaultPlan, Faults};
+use crate::faults::{FaultCounts, Faults};
 use crate::hold::Hold;
 
 /// Peers whose refusal is remembered until somebody asks.
@@ -33,11 +34,12 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(fd: Arc<OwnedFd>, family: Family, datagram_max: usize, faults: &FaultPlan) -> Self {
+    pub(super) fn new(fd: Arc<OwnedFd>, family: Family, options: &SocketOptions) -> Self {
+        let SocketOptions { datagram_max, batch, ref faults, .. } = *options;
         Self {
             fd,
             family,
-            ring: SendRing::new(datagram_max),
+            ring: SendRing::new(datagram_max, batch),
             faults: faults.sending(),
             held: Hold::new(HELD_MAX),
             refused: Vec::new(),

@@ -34,7 +34,7 @@ fn fill_rings(scenario: &mut Scenario) {
     if scenario.program.hosts_choose_depth() {
         scenario.quotas.fill(8);
     }
-    scenario.token_cells = just_room_for(scenario.workers);
+    scenario.token_cells = just_room_for(&scenario.program, scenario.workers);
 }
 
 fn stall(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {

@@ -48,7 +48,7 @@ impl Scenario {
             serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
-            token_cells: dice.pick(&[128, just_room_for(workers)]),
+            token_cells: dice.pick(&[128, just_room_for(program, workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
             early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth()),
             writes_ahead: rings.chance(700) && program.writes_ahead(),

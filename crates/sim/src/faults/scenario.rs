@@ -1,6 +1,7 @@
 //! What a seed stands for: how large the rack is, how bad the network, and what fails when.
 
 use sluice_switch::registry::Choice;
+use sluice_wire::sizes::token_cells;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
@@ -118,6 +119,11 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
+    /// Whether the bytes of tasks that wait are not the switch's to keep: servers have them, or clients.
+    pub(super) fn keeps_no_bytes(&self) -> bool {
+        self.writes_ahead || self.program.fetches()
+    }
+
     /// Whether some worker cannot serve every slice.
     pub(super) fn has_narrow_workers(&self) -> bool {
         self.serves.iter().any(|types| types.len() < usize::from(TYPES))
@@ -149,6 +155,6 @@ impl Scenario {
 }
 
 /// The fewest cells that hold the tokens of so many workers.
-pub(super) const fn just_room_for(workers: usize) -> u32 {
-    (8 * workers as u32).next_power_of_two()
+pub(super) fn just_room_for(program: &Choice, workers: usize) -> u32 {
+    token_cells(workers as u32, program.quota_max().into())
 }

@@ -279,7 +279,11 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     let quotas: Vec<String> = quotas.iter().map(u8::to_string).collect();
     let limit =
         scenario.limit.map_or_else(|| "as many as workers report".to_owned(), |limit| limit.to_string());
-    let bytes = if scenario.writes_ahead { "written ahead to servers" } else { "kept by the switch" };
+    let bytes = match (scenario.writes_ahead, scenario.keeps_no_bytes()) {
+        (true, _) => "written ahead to servers",
+        (false, true) => "fetched from clients",
+        (false, false) => "kept by the switch",
+    };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
     format!(
         "{}: {} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to \

@@ -20,6 +20,7 @@ pub(crate) mod meter;
 mod nodes;
 mod servers;
 pub(crate) mod setup;
+pub(crate) mod software;
 mod stage;
 mod stalls;
 mod switch;

@@ -12,6 +12,7 @@ mod cluster;
 mod empirical;
 mod error;
 mod form;
+mod made;
 mod moments;
 mod parameters;
 mod plan;

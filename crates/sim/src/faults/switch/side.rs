@@ -90,10 +90,10 @@ impl Rack<'_> {
     /// was room for them.
     fn bytes_in(&mut self, packet: &mut Packet) -> (Handle, bool) {
         match packet {
-            Packet::Submit(submit) if self.scenario.writes_ahead => {
+            Packet::Submit(submit) if self.scenario.keeps_no_bytes() => {
                 (mem::replace(&mut submit.payload.handle, Handle::NONE), true)
             }
-            packet if self.scenario.writes_ahead => {
+            packet if self.scenario.keeps_no_bytes() => {
                 (packet.payload().map_or(Handle::NONE, |payload| payload.handle), true)
             }
             // A reply's bytes go on with it: only tasks' are kept.
@@ -122,7 +122,8 @@ impl SwitchSide for Rack<'_> {
 
     fn comes_round(&mut self, id: Id<Circulating>) -> Result<Brought, String> {
         let mut round = *self.world.rounds.get(id);
-        let bytes = if self.scenario.writes_ahead { self.take_back(&mut round)? } else { round.payload() };
+        let bytes =
+            if self.scenario.keeps_no_bytes() { self.take_back(&mut round)? } else { round.payload() };
         *self.world.rounds.get_mut(id) = round;
         Ok(Brought { bytes, ..Brought::NOTHING })
     }
@@ -135,7 +136,7 @@ impl SwitchSide for Rack<'_> {
 
     fn lets_out(&mut self, _: Address, packet: &mut Packet, brought: Brought) -> Result<Nanos, String> {
         match packet {
-            Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.writes_ahead => {
+            Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
                 if payload.is_large() && *place == Place::Here {
                     payload.handle = brought.bytes;
                 }
@@ -152,7 +153,7 @@ impl SwitchSide for Rack<'_> {
 
     /// Something goes round in this life of the switch.
     fn goes_round(&mut self, round: &mut Circulating, brought: Brought) -> Result<(), String> {
-        if self.scenario.writes_ahead {
+        if self.scenario.keeps_no_bytes() {
             self.keep_bytes(round, brought.bytes);
         }
         let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
@@ -174,7 +175,7 @@ impl SwitchSide for Rack<'_> {
     }
 
     fn forgets(&mut self, bytes: Handle) -> Result<(), String> {
-        if bytes != Handle::NONE && !self.scenario.writes_ahead {
+        if bytes != Handle::NONE && !self.scenario.keeps_no_bytes() {
             self.switch.slab.give_back(bytes)?;
         }
         Ok(())

@@ -1,0 +1,235 @@
+//! One core: takes descriptors, runs the most important request for a slice, and tells what has ended
+//! (RingLeader §4.1, §6).
+//!
+//! A dilated core has a time of its own, in which a slice begins when the one before has ended and takes as
+//! long as it took, times the dilation. Its thread looks in when that is over, and its lateness is not added
+//! up; so a thread can have many. What a service only holds its core for is yielded like work.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use sluice_host::orchestrator::{CoreId, CoreScheduler, Descriptor, ScheduledRequest};
+use sluice_wire::Nanos;
+
+use crate::coroutines::{Coroutines, Handler, ServingCoroutine, SliceRun};
+use crate::descriptor::{given_at, request};
+use crate::error::CoresError;
+use crate::requests::RequestTable;
+use crate::rings::{Returner, Taker};
+use crate::watch::CoreWatch;
+
+/// How fast cores are, and when they yield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorePace {
+    /// How many times real time everything takes; above 1 a core has a time of its own.
+    pub dilation: u32,
+    /// After how long a coroutine yields at its next chance, undilated: 5 µs (RingLeader §6).
+    pub yields_after: Nanos,
+    /// What a core pays when another request goes on after a yield, undilated: nothing on this machine, which
+    /// takes what it takes; a testbed's.
+    pub switch: Nanos,
+}
+
+impl Default for CorePace {
+    fn default() -> Self {
+        Self { dilation: 1, yields_after: Nanos::from_micros(5), switch: Nanos(0) }
+    }
+}
+
+impl CorePace {
+    fn dilated(&self, span: Nanos) -> Nanos {
+        span.times(self.dilation.into())
+    }
+
+    const fn has_own_time(&self) -> bool {
+        self.dilation > 1
+    }
+}
+
+/// A core, on the thread that runs it.
+pub(crate) struct OneCore<R, H> {
+    core: CoreId,
+    pace: CorePace,
+    scheduler: CoreScheduler,
+    taker: Taker<AtomicU64>,
+    returner: Returner<AtomicU64>,
+    watch: Arc<CoreWatch>,
+    requests: RequestTable<R>,
+    coroutines: Coroutines<R, H>,
+    held: Vec<HeldRequest>,
+    slice: Option<SliceOfTime>,
+    /// In its own time: when it has done everything so far.
+    free: Nanos,
+    has_told: bool,
+}
+
+/// A request that is on the core.
+struct HeldRequest {
+    place: u32,
+    word: u64,
+    given: Nanos,
+    /// From its beginning until it has come back.
+    coroutine: Option<ServingCoroutine>,
+    has_returned: bool,
+    /// What is left that it takes the core beyond its run.
+    beyond: Nanos,
+}
+
+/// What the core does until then.
+#[derive(Clone, Copy, Debug)]
+struct SliceOfTime {
+    place: u32,
+    until: Nanos,
+}
+
+impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
+    pub(crate) fn new(
+        (core, capacity): (CoreId, u32),
+        pace: CorePace,
+        (taker, returner): (Taker<AtomicU64>, Returner<AtomicU64>),
+        watch: Arc<CoreWatch>,
+        requests: RequestTable<R>,
+        coroutines: Coroutines<R, H>,
+    ) -> Self {
+        Self {
+            scheduler: CoreScheduler::new(core, capacity, pace.dilated(pace.yields_after)),
+            held: Vec::with_capacity(capacity as usize),
+            slice: None,
+            free: Nanos(0),
+            has_told: false,
+            core,
+            pace,
+            taker,
+            returner,
+            watch,
+            requests,
+            coroutines,
+        }
+    }
+
+    /// Takes what was given, ends the slice whose time is over, and runs the next one. Says when there is
+    /// something to do again; none if that is up to the dispatcher.
+    pub(crate) fn step(&mut self, now: Nanos) -> Result<Option<Nanos>, CoresError> {
+        self.take(now)?;
+        let next = match self.slice {
+            Some(slice) if slice.until > now => return Ok(Some(slice.until)),
+            Some(slice) => self.slice_over(slice)?,
+            None => self.start(now),
+        };
+        if let Some((request, begins)) = next {
+            let begins = if self.pace.has_own_time() { begins } else { now };
+            self.run(&request, begins)?;
+        }
+        Ok(self.slice.map(|slice| slice.until))
+    }
+
+    /// Whether it has given something back since it was last asked.
+    pub(crate) const fn has_told(&mut self) -> bool {
+        std::mem::replace(&mut self.has_told, false)
+    }
+
+    /// Whether it does nothing, and nothing lies in its ring.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.slice.is_none() && self.has_taken_all()
+    }
+
+    /// Whether nothing lies in its ring.
+    pub(crate) fn has_taken_all(&self) -> bool {
+        self.taker.is_empty()
+    }
+
+    fn take(&mut self, now: Nanos) -> Result<(), CoresError> {
+        while let Some(word) = self.taker.take() {
+            let Some(request) = request(word) else { continue };
+            self.scheduler.deliver(&Descriptor { core: self.core, request: Some(request), hint: None })?;
+            self.held.push(HeldRequest {
+                place: request.handle.0 as u32,
+                given: if self.pace.has_own_time() { given_at(word, now) } else { now },
+                word,
+                coroutine: None,
+                has_returned: false,
+                beyond: Nanos(0),
+            });
+        }
+        Ok(())
+    }
+
+    /// The first request of an idle core, and when it begins.
+    fn start(&mut self, now: Nanos) -> Option<(ScheduledRequest, Nanos)> {
+        let request = self.scheduler.start(now)?.request;
+        let given = self.at(request.handle.0 as u32).map_or(now, |index| self.held[index].given);
+        Some((request, self.free.max(given)))
+    }
+
+    /// What goes on after a slice, and when.
+    fn slice_over(&mut self, slice: SliceOfTime) -> Result<Option<(ScheduledRequest, Nanos)>, CoresError> {
+        let SliceOfTime { place, until } = slice;
+        (self.slice, self.free) = (None, until);
+        let index = self.at(place).filter(|index| self.held[*index].is_over());
+        let Some(index) = index else {
+            let next = self.scheduler.yields(until)?;
+            let switch = if next.is_switch { self.pace.dilated(self.pace.switch) } else { Nanos(0) };
+            return Ok(Some((next.request, until + switch)));
+        };
+        let ended = self.held.swap_remove(index);
+        let (request, _) = self.scheduler.finish(true)?;
+        if let Some(coroutine) = ended.coroutine {
+            self.coroutines.done(coroutine);
+        }
+        self.requests.ends(place, until);
+        self.returner.tell(request.priority, ended.word);
+        self.has_told = true;
+        Ok(self.start(until))
+    }
+
+    /// Runs a request for a slice that begins then.
+    fn run(&mut self, request: &ScheduledRequest, begins: Nanos) -> Result<(), CoresError> {
+        let place = request.handle.0 as u32;
+        let Some(index) = self.at(place) else { return Ok(()) };
+        let mut taken = Nanos(0);
+        if !self.held[index].has_returned {
+            let ran = self.resume(index, request, begins)?;
+            let held = &mut self.held[index];
+            held.has_returned = ran.ended.is_some();
+            held.beyond = self.pace.dilated(ran.ended.unwrap_or_default());
+            // Who stands for work on a core with its own time takes that time and no other.
+            let is_made_up = self.pace.has_own_time() && held.beyond > Nanos(0);
+            taken = if is_made_up { Nanos(0) } else { self.pace.dilated(ran.took) };
+        }
+        let held = &mut self.held[index];
+        let beyond = held.beyond.min(self.pace.dilated(self.pace.yields_after).since(taken));
+        held.beyond = held.beyond - beyond;
+        self.slice = Some(SliceOfTime { place, until: begins + taken + beyond });
+        Ok(())
+    }
+
+    fn resume(
+        &mut self,
+        index: usize,
+        request: &ScheduledRequest,
+        begins: Nanos,
+    ) -> Result<SliceRun, CoresError> {
+        let held = &mut self.held[index];
+        let coroutine = match &mut held.coroutine {
+            Some(coroutine) => coroutine,
+            empty => {
+                self.requests.begins(held.place, begins);
+                empty.insert(self.coroutines.idle()?)
+            }
+        };
+        self.watch.resumes(request.service, self.coroutines.now());
+        let ran = self.coroutines.run(coroutine, held.place, self.pace.yields_after);
+        self.watch.is_back();
+        Ok(ran)
+    }
+
+    fn at(&self, place: u32) -> Option<usize> {
+        self.held.iter().position(|held| held.place == place)
+    }
+}
+
+impl HeldRequest {
+    const fn is_over(&self) -> bool {
+        self.has_returned && self.beyond.0 == 0
+    }
+}

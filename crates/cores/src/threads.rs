@@ -1,0 +1,181 @@
+//! The threads that run cores: one each, or many dilated ones on one.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sluice_wire::Nanos;
+
+use crate::bell::CoreBell;
+use crate::coroutines::{Coroutines, Handler, StackOf};
+use crate::dispatcher::CoreSeat;
+use crate::error::CoresError;
+use crate::one_core::{CorePace, OneCore};
+use crate::requests::RequestTable;
+
+/// How threads of cores are run.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadSettings {
+    /// How fast cores are, and when they yield.
+    pub pace: CorePace,
+    /// Tells the time.
+    pub clock: fn() -> Nanos,
+    /// For how long a thread without work looks out before it sleeps.
+    pub spins: Nanos,
+    /// The size of a coroutine's stack.
+    pub stack_bytes: usize,
+    /// Hears of each stack.
+    pub on_stack: fn(StackOf),
+    /// Runs first on each thread, with its number.
+    pub on_start: fn(usize),
+}
+
+/// What threads are made with.
+struct Made<R, H> {
+    settings: ThreadSettings,
+    requests: RequestTable<R>,
+    make: Arc<dyn Fn() -> H + Send + Sync>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    stop: Arc<AtomicBool>,
+}
+
+/// The cores of a server, at work.
+#[derive(Debug)]
+pub struct CoreThreads {
+    stop: Arc<AtomicBool>,
+    threads: Vec<CoreThread>,
+}
+
+#[derive(Debug)]
+struct CoreThread {
+    bell: Arc<CoreBell>,
+    handle: JoinHandle<Result<(), CoresError>>,
+}
+
+impl CoreThreads {
+    /// Runs the cores of `seats`: those that share a bell share a thread. Each coroutine gets a handler by
+    /// `make`; `wake` is called when something has ended.
+    pub fn spawn<R, H>(
+        seats: Vec<CoreSeat>,
+        settings: ThreadSettings,
+        requests: &RequestTable<R>,
+        make: &Arc<dyn Fn() -> H + Send + Sync>,
+        wake: &Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, CoresError>
+    where
+        R: Send + 'static,
+        H: Handler<R>,
+    {
+        let mut started = Self { stop: Arc::default(), threads: Vec::new() };
+        for (number, (bell, own)) in by_bell(seats).into_iter().enumerate() {
+            let made = Made {
+                settings,
+                requests: requests.clone(),
+                make: Arc::clone(make),
+                wake: Arc::clone(wake),
+                stop: Arc::clone(&started.stop),
+            };
+            let theirs = Arc::clone(&bell);
+            let run = move || {
+                (settings.on_start)(number);
+                run(own, &theirs, &made)
+            };
+            let named = thread::Builder::new().name(format!("cores-{number}"));
+            let handle = named.spawn(run).map_err(CoresError::Thread)?;
+            started.threads.push(CoreThread { bell, handle });
+        }
+        Ok(started)
+    }
+
+    /// Whether a thread has ended, which none does by itself unless something is wrong.
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().any(|thread| thread.handle.is_finished())
+    }
+
+    /// Ends them, once they have done what they have; gives up on those that do not within `patience`, and
+    /// says how many those were.
+    pub fn end(mut self, patience: Duration) -> Result<usize, CoresError> {
+        self.stop();
+        let give_up = Instant::now() + patience;
+        let mut stuck = 0;
+        for CoreThread { handle, .. } in self.threads.drain(..) {
+            while !handle.is_finished() && Instant::now() < give_up {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if handle.is_finished() {
+                handle.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?;
+            } else {
+                stuck += 1;
+            }
+        }
+        Ok(stuck)
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Release);
+        self.threads.iter().for_each(|thread| thread.bell.ring());
+    }
+}
+
+impl Drop for CoreThreads {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn by_bell(seats: Vec<CoreSeat>) -> Vec<(Arc<CoreBell>, Vec<CoreSeat>)> {
+    let mut threads: Vec<(Arc<CoreBell>, Vec<CoreSeat>)> = Vec::new();
+    for seat in seats {
+        match threads.iter_mut().find(|(bell, _)| Arc::ptr_eq(bell, &seat.bell)) {
+            Some((_, own)) => own.push(seat),
+            None => threads.push((Arc::clone(&seat.bell), vec![seat])),
+        }
+    }
+    threads
+}
+
+fn run<R, H>(seats: Vec<CoreSeat>, bell: &CoreBell, made: &Made<R, H>) -> Result<(), CoresError>
+where
+    R: Send + 'static,
+    H: Handler<R>,
+{
+    let ThreadSettings { clock, spins, .. } = made.settings;
+    let mut cores: Vec<_> = seats.into_iter().map(|seat| made.core(seat)).collect();
+    let mut idle_since = None;
+    loop {
+        let now = clock();
+        let (mut due, mut has_told) = (None, false);
+        for core in &mut cores {
+            due = [due, core.step(now)?].into_iter().flatten().min();
+            has_told |= core.has_told();
+        }
+        if has_told {
+            (made.wake)();
+        }
+        if due.is_none() && made.stop.load(Acquire) && cores.iter().all(OneCore::is_idle) {
+            return Ok(());
+        }
+        let now = clock();
+        if due.is_some_and(|due| due <= now) {
+            idle_since = None;
+        } else if now.since(*idle_since.get_or_insert(now)) >= spins {
+            let long = due.map(|due| Duration::from_nanos(due.since(now).0));
+            let is_idle = || cores.iter().all(OneCore::has_taken_all) && !made.stop.load(Acquire);
+            bell.sleep(long, is_idle);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl<R: Send + 'static, H: Handler<R>> Made<R, H> {
+    fn core(&self, seat: CoreSeat) -> OneCore<R, H> {
+        let ThreadSettings { pace, clock, stack_bytes, on_stack, .. } = self.settings;
+        let (requests, make) = (self.requests.clone(), Arc::clone(&self.make));
+        let coroutines = Coroutines::new(requests, make, clock).with_stacks(stack_bytes, on_stack);
+        let CoreSeat { core, capacity, ends, watch, .. } = seat;
+        OneCore::new((core, capacity), pace, ends, watch, self.requests.clone(), coroutines)
+    }
+}

@@ -1,0 +1,139 @@
+//! Both rings under loom: every interleaving of a dispatcher and a core, without a bound on preemptions, and
+//! every reordering that the asked orders allow. And mistakes, each of which it has to find.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc as Plain;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::model::Builder;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+use sluice_cores::rings::{Giver, Hearer, Returner, SharedWord, Taker, rings};
+use sluice_host::orchestrator::Priority;
+
+/// What a word does with the orders that it is asked for.
+trait Orders: Send + Sync + 'static {
+    fn of(order: Ordering) -> Ordering;
+}
+
+struct AsAsked;
+
+impl Orders for AsAsked {
+    fn of(order: Ordering) -> Ordering {
+        order
+    }
+}
+
+/// The mistake: what publishes an entry does not wait for it to be written.
+struct ReleasesNothing;
+
+impl Orders for ReleasesNothing {
+    fn of(order: Ordering) -> Ordering {
+        if order == Ordering::Release { Ordering::Relaxed } else { order }
+    }
+}
+
+/// The mistake: an entry may be read before what publishes it.
+struct AcquiresNothing;
+
+impl Orders for AcquiresNothing {
+    fn of(order: Ordering) -> Ordering {
+        if order == Ordering::Acquire { Ordering::Relaxed } else { order }
+    }
+}
+
+struct LoomWord<O>(AtomicU64, std::marker::PhantomData<O>);
+
+impl<O: Orders> SharedWord for LoomWord<O> {
+    fn zero() -> Self {
+        Self(AtomicU64::new(0), std::marker::PhantomData)
+    }
+
+    fn get(&self, order: Ordering) -> u64 {
+        self.0.load(O::of(order))
+    }
+
+    fn set(&self, word: u64, order: Ordering) {
+        self.0.store(word, O::of(order));
+    }
+}
+
+/// The priority of a word: neighbours differ, so that their counts are read at different moments.
+fn priority(word: u64) -> Priority {
+    Priority::new((word % 2) as u8 * 5).unwrap()
+}
+
+/// Takes what is there and gives it back, up to so often.
+fn core<O: Orders>(
+    taker: &mut Taker<LoomWord<O>>,
+    returner: &mut Returner<LoomWord<O>>,
+    looks: usize,
+    taken: &mut Vec<u64>,
+) {
+    for _ in 0..looks {
+        if let Some(word) = taker.take() {
+            taken.push(word);
+            returner.tell(priority(word), word);
+        }
+    }
+}
+
+fn hear<O: Orders>(giver: &mut Giver<LoomWord<O>>, hearer: &mut Hearer<LoomWord<O>>, heard: &mut Vec<u64>) {
+    hearer.listen();
+    while let Some(word) = hearer.hear() {
+        giver.returned();
+        heard.push(word);
+    }
+}
+
+/// A dispatcher gives `words` to a core with room for `capacity`, and listens in between. Says in how many
+/// orders that went.
+fn play<O: Orders>(capacity: usize, words: u64, looks: usize) -> usize {
+    let played = Plain::new(AtomicUsize::new(0));
+    let count = Plain::clone(&played);
+    Builder::new().check(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        let ((mut giver, mut hearer), (mut taker, mut returner)) = rings::<LoomWord<O>>(capacity);
+        let core_thread = thread::spawn(move || {
+            let mut taken = Vec::new();
+            core(&mut taker, &mut returner, looks, &mut taken);
+            (taker, returner, taken)
+        });
+        let (mut given, mut heard) = (Vec::new(), Vec::new());
+        for word in 1..=words {
+            if giver.give(word).is_ok() {
+                given.push(word);
+            }
+            hear(&mut giver, &mut hearer, &mut heard);
+        }
+        let (mut taker, mut returner, mut taken) = core_thread.join().unwrap();
+        core(&mut taker, &mut returner, capacity, &mut taken);
+        hear(&mut giver, &mut hearer, &mut heard);
+        assert_eq!(taken, given, "each word once, in order");
+        assert_eq!(heard, given, "and back");
+        let counts = hearer.counts();
+        assert_eq!(counts.iter().sum::<u64>(), given.len() as u64);
+        assert_eq!(counts[5], given.iter().filter(|word| *word % 2 == 1).count() as u64);
+    });
+    played.load(Ordering::Relaxed)
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_overtaken_in_any_order() {
+    assert!(play::<AsAsked>(2, 2, 2) > 100);
+}
+
+#[test]
+fn places_that_are_used_again_lose_nothing_in_any_order() {
+    assert!(play::<AsAsked>(1, 2, 2) > 20);
+}
+
+#[test]
+fn what_is_published_before_it_is_written_is_found() {
+    assert!(catch_unwind(AssertUnwindSafe(|| play::<ReleasesNothing>(2, 2, 2))).is_err());
+}
+
+#[test]
+fn what_is_read_before_it_is_published_is_found() {
+    assert!(catch_unwind(AssertUnwindSafe(|| play::<AcquiresNothing>(2, 2, 2))).is_err());
+}

@@ -1,0 +1,141 @@
+//! A server of many cores as several workers: lanes, each with a registration, counters and a generation of
+//! its own, over one socket and one memory of tasks (ours; RingLeader's server under Rain).
+//!
+//! A worker has at most eight tokens of one slice. A server whose cores hold 64 requests of several services
+//! is as many workers as it takes, each of which runs all that it holds at once
+//! ([`WorkerSettings::at_once`]). To the switch and the controller each lane is a worker like any other.
+//!
+//! What is one is the promise that no task runs twice in one life: a client's later attempt may meet another
+//! lane's token. So a DISPATCH that brings a task to a lane is first shown to all others, and one that holds
+//! or has finished it answers in its place.
+//!
+//! How many tokens a lane has out follows the room that the cores have ([`Lanes::share_room`]). Left out are
+//! adaptive depths, early tokens and patience: the cores' room says it all.
+
+use alloc::vec::Vec;
+
+use sluice_wire::{Dispatch, Nanos, Packet, Payload, ReplyStatus};
+
+use super::types::{Action, WorkerSettings};
+use super::window::Arrival;
+use super::{QUOTA_MAX, Worker};
+
+/// A server's lanes.
+#[derive(Debug)]
+pub struct Lanes {
+    lanes: Vec<Worker>,
+}
+
+impl Lanes {
+    /// So many lanes that are not registered.
+    pub fn new(lanes: usize) -> Self {
+        Self { lanes: (0..lanes).map(|_| Worker::new()).collect() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// A lane, for all that is its own: registration, ticks, ends of runs, leaving.
+    pub fn lane(&mut self, lane: usize) -> &mut Worker {
+        &mut self.lanes[lane]
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Worker> {
+        self.lanes.iter()
+    }
+
+    /// The lane that a packet is for. What is for none goes to the first, which finds it foreign.
+    pub fn of(&self, packet: &Packet) -> usize {
+        let (worker, life) = match packet {
+            Packet::Dispatch(dispatch) => (dispatch.worker, (dispatch.epoch, dispatch.generation)),
+            Packet::Answer(answer) => (answer.worker, (answer.epoch, answer.generation)),
+            Packet::Empty(empty) => (empty.worker, (empty.epoch, empty.generation)),
+            Packet::Part(part) => return self.position(|lane| lane.knows(part.task)).unwrap_or(0),
+            Packet::Need(need) => return self.position(|lane| lane.knows(need.task)).unwrap_or(0),
+            _ => return 0,
+        };
+        let exactly = self.position(|lane| lane.is_for(worker, Some(life)));
+        exactly.or_else(|| self.position(|lane| lane.is_for(worker, None))).unwrap_or(0)
+    }
+
+    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]).
+    pub fn packet(
+        &mut self,
+        lane: usize,
+        (now, received): (Nanos, Nanos),
+        settings: &WorkerSettings,
+        packet: &Packet,
+        out: &mut Vec<Action>,
+    ) {
+        match packet {
+            Packet::Dispatch(dispatch) => self.dispatch(lane, (now, received), settings, dispatch, out),
+            other => self.lanes[lane].packet(now, received, settings, other, out),
+        }
+    }
+
+    /// As [`Worker::finished`], but that no token leaves before the room is shared out anew.
+    pub fn finished(
+        &mut self,
+        lane: usize,
+        now: Nanos,
+        settings: &WorkerSettings,
+        (slot, started): (u64, Nanos),
+        (status, reply): (ReplyStatus, Payload),
+        out: &mut Vec<Action>,
+    ) {
+        let lane = &mut self.lanes[lane];
+        lane.quota = 0;
+        lane.finished(now, settings, slot, started, status, reply, out);
+    }
+
+    /// Shares out the room that the cores have for one service, `room` tasks beside those that are here,
+    /// among its lanes: first to the tokens that are out. They leave with the next [`Worker::tick`].
+    pub fn share_room(&mut self, of: &[usize], room: u32) {
+        let out: u32 = of.iter().map(|lane| self.lanes[*lane].tokens_out()).sum();
+        let (mut kept, mut more) = (room.min(out), room.saturating_sub(out));
+        let take = |left: &mut u32, most: u32| {
+            let taken = most.min(*left);
+            *left -= taken;
+            taken
+        };
+        for lane in of {
+            let lane = &mut self.lanes[*lane];
+            let out = take(&mut kept, lane.tokens_out());
+            let more = take(&mut more, u32::from(QUOTA_MAX).saturating_sub(lane.held() + out));
+            lane.set_room((out + more).min(QUOTA_MAX.into()) as u8);
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        lane: usize,
+        (now, received): (Nanos, Nanos),
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) {
+        let arrival = self.lanes[lane].arrive(now, received, settings, dispatch, out);
+        let is_new = matches!(arrival, Some(Arrival::Fresh | Arrival::Late));
+        let others = self.lanes.iter_mut().enumerate().filter(|(other, _)| *other != lane);
+        let is_answered = is_new
+            && settings.repeats
+            && others.into_iter().any(|(_, other)| other.answers(received, settings, dispatch, out));
+        if is_answered {
+            self.lanes[lane].leave_it(now, settings, dispatch, out);
+        } else {
+            self.lanes[lane].settle((now, received), settings, dispatch, arrival, out);
+        }
+    }
+
+    fn position(&self, is_meant: impl FnMut(&Worker) -> bool) -> Option<usize> {
+        self.lanes.iter().position(is_meant)
+    }
+}

@@ -1,0 +1,164 @@
+//! A server's lanes: several workers over one memory of tasks.
+
+use sluice_host::worker::{Action, Lanes, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::{
+    Attempt, Dispatch, Epoch, Generation, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId,
+    WorkerId,
+};
+
+const EPOCH: Epoch = Epoch(3);
+const GENERATION: Generation = Generation(5);
+const NOW: Nanos = Nanos(1_000);
+
+struct Server {
+    lanes: Lanes,
+    settings: WorkerSettings,
+    sent: Vec<u32>,
+    out: Vec<Action>,
+}
+
+impl Server {
+    /// Lane n is worker 10 + n, with as many tokens out as it may have.
+    fn new(lanes: usize) -> Self {
+        let settings = WorkerSettings { at_once: 64, ..WorkerSettings::default() };
+        let mut server = Self { lanes: Lanes::new(lanes), settings, sent: vec![0; lanes], out: Vec::new() };
+        for lane in 0..lanes {
+            let grant = WorkerRegistration {
+                worker: WorkerId(10 + lane as u16),
+                epoch: EPOCH,
+                generation: GENERATION,
+                quota: 8,
+                ..WorkerRegistration::default()
+            };
+            server.lanes.lane(lane).grant(NOW, &settings, grant, &mut server.out);
+        }
+        server.out.clear();
+        server
+    }
+
+    /// The next DISPATCH of a lane brings this task; what came of it.
+    fn comes(&mut self, lane: usize, sequence: u32, attempt: u16) -> Vec<Action> {
+        self.sent[lane] += 1;
+        let sent = Serial(self.sent[lane]);
+        let task = TaskId { incarnation: Incarnation(7), sequence: Serial(sequence) };
+        let packet = Packet::Dispatch(Dispatch {
+            epoch: EPOCH,
+            worker: WorkerId(10 + lane as u16),
+            generation: GENERATION,
+            sent,
+            seen: sent,
+            task,
+            attempt: Attempt(attempt),
+            ..Dispatch::default()
+        });
+        assert_eq!(self.lanes.of(&packet), lane);
+        self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
+        std::mem::take(&mut self.out)
+    }
+
+    fn ends(&mut self, lane: usize, slot: u64) -> Vec<Action> {
+        let reply = (ReplyStatus::Done, Payload::EMPTY);
+        self.lanes.finished(lane, NOW, &self.settings, (slot, NOW), reply, &mut self.out);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Shares out this room, and lets tokens leave.
+    fn room(&mut self, room: u32) {
+        let all: Vec<usize> = (0..self.lanes.len()).collect();
+        self.lanes.share_room(&all, room);
+        for lane in all {
+            self.lanes.lane(lane).tick(NOW, &self.settings, &mut self.out);
+        }
+        self.out.clear();
+    }
+
+    fn out(&self) -> Vec<u32> {
+        self.lanes.iter().map(|lane| lane.stats().tokens_out).collect()
+    }
+}
+
+fn runs(actions: &[Action]) -> Vec<(u64, u32)> {
+    let run = |action: &Action| match action {
+        Action::Run { slot, task, .. } => Some((*slot, task.sequence.0)),
+        _ => None,
+    };
+    actions.iter().filter_map(run).collect()
+}
+
+fn replies(actions: &[Action]) -> Vec<(u16, u32, u16)> {
+    let reply = |action: &Action| match action {
+        Action::Reply { packet, .. } => Some((packet.worker.0, packet.task.sequence.0, packet.attempt.0)),
+        _ => None,
+    };
+    actions.iter().filter_map(reply).collect()
+}
+
+#[test]
+fn a_lane_runs_all_that_it_holds_at_once_and_each_ends_when_it_ends() {
+    let mut server = Server::new(1);
+    let started: Vec<_> = (1..=3).flat_map(|task| runs(&server.comes(0, task, 1))).collect();
+    assert_eq!(started, [(1, 1), (2, 2), (3, 3)]);
+    assert_eq!(replies(&server.ends(0, 2)), [(10, 2, 1)]);
+    assert!(server.ends(0, 2).is_empty(), "it has ended");
+    assert_eq!(replies(&server.ends(0, 3)), [(10, 3, 1)]);
+    assert_eq!(replies(&server.ends(0, 1)), [(10, 1, 1)]);
+    assert_eq!((server.lanes.iter().next().unwrap().stats().held, server.out()), (0, vec![5]));
+    server.room(9);
+    assert_eq!(server.out(), [8], "eight at most");
+}
+
+#[test]
+fn a_task_that_one_lane_holds_is_not_run_by_another_and_answered_once() {
+    let mut server = Server::new(2);
+    assert_eq!(runs(&server.comes(0, 1, 1)), [(1, 1)]);
+    let again = server.comes(1, 1, 2);
+    assert_eq!((runs(&again), replies(&again)), (vec![], vec![]));
+    assert_eq!(server.out(), [7, 8], "the second lane's token is spent, and another left");
+    assert_eq!(replies(&server.ends(0, 1)), [(10, 1, 2)], "the newest attempt is answered");
+}
+
+#[test]
+fn a_task_that_one_lane_has_finished_is_answered_from_there_whoever_gets_it() {
+    let mut server = Server::new(3);
+    server.comes(2, 1, 1);
+    server.ends(2, 1);
+    let again = server.comes(0, 1, 2);
+    assert_eq!((runs(&again), replies(&again)), (vec![], vec![(12, 1, 2)]));
+    assert_eq!(runs(&server.comes(0, 2, 1)), [(1, 2)], "other tasks it runs itself");
+}
+
+#[test]
+fn a_task_that_a_lane_may_have_forgotten_is_run_by_none() {
+    let mut server = Server::new(2);
+    server.settings.retry_horizon = Nanos(10);
+    server.comes(0, 1, 1);
+    server.ends(0, 1);
+    let later = NOW + Nanos::from_millis(60_000);
+    server.lanes.lane(0).tick(later, &server.settings, &mut server.out);
+    server.out.clear();
+    let again = server.comes(1, 1, 2);
+    assert_eq!(runs(&again), []);
+    assert_eq!(replies(&again), [(10, 1, 2)], "the client hears that it is too old");
+}
+
+#[test]
+fn tokens_follow_the_room_and_those_that_are_out_count_first() {
+    let mut server = Server::new(2);
+    assert_eq!(server.out(), [8, 8]);
+    server.room(0);
+    for task in 1..=8 {
+        server.comes(0, task, 1);
+    }
+    assert_eq!(server.out(), [0, 8], "no room, no tokens for those that were spent");
+    server.room(10);
+    assert_eq!(server.out(), [0, 8], "a lane has eight tasks granted or held at most");
+    for slot in 1..=4 {
+        server.ends(0, slot);
+    }
+    assert_eq!(server.out(), [0, 8], "none leaves before the room is shared out anew");
+    server.room(10);
+    assert_eq!(server.out(), [2, 8]);
+    server.room(3);
+    assert_eq!(server.out(), [2, 8], "what is out stays out");
+}
