@@ -106,7 +106,7 @@ impl Point {
                 _ => of_workers,
             },
             Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
-            Policy::Reference(_) => of_workers,
+            Policy::Reference(_) | Policy::Datacenter(_) => of_workers,
         }
     }
 
