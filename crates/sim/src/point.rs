@@ -288,14 +288,15 @@ impl Point {
         let (policy, testbed) = (&self.policy, &self.testbed);
         match policy {
             Policy::Datacenter(_) if testbed.racks.are_none() => Some(format!(
-                "{policy} is for racks below spines, and this testbed has none: write [racks] with spines and workers into it"
+                "{policy} is for racks below spines, and this testbed has none: write [racks] with spines \
+                 and workers into it"
             )),
             Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
                 Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
             }
             Policy::Program(_) | Policy::Server(_) if !testbed.racks.are_none() => Some(format!(
-                "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or take a policy \
-                 of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
+                "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or \
+                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
             )),
             _ => None,
         }

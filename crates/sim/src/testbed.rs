@@ -20,7 +20,7 @@ use crate::workload::{Class, equal_spans};
 pub use cores::CoreTimes;
 pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
-pub use racks::Racks;
+pub use racks::RackLayout;
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -56,8 +56,8 @@ pub struct Testbed {
     /// The switch; each, where there are many.
     pub switch: SwitchTimes,
     /// The racks that workers are in, and the spines above them.
-    #[serde(skip_serializing_if = "Racks::are_none")]
-    pub racks: Racks,
+    #[serde(skip_serializing_if = "RackLayout::are_none")]
+    pub racks: RackLayout,
     /// The workers.
     pub worker: WorkerTimes,
     /// The servers that workers share.
@@ -246,7 +246,7 @@ impl Default for Testbed {
             sizes: Sizes::default(),
             links: LinkTimes::default(),
             switch: SwitchTimes::default(),
-            racks: Racks::default(),
+            racks: RackLayout::default(),
             worker: WorkerTimes::default(),
             servers: Servers::default(),
             cores: CoreTimes::default(),

@@ -6,12 +6,13 @@ use std::thread;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Counts, Measured, Warmup};
-use sluice_sim::testbed::{Racks, Rates, Testbed};
+use sluice_sim::testbed::{RackLayout, Rates, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_wire::Nanos;
 
 fn testbed() -> Testbed {
-    let racks = Racks { spines: 2, workers: vec![4, 4, 8, 16], hop: Nanos(5_000), ..Racks::default() };
+    let racks =
+        RackLayout { spines: 2, workers: vec![4, 4, 8, 16], hop: Nanos(5_000), ..RackLayout::default() };
     Testbed { racks, clients: 2, ..Testbed::rain() }
 }
 
@@ -68,18 +69,33 @@ fn with_light_load_horus_finds_idle_racks_and_workers_and_who_looks_at_means_doe
     assert!(p99(&any) > p99(&horus) + 20_000, "{} against {}", p99(&any), p99(&horus));
     assert!(p99(&hierarchy) > p99(&horus), "{} against {}", p99(&hierarchy), p99(&horus));
     let told = horus.counts.load_updates + horus.counts.idle_updates;
-    assert!(hierarchy.counts.load_updates >= 40_000 && told < 40_000, "{told} against one for each reply");
+    assert!(hierarchy.counts.load_updates > 39_000 && told < 39_000, "{told} against one for each reply");
+}
+
+/// What became of the tasks where one packet in a hundred is lost.
+fn under_loss(policy: &str) -> Counts {
+    let mut point = point(policy, 0.5);
+    let loss = Rates { loss: 0.01, ..Rates::default() };
+    let faults = &mut point.testbed.faults;
+    (faults.submit, faults.dispatch, faults.reply, faults.update) = (loss, loss, loss, loss);
+    measure(&point, 0).counts
 }
 
 #[test]
 fn what_the_network_loses_is_tried_again() {
-    let mut point = point("dc-horus", 0.5);
-    let loss = Rates { loss: 0.01, ..Rates::default() };
-    let faults = &mut point.testbed.faults;
-    (faults.submit, faults.dispatch, faults.reply, faults.update) = (loss, loss, loss, loss);
-    let counts = measure(&point, 0).counts;
-    assert_eq!(counts.replied, 40_000, "{counts:?}");
-    assert!(counts.retries > 1_000 && counts.lost_packets > 1_500, "{counts:?}");
+    for policy in ["dc-horus:told=replies", "dc-rs-h"] {
+        let counts = under_loss(policy);
+        assert_eq!(counts.replied, 40_000, "{policy}: {counts:?}");
+        assert!(counts.retries > 1_000 && counts.lost_packets > 1_500, "{policy}: {counts:?}");
+    }
+}
+
+/// While a rack's mean stays where it is, nothing takes back what its spine has counted up. A rack whose
+/// word that it is idle was lost then looks worse than any, and gets nothing.
+#[test]
+fn a_spine_that_is_told_only_what_moved_starves_racks_under_loss() {
+    let counts = under_loss("dc-horus");
+    assert!(counts.unknown > 4_000, "{counts:?}");
 }
 
 #[test]

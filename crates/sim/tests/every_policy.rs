@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::{Racks, Testbed};
+use sluice_sim::testbed::{RackLayout, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_wire::Nanos;
 
@@ -40,6 +40,6 @@ fn every_policy_serves_half_of_what_its_rack_can() {
 fn testbed_for(policy: &Policy) -> Testbed {
     let rain = Testbed::rain();
     let Policy::Datacenter(_) = policy else { return rain };
-    let racks = Racks { spines: 2, each: 8, hop: Nanos(500), ..Racks::default() };
+    let racks = RackLayout { spines: 2, each: 8, hop: Nanos(500), ..RackLayout::default() };
     Testbed { racks, ..rain }
 }

@@ -1,8 +1,8 @@
-//! A pool's clients: for each of its spines a machine of its own, registered there. What happens to them is in
-//! `side`.
+//! A pool's clients: for each of its spines a machine of its own, registered there. What happens to them is
+//! in `side`.
 //!
-//! A request goes to the next client in turn, and to a spine drawn by its weight (Horus §3.2). A retry goes to
-//! the spine of the first try, so that what spine and leaf let in once is let in once.
+//! A request goes to the next client in turn, and to a spine drawn by its weight (Horus §3.2). A retry goes
+//! to the spine of the first try, so that what spine and leaf let in once is let in once.
 
 mod side;
 
@@ -14,7 +14,7 @@ use sluice_wire::{Incarnation, Nanos, Payload};
 use super::control::START;
 use super::places::CLIENTS;
 use crate::dice::Dice;
-use crate::nodes::{Node, Tag};
+use crate::nodes::{Node, TaskTag};
 use crate::workload::{Request, Requests};
 use crate::world::{Address, ClockId};
 
@@ -33,8 +33,8 @@ pub(super) struct Submitter {
 const MACHINE_BITS: u32 = 16;
 
 impl Submitter {
-    /// One that is not registered. Its incarnation tells its number, so that what comes to its client's address
-    /// finds it.
+    /// One that is not registered. Its incarnation tells its number, so that what comes to its client's
+    /// address finds it.
     pub(super) fn new(dice: &mut Dice, machine: usize, pool: usize, client: u16, front: Address) -> Self {
         assert!(machine < 1 << MACHINE_BITS, "as many clients' machines as fit their names");
         let incarnation = Incarnation(dice.word() >> MACHINE_BITS << MACHINE_BITS | machine as u64);
@@ -50,7 +50,7 @@ pub(super) const fn machine_of(incarnation: Incarnation) -> usize {
 
 /// A pool's requests, and where each goes.
 #[derive(Debug)]
-pub(super) struct Arrivals {
+pub(super) struct PoolRequests {
     /// Strikes when the next request is due.
     pub(super) clock: ClockId,
     requests: Requests,
@@ -68,7 +68,7 @@ pub(super) struct Arrivals {
     first_type: u16,
 }
 
-impl Arrivals {
+impl PoolRequests {
     pub(super) fn new(
         clock: ClockId,
         requests: Requests,
@@ -110,7 +110,7 @@ impl Arrivals {
             },
             deadline: request.at + deadline,
             retry,
-            tag: Tag { class: request.class, intended: request.at }.pack(),
+            tag: TaskTag { class: request.class, intended: request.at }.pack(),
             ..Submission::default()
         }
     }

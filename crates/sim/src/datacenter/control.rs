@@ -15,9 +15,9 @@ use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskType, Term, WorkerId,
 };
 
-use super::layout::Layout;
+use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
-use super::switches::{Scheduler, SwitchNode};
+use super::switches::{DatacenterSwitch, SwitchProgram};
 use super::system::System;
 use crate::dice::Dice;
 use crate::testbed::Testbed;
@@ -60,7 +60,7 @@ impl Runs {
 
 /// Where a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct WorkerSeat {
     pub(super) leaf: u32,
     pub(super) pool: u16,
     /// Its number at its leaf.
@@ -71,9 +71,9 @@ pub(super) struct Seat {
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) runs: Runs,
-    pub(super) pools: Vec<Layout>,
+    pub(super) pools: Vec<Placement>,
     /// Each worker's, pool by pool and rack by rack.
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Vec<WorkerSeat>,
     pub(super) spines: u32,
     pub(super) leaves: u32,
     /// Clients of each pool.
@@ -83,12 +83,20 @@ pub(super) struct Control {
     queue: u32,
     retry_for: Nanos,
     seeds: [Vec<u64>; 2],
-    /// Of each leaf: which it is in for the spines, and for its workers.
+    /// Of each leaf's workers.
     generations: Vec<Generation>,
+    /// Of each leaf at its spines: another whenever it goes below one.
+    uplinks: Vec<Generation>,
 }
 
 impl Control {
-    pub(super) fn new(runs: Runs, pools: Vec<Layout>, testbed: &Testbed, types: u16, of: (u64, u32)) -> Self {
+    pub(super) fn new(
+        runs: Runs,
+        pools: Vec<Placement>,
+        testbed: &Testbed,
+        types: u16,
+        of: (u64, u32),
+    ) -> Self {
         let leaves = last(pools.iter().flat_map(|pool| pool.racks.iter().map(|rack| rack.leaf)));
         let spines = last(pools.iter().flat_map(|pool| pool.spines.iter().copied()));
         let seeds = ["spines", "switch"].map(|name| {
@@ -108,6 +116,7 @@ impl Control {
             retry_for: testbed.retries.deadline,
             seeds,
             generations: vec![Generation(1); leaves as usize],
+            uplinks: vec![Generation(1); leaves as usize],
         }
     }
 
@@ -129,7 +138,7 @@ impl Control {
     }
 
     /// A spine in a new life, with all that stands in its tables; leaves are not below it yet.
-    pub(super) fn spine(&self, spine: u32, epoch: Epoch, testbed: &Testbed) -> SwitchNode {
+    pub(super) fn spine(&self, spine: u32, epoch: Epoch, testbed: &Testbed) -> DatacenterSwitch {
         let below = self.pools.iter().filter_map(|pool| {
             let at = pool.spines.iter().position(|other| *other == spine);
             at.map(|_| pool.workers())
@@ -141,14 +150,14 @@ impl Control {
             ..self.config(epoch)
         };
         let system = self.runs.system().expect("there are spines where a system runs");
-        let scheduler = Scheduler::spine(system, config).expect("a testbed has no more leaves than fit");
-        let mut node = SwitchNode::new(scheduler, epoch, &testbed.switch);
+        let scheduler = SwitchProgram::spine(system, config).expect("a testbed has no more leaves than fit");
+        let mut node = DatacenterSwitch::new(scheduler, epoch, &testbed.switch);
         self.open(&mut node, 1);
         node
     }
 
     /// A leaf in a new life, with its workers, and without spines.
-    pub(super) fn leaf(&self, leaf: u32, epoch: Epoch, testbed: &Testbed) -> SwitchNode {
+    pub(super) fn leaf(&self, leaf: u32, epoch: Epoch, testbed: &Testbed) -> DatacenterSwitch {
         let mut here = self.seats.iter().filter(|seat| seat.leaf == leaf);
         let workers = here.clone().count() as u32;
         let config = Config {
@@ -158,7 +167,7 @@ impl Control {
         };
         let limit = self.queue + workers * u32::from(self.runs.quota());
         let (scheduler, limit) = match &self.runs {
-            Runs::Datacenter(system) => (Scheduler::leaf(*system, config, self.spines as u16), 1),
+            Runs::Datacenter(system) => (SwitchProgram::leaf(*system, config, self.spines as u16), 1),
             Runs::Alone(choice) => {
                 let config = Config {
                     tasks_per_slice: limit.next_power_of_two(),
@@ -166,10 +175,10 @@ impl Control {
                     replay_cells: self.replay_cells(workers),
                     ..config
                 };
-                (Scheduler::alone(choice, config), self.queue)
+                (SwitchProgram::alone(choice, config), self.queue)
             }
         };
-        let mut node = SwitchNode::new(scheduler, epoch, &testbed.switch);
+        let mut node = DatacenterSwitch::new(scheduler, epoch, &testbed.switch);
         self.open(&mut node, limit);
         let first = self.seats.iter().position(|seat| seat.leaf == leaf);
         debug_assert_eq!(first.is_some(), here.next().is_some());
@@ -190,8 +199,8 @@ impl Control {
     }
 
     /// What a worker is told.
-    pub(super) fn worker_registration(&self, worker: usize, leaf: &SwitchNode) -> WorkerRegistration {
-        let Seat { leaf: at, pool, number } = self.seats[worker];
+    pub(super) fn worker_registration(&self, worker: usize, leaf: &DatacenterSwitch) -> WorkerRegistration {
+        let WorkerSeat { leaf: at, pool, number } = self.seats[worker];
         WorkerRegistration {
             worker: number,
             epoch: leaf.epoch,
@@ -239,11 +248,11 @@ impl Control {
     pub(super) fn link(
         &self,
         (pool, rack): (usize, usize),
-        spine: (u32, &mut SwitchNode),
-        leaf: &mut SwitchNode,
+        spine: (u32, &mut DatacenterSwitch),
+        leaf: &mut DatacenterSwitch,
     ) -> Option<Mirror> {
         let placed = self.pools[pool].racks[rack];
-        let (number, generation) = (WorkerId(placed.leaf as u16), self.generations[placed.leaf as usize]);
+        let (number, generation) = (WorkerId(placed.leaf as u16), self.uplinks[placed.leaf as usize]);
         let (spine, node) = spine;
         let (slice, at) = (SliceId(pool as u16), LEAVES.at(placed.leaf).endpoint());
         let row = WorkerRow { at, slice, generation, open: true, ..WorkerRow::default() };
@@ -254,6 +263,24 @@ impl Control {
         let known = leaf.scheduler.set_spine(spine as u16, Some((link, START)));
         let told = leaf.scheduler.link(slice, spine as u16);
         sized.and(known).and(told).expect("the testbed's check refuses what a program would")
+    }
+
+    /// A leaf is not below this spine any more.
+    pub(super) fn forget(leaf: u32, spine: &mut DatacenterSwitch) {
+        spine.table(TableOp::SetWorker(WorkerId(leaf as u16), None));
+    }
+
+    /// A leaf is to go below a spine that it may have been below: its numbers there begin anew, in a
+    /// generation that neither has seen.
+    pub(super) fn raise_uplink(&mut self, leaf: u32) {
+        let uplink = &mut self.uplinks[leaf as usize];
+        *uplink = Generation(uplink.0 + 1);
+    }
+
+    /// A leaf comes back: its workers get another generation.
+    pub(super) fn raise(&mut self, leaf: u32) {
+        let generation = &mut self.generations[leaf as usize];
+        *generation = Generation(generation.0 + 1);
     }
 
     /// Tasks that the pool's clients may have outstanding at one switch.
@@ -283,7 +310,7 @@ impl Control {
     }
 
     /// Its pools, their types and their clients.
-    fn open(&self, node: &mut SwitchNode, limit: u32) {
+    fn open(&self, node: &mut DatacenterSwitch, limit: u32) {
         for pool in 0..self.pools.len() {
             let slice = SliceId(pool as u16);
             let row = SliceRow { open: true, limit, retry_after: RETRY_AFTER, ..SliceRow::default() };
@@ -304,14 +331,14 @@ fn last(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.max().map_or(0, |last| last + 1)
 }
 
-fn seats(pools: &[Layout], leaves: u32) -> Vec<Seat> {
+fn seats(pools: &[Placement], leaves: u32) -> Vec<WorkerSeat> {
     let mut taken = vec![0; leaves as usize];
     let racks = pools.iter().enumerate().flat_map(|(pool, of)| of.racks.iter().map(move |rack| (pool, rack)));
     let places = racks.flat_map(|(pool, rack)| (0..rack.workers).map(move |_| (pool as u16, rack.leaf)));
     let seat = |(pool, leaf): (u16, u32)| {
         let number = &mut taken[leaf as usize];
         *number += 1;
-        Seat { leaf, pool, number: WorkerId(*number - 1) }
+        WorkerSeat { leaf, pool, number: WorkerId(*number - 1) }
     };
     places.map(seat).collect()
 }

@@ -5,13 +5,13 @@ use sluice_switch::{Arrival, Cargo, Circulating, Refusal, WriteAhead};
 use sluice_wire::{Nanos, Packet, RackNews};
 
 use super::places::SPINES;
-use super::switches::SwitchNode;
-use super::watch::Watch;
+use super::switches::DatacenterSwitch;
+use super::watch::TaskWatch;
 use super::world::Datacenter;
 use crate::nodes::{Scene, SwitchSide, Try};
 use crate::world::{Address, Id, Mail, PacketId, Reused};
 
-impl<O: Watch> Datacenter<O> {
+impl<O: TaskWatch> Datacenter<O> {
     /// Something comes to a switch, or has gone round in it.
     #[inline]
     pub(super) fn at_switch(&mut self, at: Address, mail: Mail) {
@@ -24,7 +24,7 @@ impl<O: Watch> Datacenter<O> {
     }
 
     #[inline]
-    pub(super) fn switch(&mut self, at: Address) -> &mut SwitchNode {
+    pub(super) fn switch(&mut self, at: Address) -> &mut DatacenterSwitch {
         let switches = if at.at(0) == SPINES { &mut self.spines } else { &mut self.leaves };
         &mut switches[at.place() as usize]
     }
@@ -66,7 +66,7 @@ impl<O: Watch> Datacenter<O> {
     }
 }
 
-impl<O: Watch> SwitchSide for Datacenter<O> {
+impl<O: TaskWatch> SwitchSide for Datacenter<O> {
     /// Whether it is a task.
     type Brought = bool;
 

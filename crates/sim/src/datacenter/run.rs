@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_wire::{Epoch, Nanos};
 
-use super::clients::{Arrivals, Submitter};
+use super::clients::{PoolRequests, Submitter};
 use super::control::{Control, Runs};
 use super::imbalance::Imbalance;
-use super::layout::Layout;
+use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS, clock_of, pool_of};
 use super::system::System;
-use super::watch::Watch;
-use super::workers::Workers;
-use super::world::{Cue, Datacenter, Links, Pool, addressee, join};
+use super::watch::TaskWatch;
+use super::workers::DatacenterWorkers;
+use super::world::{Datacenter, DatacenterWorld, PoolRun, Reminder, addressee, join};
 use crate::dice::Dice;
 use crate::error::SimError;
 use crate::point::Point;
@@ -29,68 +29,68 @@ pub(super) const FIRST: Epoch = Epoch(1);
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
 /// What a run came to.
-pub(crate) struct Ran<O> {
+pub(crate) struct PoolEnd<O> {
     pub(crate) observer: O,
     pub(crate) counts: Counts,
     pub(crate) gauges: Gauges,
 }
 
 /// Runs one replication of a point, until `observer` has seen enough or no request is left.
-pub(crate) fn replicate<O: Watch>(
+pub(crate) fn replicate<O: TaskWatch>(
     point: &Point,
     system: System,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
-) -> Result<Ran<O>, SimError> {
-    let pool = (point, Layout::of(point), observer);
+) -> Result<PoolEnd<O>, SimError> {
+    let pool = (point, Placement::of(point), observer);
     let ran = run(Datacenter::new(Runs::Datacenter(system), replication, vec![pool]), stop)?;
     Ok(ran.into_iter().next().expect("one pool ran"))
 }
 
 /// The same for one rack's program without a spine.
 #[cfg(test)]
-pub(crate) fn replicate_alone<O: Watch>(
+pub(crate) fn replicate_alone<O: TaskWatch>(
     point: &Point,
     choice: &sluice_switch::registry::Choice,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
-) -> Result<Ran<O>, SimError> {
-    let layout = Layout::new(&[(0, point.testbed.workers)], &[]);
+) -> Result<PoolEnd<O>, SimError> {
+    let layout = Placement::new(&[(0, point.testbed.workers)], &[]);
     let ran = run(Datacenter::new(Runs::Alone(*choice), replication, vec![(point, layout, observer)]), stop)?;
     Ok(ran.into_iter().next().expect("one pool ran"))
 }
 
-pub(super) fn run<O: Watch>(
+pub(super) fn run<O: TaskWatch>(
     mut datacenter: Datacenter<O>,
     stop: &AtomicBool,
-) -> Result<Vec<Ran<O>>, SimError> {
+) -> Result<Vec<PoolEnd<O>>, SimError> {
     while !datacenter.run(EVENTS_A_LOOK) {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);
         }
     }
     let now = datacenter.world.now;
-    let ended = |pool: Pool<O>| {
+    let ended = |pool: PoolRun<O>| {
         let (observer, counts, gauges) = pool.meter.finish(now);
         let [imbalance_p50, imbalance_p99] =
             pool.imbalance.and_then(|imbalance| imbalance.told()).map_or([None; 2], |told| told.map(Some));
-        Ran { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges } }
+        PoolEnd { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges } }
     };
     Ok(datacenter.pools.into_iter().map(ended).collect())
 }
 
-impl<O: Watch> Datacenter<O> {
+impl<O: TaskWatch> Datacenter<O> {
     /// Pools with their tasks and places; the network is the first one's.
-    pub(super) fn new(runs: Runs, replication: u32, pools: Vec<(&Point, Layout, O)>) -> Self {
+    pub(super) fn new(runs: Runs, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
         let types = pools
             .iter()
             .flat_map(|(point, ..)| point.workload.classes.iter().map(|class| class.task_type.0 + 1));
         let layouts = pools.iter().map(|(_, layout, _)| layout.clone()).collect();
         let control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
-        let mut world = Links::new(Fates::new(&testbed.faults, seed, replication).map(Box::new));
+        let mut world = DatacenterWorld::new(Fates::new(&testbed.faults, seed, replication).map(Box::new));
         join(&mut world, testbed);
         let alarms = world.engine.alarms(WORKERS, control.seats.len() as u32);
         let mut machines = Vec::new();
@@ -103,7 +103,7 @@ impl<O: Watch> Datacenter<O> {
             times: testbed.switch,
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, testbed)).collect(),
             leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
-            workers: Workers::new(alarms, &control.seats, testbed),
+            workers: DatacenterWorkers::new(alarms, &control.seats, testbed),
             world,
             control,
             pools,
@@ -136,7 +136,7 @@ impl<O: Watch> Datacenter<O> {
             }
         }
         if testbed.racks.watch > Nanos(0) {
-            self.world.engine.cue(testbed.racks.watch, SPINES, Cue::Look);
+            self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
         }
         (0..self.pools.len()).for_each(|pool| self.draw(pool));
     }
@@ -166,14 +166,14 @@ impl<O: Watch> Datacenter<O> {
 
     /// Something happens somewhere.
     #[inline]
-    fn happens(&mut self, at: Address, what: Happens<Cue>) {
+    pub(super) fn happens(&mut self, at: Address, what: Happens<Reminder>) {
         match what {
             Happens::Mail(mail) => self.mail(at, mail),
             Happens::Alarm => self.alarm(at.place()),
             Happens::Clock => self.request(pool_of(at)),
-            Happens::Cue(Cue::Client(machine)) => self.wake(machine as usize),
-            Happens::Cue(Cue::Worker) => self.worker_ticks(at.place() as usize),
-            Happens::Cue(Cue::Look) => self.look(),
+            Happens::Cue(Reminder::Client(machine)) => self.wake(machine as usize),
+            Happens::Cue(Reminder::Worker) => self.worker_ticks(at.place() as usize),
+            Happens::Cue(Reminder::Look) => self.look(),
         }
     }
 
@@ -200,18 +200,18 @@ impl<O: Watch> Datacenter<O> {
                 imbalance.look(held.map(|(_, held)| *held));
             }
         }
-        self.world.engine.cue(self.world.now + self.watch, SPINES, Cue::Look);
+        self.world.engine.cue(self.world.now + self.watch, SPINES, Reminder::Look);
     }
 }
 
 /// A pool's machines, registered, and its requests.
-fn pool_of_run<O: Watch>(
-    world: &mut Links,
+fn pool_of_run<O: TaskWatch>(
+    world: &mut DatacenterWorld,
     control: &Control,
     machines: &mut Vec<Submitter>,
     (at, replication): (usize, u32),
-    (point, layout, observer): (&Point, Layout, O),
-) -> Pool<O> {
+    (point, layout, observer): (&Point, Placement, O),
+) -> PoolRun<O> {
     let first = machines.len();
     let mut dice = Dice::named(point.seed, "clients", replication);
     let settings = client_settings(&point.testbed);
@@ -228,7 +228,7 @@ fn pool_of_run<O: Watch>(
     let weights = layout.weights(control.runs.system());
     let bytes = point.workload.classes.iter().map(|class| class.bytes).collect();
     let first_type = control.task_type(at, sluice_wire::TaskType(0)).0;
-    let arrivals = Arrivals::new(
+    let arrivals = PoolRequests::new(
         world.engine.clock(clock_of(at)),
         point.requests(replication),
         (first, control.clients().into()),
@@ -237,5 +237,9 @@ fn pool_of_run<O: Watch>(
         (bytes, first_type),
     );
     let watched = point.testbed.racks.watch > Nanos(0);
-    Pool { arrivals, meter: Meter::new(observer, layout.workers()), imbalance: watched.then(Imbalance::new) }
+    PoolRun {
+        arrivals,
+        meter: Meter::new(observer, layout.workers()),
+        imbalance: watched.then(Imbalance::new),
+    }
 }

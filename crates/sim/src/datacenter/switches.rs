@@ -17,8 +17,8 @@ const ANY: u8 = 1;
 
 /// A switch, while it lives.
 #[derive(Debug)]
-pub(super) struct SwitchNode {
-    pub(super) scheduler: Scheduler,
+pub(super) struct DatacenterSwitch {
+    pub(super) scheduler: SwitchProgram,
     /// For what goes round.
     pub(super) port: Port,
     /// Its life.
@@ -29,7 +29,7 @@ pub(super) struct SwitchNode {
 
 /// What a switch runs.
 #[derive(Debug)]
-pub(super) enum Scheduler {
+pub(super) enum SwitchProgram {
     HorusSpine(Box<Spine>),
     HorusLeaf(Box<Horus>),
     RackSched(Box<RackSched>),
@@ -37,17 +37,17 @@ pub(super) enum Scheduler {
     Alone(Box<dyn Program>),
 }
 
-impl SwitchNode {
-    pub(super) fn new(scheduler: Scheduler, epoch: Epoch, times: &SwitchTimes) -> Self {
+impl DatacenterSwitch {
+    pub(super) fn new(scheduler: SwitchProgram, epoch: Epoch, times: &SwitchTimes) -> Self {
         Self { scheduler, port: Port::new(times.recirculation_gbps), epoch, lives: true }
     }
 
     pub(super) fn program(&mut self) -> &mut dyn Program {
         match &mut self.scheduler {
-            Scheduler::HorusSpine(spine) => &mut **spine,
-            Scheduler::HorusLeaf(leaf) => &mut **leaf,
-            Scheduler::RackSched(switch) => &mut **switch,
-            Scheduler::Alone(program) => &mut **program,
+            SwitchProgram::HorusSpine(spine) => &mut **spine,
+            SwitchProgram::HorusLeaf(leaf) => &mut **leaf,
+            SwitchProgram::RackSched(switch) => &mut **switch,
+            SwitchProgram::Alone(program) => &mut **program,
         }
     }
 
@@ -58,7 +58,7 @@ impl SwitchNode {
     }
 }
 
-impl Scheduler {
+impl SwitchProgram {
     /// A spine.
     pub(super) fn spine(system: System, config: Config) -> Result<Self, HorusError> {
         Ok(match system {

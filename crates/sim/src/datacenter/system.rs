@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, Parts};
+use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, PolicyParts};
 
 /// What spines and leaves run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,14 @@ pub(crate) struct SystemAbout {
 }
 
 /// What Horus' settings are called.
-const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; idle-rack=random, a spine \
-    takes any idle rack: else the newest; told=replies, a leaf tells its mean after as many replies as workers: \
-    else when it moved by one; resubmit=writes, a task that goes round writes the load anew; idle=uncounted, a task \
-    for an idle node does not count; only=idle, without idle nodes any node gets the task; only=loads, the lesser of \
-    two loads as they were told last; as-published, lists and means with their holes";
+const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
+    idle-rack=random, a spine takes any idle rack: else the newest; \
+    told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one; \
+    resubmit=writes, a task that goes round writes the load anew; \
+    idle=uncounted, a task for an idle node does not count; \
+    only=idle, without idle nodes any node gets the task; \
+    only=loads, the lesser of two loads as they were told last; \
+    as-published, lists and means with their holes";
 
 impl System {
     /// All of them, each as it is without settings.
@@ -96,8 +99,8 @@ fn take(reading: &mut FabricReading, setting: &str) -> Option<()> {
         "resubmit=writes" => reading.resubmit_writes = true,
         "idle=counted" => reading.idle_uncounted = false,
         "idle=uncounted" => reading.idle_uncounted = true,
-        "only=idle" => reading.parts = Parts::IdleOnly,
-        "only=loads" => reading.parts = Parts::LoadsOnly,
+        "only=idle" => reading.parts = PolicyParts::IdleOnly,
+        "only=loads" => reading.parts = PolicyParts::LoadsOnly,
         "as-published" => reading.as_published = true,
         _ => return None,
     }
@@ -130,8 +133,8 @@ fn settings(reading: FabricReading) -> Vec<String> {
         (told == LoadsTold::Always, "told=always"),
         (resubmit_writes, "resubmit=writes"),
         (idle_uncounted, "idle=uncounted"),
-        (parts == Parts::IdleOnly, "only=idle"),
-        (parts == Parts::LoadsOnly, "only=loads"),
+        (parts == PolicyParts::IdleOnly, "only=idle"),
+        (parts == PolicyParts::LoadsOnly, "only=loads"),
         (as_published, "as-published"),
     ];
     let differs = known.into_iter().filter(|(differs, _)| *differs).map(|(_, setting)| setting.to_owned());

@@ -7,7 +7,7 @@ use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 
 use super::control::Runs;
-use super::layout::Layout;
+use super::placement::Placement;
 use super::run::{replicate_alone, run};
 use super::system::System;
 use super::watch::Plain;
@@ -15,7 +15,7 @@ use super::world::Datacenter;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::{Diary, DiaryEntry, Observer, Recorder, Warmup};
-use crate::testbed::{Racks, Testbed};
+use crate::testbed::{RackLayout, Testbed};
 use crate::workload::Workload;
 
 const HORUS: System = System::Horus(FabricReading {
@@ -25,7 +25,7 @@ const HORUS: System = System::Horus(FabricReading {
     idle_from: 1,
     idle_rack: sluice_switch::horus::IdleRack::Newest,
     told: sluice_switch::horus::LoadsTold::ByOne,
-    parts: sluice_switch::horus::Parts::Both,
+    parts: sluice_switch::horus::PolicyParts::Both,
 });
 
 const END: Nanos = Nanos::from_millis(20);
@@ -40,7 +40,7 @@ fn point(policy: &str, testbed: Testbed, rate_per_s: f64) -> Point {
 }
 
 fn racks(sizes: &[u32], spines: u16) -> Testbed {
-    let racks = Racks { spines, workers: sizes.to_vec(), hop: Nanos(5_000), ..Racks::default() };
+    let racks = RackLayout { spines, workers: sizes.to_vec(), hop: Nanos(5_000), ..RackLayout::default() };
     Testbed { workers: sizes.iter().sum(), clients: 2, racks, ..Testbed::rain() }
 }
 
@@ -63,7 +63,7 @@ fn one_leaf_without_a_spine_has_a_racks_results_to_the_byte() {
 }
 
 /// Every task of each pool of a run.
-fn diaries(pools: &[(&Point, Layout)]) -> Vec<Vec<DiaryEntry>> {
+fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<DiaryEntry>> {
     let watched =
         pools.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
     let ran = run(Datacenter::new(Runs::Datacenter(HORUS), 0, watched), &AtomicBool::new(false)).unwrap();
@@ -76,8 +76,8 @@ fn pools_on_the_same_switches_do_what_each_does_in_a_run_of_its_own() {
     let points =
         [(1, 350e3), (2, 420e3)].map(|(seed, rate)| Point { seed, ..point("dc-horus", testbed(), rate) });
     let layouts = [
-        Layout::new(&[(0, 4), (1, 4), (2, 8), (3, 2)], &[0, 1]),
-        Layout::new(&[(1, 6), (2, 6), (3, 6)], &[1]),
+        Placement::new(&[(0, 4), (1, 4), (2, 8), (3, 2)], &[0, 1]),
+        Placement::new(&[(1, 6), (2, 6), (3, 6)], &[1]),
     ];
     let both = diaries(&[(&points[0], layouts[0].clone()), (&points[1], layouts[1].clone())]);
     assert!(both.iter().all(|tasks| tasks.len() > 5_000));

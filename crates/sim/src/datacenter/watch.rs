@@ -6,7 +6,7 @@ use sluice_wire::{Nanos, Submit, TaskId};
 use crate::stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
 
 /// An observer that may also want to know what tasks became of on their way.
-pub(crate) trait Watch: Observer {
+pub(crate) trait TaskWatch: Observer {
     /// A client sent a try of a task.
     fn tried(&mut self, _submit: &Submit) {}
 
@@ -17,13 +17,13 @@ pub(crate) trait Watch: Observer {
     fn ended(&mut self, _now: Nanos, _task: TaskId, _how: &Outcome) {}
 }
 
-impl Watch for Recorder {}
+impl TaskWatch for Recorder {}
 
 /// An observer that wants to know no more.
 #[derive(Debug)]
 pub(crate) struct Plain<O>(pub(crate) O);
 
-impl<O: Observer> Watch for Plain<O> {}
+impl<O: Observer> TaskWatch for Plain<O> {}
 
 impl<O: Observer> Observer for Plain<O> {
     fn sent(&mut self, at: Nanos) -> Mark {

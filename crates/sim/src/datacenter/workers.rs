@@ -5,7 +5,7 @@ mod side;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::Nanos;
 
-use super::control::Seat;
+use super::control::WorkerSeat;
 use super::places::WORKERS;
 use crate::nodes::{Core, Node};
 use crate::testbed::{Testbed, WorkerTimes};
@@ -21,14 +21,14 @@ const MAX_WAIT: Nanos = Nanos::from_millis(2);
 
 /// All workers, a place each.
 #[derive(Debug)]
-pub(super) struct Workers {
+pub(super) struct DatacenterWorkers {
     /// The alarm of the first; the others' follow.
     alarms: AlarmId,
     /// What a packet costs a core.
     costs: WorkerTimes,
     pub(super) all: Vec<Node<Worker>>,
     pub(super) cores: Vec<Core>,
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Vec<WorkerSeat>,
     /// Tasks at each: those in service, and those before it.
     pub(super) held: Vec<u32>,
     /// Which life of its process each leads.
@@ -37,9 +37,9 @@ pub(super) struct Workers {
     actions: Vec<Action>,
 }
 
-impl Workers {
+impl DatacenterWorkers {
     /// Workers that are not registered yet.
-    pub(super) fn new(alarms: AlarmId, seats: &[Seat], testbed: &Testbed) -> Self {
+    pub(super) fn new(alarms: AlarmId, seats: &[WorkerSeat], testbed: &Testbed) -> Self {
         let count = seats.len();
         let node = |worker| Node::new(Worker::new(), WORKERS.at(worker as u32));
         Self {

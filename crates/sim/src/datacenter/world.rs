@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use sluice_host::client::{Action, ClientSettings};
 use sluice_wire::{Nanos, Packet};
 
-use super::clients::{Arrivals, Submitter, machine_of};
+use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
 use super::imbalance::Imbalance;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
-use super::switches::SwitchNode;
-use super::watch::Watch;
-use super::workers::Workers;
+use super::switches::DatacenterSwitch;
+use super::watch::TaskWatch;
+use super::workers::DatacenterWorkers;
 use crate::nodes::{PacketPool, Scene};
 use crate::rack::fates::Fates;
 use crate::rack::meter::Meter;
@@ -20,7 +20,7 @@ use crate::world::{Address, LaneId, World};
 
 /// What somebody wants to be reminded of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cue {
+pub(super) enum Reminder {
     /// A client's machine has something to do.
     Client(u32),
     /// A worker's has.
@@ -30,12 +30,12 @@ pub(super) enum Cue {
 }
 
 /// The world of a datacenter: packets are lost where the testbed says so.
-pub(super) type Links = World<Cue, Option<Box<Fates>>>;
+pub(super) type DatacenterWorld = World<Reminder, Option<Box<Fates>>>;
 
 /// A pool's requests, and what is measured of them.
 #[derive(Debug)]
-pub(super) struct Pool<O> {
-    pub(super) arrivals: Arrivals,
+pub(super) struct PoolRun<O> {
+    pub(super) arrivals: PoolRequests,
     pub(super) meter: Meter<O>,
     pub(super) imbalance: Option<Imbalance>,
 }
@@ -43,15 +43,15 @@ pub(super) struct Pool<O> {
 /// A datacenter in a world of its own.
 #[derive(Debug)]
 pub(super) struct Datacenter<O> {
-    pub(super) world: Links,
+    pub(super) world: DatacenterWorld,
     pub(super) control: Control,
     pub(super) times: SwitchTimes,
-    pub(super) spines: Vec<SwitchNode>,
-    pub(super) leaves: Vec<SwitchNode>,
+    pub(super) spines: Vec<DatacenterSwitch>,
+    pub(super) leaves: Vec<DatacenterSwitch>,
     /// Where what goes round is on its way.
     pub(super) round: LaneId,
-    pub(super) workers: Workers,
-    pub(super) pools: Vec<Pool<O>>,
+    pub(super) workers: DatacenterWorkers,
+    pub(super) pools: Vec<PoolRun<O>>,
     pub(super) machines: Vec<Submitter>,
     pub(super) client_settings: ClientSettings,
     pub(super) clients_say: Vec<Action>,
@@ -65,14 +65,14 @@ pub(super) struct Datacenter<O> {
     pub(super) pool: usize,
 }
 
-impl<O: Watch> Datacenter<O> {
+impl<O: TaskWatch> Datacenter<O> {
     /// Whether everybody has seen enough.
     pub(super) fn is_complete(&self) -> bool {
         self.pools.iter().all(|pool| pool.meter.observer.is_complete())
     }
 }
 
-impl<O: Watch> Scene for Datacenter<O> {
+impl<O: TaskWatch> Scene for Datacenter<O> {
     type Broken = Infallible;
     const SOONEST: Nanos = Nanos(0);
 
@@ -100,7 +100,7 @@ impl<O: Watch> Scene for Datacenter<O> {
 }
 
 /// Links between all nodes, as long as the testbed's.
-pub(super) fn join(world: &mut Links, testbed: &Testbed) {
+pub(super) fn join(world: &mut DatacenterWorld, testbed: &Testbed) {
     let (pass, links, sends) = (testbed.switch.pass, testbed.links, testbed.worker.send);
     world.join(LEAVES, WORKERS, links.worker, pass);
     world.join(WORKERS, LEAVES, links.worker, sends.times(2));

@@ -18,7 +18,7 @@ use sluice_wire::{Nanos, Packet};
 pub(crate) use client::{ClientCall, ClientSide};
 pub(crate) use core::{Core, TaskRun};
 pub(crate) use switch::SwitchSide;
-pub(crate) use tag::Tag;
+pub(crate) use tag::TaskTag;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::{Start, WorkerCall, WorkerSide};
 

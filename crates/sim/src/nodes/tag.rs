@@ -4,12 +4,12 @@ use sluice_wire::Nanos;
 
 /// What is known of a task when its outcome comes, in the number that the machine keeps for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
+pub(crate) struct TaskTag {
     pub(crate) class: u8,
     pub(crate) intended: Nanos,
 }
 
-impl Tag {
+impl TaskTag {
     const CLASS_SHIFT: u32 = 56;
 
     pub(crate) const fn pack(self) -> u64 {

@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Payload, Serial};
 
 use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
-use crate::nodes::{Node, Tag};
+use crate::nodes::{Node, TaskTag};
 use crate::workload::{Request, Requests};
 use crate::world::ClockId;
 
@@ -105,7 +105,7 @@ impl Clients {
             },
             deadline: request.at + self.settings.deadline_default,
             retry: self.retries,
-            tag: Tag { class: request.class, intended: request.at }.pack(),
+            tag: TaskTag { class: request.class, intended: request.at }.pack(),
             ..Submission::default()
         }
     }

@@ -28,8 +28,8 @@ pub struct Limit {
 }
 
 impl Wanted {
-    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency, with `response` the latency less the
-    /// clients' part of the way.
+    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency, with `response` the latency less
+    /// the clients' part of the way.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let (class, metric) = match text.rsplit_once('.') {
             Some((class, metric)) => (Some(class.to_owned()), metric),
@@ -48,8 +48,9 @@ impl Wanted {
                 "metric",
                 text,
                 "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the \
-                 time to the start of service, response_ for that from the first switch to the end of service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a \
-                 slowdown, and CLASS. before that for one class",
+                 time to the start of service, response_ for that from the first switch to the end of \
+                 service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a slowdown, and CLASS. \
+                 before that for one class",
             )),
         }
     }

@@ -18,7 +18,7 @@ const WATCH_MIN: Nanos = Nanos(1_000);
 /// The racks that workers are in, and the spines above them; none where all stand below one switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Racks {
+pub struct RackLayout {
     /// Spines above them. Each has a block of the racks, in their order.
     pub spines: u16,
     /// Workers in each rack. They have to be the testbed's, all together.
@@ -35,7 +35,7 @@ pub struct Racks {
     pub watch: Nanos,
 }
 
-impl Racks {
+impl RackLayout {
     /// Whether all workers stand below one switch.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
@@ -65,7 +65,8 @@ impl Racks {
 
     fn bad_sizes(&self, workers: u32, sizes: &[u32]) -> Option<String> {
         if self.workers.is_empty() == (self.each == 0) {
-            let why = "racks need their workers: write racks.workers with a number for each, or racks.each, and not both";
+            let why = "racks need their workers: write racks.workers with a number for each, or racks.each, \
+                 and not both";
             return Some(why.to_owned());
         }
         if let Some(rack) = sizes.iter().position(|size| *size == 0) {
@@ -75,7 +76,8 @@ impl Racks {
         }
         if let Some((rack, size)) = sizes.iter().enumerate().find(|(_, size)| **size > RACK_MAX) {
             return Some(format!(
-                "racks: rack {rack} has {size} workers, and a leaf's tables hold {RACK_MAX}: make it several racks"
+                "racks: rack {rack} has {size} workers, and a leaf's tables hold {RACK_MAX}: make it \
+                 several racks"
             ));
         }
         let sum: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
@@ -87,7 +89,8 @@ impl Racks {
     fn bad_spines(&self, racks: usize) -> Option<String> {
         if racks > RACKS_MAX {
             return Some(format!(
-                "racks: {racks} of them are more than the {RACKS_MAX} that a spine's list can name: make them larger"
+                "racks: {racks} of them are more than the {RACKS_MAX} that a spine's list can name: make \
+                 them larger"
             ));
         }
         if !(1..=SPINES_MAX).contains(&self.spines) {
@@ -96,8 +99,8 @@ impl Racks {
         let blocks = racks.div_ceil(racks.div_ceil(usize::from(self.spines)));
         (blocks < usize::from(self.spines)).then(|| {
             format!(
-                "racks.spines = {}: {racks} racks in equal blocks need {blocks}, and the others would have no rack \
-                 below them; write {blocks}",
+                "racks.spines = {}: {racks} racks in equal blocks need {blocks}, and the others would have \
+                 no rack below them; write {blocks}",
                 self.spines
             )
         })

@@ -25,7 +25,7 @@ use sluice_wire::{
 
 use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
-use super::reading::{FabricReading, Parts, Reading};
+use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
 use super::uplink::{Thought, Uplink, submitted, told_below};
 use super::{Average, HorusError};
@@ -181,16 +181,16 @@ impl Horus {
     fn choose_busy(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Better, i64) {
         let nodes = self.sample(slice, seats).map(one_task);
         match self.reading.parts {
-            Parts::Both => {
+            PolicyParts::Both => {
                 let better = self.loads.choose(pass, slice.0, nodes);
                 (better, i64::from(!better.goes_round))
             }
-            Parts::IdleOnly => {
+            PolicyParts::IdleOnly => {
                 let [any, _] = nodes;
                 let queue = self.loads.drift(pass, slice.0, any);
                 (Better { node: any.node, queue, goes_round: false }, 1)
             }
-            Parts::LoadsOnly => (self.loads.lesser(pass, slice.0, nodes), 0),
+            PolicyParts::LoadsOnly => (self.loads.lesser(pass, slice.0, nodes), 0),
         }
     }
 

@@ -24,7 +24,7 @@ pub use average::{Average, RackSize};
 pub use error::HorusError;
 pub use leaf::Horus;
 pub(crate) use reading::Reading as Settings;
-pub use reading::{FabricReading, IdleRack, LoadsTold, Parts};
+pub use reading::{FabricReading, IdleRack, LoadsTold, PolicyParts};
 pub use spine::Spine;
 pub use updates::{IDLE_SELECTED, Mirror, SpineLink};
 pub(crate) use uplink::{Uplink, submitted, told_below};

@@ -11,12 +11,12 @@ pub(crate) struct Reading {
     /// An idle node's drift does not count the task that it gets (Algorithm 1, to the letter).
     pub(super) uncounted: bool,
     /// What of the policy schedules.
-    pub(super) parts: Parts,
+    pub(super) parts: PolicyParts,
 }
 
 /// What of the policy schedules (Horus Appendix C, Figure 17).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parts {
+pub enum PolicyParts {
     /// Idle nodes first, else the shorter of two queues.
     #[default]
     Both,
@@ -27,7 +27,7 @@ pub enum Parts {
     LoadsOnly,
 }
 
-impl Parts {
+impl PolicyParts {
     pub(super) const fn looks_for_idle(self) -> bool {
         !matches!(self, Self::LoadsOnly)
     }
@@ -50,7 +50,7 @@ pub struct FabricReading {
     /// When a leaf tells its load.
     pub told: LoadsTold,
     /// What of the policy schedules.
-    pub parts: Parts,
+    pub parts: PolicyParts,
 }
 
 /// Which idle rack a spine takes.
@@ -82,7 +82,7 @@ impl Default for FabricReading {
             idle_from: 1,
             idle_rack: IdleRack::Newest,
             told: LoadsTold::ByOne,
-            parts: Parts::Both,
+            parts: PolicyParts::Both,
         }
     }
 }

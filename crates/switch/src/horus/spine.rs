@@ -25,7 +25,7 @@ use sluice_wire::{
 use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::racks::Racks;
-use super::reading::{FabricReading, IdleRack, Parts};
+use super::reading::{FabricReading, IdleRack, PolicyParts};
 use super::updates::IDLE_SELECTED;
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
@@ -40,8 +40,8 @@ const SHARES_STAGE: u8 = 4;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
-/// Places of the idle list for each rack. A removal that another one or an add comes between leaves a stale entry,
-/// and where a list is full of those a rack's word that it is idle is lost: in small pools that starved racks.
+/// Places of the idle list for each rack. A removal that another one or an add comes between leaves a stale
+/// entry, and where a list is full of those a rack's word that it is idle is lost: that starved racks.
 const STALE_ROOM: u16 = 4;
 
 /// Horus' spine and its memory.
@@ -206,9 +206,9 @@ impl Spine {
     /// Who gets the task while no rack is idle.
     fn choose_busy(&mut self, pass: &mut Pass, pool: SliceId, samples: [Candidate; 2]) -> Choice {
         let better = match self.reading.parts {
-            Parts::Both => self.loads.choose(pass, pool.0, samples),
-            Parts::IdleOnly => Better { node: samples[0].node, queue: 0, goes_round: false },
-            Parts::LoadsOnly => self.loads.lesser(pass, pool.0, samples),
+            PolicyParts::Both => self.loads.choose(pass, pool.0, samples),
+            PolicyParts::IdleOnly => Better { node: samples[0].node, queue: 0, goes_round: false },
+            PolicyParts::LoadsOnly => self.loads.lesser(pass, pool.0, samples),
         };
         match better {
             Better { node: leaf, queue, goes_round: true } => Choice::Round(Memo::Chosen { leaf, queue }),

@@ -4,9 +4,9 @@ use sluice_host::client::{Action, Outcome};
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
 use super::Submitter;
-use crate::datacenter::watch::Watch;
-use crate::datacenter::world::{Cue, Datacenter};
-use crate::nodes::{ClientCall, ClientSide, Tag, Try};
+use crate::datacenter::watch::TaskWatch;
+use crate::datacenter::world::{Datacenter, Reminder};
+use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::stats::{self, Replied};
 use crate::workload::Request;
 use crate::world::{Address, PacketId};
@@ -14,7 +14,7 @@ use crate::world::{Address, PacketId};
 /// Requests that a client holds back; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
 
-impl<O: Watch> Datacenter<O> {
+impl<O: TaskWatch> Datacenter<O> {
     /// A pool's next request is drawn.
     #[inline]
     pub(in crate::datacenter) fn draw(&mut self, pool: usize) {
@@ -22,6 +22,14 @@ impl<O: Watch> Datacenter<O> {
         arrivals.next = arrivals.requests.next();
         let due = arrivals.next.map_or(Nanos(u64::MAX), |request| request.at);
         self.world.engine.set(arrivals.clock, due);
+    }
+
+    /// Clients have nothing to ask any more.
+    pub(in crate::datacenter) fn end_requests(&mut self) {
+        for pool in &mut self.pools {
+            pool.arrivals.next = None;
+            self.world.engine.set(pool.arrivals.clock, Nanos(u64::MAX));
+        }
     }
 
     /// The request that is due is offered, and the next one drawn.
@@ -88,7 +96,7 @@ impl<O: Watch> Datacenter<O> {
     }
 }
 
-impl<O: Watch> ClientSide for Datacenter<O> {
+impl<O: TaskWatch> ClientSide for Datacenter<O> {
     #[inline]
     fn client(&mut self, client: usize) -> ClientCall<'_> {
         let Self { machines, client_settings, clients_say, world, .. } = self;
@@ -122,7 +130,7 @@ impl<O: Watch> ClientSide for Datacenter<O> {
 
     #[inline]
     fn ends(&mut self, client: usize, task: TaskId, tag: u64, how: &Outcome) -> Try<Self> {
-        let Tag { class, intended } = Tag::unpack(tag);
+        let TaskTag { class, intended } = TaskTag::unpack(tag);
         let meter = &mut self.pools[self.machines[client].pool].meter;
         meter.observer.ended(self.world.now, task, how);
         match how {
@@ -141,7 +149,7 @@ impl<O: Watch> ClientSide for Datacenter<O> {
     }
 
     fn wake_client(&mut self, at: Nanos, client: usize) {
-        self.world.engine.cue(at, self.machines[client].node.at, Cue::Client(client as u32));
+        self.world.engine.cue(at, self.machines[client].node.at, Reminder::Client(client as u32));
     }
 
     fn wakes_clients(&self) -> bool {

@@ -4,14 +4,14 @@ use sluice_host::worker::Action;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
 
-use super::{NEVER, Workers};
+use super::{DatacenterWorkers, NEVER};
 use crate::datacenter::places::LEAVES;
-use crate::datacenter::watch::Watch;
-use crate::datacenter::world::{Cue, Datacenter};
+use crate::datacenter::watch::TaskWatch;
+use crate::datacenter::world::{Datacenter, Reminder};
 use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use crate::world::{Address, PacketId};
 
-impl<O: Watch> Datacenter<O> {
+impl<O: TaskWatch> Datacenter<O> {
     /// The worker learns of a registration.
     pub(in crate::datacenter) fn grant_worker(&mut self, worker: usize, grant: WorkerRegistration) {
         self.pool = self.workers.seats[worker].pool.into();
@@ -50,10 +50,10 @@ impl<O: Watch> Datacenter<O> {
     }
 }
 
-impl<O: Watch> WorkerSide for Datacenter<O> {
+impl<O: TaskWatch> WorkerSide for Datacenter<O> {
     #[inline]
     fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
-        let Workers { all, settings, actions: out, .. } = &mut self.workers;
+        let DatacenterWorkers { all, settings, actions: out, .. } = &mut self.workers;
         let world = &self.world;
         Some(WorkerCall { now: world.now, node: &mut all[worker], settings, packets: &world.packets, out })
     }
@@ -134,7 +134,7 @@ impl<O: Watch> WorkerSide for Datacenter<O> {
     }
 
     fn wake_worker(&mut self, at: Nanos, worker: usize) {
-        self.world.engine.cue(at, self.workers.all[worker].at, Cue::Worker);
+        self.world.engine.cue(at, self.workers.all[worker].at, Reminder::Worker);
     }
 
     fn sends_early(&self) -> bool {

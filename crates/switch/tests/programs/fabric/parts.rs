@@ -1,10 +1,10 @@
 //! What is left of Horus with one of its parts alone (Horus Appendix C).
 
-use sluice_switch::horus::Parts;
+use sluice_switch::horus::PolicyParts;
 
 use super::*;
 
-fn only(parts: Parts) -> FabricReading {
+fn only(parts: PolicyParts) -> FabricReading {
     FabricReading { parts, ..FabricReading::default() }
 }
 
@@ -14,7 +14,7 @@ fn racks(fabric: &mut Fabric, tasks: u32) -> Vec<u16> {
 
 #[test]
 fn with_idle_nodes_alone_any_busy_rack_gets_the_task_however_long_its_queue() {
-    let mut fabric = Fabric::busy(only(Parts::IdleOnly), &[(2, 9), (2, 1)]);
+    let mut fabric = Fabric::busy(only(PolicyParts::IdleOnly), &[(2, 9), (2, 1)]);
     let to = racks(&mut fabric, 40);
     assert!([0, 1].iter().all(|rack| to.contains(rack)), "{to:?}");
     (0..2).for_each(|worker| fabric.reply(0, worker, 0));
@@ -24,7 +24,7 @@ fn with_idle_nodes_alone_any_busy_rack_gets_the_task_however_long_its_queue() {
 
 #[test]
 fn with_loads_alone_nobody_hears_of_idle_workers_and_what_was_sent_is_not_seen() {
-    let mut fabric = Fabric::of(only(Parts::LoadsOnly), &[2, 2]);
+    let mut fabric = Fabric::of(only(PolicyParts::LoadsOnly), &[2, 2]);
     assert_eq!(fabric.news(), [], "nothing is said of idle workers");
     for (leaf, load) in [(0, 3), (1, 6)] {
         (0..2).for_each(|worker| fabric.reply(leaf, worker, load));
