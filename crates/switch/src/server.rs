@@ -33,7 +33,7 @@ use crate::settings::{ProgramSettings, Software};
 
 /// The server's program and memory.
 #[derive(Debug)]
-pub struct Server {
+pub struct QueueServer {
     front: Front,
     slices: Vec<Line>,
 }
@@ -48,8 +48,8 @@ struct Line {
     left: u32,
 }
 
-impl Server {
-    fn new(settings: Settings, config: Config) -> Self {
+impl QueueServer {
+    fn new(settings: ServerSettings, config: Config) -> Self {
         // Nothing of it lies in a pipeline; the front's arrays are its tables.
         let back = BackStages { gen_out: 2, sent: 2 };
         let front = Front::new(Self::NAME, settings.feed(), config, back);
@@ -94,7 +94,7 @@ impl Line {
     }
 }
 
-impl Scheduler for Server {
+impl Scheduler for QueueServer {
     const NAME: &'static str = "server";
 
     fn front(&self) -> &Front {
@@ -177,9 +177,12 @@ impl Scheduler for Server {
     }
 }
 
+/// What the registry asks for.
+pub(crate) use ServerSettings as Settings;
+
 /// How deep workers' queues may be, and what a decision takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct ServerSettings {
     depth: u8,
     bypasses: bool,
     /// What was asked for; else what its kind takes.
@@ -192,28 +195,28 @@ const SOCKETS: Nanos = Nanos::from_micros(6);
 /// Without the kernel: what RingLeader §2.1 says of Shinjuku's dispatcher, five million requests a second.
 const BYPASS: Nanos = Nanos(200);
 
-impl Settings {
+impl ServerSettings {
     fn decision(self) -> Nanos {
         self.decision.unwrap_or(if self.bypasses { BYPASS } else { SOCKETS })
     }
 }
 
-impl Default for Settings {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self { depth: 1, bypasses: false, decision: None }
     }
 }
 
-impl fmt::Display for Settings {
+impl fmt::Display for ServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.depth, if self.bypasses { ",bypass" } else { "" })?;
         self.decision.map_or(Ok(()), |decision| write!(f, ",decision={}", WholeSpan(decision)))
     }
 }
 
-impl ProgramSettings for Settings {
+impl ProgramSettings for ServerSettings {
     fn name(&self) -> &'static str {
-        Server::NAME
+        QueueServer::NAME
     }
 
     fn about(&self) -> &'static str {
@@ -256,6 +259,6 @@ impl ProgramSettings for Settings {
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {
-        Box::new(Server::new(*self, config))
+        Box::new(QueueServer::new(*self, config))
     }
 }

@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
         let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
         if choice.software().is_some() {
             return Err(Failure::bad_input(format!(
-                "`{asked}` is a program of a server and takes nothing of a switch; `sluice resources` lists those that do"
+                "`{asked}` is a program of a server and takes nothing of a switch; \
+                 `sluice resources` lists those that do"
             )));
         }
         (full(&choice), choice.published())

@@ -5,10 +5,9 @@ use std::os::fd::BorrowedFd;
 
 use sluice_wire::{Endpoint, Nanos};
 
-use super::SocketOptions;
 use super::ring::{BATCH, ReceiveRing};
 use crate::clock::Clock;
-use crate::faults::{FaultCounts, Faults};
+use crate::faults::{FaultCounts, FaultPlan, Faults};
 use crate::hold::{Hold, HoldCell};
 
 /// Overtaken packets that a socket holds at most.
@@ -45,8 +44,8 @@ enum Ready {
 }
 
 impl Inbox {
-    pub(super) fn new(options: &SocketOptions) -> Self {
-        let SocketOptions { datagram_max, batch, stamps, ref faults, .. } = *options;
+    /// For datagrams of at most so many bytes, so many a system call.
+    pub(super) fn new((datagram_max, batch): (usize, usize), stamps: bool, faults: &FaultPlan) -> Self {
         Self {
             ring: ReceiveRing::new(datagram_max, batch, stamps),
             ready: Vec::with_capacity(2 * BATCH),

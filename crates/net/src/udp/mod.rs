@@ -160,8 +160,8 @@ impl Socket {
         prepare(fd.as_fd(), family, options).map_err(|why| NetError::Socket { what: "setsockopt", why })?;
         let waker = Waker::new().map_err(|why| NetError::Socket { what: "eventfd", why })?;
         Ok(Self {
-            inbox: Inbox::new(options),
-            outbox: Outbox::new(fd, family, options),
+            inbox: Inbox::new((options.datagram_max, options.batch), options.stamps, &options.faults),
+            outbox: Outbox::new(fd, family, (options.datagram_max, options.batch), &options.faults),
             waker,
             spin: spin_of(options.waiting),
             local,

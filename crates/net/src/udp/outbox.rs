@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use sluice_wire::{Endpoint, Nanos};
 
-use super::SocketOptions;
 use super::inbox::HELD_MAX;
 use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
 use super::sys;
-use crate::faults::{FaultCounts, Faults};
+use crate::faults::{FaultCounts, FaultPlan, Faults};
 use crate::hold::Hold;
 
 /// Peers whose refusal is remembered until somebody asks.
@@ -34,8 +33,13 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(fd: Arc<OwnedFd>, family: Family, options: &SocketOptions) -> Self {
-        let SocketOptions { datagram_max, batch, ref faults, .. } = *options;
+    /// For datagrams of at most so many bytes, so many a system call.
+    pub(super) fn new(
+        fd: Arc<OwnedFd>,
+        family: Family,
+        (datagram_max, batch): (usize, usize),
+        faults: &FaultPlan,
+    ) -> Self {
         Self {
             fd,
             family,

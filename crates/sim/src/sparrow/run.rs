@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use sluice_host::sparrow::{JobId, Reservations, SparrowScheduler, ToWorker};
 use sluice_wire::Nanos;
 
-use super::{Sparrow, way};
+use super::settings::{Sparrow, way};
 use crate::dice::Dice;
 use crate::stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::testbed::{Testbed, WorkerTimes};
