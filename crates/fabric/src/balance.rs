@@ -14,11 +14,11 @@ use sluice_wire::Nanos;
 use sluice_world::dice::Dice;
 
 use crate::conga::{Conga, CongaState};
+use crate::connections::Connections;
 use crate::error::{FabricError, require};
 use crate::flowlets::{FlowletCounts, Flowlets};
 use crate::frame::{FabricFrame, FrameKind};
-use crate::ids::{FlowKey, PortId, SwitchId, mix};
-use crate::settings::Connections;
+use crate::ids::{PortId, SwitchId, mix};
 use crate::wires::FabricPort;
 use crate::wiring::Wiring;
 
@@ -240,17 +240,6 @@ impl Balance {
         }
         self.best[switch.index()] = best;
         best
-    }
-}
-
-impl Connections {
-    /// Whose pauses a switch looks at.
-    #[inline]
-    const fn key(self, frame: &FabricFrame) -> FlowKey {
-        match self {
-            Self::EachFlow => frame.flow,
-            Self::EachPair => FlowKey { slot: frame.from.0, life: frame.to.0 },
-        }
     }
 }
 

@@ -4,6 +4,9 @@ use sluice_world::{Id, Reused};
 
 use crate::ids::{FlowKey, HostId, PortId};
 
+/// The most frames of a flow that may be under way where both sides keep which of them came.
+pub(crate) const UNDER_WAY_MAX: u32 = 1_024;
+
 /// Names a frame while it is on its way.
 pub(crate) type FrameId = Id<FabricFrame>;
 

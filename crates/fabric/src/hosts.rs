@@ -5,13 +5,14 @@ use sluice_host::pacer::{PacedFlow, Pacer, PacerCounts, PacerError};
 use sluice_wire::Nanos;
 use sluice_world::AlarmId;
 
+use crate::connections::Connections;
 use crate::dcqcn::DcqcnSettings;
 use crate::flow::{FinishedFlow, Flow, FlowReceiver, FlowSender, FlowSpec};
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameSizes};
 use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
 use crate::repeats::Repeats;
-use crate::settings::{Answers, Connections, FabricSettings, Recovery, Repeat};
+use crate::settings::{Answers, FabricSettings, Recovery, Repeat};
 use crate::turns::Turns;
 use crate::window::{CongestionWindow, WindowSettings};
 use crate::wires::{FABRIC, FabricCue, Wires};
@@ -117,7 +118,7 @@ impl Hosts {
     pub(crate) fn begin(&mut self, wires: &mut Wires, spec: FlowSpec) {
         let frames = self.sizes.count(spec.bytes) as u32;
         let line = self.lines_mbps[spec.from.index()];
-        let window = self.window.as_ref().map(CongestionWindow::new);
+        let window = self.window.map(CongestionWindow::new);
         let path = match self.connections {
             Connections::EachFlow => mix(self.counts.begun as u32, spec.from.0),
             Connections::EachPair => mix(spec.from.0, spec.to.0),

@@ -12,6 +12,7 @@
 mod balance;
 mod buffer;
 mod conga;
+mod connections;
 mod dcqcn;
 mod error;
 mod fabric;
@@ -36,6 +37,7 @@ mod wiring;
 
 pub use balance::{Drill, LetFlow, PathBalancer, Scope};
 pub use conga::Conga;
+pub use connections::Connections;
 pub use dcqcn::DcqcnSettings;
 pub use error::FabricError;
 pub use fabric::{Fabric, FabricCounts, FabricStep};
@@ -46,7 +48,7 @@ pub use gaps::Gaps;
 pub use hosts::HostCounts;
 pub use idle::Idle;
 pub use ids::{FlowKey, HostId, PortId, SwitchId};
-pub use settings::{Answers, Connections, Ecn, FabricSettings, Pfc, Recovery, Repeat};
+pub use settings::{Answers, Ecn, FabricSettings, Pfc, Recovery, Repeat};
 pub use sizes::FlowSizes;
 pub use slowdown::FlowSlowdowns;
 pub use topology::{FabricEnd, FabricLink, LinkSpeed, Topology};

@@ -6,9 +6,8 @@
 //! way at most is a setting, and so bounds what both sides keep.
 
 use crate::flow::FlowSender;
+use crate::frame::UNDER_WAY_MAX;
 
-/// The most frames that may be under way: what both sides keep.
-pub(crate) const UNDER_WAY_MAX: u32 = 1_024;
 const WORDS: usize = UNDER_WAY_MAX as usize / 64;
 
 /// Which frames are there, from the first that is not on.

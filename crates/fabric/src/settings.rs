@@ -8,10 +8,10 @@ use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 
 use crate::balance::PathBalancer;
+use crate::connections::Connections;
 use crate::dcqcn::DcqcnSettings;
 use crate::error::{FabricError, require};
-use crate::frame::FrameSizes;
-use crate::repeats::UNDER_WAY_MAX;
+use crate::frame::{FrameSizes, UNDER_WAY_MAX};
 use crate::topology::LinkSpeed;
 use crate::window::WindowSettings;
 use crate::wiring::Wiring;
@@ -128,17 +128,6 @@ impl Default for Answers {
     }
 }
 
-/// Whose pauses make flowlets: what counts as a flow to the flowlet tables, the pacers and the gaps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Connections {
-    /// Each flow has a connection of its own (public set-up).
-    #[default]
-    EachFlow,
-    /// All flows from one host to another have one: also between two of them it pauses. Rates and what is
-    /// sent again stay each flow's.
-    EachPair,
-}
-
 /// What is sent again of what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repeat {
@@ -232,7 +221,7 @@ impl FabricSettings {
     }
 
     fn check_windows(&self) -> Result<(), FabricError> {
-        if let Some(window) = &self.window {
+        if let Some(window) = self.window {
             window.check()?;
             require(
                 self.dcqcn.is_none(),

@@ -5,7 +5,7 @@
 //! estimates of the round trip, pacing.
 
 use crate::error::{FabricError, require};
-use crate::repeats::UNDER_WAY_MAX;
+use crate::frame::UNDER_WAY_MAX;
 
 /// The settings of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl Default for WindowSettings {
 }
 
 impl WindowSettings {
-    pub(crate) fn check(&self) -> Result<(), FabricError> {
-        let Self { first, most } = *self;
+    pub(crate) fn check(self) -> Result<(), FabricError> {
+        let Self { first, most } = self;
         require(
             (1..=UNDER_WAY_MAX).contains(&most),
             "the largest window",
@@ -52,7 +52,7 @@ pub(crate) struct CongestionWindow {
 }
 
 impl CongestionWindow {
-    pub(crate) fn new(settings: &WindowSettings) -> Self {
+    pub(crate) fn new(settings: WindowSettings) -> Self {
         let most = f64::from(settings.most);
         Self { frames: settings.first.into(), slow_below: most, most, halved_at: 0 }
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_window_doubles_is_halved_once_a_round_trip_and_then_grows_by_one() {
-        let mut window = CongestionWindow::new(&WindowSettings { first: 10, most: 100 });
+        let mut window = CongestionWindow::new(WindowSettings { first: 10, most: 100 });
         window.grow(10);
         assert_eq!(window.frames(), 20);
         window.congested(10, 30);

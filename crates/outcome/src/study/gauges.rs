@@ -161,7 +161,7 @@ gauges! {
     flowlets: {
         unit: Unit::Count,
         picture: Some("flowlets"),
-        heading: Some("flowlets"),
+        heading: None,
         over: Over::Mean,
     }
     /// Of them, flows' first frames.
@@ -193,7 +193,7 @@ gauges! {
     holds: {
         unit: Unit::Count,
         picture: Some("frames held at hosts"),
-        heading: Some("held"),
+        heading: None,
         over: Over::Mean,
     }
     /// Pauses that switches asked for (PFC).
@@ -201,7 +201,7 @@ gauges! {
     pauses: {
         unit: Unit::Count,
         picture: Some("PFC pauses"),
-        heading: Some("PFC pauses"),
+        heading: None,
         over: Over::Mean,
     }
     /// Frames that came before an earlier one of their flow.
@@ -209,7 +209,7 @@ gauges! {
     early_frames: {
         unit: Unit::Count,
         picture: Some("frames out of order"),
-        heading: Some("out of order"),
+        heading: None,
         over: Over::Mean,
     }
     /// Frames that had come before.
@@ -265,7 +265,7 @@ gauges! {
     gaps_from_2_rtt: {
         unit: Unit::Share,
         picture: Some("gaps of two round trips or longer"),
-        heading: Some("gaps ≥ 2 RTT"),
+        heading: None,
         over: Over::Mean,
     }
     /// Of them, the share of three round trips or longer.

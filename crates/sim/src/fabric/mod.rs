@@ -56,7 +56,7 @@ impl FlowRun<'_> {
         let mut built = self.build(seed, replication).map_err(SimError::Point)?;
         let failed = |why: FabricError| SimError::Point(why.to_string());
         let mut arrivals = built.traffic.arrivals(&built.topology, seed, replication).map_err(failed)?;
-        let mut watch = Watch::new(recorder, built.round_trip);
+        let mut watch = FlowWatch::new(recorder, built.round_trip);
         let (mut events, bounds) = (0_u32, self.bounds());
         built.fabric.expect(arrivals.next()).map_err(failed)?;
         while let Some(step) = built.fabric.step().map_err(failed)? {
@@ -129,7 +129,7 @@ fn longest(idle: &Idle, topology: &Topology, payload: u64) -> Nanos {
 }
 
 /// Who looks on.
-struct Watch {
+struct FlowWatch {
     recorder: Recorder,
     round_trip: Nanos,
     /// What the fabric had done when the measured span began.
@@ -137,7 +137,7 @@ struct Watch {
     gauges: Option<Gauges>,
 }
 
-impl Watch {
+impl FlowWatch {
     fn new(recorder: Recorder, round_trip: Nanos) -> Self {
         Self { recorder, round_trip, opened: FabricCounts::default(), gauges: None }
     }

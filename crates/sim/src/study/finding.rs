@@ -332,6 +332,7 @@ pub fn shown(value: f64, unit: Unit) -> String {
         _ if value.is_infinite() => "not sustained".into(),
         Unit::Ns => format!("{:.1} µs", value / 1e3),
         Unit::PerS => format!("{:.0} kRPS", value / 1e3),
+        Unit::Share if value != 0.0 && value.abs() < 0.002 => format!("{:.3} %", value * 100.0),
         Unit::Share => format!("{:.1} %", value * 100.0),
         Unit::Ratio => format!("{value:.2}"),
         Unit::Count => format!("{value:.0}"),
