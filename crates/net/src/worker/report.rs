@@ -1,0 +1,157 @@
+//! What a worker did.
+
+use std::fmt;
+
+use serde::Serialize;
+use sluice_host::worker::WorkerStats;
+use sluice_wire::Nanos;
+
+use crate::udp::SocketCounts;
+
+/// What a worker did, as its summary and its JSON say it.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkerReport {
+    /// Which fields to expect, and their meaning.
+    pub schema: &'static str,
+    /// The worker's name.
+    pub name: String,
+    /// How long it ran, seconds.
+    pub ran_s: f64,
+    /// The share of that time in which a task was being served, dilation included.
+    pub busy: f64,
+    /// How many times real time its service took.
+    pub dilation: u32,
+    /// Whether it finished everything it held before it ended.
+    pub drained: bool,
+    /// Tasks run to their end.
+    pub finished: u64,
+    /// Tasks whose service said no.
+    pub failed: u64,
+    /// Tasks whose service panicked.
+    pub panicked: u64,
+    /// Tasks that had been held or finished already, and were answered without running again.
+    pub repeated: u64,
+    /// Tasks that came after they had been given up, and were run.
+    pub late: u64,
+    /// Tasks given up as lost on the way from the switch.
+    pub written_off: u64,
+    /// Tokens sent again.
+    pub repeated_tokens: u64,
+    /// Tokens sent before the running task ended.
+    pub early_tokens: u64,
+    /// Questions to the switch.
+    pub probes: u64,
+    /// Large tasks whose bytes had been written ahead, and were right.
+    pub copied: u64,
+    /// Large tasks whose bytes should have been written ahead and were not there, or not theirs any more.
+    pub missed: u64,
+    /// Packets that were not for this worker, could not be read, or found no room.
+    pub dropped: Dropped,
+    /// The socket's counters.
+    pub packets: Packets,
+}
+
+/// Packets that changed nothing, by reason.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Dropped {
+    /// Not a legal packet, or its payload was not the one it described.
+    pub unreadable: u64,
+    /// From another address than the switch's.
+    pub foreign: u64,
+    /// Duplicates, or too late to tell.
+    pub duplicate: u64,
+    /// Not this worker's, or no room for late ones.
+    pub unwanted: u64,
+    /// No room for the payload.
+    pub no_room: u64,
+}
+
+/// What went through the socket.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Packets {
+    /// Datagrams taken.
+    pub received: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that could not be sent.
+    pub failed: u64,
+    /// Datagrams lost on purpose, both ways.
+    pub lost_on_purpose: u64,
+    /// Datagrams doubled on purpose, both ways.
+    pub doubled_on_purpose: u64,
+    /// Datagrams held back on purpose, both ways.
+    pub held_on_purpose: u64,
+}
+
+impl From<SocketCounts> for Packets {
+    fn from(counts: SocketCounts) -> Self {
+        let (inward, outward) = (counts.faults_in, counts.faults_out);
+        Self {
+            received: counts.received,
+            sent: counts.sent,
+            failed: counts.failed,
+            lost_on_purpose: inward.lost + outward.lost,
+            doubled_on_purpose: inward.doubled + outward.doubled,
+            held_on_purpose: inward.held + outward.held,
+        }
+    }
+}
+
+impl fmt::Display for WorkerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} tasks in {:.1} s, busy {:.0} %, {} failed, {} repeated",
+            self.name,
+            self.finished,
+            self.ran_s,
+            self.busy * 100.0,
+            self.failed + self.panicked,
+            self.repeated
+        )?;
+        if self.drained { Ok(()) } else { f.write_str("; ended before it had finished what it held") }
+    }
+}
+
+/// Service outcomes and times that the state machine does not count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Served {
+    pub(super) tasks: u64,
+    pub(super) failed: u64,
+    pub(super) panicked: u64,
+    pub(super) busy: Nanos,
+}
+
+/// A worker's report.
+pub(super) fn report(
+    options: (&str, u32),
+    ran: Nanos,
+    drained: bool,
+    served: Served,
+    (stats, (copied, missed)): (WorkerStats, (u64, u64)),
+    dropped: Dropped,
+    packets: Packets,
+) -> WorkerReport {
+    let (name, dilation) = options;
+    WorkerReport {
+        schema: "sluice.worker.v1",
+        name: name.to_owned(),
+        ran_s: ran.0 as f64 / 1e9,
+        busy: served.busy.0 as f64 / ran.0.max(1) as f64,
+        dilation,
+        drained,
+        finished: stats.finished,
+        failed: served.failed,
+        panicked: served.panicked,
+        repeated: stats.repeated_tasks,
+        late: stats.late,
+        written_off: stats.written_off.into(),
+        repeated_tokens: stats.repeated_tokens.into(),
+        early_tokens: stats.early_tokens,
+        probes: stats.probes.into(),
+        copied,
+        missed,
+        dropped: Dropped { duplicate: stats.duplicates, unwanted: stats.dropped.into(), ..dropped },
+        packets,
+    }
+}

@@ -1,0 +1,45 @@
+//! How a worker is ended from another thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::udp::Waker;
+
+/// Ends a worker from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    asked: Arc<AtomicU8>,
+    pub(crate) waker: Waker,
+}
+
+/// What was asked of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskedToStop {
+    Nothing,
+    /// Finish what is held, leave, and end.
+    Drain,
+    /// End now.
+    Abort,
+}
+
+impl Stopper {
+    pub(crate) fn new(waker: Waker) -> Self {
+        Self { asked: Arc::new(AtomicU8::new(0)), waker }
+    }
+
+    /// Asks the worker to finish what it holds and end; asked again, it ends at once.
+    pub fn stop(&self) {
+        let more = |asked: u8| Some(asked.saturating_add(1));
+        // The closure always gives a value, so that the update cannot fail.
+        self.asked.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok();
+        self.waker.wake();
+    }
+
+    pub(super) fn asked(&self) -> AskedToStop {
+        match self.asked.load(Ordering::Acquire) {
+            0 => AskedToStop::Nothing,
+            1 => AskedToStop::Drain,
+            _ => AskedToStop::Abort,
+        }
+    }
+}
