@@ -80,6 +80,13 @@ static __always_inline int parse_answer(const struct header *header)
 	return header->code > 1 ? MALFORMED_CODE : PARSED;
 }
 
+static __always_inline int parse_update(const struct header *header)
+{
+	if (header->code < UPDATE_LOAD && header->words[UPDATE_MEAN])
+		return MALFORMED_UNUSED;
+	return header->code > UPDATE_LOAD ? MALFORMED_CODE : PARSED;
+}
+
 /* The values of the kinds that no switch takes. */
 static __always_inline int parse_values(const struct header *header)
 {
@@ -101,6 +108,8 @@ static __always_inline int parse_values(const struct header *header)
 		break;
 	case KIND_SWEEP:
 		return parse_sweep(header);
+	case KIND_UPDATE:
+		return parse_update(header);
 	}
 	return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
 }

@@ -92,4 +92,11 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
 		0xffffffff00000000, 0xffffffffffffffff,
 	},
+	/* UPDATE */
+	{
+		0x0000000000000000, 0xffffffffffffffff, 0x000000000000ffff,
+		0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
+		0xffffffffffffffff, 0xffffffffffffffff, 0x000000000000ffff,
+		0xffffffffffffffff, 0xffffffffffffffff,
+	},
 };

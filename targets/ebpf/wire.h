@@ -30,7 +30,9 @@ enum kind {
 	KIND_PART = 10,
 	KIND_SWEEP = 11,
 	KIND_EMPTY = 12,
-	KINDS = 12,
+	/* From a rack's switch to the one above it: never taken here. */
+	KIND_UPDATE = 13,
+	KINDS = 13,
 };
 
 /* What a REJECT's code says. */
@@ -55,6 +57,12 @@ enum place {
 enum sweep {
 	SWEEP_TASKS = 1,
 	SWEEP_CARRIES = 2,
+};
+
+/* An UPDATE's code: idle workers, none any more, or their mean queue. */
+enum update {
+	UPDATE_LOAD = 2,
+	UPDATE_MEAN = 0,
 };
 
 /* A TOKEN's code is its rank, at most this; tasks meet tokens here whatever their ranks. */

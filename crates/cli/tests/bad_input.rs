@@ -209,10 +209,11 @@ fn a_load_that_is_no_share_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_quota_outside_one_to_eight_is_refused() {
-    refuses_plan("count = 2", "quota = 0", &["quota", "0 is outside 1 to 8"]);
-    refuses_plan("count = 2", "quota = 9", &["9 is outside 1 to 8"]);
-    refuses(folder().path(), &["worker", "spin", "--quota", "9"], &["--quota", "9 is not in 1..=8"]);
+fn a_quota_that_no_switch_believes_is_refused() {
+    refuses_plan("count = 2", "quota = 0", &["quota", "0 is outside 1 to 16"]);
+    refuses_plan("count = 2", "quota = 17", &["17 is outside 1 to 16"]);
+    refuses_plan("count = 2", "quota = 9", &["a quota of 9", "believes 8 at most"]);
+    refuses(folder().path(), &["worker", "spin", "--quota", "17"], &["--quota", "17 is not in 1..=16"]);
 }
 
 #[test]

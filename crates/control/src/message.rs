@@ -7,7 +7,6 @@ use core::fmt;
 use core::ops::Deref;
 
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
-use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{
@@ -40,7 +39,7 @@ pub struct WorkerHello {
     pub types: Vec<TaskType>,
     /// The labels that it has, of those that the plan names.
     pub labels: Vec<String>,
-    /// How many tasks it may have granted or held: 1 to 8.
+    /// How many tasks it may have granted or held: 1 to what the switch believes.
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
@@ -338,9 +337,11 @@ pub enum Refusal {
     /// The name is none.
     #[error("{0}")]
     BadName(#[from] NameError),
-    /// The quota lies outside 1 to 8.
-    #[error("a quota of {quota} is outside 1 to {QUOTA_MAX}: give one of those")]
+    /// The quota lies outside what the switch believes.
+    #[error("a quota of {quota} is outside 1 to {most}: give one of those")]
     BadQuota {
+        /// The largest that it believes.
+        most: u8,
         /// The quota.
         quota: u8,
     },

@@ -94,11 +94,16 @@ impl Controller {
 
     /// Tokens of a worker that entered the ring before this reading are stale.
     pub(crate) fn mark_stale(&mut self, now: Nanos, id: SliceId, worker: WorkerId, state: SliceState) {
+        let tokens = u32::from(self.quota_max());
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
-        let tokens = u32::from(QUOTA_MAX);
         slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in });
         slice.take(now, state);
         self.sweep_soon(now, id);
+    }
+
+    /// The largest quota of a worker that the switch believes.
+    pub(crate) fn quota_max(&self) -> u8 {
+        self.shape.map_or(QUOTA_MAX, |shape| shape.quota_max)
     }
 
     pub(crate) fn sweep_soon(&mut self, now: Nanos, id: SliceId) {
@@ -123,7 +128,7 @@ impl Controller {
             return Err(wait(Waiting::SwitchDown, SOON));
         };
         let workers = self.workers.iter().filter(|(_, w)| w.needs_room_in(id)).count() as u32;
-        let live = (workers + 1) * u32::from(QUOTA_MAX);
+        let live = (workers + 1) * u32::from(shape.quota_max);
         let limit = shape.tokens_per_slice;
         if live > limit {
             return Err(Answer::Refused { why: Refusal::RingFull { slice: slice.name.clone(), limit } });
@@ -142,7 +147,7 @@ impl Controller {
         };
         let others =
             self.workers.iter().filter(|(i, w)| *i != worker.0 && w.takes_room_in(id)).count() as u32;
-        (others + 1) * u32::from(QUOTA_MAX) + slice.stale_tokens() <= shape.tokens_per_slice
+        (others + 1) * u32::from(shape.quota_max) + slice.stale_tokens() <= shape.tokens_per_slice
     }
 
     /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out; all of them find room.

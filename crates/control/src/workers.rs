@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::serving::Labels;
-use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, WorkerRow};
 use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
 
@@ -27,7 +26,7 @@ impl Controller {
         hello: WorkerHello,
         out: &mut Vec<Action>,
     ) {
-        if let Err(why) = check_hello(&hello) {
+        if let Err(why) = check_hello(&hello, self.quota_max()) {
             out.push(Action::Answer { call, answer: Answer::Refused { why } });
             return;
         }
@@ -339,13 +338,13 @@ impl Controller {
     }
 }
 
-fn check_hello(hello: &WorkerHello) -> Result<(), Refusal> {
+fn check_hello(hello: &WorkerHello, most: u8) -> Result<(), Refusal> {
     check_name(&hello.name)?;
     if !hello.server.is_empty() {
         check_name(&hello.server)?;
     }
-    if !(1..=QUOTA_MAX).contains(&hello.quota) {
-        return Err(Refusal::BadQuota { quota: hello.quota });
+    if !(1..=most).contains(&hello.quota) {
+        return Err(Refusal::BadQuota { most, quota: hello.quota });
     }
     if hello.types.len() > WORKER_TYPES_MAX {
         return Err(Refusal::TooManyTypes);

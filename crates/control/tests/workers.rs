@@ -2,7 +2,8 @@
 
 mod rack;
 
-use rack::{LEASE, RENEW, Rack, address, worker};
+use rack::switch::{Switch, config};
+use rack::{LEASE, RENEW, Rack, address, plan, worker};
 use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};
@@ -305,8 +306,20 @@ fn a_quota_outside_1_to_8_is_refused() {
     for quota in [0, 9, 255] {
         let mut hello = worker("w", 1);
         hello.quota = quota;
-        assert_eq!(refused_why(rack.ask(&hello)), Refusal::BadQuota { quota });
+        assert_eq!(refused_why(rack.ask(&hello)), Refusal::BadQuota { most: 8, quota });
     }
+}
+
+#[test]
+fn a_switch_whose_policy_asks_for_more_is_believed_and_no_further() {
+    let mut rack = Rack::of(plan(), Switch::new("r2p2:9", config(4, 64)));
+    rack.connect();
+    rack.run(Nanos::from_millis(10));
+    let mut hello = WorkerHello { quota: 10, ..worker("w", 1) };
+    let why = refused_why(rack.ask(&hello));
+    assert_eq!(why.to_string(), "a quota of 10 is outside 1 to 9: give one of those");
+    hello.quota = 9;
+    assert_eq!(rack.join(&hello).quota, 9);
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! How a command ends when it does not end well: one line that says what, why and what next, and an exit
 //! code.
 
+mod report;
+
 use std::fmt;
-use std::process::ExitCode;
 
 use serde_json::json;
 pub use sluice_net::exit::Kind;
-
-use crate::print;
 
 /// What a command gives back.
 pub type Outcome<T> = Result<T, Failure>;
@@ -48,16 +47,6 @@ impl Failure {
     #[must_use]
     pub fn with_result_shown(self) -> Self {
         Self { result_shown: true, ..self }
-    }
-
-    /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
-    pub fn report(&self, json: bool) -> ExitCode {
-        print::aside(format_args!("sluice: {}", self.message));
-        if json && !self.result_shown {
-            // What cannot be said here was said on stderr.
-            print::line(self.to_json()).ok();
-        }
-        self.kind.into()
     }
 
     /// As the JSON says it.

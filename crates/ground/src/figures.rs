@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 21] = [
+pub const PLANS: [(&str, &str); 25] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -18,6 +18,10 @@ pub const PLANS: [(&str, &str); 21] = [
     ("rain-labels", include_str!("../../../experiments/rain-labels.toml")),
     ("rain-adaptive", include_str!("../../../experiments/rain-adaptive.toml")),
     ("rain-interference", include_str!("../../../experiments/rain-interference.toml")),
+    ("draconis-delay", include_str!("../../../experiments/draconis-delay.toml")),
+    ("draconis-workers", include_str!("../../../experiments/draconis-workers.toml")),
+    ("draconis-policies", include_str!("../../../experiments/draconis-policies.toml")),
+    ("draconis-trace", include_str!("../../../experiments/draconis-trace.toml")),
     ("horus-6", include_str!("../../../experiments/horus-6.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),

@@ -17,6 +17,7 @@ mod parts;
 pub mod rdma;
 pub mod rtt;
 pub mod slow;
+pub mod sparrow;
 pub mod worker;
 
 pub use parts::PART_BYTES;

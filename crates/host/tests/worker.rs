@@ -165,7 +165,7 @@ fn a_grant_brings_as_many_tokens_as_its_quota_and_an_unchanged_one_none() {
 fn no_quota_is_above_what_the_switch_believes() {
     let mut bench = Bench::new(200);
     bench.granted();
-    assert_eq!(bench.tokens().len(), 8);
+    assert_eq!(bench.tokens().len(), 16);
 }
 
 #[test]

@@ -9,8 +9,7 @@ use sluice_house::{circles, crates, rust_files, visible_types};
 const COLUMNS_MAX: usize = 110;
 
 /// How many files of a crate stand in circles.
-const IN_CIRCLES: &[(&str, usize)] =
-    &[("cli", 6), ("ground", 5), ("hub", 7), ("kernel", 8), ("live", 4), ("net", 2), ("sim", 34)];
+const IN_CIRCLES: &[(&str, usize)] = &[];
 
 /// The names that stand for several types, and in how many files.
 const SHARED_NAMES: &str = "

@@ -98,7 +98,8 @@ pub struct Sweep<'s> {
 pub struct Versus {
     /// Run again what the versus.toml in an earlier run's results says; flags say what is different.
     pub plan: Option<PathBuf>,
-    /// The schedulers to compare, such as rain:1; --within and --better look at the first [default: rain:1].
+    /// The schedulers to compare, such as rain:1; --within and --better look at the first [default:
+    /// rain:2,patient,early].
     #[arg(long, value_name = "POLICIES")]
     pub policy: Vec<String>,
     /// What to compare them with: nginx's UDP proxy, or sockets that share an address [default:

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
+use sluice_ground::plan::check::SIMULATED_ONLY;
 use sluice_ground::policies;
 use sluice_hub::switch::Delays;
 use sluice_net::crew::Beginning;
@@ -93,6 +94,10 @@ impl Ask {
                 who.name
             );
             return Err(Failure::bad_input(why));
+        }
+        let bypasses = |who: &&Who| who.choice.software().is_some_and(|software| software.bypasses);
+        if let Some(who) = self.policies.iter().find(bypasses) {
+            return Err(Failure::bad_input(format!("{} {SIMULATED_ONLY}", who.name)));
         }
         for load in &self.loads {
             if self.tasks(*load) == 0 {

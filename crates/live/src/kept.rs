@@ -181,7 +181,7 @@ pub(crate) struct VersusSettings {
 impl Default for VersusSettings {
     fn default() -> Self {
         Self {
-            policies: vec!["rain:1".to_owned()],
+            policies: vec![policies::DEFAULT.to_owned()],
             today: vec![Today::Nginx, Today::Reuseport],
             workload: "bimodal:10us:100us:0.9".to_owned(),
             load: 0.8,

@@ -31,7 +31,7 @@ use sluice_sim::suits::Suits;
 use sluice_sim::workload::{Trace, TracedTask};
 use sluice_switch::Config;
 use sluice_wire::serving::Serving;
-use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
+use sluice_wire::sizes::{replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
@@ -336,7 +336,7 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
         slices: ask.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
-        tokens_per_slice: token_cells(ask.testbed.workers, QUOTA_MAX.into()),
+        tokens_per_slice: token_cells(ask.testbed.workers, who.choice.quota_max().into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
         seed: ask.seed,

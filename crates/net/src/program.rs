@@ -21,6 +21,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::Priority;
+use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
 use crate::agent::LINES_FILE;
@@ -58,7 +59,7 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     pub labels: Vec<String>,
     /// How many tasks may be at this worker at once, served or waiting: its tokens, the N of rain:N.
-    #[arg(long, value_name = "TASKS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "TASKS", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=i64::from(QUOTA_LIMIT)))]
     pub quota: u8,
     /// Tasks per second that it can serve [default: as measured].
     #[arg(long, value_name = "RATE")]

@@ -10,6 +10,7 @@
 pub mod agents;
 mod capacity;
 mod complaint;
+pub mod datacenter;
 mod error;
 pub mod faults;
 pub mod ideal;
@@ -21,6 +22,7 @@ pub mod policy;
 mod rack;
 mod replicate;
 pub mod server;
+pub mod sparrow;
 pub mod stats;
 pub mod study;
 pub mod suits;

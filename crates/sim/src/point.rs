@@ -1,6 +1,8 @@
 //! One policy on one rack under one load: what a curve consists of.
 
 use sluice_control::check_told_apart;
+use sluice_switch::registry::Software;
+use sluice_wire::Nanos;
 
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
@@ -81,6 +83,7 @@ impl Point {
     ///   the next
     ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
     /// - references have no limits beside the service;
+    /// - a scheduler in a server makes one decision at a time;
     /// - one server's dispatcher or allocator does one request at a time.
     ///
     /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
@@ -96,7 +99,14 @@ impl Point {
             Policy::Server(orchestration) => {
                 of_workers.min(orchestration.rate_max_per_s(&self.testbed.cores))
             }
-            _ => of_workers,
+            Policy::Program(choice) => match choice.software() {
+                Some(Software { decision, .. }) if decision > Nanos(0) => {
+                    of_workers.min(1e9 / decision.0 as f64)
+                }
+                _ => of_workers,
+            },
+            Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
+            Policy::Reference(_) | Policy::Datacenter(_) => of_workers,
         }
     }
 
@@ -171,6 +181,7 @@ impl Point {
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
             .or_else(|| self.bad_server())
+            .or_else(|| self.bad_racks())
             .or_else(|| self.bad_rate())
             .or_else(|| self.not_the_traces_rate())
     }
@@ -235,6 +246,25 @@ impl Point {
         OrchestratedServer { orchestration, testbed, classes }.complaint()
     }
 
+    /// A datacenter's policies need racks, and a rack's need one switch.
+    fn bad_racks(&self) -> Option<String> {
+        let (policy, testbed) = (&self.policy, &self.testbed);
+        match policy {
+            Policy::Datacenter(_) if testbed.racks.are_none() => Some(format!(
+                "{policy} is for racks below spines, and this testbed has none: write [racks] with spines \
+                 and workers into it"
+            )),
+            Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
+                Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
+            }
+            Policy::Program(_) | Policy::Server(_) if !testbed.racks.are_none() => Some(format!(
+                "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or \
+                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
+            )),
+            _ => None,
+        }
+    }
+
     /// Not every policy looks at labels.
     fn bad_labels(&self) -> Option<String> {
         let suits = match self.suits() {
@@ -243,7 +273,7 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) | Policy::Server(_) => 1,
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
@@ -252,7 +282,7 @@ impl Point {
 
     fn bad_slices(&self) -> Option<String> {
         let slices = self.slices.as_ref()?;
-        if matches!(self.policy, Policy::Reference(_) | Policy::Server(_)) {
+        if !matches!(self.policy, Policy::Program(_)) {
             let policy = &self.policy;
             return Some(format!("{policy} has one queue of workers for all classes: leave the slices out"));
         }

@@ -1,16 +1,20 @@
 //! The policies by their names: the switch programs, the references without a network's limits, and what
-//! spreads one server's requests over its cores.
+//! spreads one server's requests over its cores, and what a datacenter's spines and leaves run.
 
 use core::fmt;
 use std::str::FromStr;
 
 use sluice_switch::registry::Choice;
+use sluice_wire::Nanos;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
+use crate::datacenter::System;
 use crate::error::SimError;
 use crate::ideal::Reference;
+use crate::rack::software::detour;
 use crate::server::Orchestration;
+use crate::sparrow::Sparrow;
 use crate::testbed::Testbed;
 use crate::workload::text;
 
@@ -23,6 +27,10 @@ pub enum Policy {
     Reference(Reference),
     /// What spreads one server's requests over its cores.
     Server(Orchestration),
+    /// Schedulers in software that reserve places at workers.
+    Sparrow(Sparrow),
+    /// What the spines and leaves of a datacenter run.
+    Datacenter(System),
 }
 
 /// A policy for people.
@@ -55,12 +63,20 @@ impl Policy {
         if let Some(orchestration) = Orchestration::parse(text) {
             return orchestration.map(Self::Server).map_err(|why| wrong(why.to_string()));
         }
-        let servers = Orchestration::all().map(|about| about.name);
-        let known = Choice::all().map(|program| program.name).chain(references).chain(servers);
+        if name == Sparrow::NAME {
+            return sparrow(text).map(Self::Sparrow).map_err(wrong);
+        }
+        if let Some(system) = System::parse(text) {
+            return system.map(Self::Datacenter).map_err(wrong);
+        }
+        let servers = Orchestration::all().map(|about| about.name).chain([Sparrow::NAME]);
+        let systems = System::ALL.iter().map(|about| about.name);
+        let known = Choice::all().map(|program| program.name).chain(references).chain(servers).chain(systems);
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, then those of one server.
+    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a
+    /// datacenter.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
@@ -78,7 +94,19 @@ impl Policy {
             arguments: of.arguments,
             example: of.example,
         });
-        programs.chain(references).chain(servers)
+        let sparrow = About {
+            name: Sparrow::NAME,
+            about: Sparrow::ABOUT,
+            arguments: Sparrow::ARGUMENTS,
+            example: "sparrow:2",
+        };
+        let systems = System::ALL.iter().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+        });
+        programs.chain(references).chain(servers).chain([sparrow]).chain(systems)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -86,7 +114,7 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) | Self::Server(_) => 0,
+            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Datacenter(_) => 0,
         }
     }
 
@@ -117,15 +145,28 @@ impl Policy {
             Self::Program(choice) => {
                 let with_token = reply_only + testbed.worker.send;
                 let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
-                (with_token.0 as f64, refill.0 as f64)
+                let detour = choice.software().map_or(Nanos(0), |software| detour(software, testbed));
+                (with_token.0 as f64, (refill + detour).0 as f64)
             }
+            Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
             Self::Reference(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
                 (descriptor, descriptor)
             }
+            Self::Sparrow(sparrow) => {
+                let between = sparrow.refill(testbed).0 as f64;
+                (between, between)
+            }
         }
     }
+}
+
+/// Sparrow with what stands behind its name.
+fn sparrow(text: &str) -> Result<Sparrow, String> {
+    let arguments = text.split_once(':').map(|(_, arguments)| arguments);
+    let wrong = || format!("its arguments: {}", Sparrow::ARGUMENTS);
+    Sparrow::parse(arguments).ok_or_else(wrong)
 }
 
 impl fmt::Display for Policy {
@@ -134,6 +175,8 @@ impl fmt::Display for Policy {
             Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
             Self::Server(orchestration) => orchestration.fmt(f),
+            Self::Sparrow(sparrow) => sparrow.fmt(f),
+            Self::Datacenter(system) => system.fmt(f),
         }
     }
 }
@@ -161,6 +204,12 @@ mod tests {
             "central",
             "jbsq:3",
             "po2",
+            "r2p2:9",
+            "server:1",
+            "server:2,bypass",
+            "server:1,decision=9us",
+            "sparrow:2",
+            "sparrow:3,schedulers=4,message=200ns,keeps",
         ] {
             assert_eq!(Policy::parse(text).unwrap().to_string(), text);
         }
@@ -179,6 +228,11 @@ mod tests {
             ("centrl", "did you mean `central`?"),
             ("rain:9", "`9` means nothing to rain"),
             ("jbsq:x", "bound"),
+            ("r2p2:17", "`17` means nothing to r2p2"),
+            ("server:9", "`9` means nothing to server"),
+            ("server:decision=2s", "means nothing to server"),
+            ("sparrow:0", "places reserved for each task: 1 to 8"),
+            ("sparow", "did you mean `sparrow`?"),
             ("rain:1,early=10", "`early=10` means nothing to rain"),
             ("rain:1,early=900%", "`early=900%` means nothing to rain"),
         ] {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use crate::datacenter::{self, Plain};
 use crate::error::SimError;
 use crate::ideal::Ideal;
 use crate::point::Point;
@@ -28,11 +29,20 @@ impl Point {
                     ideal.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Datacenter(system) => {
+                let ran = datacenter::replicate(self, *system, replication, recorder, stop)?;
+                Ok(ran.observer.finish(ran.counts, ran.gauges))
+            }
             Policy::Server(orchestration) => {
                 let (testbed, classes) = (&self.testbed, &self.workload.classes);
                 let server = OrchestratedServer { orchestration: *orchestration, testbed, classes };
                 let measured =
                     server.run(self.requests(replication), recorder, (self.seed, replication), stop);
+                measured.ok_or(SimError::Stopped)
+            }
+            Policy::Sparrow(sparrow) => {
+                let requests = self.requests(replication);
+                let measured = sparrow.run(&self.testbed, requests, recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
         }
@@ -52,7 +62,11 @@ impl Point {
                 let ran = rack::replicate(self, choice, replication, observer, stop)?;
                 Ok((ran.observer, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) => {
+            Policy::Datacenter(system) => {
+                let ran = datacenter::replicate(self, *system, replication, Plain(observer), stop)?;
+                Ok((ran.observer.0, ran.counts, ran.gauges))
+            }
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

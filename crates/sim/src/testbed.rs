@@ -6,6 +6,7 @@
 mod checks;
 mod cores;
 mod labels;
+mod racks;
 mod toml_text;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::error::SimError;
 use crate::workload::{Class, equal_spans};
 pub use cores::CoreTimes;
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
+pub use racks::RackLayout;
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -46,8 +48,11 @@ pub struct Testbed {
     pub sizes: Sizes,
     /// The links.
     pub links: LinkTimes,
-    /// The switch.
+    /// The switch; each, where there are many.
     pub switch: SwitchTimes,
+    /// The racks that workers are in, and the spines above them.
+    #[serde(skip_serializing_if = "RackLayout::are_none")]
+    pub racks: RackLayout,
     /// The workers.
     pub worker: WorkerTimes,
     /// The servers that workers share.
@@ -152,6 +157,9 @@ pub struct Faults {
     pub probe: Rates,
     /// Their answers, also to polls.
     pub answer: Rates,
+    /// What racks' switches tell those above them.
+    #[serde(skip_serializing_if = "Rates::are_none")]
+    pub update: Rates,
 }
 
 /// Shares of a kind's packets.
@@ -230,6 +238,7 @@ impl Default for Testbed {
             sizes: Sizes::default(),
             links: LinkTimes::default(),
             switch: SwitchTimes::default(),
+            racks: RackLayout::default(),
             worker: WorkerTimes::default(),
             servers: Servers::default(),
             cores: CoreTimes::default(),
@@ -266,6 +275,7 @@ impl Default for Faults {
             reject: none,
             probe: none,
             answer: none,
+            update: none,
         }
     }
 }
@@ -360,12 +370,17 @@ impl Testbed {
 
     /// From a client's send to a worker's NIC.
     pub(crate) fn way_in(&self) -> Nanos {
-        self.links.client + self.switch.pass + self.links.worker
+        self.links.client + self.above() + self.switch.pass + self.links.worker
+    }
+
+    /// Between a client's link and a leaf, where there are spines.
+    pub(crate) fn above(&self) -> Nanos {
+        if self.racks.spines > 0 { self.switch.pass + self.racks.hop } else { Nanos(0) }
     }
 
     /// From a worker's send to the client.
     pub(crate) fn way_back(&self) -> Nanos {
-        self.links.worker + self.switch.pass + self.links.client
+        self.links.worker + self.switch.pass + self.above() + self.links.client
     }
 }
 
@@ -382,14 +397,22 @@ impl Slow {
     }
 }
 
+impl Rates {
+    /// Whether nothing ever happens to a packet of the kind.
+    pub fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Faults {
     /// Whether nothing ever happens.
     pub fn are_none(&self) -> bool {
-        self.kinds().into_iter().all(|rates| rates == Rates::default())
+        self.kinds().iter().all(Rates::are_none)
     }
 
-    fn kinds(&self) -> [Rates; 7] {
-        [self.submit, self.dispatch, self.reply, self.token, self.reject, self.probe, self.answer]
+    fn kinds(&self) -> [Rates; 8] {
+        let Self { submit, dispatch, reply, token, reject, probe, answer, update, .. } = *self;
+        [submit, dispatch, reply, token, reject, probe, answer, update]
     }
 }
 

@@ -5,19 +5,21 @@ use std::sync::atomic::AtomicBool;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::Testbed;
+use sluice_sim::testbed::{RackLayout, Testbed};
 use sluice_sim::workload::Workload;
+use sluice_wire::Nanos;
 
 #[test]
 fn every_policy_serves_half_of_what_its_rack_can() {
     for name in Policy::all().map(|about| about.name) {
         let policy = name.replace(":N", ":3");
+        let policy = Policy::parse(&policy).expect("a name of the list");
         let mut point = Point {
             tasks: 20_000,
             warmup: Warmup::Tasks(2_000),
             ..Point::new(
-                Policy::parse(&policy).expect("a name of the list"),
-                Testbed::rain(),
+                policy.clone(),
+                testbed_for(&policy),
                 Workload::parse("short=0.5@const:10us+long=0.5@const:100us").expect("two classes"),
                 1.0,
             )
@@ -32,4 +34,12 @@ fn every_policy_serves_half_of_what_its_rack_can() {
             "{name}: {lowest:?} is less than the network takes"
         );
     }
+}
+
+/// What a datacenter's policies are for has racks.
+fn testbed_for(policy: &Policy) -> Testbed {
+    let rain = Testbed::rain();
+    let Policy::Datacenter(_) = policy else { return rain };
+    let racks = RackLayout { spines: 2, each: 8, hop: Nanos(500), ..RackLayout::default() };
+    Testbed { racks, ..rain }
 }

@@ -30,6 +30,7 @@ mod random;
 mod refusal;
 pub mod registry;
 mod seats;
+pub mod server;
 mod settings;
 
 pub use config::Config;

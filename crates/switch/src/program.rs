@@ -9,7 +9,7 @@ use sluice_wire::{
     TaskId, WorkerId,
 };
 
-use crate::horus::{Mirror, Update};
+use crate::horus::Mirror;
 use crate::pipeline::Layout;
 use crate::refusal::{Refusal, Refusals};
 
@@ -74,13 +74,6 @@ pub enum Arrival {
         packet: Packet,
         /// Whether the driver could keep its payload if it had to wait.
         room: bool,
-    },
-    /// What a leaf tells a spine.
-    Update {
-        /// Its source.
-        from: Endpoint,
-        /// What is new.
-        update: Update,
     },
     /// A server's NAK of a WRITE: the packet number that it expects.
     Nak {

@@ -21,6 +21,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use sluice_wire::sizes::QUOTA_LIMIT;
 use sluice_wire::tables::{Feed, SliceRow, SliceState, WorkerRow};
 use sluice_wire::{Nanos, Rank, RejectReason, SliceId, WorkerId};
 
@@ -75,6 +76,7 @@ impl R2p2 {
         let behind = TOKENS_STAGE + settings.sample;
         let back = BackStages { gen_out: behind, sent: behind + 1 };
         let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
+        front.quota_max = front.quota_max.max(settings.depth);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
         let seats = Seats::new(&config);
@@ -282,7 +284,7 @@ impl ProgramSettings for Settings {
     }
 
     fn arguments(&self) -> &'static str {
-        "N, the bound of a worker's queue: 1 to 8; sample=K, workers looked at in a pass: 1 to 8; \
+        "N, the bound of a worker's queue: 1 to 16; sample=K, workers looked at in a pass: 1 to 8; \
          step=K, how much further the next task starts: 1 to 255; rise=K, workers looked at before the bound that a \
          task looks for rises: 1 to 255 (all of them, unless stated)"
     }
@@ -293,7 +295,7 @@ impl ProgramSettings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         match argument.split_once('=') {
-            None => self.depth = arguments::number(argument, 1..=8)?,
+            None => self.depth = arguments::number(argument, 1..=QUOTA_LIMIT)?,
             Some(("sample", number)) => self.sample = arguments::number(number, 1..=8)?,
             Some(("step", number)) => self.step = arguments::number(number, 1..=255)?.into(),
             Some(("rise", number)) => self.rise = Some(arguments::number(number, 1..=255)?),

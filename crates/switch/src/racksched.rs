@@ -14,6 +14,10 @@
 //! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and `seen_out`
 //! behind them.
 //!
+//! Below a spine (RS-H and RS-LB of Horus' paper, §4.1) it lets each number of its spine's in once and tells
+//! its workers' mean queue with each reply; above leaves these are its workers, and what they tell their
+//! loads.
+//!
 //! Left out: the second level, RackSched's preemptive scheduling inside a server; its priorities and
 //! locality; loads that come as minima or by other reports than the last reply's.
 
@@ -22,11 +26,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, Packet, Rank, RejectReason, Reply, SliceId, WorkerId};
+use sluice_wire::{
+    Dispatch, Endpoint, Generation, Nanos, Packet, RackNews, Rank, RejectReason, Reply, Serial, SliceId,
+    Update, WorkerId,
+};
 
 use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::horus::{FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, submitted, told_below};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
@@ -48,6 +56,8 @@ pub struct RackSched {
     /// The same loads for each sample, by seat.
     loads: Vec<Register<u32>>,
     random: Random,
+    /// What stands below a spine.
+    uplink: Option<Uplink>,
 }
 
 /// Whom a tracked task was given to, as the packet carries it round.
@@ -68,6 +78,44 @@ impl Chosen {
 }
 
 impl RackSched {
+    /// A spine whose workers are leaves: each task goes to the best of so many random ones, by the means that
+    /// they told last.
+    ///
+    /// # Panics
+    /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
+    pub fn spine(samples: u8, config: Config) -> Self {
+        Self::new(Settings { samples, tracked: false }, config)
+    }
+
+    /// A leaf of a fabric, with room for so many spines: tasks come from these only.
+    ///
+    /// # Panics
+    /// Likewise.
+    pub fn in_fabric(samples: u8, config: Config, spines: u16) -> Self {
+        let mut leaf = Self::new(Settings { samples, tracked: false }, config);
+        let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
+        leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
+        leaf
+    }
+
+    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
+        let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
+        uplink.set_spine(spine, row)
+    }
+
+    /// From now on this spine is told of a pool's workers, or none.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
+    pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
+        let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
+        self.uplink.as_mut().ok_or(unknown)?.link(pool, spine)
+    }
+
     fn new(settings: Settings, config: Config) -> Self {
         let behind = LOADS_STAGE + settings.samples;
         let back = BackStages { gen_out: behind, sent: behind };
@@ -78,7 +126,7 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
-        Self { front, settings, seats, loads, random: Random::new(config.seed) }
+        Self { front, settings, seats, loads, random: Random::new(config.seed), uplink: None }
     }
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
@@ -109,31 +157,25 @@ impl RackSched {
         self.loads.iter_mut().for_each(|loads| loads.poke(index, load));
     }
 
-    /// The second pass of a tracked task: `None` if its worker is not there any more.
-    fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
-        let lives = self.front.is_admitted(chosen.worker, chosen.generation);
-        let seat = self.seats.seat(chosen.worker).filter(|_| lives)?;
-        Some(self.note_load(pass, seat, |load| load.saturating_add(1)))
-    }
-}
-
-impl Scheduler for RackSched {
-    const NAME: &'static str = "racksched";
-
-    fn front(&self) -> &Front {
-        &self.front
+    /// A worker told its load, where there is a spine to hear of it.
+    fn counted(&mut self, pass: &mut Pass, slice: u16, more: i64) {
+        if let Some(uplink) = &mut self.uplink {
+            uplink.passed(pass, SliceId(slice), more, None, true);
+        }
     }
 
-    fn front_mut(&mut self) -> &mut Front {
-        &mut self.front
+    /// The pool's workers are others: their mean is reckoned anew.
+    fn resize(&mut self, slice: u16) {
+        let workers = self.seats.of(SliceId(slice));
+        let load = |position| self.loads[0].peek(self.seats.index(Seat { slice, position }));
+        let tasks = (0..workers).map(load).fold(0, u32::saturating_add);
+        if let Some(uplink) = &mut self.uplink {
+            uplink.resize(SliceId(slice), workers, tasks);
+        }
     }
 
-    /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
-    }
-
-    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+    /// A task of a client, of a spine, or round once more.
+    fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let wait = now.since(arrived);
         if let Some(chosen) = memo.map(Chosen::of)
@@ -159,6 +201,67 @@ impl Scheduler for RackSched {
         self.front.push(pass, submit, worker, Queued { wait, occupancy })
     }
 
+    /// The second pass of a tracked task: `None` if its worker is not there any more.
+    fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
+        let lives = self.front.is_admitted(chosen.worker, chosen.generation);
+        let seat = self.seats.seat(chosen.worker).filter(|_| lives)?;
+        Some(self.note_load(pass, seat, |load| load.saturating_add(1)))
+    }
+}
+
+impl Scheduler for RackSched {
+    const NAME: &'static str = "racksched";
+
+    fn front(&self) -> &Front {
+        &self.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.front
+    }
+
+    /// Nobody was told to send tokens.
+    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
+    /// From a client in a rack alone or above racks, from a spine below it, or round once more.
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        if self.uplink.is_some() && task.memo.is_none() {
+            return Verdict::Drop(Refusal::Unexpected);
+        }
+        self.schedule(pass, now, task)
+    }
+
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+        let Some(uplink) = &mut self.uplink else { return Verdict::Drop(Refusal::Unexpected) };
+        if let Err(refusal) = uplink.admit(pass, from, task) {
+            return Verdict::Drop(refusal);
+        }
+        let submit = submitted(task);
+        self.schedule(pass, now, Entering { submit: &submit, arrived: now, memo: None })
+    }
+
+    fn mirrored(&mut self) -> Option<Mirror> {
+        self.uplink.as_mut().and_then(Uplink::mirrored)
+    }
+
+    /// A leaf told its workers' mean queue, which is its load.
+    fn update(&mut self, pass: &mut Pass, _: Nanos, from: Endpoint, update: &Update) -> Verdict {
+        if let Err(refusal) = self.front.admit_update(from, update) {
+            return Verdict::Drop(refusal);
+        }
+        let seat = self.seats.seat(update.leaf).filter(|seat| seat.slice == update.pool.0);
+        match (seat, update.news) {
+            (Some(seat), RackNews::Load(mean)) => {
+                self.note_load(pass, seat, |_| mean.0);
+                Verdict::Parked
+            }
+            (Some(_), _) => Verdict::Drop(Refusal::Unexpected),
+            (None, _) => Verdict::Drop(Refusal::UnknownSource),
+        }
+    }
+
     /// A reply tells its worker's load, if it is of this life, and goes on to its client.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
         let to = match self.front.admit_reply(from, reply) {
@@ -171,10 +274,11 @@ impl Scheduler for RackSched {
             if self.settings.tracked {
                 self.note_load(pass, seat, |load| load.saturating_sub(1));
             } else {
-                self.note_load(pass, seat, |_| reply.load);
+                let known = self.note_load(pass, seat, |_| reply.load);
+                self.counted(pass, seat.slice, i64::from(reply.load) - i64::from(known));
             }
         }
-        Verdict::Send { to, packet: Packet::Reply(*reply) }
+        Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
     }
 
     /// Nothing waits here.
@@ -187,15 +291,18 @@ impl Scheduler for RackSched {
         if let Some((seat, last)) = change.left {
             let moved = self.loads[0].peek(self.seats.index(last));
             self.put_load(seat, moved);
+            self.resize(seat.slice);
         }
         if let Some(seat) = change.taken {
             self.put_load(seat, 0);
+            self.resize(seat.slice);
         }
     }
 
     fn grants_ended(&mut self, worker: WorkerId) {
         if let Some(seat) = self.seats.seat(worker) {
             self.put_load(seat, 0);
+            self.resize(seat.slice);
         }
     }
 }

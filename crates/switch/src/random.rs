@@ -1,5 +1,7 @@
 //! The chip's random unit, seeded so that a run can be repeated.
 
+use alloc::boxed::Box;
+
 /// A stream of words that look random: a counter through a mixing function (SplitMix64).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
@@ -7,6 +9,12 @@ pub(crate) struct Random(u64);
 impl Random {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
+    }
+
+    /// A stream for each pool: none tells anything of another, so that a pool's run is the same whoever
+    /// else is there.
+    pub(crate) fn of_pools(seed: u64, pools: u16) -> Box<[Self]> {
+        (0..u64::from(pools)).map(|pool| Self(seed ^ pool.wrapping_mul(0xD1B5_4A32_D192_ED03))).collect()
     }
 
     /// Even over `0..bound`, as far as 32 bits go.

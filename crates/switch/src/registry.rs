@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
 pub use crate::adaptive::{Adaptive, Rule};
@@ -16,7 +17,7 @@ use crate::early::Early;
 use crate::program::Program;
 use crate::rain;
 use crate::settings::ProgramSettings;
-pub use crate::settings::Published;
+pub use crate::settings::{Published, Software};
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -53,6 +54,7 @@ programs! {
     Draconis: draconis,
     Pallas: pallas,
     Horus: horus,
+    Server: server,
 }
 
 /// A program with its settings.
@@ -87,6 +89,11 @@ impl Choice {
     /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
     pub fn quota(&self) -> u8 {
         self.0.settings().quota()
+    }
+
+    /// The largest quota that its switch believes: all workers' room for tokens is counted so.
+    pub fn quota_max(&self) -> u8 {
+        self.quota().max(QUOTA_MAX)
     }
 
     /// How workers get their tasks.
@@ -163,6 +170,11 @@ impl Choice {
     /// Whether workers send tokens before their tasks end, and how they know when.
     pub fn early(&self) -> Option<Early> {
         self.0.settings().early()
+    }
+
+    /// What it takes of a server's core, if it is a server's program rather than a switch's.
+    pub fn software(&self) -> Option<Software> {
+        self.0.settings().software()
     }
 
     /// What its paper says that it takes of a chip, if it does.

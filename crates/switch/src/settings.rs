@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 use crate::adaptive::Adaptive;
@@ -105,6 +106,11 @@ pub(crate) trait ProgramSettings: fmt::Display {
         None
     }
 
+    /// What it takes of a server's core, if it is a server's program rather than a switch's.
+    fn software(&self) -> Option<Software> {
+        None
+    }
+
     /// What its paper says that it takes of a chip.
     fn published(&self) -> Option<Published> {
         None
@@ -112,6 +118,16 @@ pub(crate) trait ProgramSettings: fmt::Display {
 
     /// The program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
+}
+
+/// A scheduler that is a program of a server: no switch has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// What a decision takes of the server's one core, in simulations: half of it for each packet that comes,
+    /// since a task and a token make a decision.
+    pub decision: Nanos,
+    /// Whether it has its network adapter to itself. That is simulated only.
+    pub bypasses: bool,
 }
 
 /// What a paper says that its program takes of a chip.

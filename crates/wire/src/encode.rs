@@ -6,9 +6,9 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
 use crate::view::has_clean_padding;
 use crate::{
-    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Need,
-    Notice, Packet, Part, Payload, Place, Probe, Reject, RejectReason, Reply, ReplyStatus, Submit, Sweep,
-    SweepOf, TaskId, Token, WorkerId,
+    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation,
+    MeanQueue, Need, Notice, Packet, Part, Payload, Place, Probe, RackNews, Reject, RejectReason, Reply,
+    ReplyStatus, Submit, Sweep, SweepOf, TaskId, Token, Update, WorkerId,
 };
 
 /// How many bytes [`encode`] writes for this packet.
@@ -62,6 +62,7 @@ fn fill(header: &mut Header, packet: &Packet) {
         Packet::Part(p) => part(header, p),
         Packet::Sweep(p) => sweep(header, p),
         Packet::Empty(p) => empty(header, p),
+        Packet::Update(p) => update(header, p),
     }
 }
 
@@ -189,6 +190,19 @@ fn sweep(header: &mut Header, p: &Sweep) {
     let (worker, generation) = p.carried.unwrap_or_default();
     set_token(header, worker, generation);
     header.words = [0, 0, 0, u32::from(p.left), 0].map(U32::new);
+}
+
+fn update(header: &mut Header, p: &Update) {
+    let (code, mean) = match p.news {
+        RackNews::Idle => (0, MeanQueue(0)),
+        RackNews::Busy => (1, MeanQueue(0)),
+        RackNews::Load(mean) => (2, mean),
+    };
+    header.code = code;
+    header.epoch = p.epoch.0.into();
+    header.slice = p.pool.0.into();
+    set_token(header, p.leaf, p.generation);
+    header.words = [mean.0, 0, 0, 0, 0].map(U32::new);
 }
 
 const fn code_of(of: BytesOf) -> u8 {

@@ -46,6 +46,8 @@ id!(/// Which try of a task a packet belongs to; the first is 1.
     Attempt(u16));
 id!(/// Names a question, so that its answer can be told from an older one.
     Nonce(u32));
+id!(/// Tasks before each of a rack's workers, in the mean; the unit is 2⁻¹⁶ of a task (Horus A.2).
+    MeanQueue(u32));
 id!(/// Where the bytes of a payload lie. Only the driver that made it knows what it means.
     Handle(u32));
 

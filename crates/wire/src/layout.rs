@@ -100,11 +100,13 @@ pub enum Kind {
     Sweep = 11,
     /// Switch to worker: nothing waits.
     Empty = 12,
+    /// Rack's switch to the one above it: what is new there.
+    Update = 13,
 }
 
 impl Kind {
     /// All of them, in the order of their codes, which start at 1.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Submit,
         Self::Dispatch,
         Self::Reply,
@@ -117,6 +119,7 @@ impl Kind {
         Self::Part,
         Self::Sweep,
         Self::Empty,
+        Self::Update,
     ];
 
     /// The name, as the protocol writes it.
@@ -134,6 +137,7 @@ impl Kind {
             Self::Part => "PART",
             Self::Sweep => "SWEEP",
             Self::Empty => "EMPTY",
+            Self::Update => "UPDATE",
         }
     }
 
@@ -174,7 +178,7 @@ struct Uses {
     codes: &'static str,
 }
 
-const USES: [Uses; 12] = [
+const USES: [Uses; 13] = [
     Uses {
         kind: Kind::Submit,
         fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
@@ -249,13 +253,19 @@ const USES: [Uses; 12] = [
         words: ["seen", "sent", "", "", ""],
         codes: "",
     },
+    Uses {
+        kind: Kind::Update,
+        fields: "code epoch worker generation slice",
+        words: ["mean queue, 1/65,536 of a task", "", "", "", ""],
+        codes: "0 idle workers, 1 none any more (the mean is zero in both), 2 the mean queue",
+    },
 ];
 
 /// Per kind, ones where its header must be zero.
-static UNUSED: [[u8; HEADER_BYTES]; 12] = unused();
+static UNUSED: [[u8; HEADER_BYTES]; 13] = unused();
 
-const fn unused() -> [[u8; HEADER_BYTES]; 12] {
-    let mut masks = [[0; HEADER_BYTES]; 12];
+const fn unused() -> [[u8; HEADER_BYTES]; 13] {
+    let mut masks = [[0; HEADER_BYTES]; 13];
     let mut kind = 0;
     while kind < USES.len() {
         assert!(USES[kind].kind as usize == kind + 1, "the table stands in the order of the codes");

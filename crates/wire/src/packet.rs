@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, Nonce, Rank,
-    Serial, SliceId, TaskId, TaskType, WorkerId, descriptor_len,
+    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, MeanQueue, Nonce,
+    Rank, Serial, SliceId, TaskId, TaskType, WorkerId, descriptor_len,
 };
 
 /// A task's or a reply's bytes, as the state machines see them.
@@ -404,6 +404,32 @@ pub struct Sweep {
     pub carried: Option<(WorkerId, Generation)>,
 }
 
+/// What a rack's switch tells the one above it that its workers are known to (Horus §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The life of the switch above, which it is for.
+    pub epoch: Epoch,
+    /// The number of the rack's switch there.
+    pub leaf: WorkerId,
+    /// And in which generation.
+    pub generation: Generation,
+    /// Whose workers: a slice of the switch above.
+    pub pool: SliceId,
+    /// What is new.
+    pub news: RackNews,
+}
+
+/// What is new in a rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RackNews {
+    /// There are idle workers (the paper's *idleAdd*).
+    Idle,
+    /// There are none any more (*idleRemove*).
+    Busy,
+    /// The mean queue of its workers (*loadUpdate*).
+    Load(MeanQueue),
+}
+
 /// Any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
@@ -431,6 +457,8 @@ pub enum Packet {
     Sweep(Sweep),
     /// Switch to worker: nothing waits.
     Empty(Empty),
+    /// A rack's switch to the one above it: what is new there.
+    Update(Update),
 }
 
 impl Packet {
@@ -482,6 +510,7 @@ impl Packet {
             Self::Part(_) => Kind::Part,
             Self::Sweep(_) => Kind::Sweep,
             Self::Empty(_) => Kind::Empty,
+            Self::Update(_) => Kind::Update,
         }
     }
 

@@ -21,7 +21,8 @@ pub struct WorkerRegistration {
     pub generation: Generation,
     /// Where its tokens go.
     pub slice: SliceId,
-    /// Most tokens out and tasks held together (N); at most [`QUOTA_MAX`](crate::sizes::QUOTA_MAX). One is
+    /// Most tokens out and tasks held together (N), at most
+    /// [`QUOTA_LIMIT`](crate::sizes::QUOTA_LIMIT). One is
     /// out at most when the worker polls, none when tasks are pushed.
     pub quota: u8,
     /// How the worker gets its tasks.

@@ -3,9 +3,13 @@
 /// The most ranks of tokens, kinds of workers and classes of tasks that a switch tells apart.
 pub const KINDS_MAX: usize = 4;
 
-/// The largest quota: how many tasks a worker may have granted or held together (N, Rain §3.2.2). The switch
-/// believes no count of tokens that runs further ahead.
+/// The largest quota of a worker whose policy asks for no more: how many tasks it may have granted or held
+/// together (N, Rain §3.2.2). The switch believes no count of tokens that runs further ahead.
 pub const QUOTA_MAX: u8 = 8;
+
+/// The largest quota that any policy may ask for. A switch says which one it believes
+/// ([`Shape::quota_max`](crate::tables::Shape::quota_max)).
+pub const QUOTA_LIMIT: u8 = 16;
 
 /// Cells for a slice's parked tokens. [`QUOTA_MAX`] for each worker is enough while nobody moves; where stale
 /// tokens lie beside them until they are swept, twice that.

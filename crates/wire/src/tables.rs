@@ -31,6 +31,8 @@ pub struct Shape {
     pub tasks_per_slice: u32,
     /// Tokens that one slice's ring can hold.
     pub tokens_per_slice: u32,
+    /// The largest quota of a worker that it believes; each worker's room in a ring is counted so.
+    pub quota_max: u8,
     /// Replay cells per client: no client may have more tasks outstanding. A power of two.
     pub replay_cells: u32,
     /// How its workers get their tasks.

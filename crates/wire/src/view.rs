@@ -11,9 +11,9 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Place, Probe,
-    Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId,
-    TaskType, Token, WorkerId,
+    INLINE_BYTES, Incarnation, Key, MeanQueue, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Place,
+    Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf,
+    TaskId, TaskType, Token, Update, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
@@ -99,6 +99,7 @@ impl<'a> View<'a> {
             Kind::Part => read(header, body, |header| Ok(Packet::Part(header.part()?))),
             Kind::Sweep => read(header, body, |header| Ok(Packet::Sweep(header.sweep()?))),
             Kind::Empty => read(header, body, |header| Ok(Packet::Empty(header.idle()))),
+            Kind::Update => read(header, body, |header| header.update().map(Packet::Update)),
         }
     }
 }
@@ -307,6 +308,25 @@ impl Header {
             sent: Serial(sent),
             seen: Serial(seen),
         }
+    }
+
+    #[inline]
+    fn update(&self) -> Result<Update, ParseError> {
+        let [mean, ..] = self.words();
+        let news = match self.code {
+            0 | 1 if mean != 0 => return Err(ParseError::Unused),
+            0 => RackNews::Idle,
+            1 => RackNews::Busy,
+            2 => RackNews::Load(MeanQueue(mean)),
+            _ => return Err(ParseError::Code),
+        };
+        Ok(Update {
+            epoch: self.epoch(),
+            leaf: self.worker(),
+            generation: self.generation(),
+            pool: SliceId(self.slice.get()),
+            news,
+        })
     }
 
     #[inline]

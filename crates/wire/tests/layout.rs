@@ -74,7 +74,7 @@ fn each_reason_is_given_for_what_it_names() {
         ([sample(Kind::Token), vec![0]].concat(), ParseError::Long),
         (with(Kind::Token, VERSION, &[2]), ParseError::Version),
         (with(Kind::Token, KIND, &[0]), ParseError::Kind),
-        (with(Kind::Token, KIND, &[13]), ParseError::Kind),
+        (with(Kind::Token, KIND, &[14]), ParseError::Kind),
         (with(Kind::Token, HEADER_LENGTH, &[89]), ParseError::HeaderLength),
         (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
         (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
@@ -83,6 +83,7 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
         (with(Kind::Reject, CODE, &[6]), ParseError::Code),
         (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
+        (with(Kind::Update, CODE, &[3]), ParseError::Code),
         (with(Kind::Need, CODE, &[2]), ParseError::Code),
         (with(Kind::Part, CODE, &[2]), ParseError::Code),
         (with(Kind::Dispatch, CODE, &[1]), ParseError::PayloadLength),
@@ -105,6 +106,7 @@ fn a_field_that_the_kind_does_not_use_must_be_zero() {
         (Kind::Notice, GENERATION),
         (Kind::Reject, SLICE),
         (Kind::Empty, WORDS + 8),
+        (Kind::Update, KEY),
     ];
     for (kind, at) in cases {
         assert_eq!(parse(&with(kind, at, &[1])).unwrap_err(), ParseError::Unused, "{kind:?} {at}");
@@ -119,8 +121,14 @@ fn two_unused_fields_do_not_make_up_for_each_other() {
 }
 
 #[test]
-fn a_closed_answer_holds_no_counters_and_a_sweep_without_a_token_names_none() {
-    for (kind, code, at) in [(Kind::Answer, 0, WORDS), (Kind::Sweep, 0, GENERATION)] {
+fn a_closed_answer_holds_no_counters_a_sweep_without_a_token_names_none_and_idleness_has_no_mean() {
+    let cases = [
+        (Kind::Answer, 0, WORDS),
+        (Kind::Sweep, 0, GENERATION),
+        (Kind::Update, 0, WORDS),
+        (Kind::Update, 1, WORDS),
+    ];
+    for (kind, code, at) in cases {
         let mut bytes = with(kind, CODE, &[code]);
         bytes[at + 3] = 1;
         assert_eq!(parse(&bytes).unwrap_err(), ParseError::Unused, "{kind:?}");

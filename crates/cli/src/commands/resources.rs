@@ -35,6 +35,12 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
         (program, None)
     } else {
         let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
+        if choice.software().is_some() {
+            return Err(Failure::bad_input(format!(
+                "`{asked}` is a program of a server and takes nothing of a switch; \
+                 `sluice resources` lists those that do"
+            )));
+        }
         (full(&choice), choice.published())
     };
     if args.json {
@@ -65,10 +71,13 @@ fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
 
 /// What there is to ask for.
 fn list(json: bool) -> Outcome<()> {
-    let racks = Choice::all().map(|known| {
+    let known = Choice::all().map(|known| {
         let choice = Choice::parse(known.name).map_err(Failure::bad_input)?;
-        Ok((known.name, full(&choice)))
+        Ok((known.name, choice))
     });
+    let known = known.collect::<Outcome<Vec<_>>>()?;
+    let on_switches = known.iter().filter(|(_, choice)| choice.software().is_none());
+    let racks = on_switches.map(|(name, choice)| Ok((*name, full(choice))));
     let fabrics = OF_FABRIC.into_iter().filter_map(|name| match of_fabric(name) {
         Ok(program) => program.map(|program| Ok((name, program))),
         Err(why) => Some(Err(why)),

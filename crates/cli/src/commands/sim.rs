@@ -1,6 +1,7 @@
 //! `sluice sim`: one policy under one load, or under some.
 
 use sluice_ground::fail::Outcome;
+use sluice_ground::policies::DEFAULT;
 
 use crate::study::Asked;
 use crate::study::args::Sim;
@@ -9,7 +10,7 @@ use crate::study::args::Sim;
 pub(crate) fn run(args: &Sim) -> Outcome<()> {
     let asked = Asked {
         command: "sim",
-        policies: vec![args.policies.one("sim", "rain:2")?],
+        policies: vec![args.policies.one("sim", DEFAULT)?],
         offered: Some(&args.offered),
         setting: &args.setting,
         slo: None,

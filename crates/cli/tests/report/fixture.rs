@@ -201,9 +201,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
                 4.0
             }),
             empty_polls_per_task: kind.policy.starts_with("draconis").then_some(30.0 * (1.0 - load)),
-            depth_mean: None,
-            ring_bytes: None,
-            labels_met: None,
+            ..Gauges::default()
         },
         counts: Counts { sent, replied: sent, passes: 3 * sent, packets: 4 * sent, ..Counts::default() },
         depths: Vec::new(),

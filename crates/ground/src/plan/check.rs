@@ -1,22 +1,26 @@
 //! What must hold between the parts of a plan.
 
 use sluice_control::check_name;
-use sluice_wire::sizes::QUOTA_MAX;
 
-use super::parts::{Plan, SlicePlan, Target};
+use super::parts::{Plan, SlicePlan, Target, WorkerPlan};
 
 /// The most slices that the switch is built for.
 const SLICES_MAX: usize = 64;
 /// Entries in the task rings of all slices together, and in the token rings: what the chip is sure to hold.
 const RINGS: [(&str, u32); 2] = [("tasks_per_slice", 128 * 1024), ("tokens_per_slice", 64 * 1024)];
 
+/// Why nothing live goes past the kernel.
+pub const SIMULATED_ONLY: &str = "goes past the kernel in simulations only; leave `bypass` out";
+
 /// Checks a plan whose parts are legal one by one.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     slices(plan)?;
     workers(plan)?;
     super::cores::check(plan)?;
+    quotas(plan)?;
     rings(plan)?;
     classes(plan)?;
+    software(plan)?;
     super::labels::check(plan)?;
     load(plan)?;
     adaptive(plan)?;
@@ -87,6 +91,25 @@ fn classes(plan: &Plan) -> Result<(), String> {
     ))
 }
 
+/// A switch believes no count of tokens that runs further ahead than its policy asks for.
+fn quotas(plan: &Plan) -> Result<(), String> {
+    let most = plan.program().quota_max();
+    let too_many = |worker: &&WorkerPlan| plan.quota(worker) > most;
+    let Some(worker) = plan.workers.iter().find(too_many) else { return Ok(()) };
+    Err(format!(
+        "worker `{}` has a quota of {}, and a switch with `{}` believes {most} at most; lower it",
+        worker.name,
+        plan.quota(worker),
+        plan.policy
+    ))
+}
+
+/// A server has the kernel's sockets only.
+fn software(plan: &Plan) -> Result<(), String> {
+    let bypasses = plan.program().software().is_some_and(|software| software.bypasses);
+    if bypasses { Err(format!("`{}` {SIMULATED_ONLY}", plan.policy)) } else { Ok(()) }
+}
+
 fn rings(plan: &Plan) -> Result<(), String> {
     let classes = u32::from(plan.program().classes());
     let kinds = u32::from(plan.program().kinds());
@@ -102,7 +125,8 @@ fn rings(plan: &Plan) -> Result<(), String> {
     for slice in &plan.slices {
         let workers: usize = plan.workers.iter().map(|worker| worker.lanes(&slice.name)).sum();
         // A worker's tokens are counted at the largest quota, whatever its own is.
-        let (needed, room) = (workers * usize::from(QUOTA_MAX), plan.switch.tokens_per_slice as usize);
+        let (needed, room) =
+            (workers * usize::from(plan.program().quota_max()), plan.switch.tokens_per_slice as usize);
         if needed > room {
             return Err(format!(
                 "slice `{}` has {workers} workers, {needed} tokens, and its ring holds {room}; raise \

@@ -6,7 +6,7 @@
 //! stands.
 
 mod changes;
-mod check;
+pub mod check;
 mod cores;
 mod kind;
 mod labels;

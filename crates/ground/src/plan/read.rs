@@ -9,6 +9,7 @@ use sluice_net::client::deadline_default;
 use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
+use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
@@ -19,6 +20,7 @@ use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
+use crate::policies;
 use crate::units;
 
 /// How a switch may wait for packets.
@@ -70,7 +72,7 @@ fn policy(top: &Section<'_>) -> Outcome<String> {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| Choice::default().name().to_owned()))
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| policies::DEFAULT.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {
@@ -202,8 +204,9 @@ fn workers(sections: Vec<Section<'_>>) -> Outcome<Vec<WorkerPlan>> {
 
 fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
     let legal = |quota: u64| {
-        u8::try_from(quota).ok().filter(|quota| (1..=8).contains(quota)).ok_or_else(|| {
-            section.complain_of("quota", format!("{quota} is outside 1 to 8; 1 or 2 suit most services"))
+        u8::try_from(quota).ok().filter(|quota| (1..=QUOTA_LIMIT).contains(quota)).ok_or_else(|| {
+            let why = format!("{quota} is outside 1 to {QUOTA_LIMIT}; 1 or 2 suit most services");
+            section.complain_of("quota", why)
         })
     };
     let quota = section.whole("quota", 0..i64::MAX as u64)?.map(legal).transpose()?;

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 use sluice_report::table::{digits, time};
 
-use super::Heading;
+use super::heading::Heading;
 use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, WorkerNow};
 
 /// Rows of the heading.

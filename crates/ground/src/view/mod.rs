@@ -1,31 +1,21 @@
 //! What is seen of a run while it lasts: a live view on a terminal, a line a second elsewhere, or nothing.
 
 mod draw;
+mod heading;
 mod plain;
 mod terminal;
 
+pub use heading::Heading;
 pub use terminal::{Keyboard, columns};
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crate::board::Board;
 use crate::stop::Stop;
-
-/// How often the live view is drawn anew.
-const DRAW_EVERY: Duration = Duration::from_millis(200);
-
-/// What stands above everything.
-#[derive(Clone, Debug)]
-pub struct Heading {
-    /// What runs.
-    pub what: String,
-    /// Where the rack is found.
-    pub place: String,
-}
+use heading::DRAW_EVERY;
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

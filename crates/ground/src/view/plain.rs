@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sluice_report::table::time;
 
-use super::{DRAW_EVERY, Heading};
+use super::heading::{DRAW_EVERY, Heading};
 use crate::board::{Board, LoadNow};
 use crate::print;
 

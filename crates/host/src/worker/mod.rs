@@ -32,6 +32,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::sizes::QUOTA_LIMIT;
 use sluice_wire::{
     Epoch, Generation, Handle, Key, Nanos, Packet, Payload, Probe, Rank, ReplyStatus, Serial, SliceId, Token,
     WorkerId,
@@ -161,7 +162,7 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = self.feeding.quota(grant.quota.min(QUOTA_MAX));
+        self.quota = self.feeding.quota(grant.quota.min(QUOTA_LIMIT));
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
         self.ask_for_lead(now, settings, out);
@@ -403,7 +404,7 @@ impl Worker {
         if self.phase != Phase::Serving {
             return;
         }
-        for before in 0..lost.clamp(0, QUOTA_MAX.into()) {
+        for before in 0..lost.clamp(0, QUOTA_LIMIT.into()) {
             self.repeated_tokens += 1;
             self.token(now, settings, self.rank(self.held() + before as u32), false, out);
         }

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
+use sluice_net::rpc::Remote;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::SwitchLink;
 use crate::HubError;
 use crate::rpc::LocalSwitch;
 use crate::rpc::tables::RemoteSwitch;
@@ -21,6 +21,15 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 const RETRY_EVERY: Duration = Duration::from_millis(100);
 /// Batches and news that may be under way; the runner waits for each batch's answers.
 const UNDER_WAY: usize = 4;
+
+/// Where the controller's switch is.
+#[derive(Clone)]
+pub enum SwitchLink {
+    /// In this process.
+    Here(LocalSwitch),
+    /// In another one, which serves its tables.
+    There(Remote),
+}
 
 /// Either kind of switch.
 #[derive(Clone)]

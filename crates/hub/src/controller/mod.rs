@@ -11,14 +11,14 @@ mod service;
 use std::net::SocketAddr;
 
 use sluice_control::{Controller, Plan};
-use sluice_net::rpc::Remote;
 use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
 use crate::HubError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
-use crate::rpc::{Guard, LocalSwitch, RpcServer};
+use crate::rpc::{Guard, RpcServer};
+pub use link::SwitchLink;
 use link::{Link, Source};
 use runner::{Runner, Telling};
 use service::Service;
@@ -28,15 +28,6 @@ const SERVICE: &str = "sluice.v1.Controller";
 const COMMANDS_MAX: usize = 1_024;
 /// Events that a watcher may be behind before it misses some.
 const EVENTS_MAX: usize = 1_024;
-
-/// Where the controller's switch is.
-#[derive(Clone)]
-pub enum SwitchLink {
-    /// In this process.
-    Here(LocalSwitch),
-    /// In another one, which serves its tables.
-    There(Remote),
-}
 
 /// How a controller is set up.
 #[derive(Clone)]

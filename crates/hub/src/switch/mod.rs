@@ -10,6 +10,7 @@
 //!
 //! [`Verdict::Again`]: sluice_switch::Verdict::Again
 
+mod config;
 mod counters;
 mod delays;
 mod mailbox;
@@ -17,72 +18,28 @@ mod plane;
 mod slab;
 mod writes;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use sluice_switch::registry::Choice;
-use sluice_switch::{Config, Parked};
+use sluice_switch::Parked;
 use sluice_wire::{Nanos, SliceId};
 
+pub use config::{SLAB_BYTES, SwitchConfig};
 pub use counters::{Count, SwitchCounters};
 pub use delays::Delays;
 pub use mailbox::{Mailbox, TablePort};
 
 use sluice_net::NetError;
 use sluice_net::clock::monotonic;
-use sluice_net::faults::FaultPlan;
 use sluice_net::pin::{pin_thread, sharpen_timers};
-use sluice_net::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Wait, Waiting, Waker};
+use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waker};
 
 use plane::Plane;
 
-/// Bytes of payload that may wait beside the queue entries, by default.
-pub const SLAB_BYTES: usize = 16 << 20;
-
 /// How often the kernel is asked what it dropped.
 const DROPS_EVERY: Nanos = Nanos::from_millis(100);
-
-/// How a switch is set up.
-#[derive(Clone, Debug)]
-pub struct SwitchConfig {
-    /// Where it listens.
-    pub at: SocketAddr,
-    /// The scheduler.
-    pub program: Choice,
-    /// The program's size, and the life of its registers.
-    pub size: Config,
-    /// The longest datagram taken or sent, bytes.
-    pub datagram_max: usize,
-    /// Bytes of payload that may wait beside the queue entries.
-    pub slab_bytes: usize,
-    /// Delays of a testbed.
-    pub delays: Delays,
-    /// How to wait.
-    pub waiting: Waiting,
-    /// The core to stay on.
-    pub core: Option<usize>,
-    /// What goes wrong on purpose.
-    pub faults: FaultPlan,
-}
-
-impl SwitchConfig {
-    /// Rain at this size on a port of the loopback that the kernel chooses, with all defaults.
-    pub fn new(size: Config) -> Self {
-        Self {
-            at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            program: Choice::default(),
-            size,
-            datagram_max: DATAGRAM_BYTES,
-            slab_bytes: SLAB_BYTES,
-            delays: Delays::NONE,
-            waiting: Waiting::Adaptive,
-            core: None,
-            faults: FaultPlan::none(),
-        }
-    }
-}
 
 /// A switch that listens, to be run on a thread of its own.
 pub struct SwitchDriver {
@@ -115,6 +72,8 @@ impl SwitchDriver {
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max,
+            // A plain server takes one datagram after the other.
+            batch: if config.program.software().is_some() { 1 } else { BATCH },
             stamps: !config.delays.is_none(),
             refusals: false,
             waiting: config.waiting,

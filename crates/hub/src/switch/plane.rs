@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use sluice_net::udp::{BATCH, Inbox, Outbox};
-use sluice_switch::{Arrival, Circulating, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
 
-use super::SwitchConfig;
+use super::config::SwitchConfig;
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use lag::Lag;
+use lag::{Lag, Lagging};
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
@@ -22,7 +22,8 @@ pub(super) struct Plane {
     pub(super) tally: Tally,
     slab: Slab,
     writes: Writes,
-    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or nobody does.
+    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or workers fetch
+    /// them from clients.
     keeps_waiting: bool,
     again: VecDeque<Circulating>,
     lag: Lag,
@@ -43,7 +44,7 @@ impl Plane {
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
-            keeps_waiting: config.size.servers == 0,
+            keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
         }
@@ -52,6 +53,22 @@ impl Plane {
     /// When there is something to do even if nothing arrives.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         if self.again.is_empty() { self.lag.next_due() } else { Some(Nanos(0)) }
+    }
+
+    /// Takes what was held through the program in the order of its times, which are the times that it sees.
+    pub(super) fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
+        while let Some(due) = self.lag.held.pop_due(now) {
+            match due.item {
+                Lagging::Again(again) => self.round(due.at, again, outbox),
+                Lagging::Arrival { from, packet } => {
+                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
+                    let body = self.lag.held.take_bytes(due.cell);
+                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
+                    self.lag.held.put_bytes(due.cell, body);
+                }
+            }
+            self.lag.held.release(due.cell);
+        }
     }
 
     /// Everything that arrived, then what goes round since before it arrived.
@@ -150,7 +167,12 @@ impl Plane {
             }
             Verdict::Parked if self.keeps_waiting => self.keep(long),
             Verdict::Again(circulating) => {
-                self.keep(long);
+                // A task that came with what is only a note waits.
+                if self.keeps_waiting || matches!(circulating.cargo, Cargo::Task(_)) {
+                    self.keep(long);
+                } else {
+                    self.give_back(long);
+                }
                 self.again(now, circulating);
             }
             Verdict::Ahead(write) => self.write_ahead(now, &write, long, outbox),

@@ -45,20 +45,20 @@ impl Service for Both {
 }
 
 /// A person who asks the controller.
-struct Person {
+pub(super) struct Person {
     runtime: Runtime,
     calls: ControllerClient<tonic::transport::Channel>,
 }
 
 impl Person {
-    fn of(rack: &Rack) -> Self {
+    pub(super) fn of(rack: &Rack) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("tokio starts");
         let remote = Remote::new(&rack.controller(), None).expect("a legal address");
         let calls = runtime.block_on(async { ControllerClient::new(remote.connect()) });
         Self { runtime, calls }
     }
 
-    fn status(&self) -> StatusResponse {
+    pub(super) fn status(&self) -> StatusResponse {
         let mut calls = self.calls.clone();
         self.runtime.block_on(calls.status(StatusRequest {})).expect("it answers").into_inner()
     }

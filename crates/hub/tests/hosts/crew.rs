@@ -14,7 +14,8 @@ use sluice_net::{ClientOptions, ServiceError, WorkerOptions, service_fn};
 use sluice_switch::registry::Choice;
 use sluice_wire::{Nanos, ReplyStatus};
 
-use super::rack::{ECHO, Rack};
+use super::agent::Person;
+use super::rack::{ECHO, Rack, until};
 
 const DILATION: u32 = 20;
 const TASKS: u64 = 60;
@@ -48,6 +49,8 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
     let player = crew.player(&client).expect("the loopback has free ports");
     let crew = crew.spawn().expect("the system has threads");
     player.wait_until_ready(Duration::from_secs(10)).expect("the controller takes clients");
+    let operator = Person::of(&rack);
+    until("three workers", || operator.status().workers.len() == 3);
     let planned = |n: u64| Planned {
         due: Nanos::from_millis(n),
         kind: ECHO,
@@ -85,7 +88,7 @@ fn a_worker_that_is_slow_takes_as_much_longer_for_its_services_and_gets_fewer() 
     });
     let services: Vec<_> = services.collect();
     let slow: Vec<_> = services.iter().filter(|(_, service_ns)| *service_ns == 12_000_000).collect();
-    assert!(!slow.is_empty() && slow.iter().all(|(worker, _)| *worker == slow[0].0));
+    assert!(!slow.is_empty() && slow.iter().all(|(worker, _)| *worker == slow[0].0), "{services:?}");
     let others = services.iter().filter(|(worker, _)| *worker != slow[0].0);
     assert!(others.clone().all(|(_, service_ns)| *service_ns == 4_000_000));
     assert!(others.count() > 2 * slow.len(), "tokens of a slow worker come more rarely");

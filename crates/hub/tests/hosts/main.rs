@@ -7,6 +7,7 @@ mod examples;
 mod labels;
 mod rack;
 mod servers;
+mod software;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};

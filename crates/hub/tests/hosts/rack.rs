@@ -72,6 +72,11 @@ impl Rack {
         Self::made_of(Rates::default(), program, delays, &[ECHO], 1_000)
     }
 
+    /// The same with faults on every socket, without delays.
+    pub(crate) fn under_faults(faults: Rates, program: Choice) -> Self {
+        Self::made_of(faults, program, Delays::NONE, &[ECHO], 1_000)
+    }
+
     fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
         let slice = |of: &TaskType| SlicePlan {
             name: of.to_string(),

@@ -9,21 +9,20 @@
 //! [`RackSpaces`] is one space for the switch and one for each host, each joined to the switch's by a link on
 //! which native XDP works. Left out: anything that leaves the machine.
 
+mod ends;
 mod faults;
 mod netlink;
 mod pass;
 #[expect(unsafe_code, reason = "system calls")]
 mod sys;
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use aya::Ebpf;
 use rustix::io::Errno;
@@ -31,13 +30,11 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::KernelError;
+pub use ends::{LinkEnd, MTU_BYTES};
 pub use faults::LinkFaults;
 use netlink::Netlink;
 pub(crate) use sys::driver_of;
 
-/// The largest packet on a link: native XDP on veth keeps a frame in one page, with room before and behind
-/// it.
-pub const MTU_BYTES: u32 = 3_400;
 /// The most hosts of a rack: each has a number in the third byte of its link's addresses.
 pub const HOSTS_MAX: usize = 250;
 /// What a host calls its link to the switch.
@@ -173,17 +170,6 @@ pub struct HostSpace {
     pass: Option<Ebpf>,
 }
 
-/// One end of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkEnd {
-    /// Its name in its space.
-    pub name: String,
-    /// Its index in its space.
-    pub index: u32,
-    /// Its Ethernet address.
-    pub mac: [u8; 6],
-}
-
 impl RackSpaces {
     /// Builds the spaces of a switch and so many hosts.
     ///
@@ -269,7 +255,8 @@ impl HostSpace {
             .into_iter()
             .try_for_each(|gateway| netlink.add_default_route(gateway))
             .map_err(failed("give a host its route"))?;
-        Ok(Self { pass: pass::attach(&host)?, ..host })
+        let pass = host.space.within(|| pass::attach(&host.at_host.name))??;
+        Ok(Self { pass, ..host })
     }
 
     /// The host's addresses: IPv4, and IPv6 where the kernel has it.

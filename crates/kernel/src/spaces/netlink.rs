@@ -18,7 +18,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use super::{LinkEnd, MTU_BYTES};
+use super::ends::{LinkEnd, MTU_BYTES};
 
 /// A line to one namespace, from wherever its holder moves later.
 pub(super) struct Netlink {

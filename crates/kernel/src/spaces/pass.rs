@@ -5,14 +5,13 @@ use aya::Ebpf;
 use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
 
-use super::HostSpace;
 use crate::KernelError;
 
 /// Built by `build.rs`; nothing if there was no compiler, and then no program at the other end either.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/pass.bpf.o"));
 
-/// Attaches it, for as long as what is given lives.
-pub(super) fn attach(host: &HostSpace) -> Result<Option<Ebpf>, KernelError> {
+/// Attaches it to a link of the namespace that the thread is in, for as long as what is given lives.
+pub(super) fn attach(link: &str) -> Result<Option<Ebpf>, KernelError> {
     if OBJECT.is_empty() {
         return Ok(None);
     }
@@ -20,7 +19,7 @@ pub(super) fn attach(host: &HostSpace) -> Result<Option<Ebpf>, KernelError> {
     let program = ebpf.program_mut("pass").ok_or_else(|| failed(&"it is not in its object"))?;
     let program: &mut Xdp = program.try_into().map_err(|why| failed(&why))?;
     program.load().map_err(|why| failed(&why))?;
-    host.space.within(|| program.attach(&host.at_host.name, XdpMode::Driver))?.map_err(|why| failed(&why))?;
+    program.attach(link, XdpMode::Driver).map_err(|why| failed(&why))?;
     Ok(Some(ebpf))
 }
 

@@ -21,11 +21,12 @@ use sluice_switch::Config;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
 
+use super::failing::failed;
 use super::frame::unwrap;
 use super::links::{self, Carried};
 use super::machine::{Interface, check_kernel, check_permission};
 use super::pins::Pins;
-use super::{Fate, OWN, XdpConfig, XdpSwitch, embedded, failed};
+use super::{Fate, OWN, XdpConfig, XdpSwitch, embedded};
 use crate::KernelError;
 
 /// How often counts are shown.

@@ -160,6 +160,13 @@ pub(super) struct WorkerCounters {
     pub(super) unused: u32,
 }
 
+impl WorkerCounters {
+    /// Where they start.
+    pub(super) const fn starting(at: u32) -> Self {
+        Self { seen: at, seen_out: at, sent: at, unused: 0 }
+    }
+}
+
 /// A slice's queue: how many tokens and tasks came into it, how many cells of each quarter of its ring were
 /// used up, and how many tasks waited.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]

@@ -9,10 +9,13 @@ use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::xdp::{XdpLink, XdpLinkId};
 use aya::programs::{ProgramError, ProgramFd, Xdp, XdpMode};
 
+use super::failing::{chain, errno, failed};
 use super::machine::Interface;
 use super::pins::Pins;
-use super::{PROGRAM, chain, errno, failed};
 use crate::KernelError;
+
+/// The program on links.
+pub(super) const PROGRAM: &str = "rain";
 
 /// How the program came to be on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use sluice_net::rdma::SharedMemory;
 use sluice_switch::Config;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use super::failing::{chain, failed};
 use super::layout::{Client, Queue, Rows, Slice, Worker, WorkerCounters};
 use super::server_rows::{Group, Ring, Server};
-use super::{chain, failed};
 use crate::KernelError;
 
 /// The map that only the kernel's answer to its change is wanted of.

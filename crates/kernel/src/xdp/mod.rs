@@ -6,6 +6,7 @@
 //! model.
 
 mod driver;
+mod failing;
 pub mod frame;
 mod layout;
 mod links;
@@ -26,20 +27,18 @@ use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sluice_hub::switch::Count;
 use sluice_switch::{Config, Refusal};
-use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, Term, encode, encoded_len};
 
 use crate::KernelError;
 pub use driver::{XdpDriver, XdpOptions, detach};
-use layout::{Cell, LAYOUT_VERSION, Layout, Life, Queue};
+use failing::{chain, errno, failed};
+use layout::{Cell, LAYOUT_VERSION, Layout, Life, Queue, WorkerCounters};
 pub use links::Carried;
+use links::PROGRAM;
 use maps::{Maps, Values};
 use pins::Pins;
+use server_rows::Servers;
 pub use server_rows::Way;
-use servers::Servers;
-
-/// The program on links.
-const PROGRAM: &str = "rain";
 
 /// The program that walks with the controller's broom.
 const SWEEP: &str = "sweep";
@@ -177,7 +176,7 @@ impl XdpSwitch {
     /// [`KernelError::Xdp`] with what the kernel said.
     pub fn clear(&mut self) -> Result<(), KernelError> {
         let start = self.config.size.counters_start.0;
-        self.maps.clear(tables::counters_at(start), Queue::starting(start, self.ring_bits));
+        self.maps.clear(WorkerCounters::starting(start), Queue::starting(start, self.ring_bits));
         let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
         let none = aya::maps::PerCpuValues::try_from(vec![[0u64; COUNTS]; cpus])
             .map_err(|why| failed("clear counters", &why))?;
@@ -207,14 +206,6 @@ impl XdpSwitch {
             }
         }
         self.maps.lives.set(0, life);
-    }
-
-    /// Takes one step of the controller's; SWEEPs go through [`XdpSwitch::sweep`].
-    ///
-    /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
-    pub fn table(&mut self, op: TableOp) -> Result<TableAnswer, KernelError> {
-        tables::table(self, op)
     }
 
     /// One frame through the program, without any link.
@@ -390,20 +381,4 @@ fn load_failed(size: &Config, ring_bits: u32, why: &(dyn std::error::Error + 'st
         return KernelError::XdpMemory { mib, why: chain(why) };
     }
     failed("load the program", &chain(why))
-}
-
-fn failed(doing: &'static str, why: &(impl ToString + ?Sized)) -> KernelError {
-    KernelError::Xdp { doing, why: why.to_string() }
-}
-
-/// An error with all that caused it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
-}
-
-/// The kernel's reason behind an error.
-fn errno(why: &(dyn std::error::Error + 'static)) -> Option<i32> {
-    std::iter::successors(Some(why), |why| why.source())
-        .find_map(|why| why.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error))
 }

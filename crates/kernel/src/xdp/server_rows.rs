@@ -1,5 +1,7 @@
 //! The values of the servers' maps, as `targets/ebpf/servers.h` lays them out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sluice_wire::tables::{RingRow, ServerRow};
 use sluice_wire::{Endpoint, Qpn, Rkey};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -16,6 +18,15 @@ pub struct Way {
     pub to: [u8; 6],
     /// Our own.
     pub from: [u8; 6],
+}
+
+/// What the loader remembers of servers. All else stands in the maps.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    /// Which server is behind each link, as the program finds it.
+    pub(super) behind: BTreeMap<u32, u16>,
+    /// Servers of which was said that they share a link.
+    pub(super) told: BTreeSet<u16>,
 }
 
 /// A worker's counters, and the way that its packets came last.

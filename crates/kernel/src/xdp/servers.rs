@@ -18,21 +18,13 @@ use sluice_wire::roce::MAX_WRITE_BYTES;
 use sluice_wire::tables::{RingRow, ServerRow, ServerState, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, INLINE_BYTES, Psn, SLOT_HEAD_BYTES, ServerId, SliceId};
 
+use super::XdpSwitch;
+use super::failing::{chain, failed};
 use super::layout::Worker;
 use super::links::copies;
 use super::maps::{Maps, Table};
 use super::server_rows::{Group, Ring, Server, Way, WorkerLine};
-use super::{XdpSwitch, chain, failed};
 use crate::KernelError;
-
-/// What the loader remembers of servers. All else stands in the maps.
-#[derive(Debug, Default)]
-pub(super) struct Servers {
-    /// Which server is behind each link, as the program finds it.
-    behind: BTreeMap<u32, u16>,
-    /// Servers of which was said that they share a link.
-    told: BTreeSet<u16>,
-}
 
 impl XdpSwitch {
     /// Looks where the servers' workers are, and writes tasks there from then on. To be called now and then:

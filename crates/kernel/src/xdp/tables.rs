@@ -1,5 +1,6 @@
 //! The controller's steps on the program's maps.
 
+use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{
     ClientRow, Feed, RingCounts, Shape, SliceState, TableAnswer, TableOp, WorkerState,
 };
@@ -10,38 +11,39 @@ use super::layout::{Client, Life, Queue, Slice, Worker, WorkerCounters};
 use super::maps::{Maps, Table};
 use crate::KernelError;
 
-/// A worker's counters where they start.
-pub(super) const fn counters_at(start: u32) -> WorkerCounters {
-    WorkerCounters { seen: start, seen_out: start, sent: start, unused: 0 }
-}
-
-/// One step. What it says of indices and values is what the model says.
-pub(super) fn table(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError> {
-    let size = switch.config.size;
-    let out_of_range = match op {
-        TableOp::SetType(of, slice) => {
-            of.0 >= size.types || slice.is_some_and(|slice| slice.0 >= size.slices)
-        }
-        TableOp::ReadType(of) => of.0 >= size.types,
-        TableOp::SetNeeds(..) => true,
-        TableOp::SetSlice(slice, row) => slice.0 >= size.slices || row.limit > size.tasks_per_slice,
-        TableOp::ReadSlice(slice) => slice.0 >= size.slices,
-        TableOp::SetWorker(worker, row) => {
-            worker.0 >= size.workers || row.is_some_and(|row| row.slice.0 >= size.slices)
-        }
-        TableOp::ReadWorker(worker)
-        | TableOp::RaiseGeneration(worker, _)
-        | TableOp::ResetCounters(worker, _) => worker.0 >= size.workers,
-        TableOp::SetClient(client, _) | TableOp::ReadClient(client) => client.0 >= size.clients,
-        TableOp::Inject(sweep) => sweep.slice.0 >= size.slices,
-        TableOp::ReadShape | TableOp::Claim(_) | TableOp::Drain => false,
-        TableOp::SetServer(..)
-        | TableOp::ReadServer(_)
-        | TableOp::SetRing(..)
-        | TableOp::ReadRing(..)
-        | TableOp::SetCopies(..) => return switch.server_step(op),
-    };
-    if out_of_range { Ok(TableAnswer::OutOfRange) } else { step(switch, op) }
+impl XdpSwitch {
+    /// Takes one step of the controller's; SWEEPs go through [`XdpSwitch::sweep`]. What it says of indices
+    /// and values is what the model says.
+    ///
+    /// # Errors
+    /// [`KernelError::Xdp`] with what the kernel said.
+    pub fn table(&mut self, op: TableOp) -> Result<TableAnswer, KernelError> {
+        let size = self.config.size;
+        let out_of_range = match op {
+            TableOp::SetType(of, slice) => {
+                of.0 >= size.types || slice.is_some_and(|slice| slice.0 >= size.slices)
+            }
+            TableOp::ReadType(of) => of.0 >= size.types,
+            TableOp::SetNeeds(..) => true,
+            TableOp::SetSlice(slice, row) => slice.0 >= size.slices || row.limit > size.tasks_per_slice,
+            TableOp::ReadSlice(slice) => slice.0 >= size.slices,
+            TableOp::SetWorker(worker, row) => {
+                worker.0 >= size.workers || row.is_some_and(|row| row.slice.0 >= size.slices)
+            }
+            TableOp::ReadWorker(worker)
+            | TableOp::RaiseGeneration(worker, _)
+            | TableOp::ResetCounters(worker, _) => worker.0 >= size.workers,
+            TableOp::SetClient(client, _) | TableOp::ReadClient(client) => client.0 >= size.clients,
+            TableOp::Inject(sweep) => sweep.slice.0 >= size.slices,
+            TableOp::ReadShape | TableOp::Claim(_) | TableOp::Drain => false,
+            TableOp::SetServer(..)
+            | TableOp::ReadServer(_)
+            | TableOp::SetRing(..)
+            | TableOp::ReadRing(..)
+            | TableOp::SetCopies(..) => return self.server_step(op),
+        };
+        if out_of_range { Ok(TableAnswer::OutOfRange) } else { step(self, op) }
+    }
 }
 
 fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError> {
@@ -76,7 +78,7 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError>
             maps.set_gen_out(worker.0.into(), generation.0);
         }
         TableOp::ResetCounters(worker, start) => {
-            maps.worker_counters.set(worker.0.into(), counters_at(start.0));
+            maps.worker_counters.set(worker.0.into(), WorkerCounters::starting(start.0));
         }
         TableOp::SetClient(client, row) => set_client(maps, cells, client, row)?,
         TableOp::ReadClient(client) => {
@@ -107,6 +109,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         classes: 1,
         kinds: 1,
         plain_writes: true,
+        quota_max: QUOTA_MAX,
     }
 }
 

@@ -4,6 +4,9 @@
 use serde::Serialize;
 use sluice_outcome::study::Depths;
 
+/// An interval of the agents, in the rack that is stood for.
+pub(super) const INTERVAL_NS: u64 = 10_000_000;
+
 /// The share of sequences that lie inside the band in every interval.
 const HELD: f64 = 0.95;
 /// The slice that is looked at.

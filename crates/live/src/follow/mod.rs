@@ -7,6 +7,7 @@
 //! the p99 response too.
 
 mod band;
+mod followed;
 mod picks;
 mod responses;
 mod run;
@@ -25,45 +26,10 @@ use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::plan::Plan;
 
 use super::args::FollowArgs;
-use band::{Band, Sequence, shares};
+use band::{Band, INTERVAL_NS, Sequence, shares};
+use followed::{Followed, Lived};
 use picks::Pick;
 use responses::Responses;
-
-/// An interval of the agents, in the rack that is stood for.
-const INTERVAL_NS: u64 = 10_000_000;
-/// How many of five live runs have to lie inside.
-const INSIDE: f64 = 0.8;
-
-/// What came of one case under one policy.
-#[derive(Debug, Serialize)]
-struct Followed {
-    case: String,
-    title: String,
-    policy: String,
-    band: Band,
-    /// The simulator's sequences and how often each occurred.
-    sequences: Vec<(String, usize)>,
-    /// Where workers are slow for a while.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    responses: Option<Responses>,
-    live: Vec<Lived>,
-    /// The first seed's.
-    #[serde(skip)]
-    simulated: Vec<Depths>,
-}
-
-/// One live run.
-#[derive(Debug, Serialize)]
-struct Lived {
-    sequence: Sequence,
-    words: String,
-    /// The first interval outside the band, from 1; null if there is none.
-    outside: Option<usize>,
-    depths: Vec<Depths>,
-    /// How late the sender was at its 99th percentile, in the rack that is stood for, ns.
-    behind_p99_ns: u64,
-    unknown: usize,
-}
 
 /// Everything, as JSON.
 #[derive(Debug, Serialize)]
@@ -235,18 +201,4 @@ fn verdict(followed: &[Followed]) -> Outcome<()> {
         return Ok(());
     }
     Err(Failure::new(Kind::GateFailed, whys.join("; ")).with_result_shown())
-}
-
-impl Followed {
-    fn inside(&self) -> usize {
-        self.live.iter().filter(|lived| lived.outside.is_none()).count()
-    }
-
-    fn holds(&self) -> bool {
-        self.inside() as f64 >= INSIDE * self.live.len() as f64
-    }
-
-    fn responds(&self) -> bool {
-        self.responses.as_ref().is_none_or(Responses::hold)
-    }
 }

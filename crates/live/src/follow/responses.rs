@@ -9,8 +9,7 @@ use serde::Serialize;
 use sluice_outcome::study::Depths;
 use sluice_wire::Nanos;
 
-use super::INTERVAL_NS;
-use super::band::{Range, in_intervals};
+use super::band::{INTERVAL_NS, Range, in_intervals};
 
 /// How far the live runs' mean may be from the simulated one where it is outside the band: what a live sweep
 /// allows too.

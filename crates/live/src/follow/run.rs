@@ -22,7 +22,7 @@ use sluice_sim::workload::Trace;
 use sluice_sim::{SimError, run_jobs};
 use sluice_wire::{Epoch, Nanos};
 
-use super::INTERVAL_NS;
+use super::band::INTERVAL_NS;
 use super::picks::Pick;
 use crate::args::FollowArgs;
 use crate::ask::Ask;

@@ -6,9 +6,9 @@ use sluice_report::table::Table;
 use sluice_report::{self as report, Beside, Compared, Section, Strip};
 use sluice_sim::study::plan::Plan;
 
-use super::band::Step;
+use super::band::{INTERVAL_NS, Step};
+use super::followed::Followed;
 use super::responses::{Responses, Window, mean};
-use super::{Followed, INTERVAL_NS};
 
 /// Sequences that are told one by one.
 const TOLD_MAX: usize = 5;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use sluice_control::check_name;
 use sluice_wire::Endpoint;
+use sluice_wire::sizes::{QUOTA_LIMIT, QUOTA_MAX};
 use sluice_wire::tables::KINDS_MAX;
 use tonic::Status;
 
@@ -94,6 +95,15 @@ pub(super) fn classes(field: &'static str, count: u32) -> Result<u8, Malformed> 
         0 => Ok(1),
         count if usize::from(count) <= KINDS_MAX => Ok(count),
         count => Err(Malformed::new(field, format!("is {count}, {KINDS_MAX} are the most"))),
+    }
+}
+
+/// The largest quota that a switch believes; an older one says nothing of it.
+pub(super) fn quota_max(field: &'static str, said: u32) -> Result<u8, Malformed> {
+    match u8::try_from(said) {
+        Ok(0) => Ok(QUOTA_MAX),
+        Ok(most) if most <= QUOTA_LIMIT => Ok(most),
+        _ => Err(Malformed::new(field, format!("is {said}, {QUOTA_LIMIT} is the most"))),
     }
 }
 

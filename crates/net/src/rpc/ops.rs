@@ -10,7 +10,7 @@ use sluice_wire::{
     SweepOf, TaskType, Term, WorkerId,
 };
 
-use super::fields::{Malformed, classes, endpoint, number, present};
+use super::fields::{Malformed, classes, endpoint, number, present, quota_max};
 use super::v1;
 use super::v1::table_answer::Answer;
 use super::v1::table_op::Op;
@@ -220,6 +220,7 @@ impl From<Shape> for v1::Shape {
             classes: shape.classes.into(),
             kinds: shape.kinds.into(),
             plain_writes: shape.plain_writes,
+            quota_max: shape.quota_max.into(),
         }
     }
 }
@@ -243,6 +244,7 @@ impl TryFrom<v1::Shape> for Shape {
             classes: classes("shape.classes", message.classes)?,
             kinds: classes("shape.kinds", message.kinds)?,
             plain_writes: message.plain_writes,
+            quota_max: quota_max("shape.quota_max", message.quota_max)?,
         })
     }
 }
@@ -509,6 +511,7 @@ mod tests {
             classes: 4,
             kinds: 3,
             plain_writes: true,
+            quota_max: 9,
         };
         let slice = SliceState {
             balance: -5,

@@ -44,9 +44,10 @@ enum Ready {
 }
 
 impl Inbox {
-    pub(super) fn new(datagram_max: usize, stamps: bool, faults: &FaultPlan) -> Self {
+    /// For datagrams of at most so many bytes, so many a system call.
+    pub(super) fn new((datagram_max, batch): (usize, usize), stamps: bool, faults: &FaultPlan) -> Self {
         Self {
-            ring: ReceiveRing::new(datagram_max, stamps),
+            ring: ReceiveRing::new(datagram_max, batch, stamps),
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),

@@ -57,6 +57,8 @@ const CORES_TO_SPIN: usize = 4;
 pub struct SocketOptions {
     /// The longest datagram taken or sent, bytes.
     pub datagram_max: usize,
+    /// So many datagrams a system call at most, 1 to [`BATCH`].
+    pub batch: usize,
     /// Whether the kernel stamps each arrival.
     pub stamps: bool,
     /// Whether to hear of peers that have nobody listening.
@@ -72,6 +74,7 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self {
             datagram_max: DATAGRAM_BYTES,
+            batch: BATCH,
             stamps: true,
             refusals: true,
             waiting: Waiting::Adaptive,
@@ -157,8 +160,8 @@ impl Socket {
         prepare(fd.as_fd(), family, options).map_err(|why| NetError::Socket { what: "setsockopt", why })?;
         let waker = Waker::new().map_err(|why| NetError::Socket { what: "eventfd", why })?;
         Ok(Self {
-            inbox: Inbox::new(options.datagram_max, options.stamps, &options.faults),
-            outbox: Outbox::new(fd, family, options.datagram_max, &options.faults),
+            inbox: Inbox::new((options.datagram_max, options.batch), options.stamps, &options.faults),
+            outbox: Outbox::new(fd, family, (options.datagram_max, options.batch), &options.faults),
             waker,
             spin: spin_of(options.waiting),
             local,

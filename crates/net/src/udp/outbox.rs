@@ -33,11 +33,17 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(fd: Arc<OwnedFd>, family: Family, datagram_max: usize, faults: &FaultPlan) -> Self {
+    /// For datagrams of at most so many bytes, so many a system call.
+    pub(super) fn new(
+        fd: Arc<OwnedFd>,
+        family: Family,
+        (datagram_max, batch): (usize, usize),
+        faults: &FaultPlan,
+    ) -> Self {
         Self {
             fd,
             family,
-            ring: SendRing::new(datagram_max),
+            ring: SendRing::new(datagram_max, batch),
             faults: faults.sending(),
             held: Hold::new(HELD_MAX),
             refused: Vec::new(),

@@ -11,7 +11,7 @@ use sluice_wire::Endpoint;
 use super::name::{Family, Name};
 use super::sys::check;
 
-/// Datagrams per system call.
+/// The most datagrams per system call.
 pub const BATCH: usize = 64;
 
 /// Bytes for one datagram's control messages: a stamp, and some to spare.
@@ -29,6 +29,8 @@ pub(super) struct ReceiveRing {
     bytes: Vec<u8>,
     _vectors: Vec<libc::iovec>,
     stride: usize,
+    /// So many a system call.
+    batch: usize,
     filled: usize,
     stamps: bool,
 }
@@ -38,8 +40,9 @@ pub(super) struct ReceiveRing {
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
-    /// For datagrams of at most `stride` bytes; longer ones are marked as cut.
-    pub(super) fn new(stride: usize, stamps: bool) -> Self {
+    /// For datagrams of at most `stride` bytes, so many a system call; longer ones are marked as cut.
+    pub(super) fn new(stride: usize, batch: usize, stamps: bool) -> Self {
+        let batch = batch.clamp(1, BATCH);
         let mut bytes = vec![0; BATCH * stride];
         let mut names = vec![Name::EMPTY; BATCH];
         let mut controls = vec![Control([0; CONTROL_BYTES]); BATCH];
@@ -53,7 +56,7 @@ impl ReceiveRing {
             header
         });
         let headers = headers.collect();
-        Self { headers, names, controls, bytes, _vectors: vectors, stride, filled: 0, stamps }
+        Self { headers, names, controls, bytes, _vectors: vectors, stride, batch, filled: 0, stamps }
     }
 
     /// Takes what has arrived, without waiting. Zero when nothing has.
@@ -71,7 +74,7 @@ impl ReceiveRing {
             libc::recvmmsg(
                 fd.as_raw_fd(),
                 self.headers.as_mut_ptr(),
-                BATCH as libc::c_uint,
+                self.batch as libc::c_uint,
                 libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
@@ -124,6 +127,8 @@ pub(super) struct SendRing {
     vectors: Vec<libc::iovec>,
     bytes: Vec<u8>,
     stride: usize,
+    /// So many a system call.
+    batch: usize,
     queued: usize,
     sent: usize,
 }
@@ -132,19 +137,20 @@ pub(super) struct SendRing {
 unsafe impl Send for SendRing {}
 
 impl SendRing {
-    /// For datagrams of at most `stride` bytes.
-    pub(super) fn new(stride: usize) -> Self {
+    /// For datagrams of at most `stride` bytes, so many a system call.
+    pub(super) fn new(stride: usize, batch: usize) -> Self {
+        let batch = batch.clamp(1, BATCH);
         let mut bytes = vec![0; BATCH * stride];
         let mut names = vec![Name::EMPTY; BATCH];
         let mut vectors = vectors(&mut bytes, stride);
         let headers = (0..BATCH).map(|i| header(&mut names[i], &mut vectors[i])).collect();
-        Self { headers, names, vectors, bytes, stride, queued: 0, sent: 0 }
+        Self { headers, names, vectors, bytes, stride, batch, queued: 0, sent: 0 }
     }
 
     /// Whether a flush must come before the next datagram.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.queued == BATCH
+        self.queued == self.batch
     }
 
     /// Whether nothing waits for a flush.

@@ -1,6 +1,7 @@
 //! The worker's thread: socket, state machine, service and registration.
 
 mod paced;
+mod processor;
 
 use sluice_control::{WorkerGrant, WorkerHello};
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
@@ -16,7 +17,7 @@ use super::options::WorkerOptions;
 use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Ears, Ended, Runner};
 use super::slots::Slots;
-use super::stopper::{AskedToStop, Stopper};
+use super::stopper::{StopOrder, Stopper};
 use super::telling::Telling;
 use crate::NetError;
 use crate::clock::Clock;
@@ -26,7 +27,7 @@ use crate::payloads::{Payloads, received};
 use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
-use paced::{Processor, Way};
+use processor::{Processor, Way};
 
 /// How long a worker that ends waits for the controller to let it go.
 pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
@@ -396,9 +397,9 @@ impl<S: Service> Engine<S> {
     /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
-            AskedToStop::Nothing => None,
-            AskedToStop::Abort => Some(false),
-            AskedToStop::Drain => {
+            StopOrder::Nothing => None,
+            StopOrder::Abort => Some(false),
+            StopOrder::Drain => {
                 let Some(leaving) = &mut self.leaving else {
                     self.machine.leave();
                     self.registrar.leave();

@@ -61,7 +61,7 @@ impl<S: Service> Worker<S> {
         stopper: Stopper,
     ) -> Result<Engine<S>, NetError> {
         let mut socket = bind(options)?;
-        socket.share_waker(stopper.waker.clone());
+        socket.share_waker(stopper.waker());
         engine(options, socket, service, stopper)
     }
 

@@ -3,8 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::pace::HostCosts;
-use super::slots::ServerMemory;
+use super::{HostCosts, ServerMemory};
 use crate::NetError;
 use crate::faults::FaultPlan;
 use crate::rpc::Remote;

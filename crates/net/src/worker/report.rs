@@ -122,7 +122,6 @@ pub(super) struct Served {
     pub(super) busy: Nanos,
 }
 
-/// A worker's report.
 pub(super) fn report(
     options: (&str, u32),
     ran: Nanos,

@@ -1,4 +1,4 @@
-//! How a worker is ended from another thread.
+//! How a worker is ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,12 +9,12 @@ use crate::udp::Waker;
 #[derive(Clone, Debug)]
 pub struct Stopper {
     asked: Arc<AtomicU8>,
-    pub(crate) waker: Waker,
+    waker: Waker,
 }
 
 /// What was asked of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AskedToStop {
+pub(super) enum StopOrder {
     Nothing,
     /// Finish what is held, leave, and end.
     Drain,
@@ -27,6 +27,11 @@ impl Stopper {
         Self { asked: Arc::new(AtomicU8::new(0)), waker }
     }
 
+    /// What wakes the thread that is to end.
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
     /// Asks the worker to finish what it holds and end; asked again, it ends at once.
     pub fn stop(&self) {
         let more = |asked: u8| Some(asked.saturating_add(1));
@@ -35,11 +40,11 @@ impl Stopper {
         self.waker.wake();
     }
 
-    pub(super) fn asked(&self) -> AskedToStop {
+    pub(super) fn asked(&self) -> StopOrder {
         match self.asked.load(Ordering::Acquire) {
-            0 => AskedToStop::Nothing,
-            1 => AskedToStop::Drain,
-            _ => AskedToStop::Abort,
+            0 => StopOrder::Nothing,
+            1 => StopOrder::Drain,
+            _ => StopOrder::Abort,
         }
     }
 }

@@ -156,6 +156,22 @@ gauges! {
         heading: None,
         over: Over::Mean,
     }
+    /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    imbalance_p50: {
+        unit: Unit::Ratio,
+        picture: Some("longest queue over the mean, median"),
+        heading: None,
+        over: Over::Mean,
+    }
+    /// The same, 99 in a hundred of the times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    imbalance_p99: {
+        unit: Unit::Ratio,
+        picture: Some("longest queue over the mean, p99"),
+        heading: None,
+        over: Over::Mean,
+    }
 }
 
 /// Makes the counts and their table of the same lines.
@@ -222,6 +238,18 @@ counts! {
     /// Copies of waiting tasks that were written to servers.
     #[serde(default, skip_serializing_if = "is_zero")]
     writes: None,
+    /// Tasks that a spine sent round before it chose a rack.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    spine_rounds: None,
+    /// Tasks that a leaf sent round before it chose a worker.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    leaf_rounds: None,
+    /// Leaves' words to spines on their racks' mean queues.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    load_updates: None,
+    /// Leaves' words that there are idle workers, or none any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    idle_updates: None,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]

@@ -133,6 +133,13 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl Estimate {
+    /// The same number less a constant, which is known; never below zero.
+    #[must_use]
+    pub fn less(self, constant: f64) -> Self {
+        let less = |value: f64| (value - constant).max(0.0);
+        Self { value: less(self.value), low: less(self.low), high: less(self.high), ..self }
+    }
+
     /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
         Self::between(value, value, value, Method::None)

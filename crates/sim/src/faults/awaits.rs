@@ -1,23 +1,13 @@
 //! `AwaitChange`: a worker that was granted a row asks to be told when it is another, and then renews at once
 //! instead of when its next heartbeat is due. The call hangs up with the controller that it was made to.
 
-use sluice_wire::{Generation, Key, WorkerId};
-
-use super::controller::CALL_WAY;
+use super::controller::{Await, CALL_WAY};
+use super::event::Event;
 use super::hosts::Host;
 use super::network::CALLS;
 use super::oracle::Life;
-use super::rack::{Event, Rack};
+use super::rack::Rack;
 use super::story::Who;
-
-/// A worker's open call, with the registration that it knows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Await {
-    worker: usize,
-    life: Life,
-    row: WorkerId,
-    known: (Key, Generation),
-}
 
 impl Rack<'_> {
     pub(super) fn await_change(&mut self, worker: usize) {

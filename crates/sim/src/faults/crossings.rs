@@ -6,8 +6,7 @@
 
 use sluice_wire::Nanos;
 
-use super::scenario::{Disaster, Scenario, just_room_for};
-use super::troubles::Trouble;
+use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
 use crate::dice::Dice;
 
 /// Of a thousand seeds, those with changes that cross.
@@ -35,7 +34,7 @@ fn fill_rings(scenario: &mut Scenario) {
     if scenario.program.hosts_choose_depth() {
         scenario.quotas.fill(8);
     }
-    scenario.token_cells = just_room_for(scenario.workers);
+    scenario.token_cells = just_room_for(&scenario.program, scenario.workers);
 }
 
 fn stall(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {

@@ -3,10 +3,11 @@
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_wire::{Endpoint, Nanos};
 
-use super::hosts::Host;
+use super::event::Event;
+use super::hosts::{Dealings, Host};
+use super::limits::RENEW_EVERY;
 use super::oracle::Life;
-use super::rack::{Event, Rack};
-use super::scenario::RENEW_EVERY;
+use super::rack::Rack;
 use crate::names;
 use crate::nodes::{ClientSide, WorkerSide};
 
@@ -14,15 +15,6 @@ use crate::nodes::{ClientSide, WorkerSide};
 const PATIENCE: Nanos = Nanos::from_millis(1);
 /// The least time between two calls of a host.
 const CALL_GAP: Nanos = Nanos::from_micros(50);
-
-/// What a host knows of its dealings with the controller.
-#[derive(Debug, Default)]
-pub(super) struct Dealings {
-    /// When the call under way was made.
-    pub(super) asked: Option<Nanos>,
-    /// The whole process stands still until then, with all its threads.
-    pub(super) frozen_until: Nanos,
-}
 
 impl Rack<'_> {
     /// A host tells the controller who it is, unless it is gone or has just done so.

@@ -3,9 +3,11 @@
 use sluice_control::Event as Told;
 use sluice_wire::Nanos;
 
+use super::event::Event;
 use super::hosts::Host;
-use super::rack::{Event, Rack};
-use super::scenario::{Disaster, FAULTS_END, TYPES};
+use super::limits::{FAULTS_END, SETTLED, TYPES};
+use super::rack::Rack;
+use super::scenario::Disaster;
 use super::story::{self, Who};
 use crate::names;
 
@@ -108,7 +110,7 @@ impl Rack<'_> {
             let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
             self.map_type(task_type, home);
         }
-        if self.world.now < super::scenario::SETTLED - Nanos::from_millis(5) {
+        if self.world.now < SETTLED - Nanos::from_millis(5) {
             self.after(Nanos::from_millis(3), Event::FaultsEnd);
         }
     }

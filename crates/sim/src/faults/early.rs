@@ -1,13 +1,10 @@
 //! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their
 //! workers may have N + 1 tasks granted or held within the lead before that.
 
-use sluice_host::worker::{EarlySettings, Outlook};
+use sluice_host::worker::EarlySettings;
 use sluice_wire::Nanos;
 
-use super::oracle::Life;
-use super::rack::{Event, Rack};
 use crate::dice::Dice;
-use crate::nodes::WorkerSide;
 
 /// What a seed says of early tokens.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +23,12 @@ impl EarlyScenario {
             error_per_mille: dice.pick(&[0, 100, 300, 900]),
         })
     }
+
+    /// What a service that takes so long says; that may be wrong.
+    pub(super) fn word(&self, span: Nanos, estimates: &mut Dice) -> Nanos {
+        let error = self.error_per_mille;
+        Nanos(span.0 * estimates.between(1_000 - error, 1_000 + error) / 1_000)
+    }
 }
 
 /// What a worker's process knows of early tokens.
@@ -41,36 +44,13 @@ impl EarlyBook {
         u32::from(self.from.is_some_and(|from| from <= now))
     }
 
+    /// The running task may have an early token from then on.
+    pub(super) const fn begins(&mut self, from: Nanos) {
+        self.from = Some(from);
+    }
+
     /// The running task ended.
     pub(super) const fn ended(&mut self) {
         self.from = None;
-    }
-}
-
-impl Rack<'_> {
-    /// A service that starts says how long it will take; that may be wrong.
-    pub(super) fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
-        let early = self.scenario.early?;
-        let error = early.error_per_mille;
-        let factor = self.estimates.between(1_000 - error, 1_000 + error);
-        let left = Nanos(span.0 * factor / 1_000);
-        self.workers[worker].early.from = Some(self.world.now + left - early.settings.lead_max);
-        Some(Outlook::Left(left))
-    }
-
-    /// A running service lets the machine send its early token.
-    pub(super) fn early(&mut self, worker: usize, life: Life) -> Result<(), String> {
-        let (now, process) = (self.world.now, &mut self.workers[worker]);
-        if process.life != life {
-            return Ok(());
-        }
-        let goes_on = process.core.stalled_until;
-        if now >= goes_on {
-            return self.worker_sends_early(worker);
-        }
-        if process.core.early.comes(now) && process.core.early.by(goes_on) {
-            self.remind(goes_on, Event::Early { worker, life });
-        }
-        Ok(())
     }
 }

@@ -11,9 +11,10 @@ use sluice_host::rdma::WriterEnd;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
 
+use super::event::Event;
 use super::hosts::Host;
 use super::oracle::Life;
-use super::rack::{Event, Rack};
+use super::rack::Rack;
 use super::servers::{MTU, Mishap, ServerNode, Servers, WORKERS, path_to};
 use super::story::{self, Who};
 use crate::dice::Dice;

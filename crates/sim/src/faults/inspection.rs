@@ -6,8 +6,8 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{Feed, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
+use super::limits::PROBE_LONGEST;
 use super::rack::Rack;
-use super::scenario::PROBE_LONGEST;
 
 /// The rule of the clock: after a tick a machine's deadline is none, or later.
 pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {

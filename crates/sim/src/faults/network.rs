@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use sluice_wire::{Nanos, Packet};
 
 use super::hosts::Host;
-use super::scenario::{FAULTS_END, PACKET_LIFETIME};
-use super::troubles::{End, Ways};
+use super::limits::{FAULTS_END, PACKET_LIFETIME};
+use super::ways::{End, Ways};
 use crate::dice::Dice;
 use crate::world::{Copies, Passage, Weather};
 
@@ -139,6 +139,6 @@ const fn kind(packet: &Packet) -> usize {
         Packet::Notice(_) => 7,
         Packet::Need(_) => 8,
         Packet::Part(_) => 9,
-        Packet::Sweep(_) => 10,
+        Packet::Sweep(_) | Packet::Update(_) => 10,
     }
 }

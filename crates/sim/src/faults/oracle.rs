@@ -2,8 +2,9 @@
 //! 1, 2 and 5).
 //!
 //! What else is promised is looked at beside it: tokens, queues and memory in `inspection` (3, 4, 6),
-//! servers in `enlisting` (4), whose tokens come in, pass by pass, in `gate` (3), who goes first in
-//! `order` and `labels` (8), and whether a worker serves what it runs where it starts, in `workers` (7).
+//! servers in `enlisting` (4), whose tokens come in, pass by pass, in `passes` (3), who goes first in
+//! `order` and `labels` (8), and whether a worker serves what it runs where it starts, in `workers::side`
+//! (7).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,8 +14,9 @@ use sluice_switch::registry::Choice;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Handle, Incarnation, Nanos, Payload, ReplyStatus, TaskId};
 
-use super::large::{FIRST_BYTES, content};
-use super::scenario::{DEADLINE, FAULTS_END, SETTLED, Scenario};
+use super::limits::{DEADLINE, FAULTS_END, SETTLED};
+use super::pieces::{FIRST_BYTES, content};
+use super::scenario::Scenario;
 
 /// One start of a worker process.
 pub(super) type Life = u64;

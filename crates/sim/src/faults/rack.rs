@@ -1,100 +1,27 @@
 //! The rack: all machines, what is under way between them, and the clock.
 
-use sluice_control::{Answer, CallId};
-use sluice_host::client::{self, ClientSettings};
-use sluice_host::worker::{self, WorkerSettings};
+use sluice_host::client::{self, Client, ClientSettings};
+use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_switch::registry::Choice;
-use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, Psn, ServerId, TaskId, Term};
+use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
-use super::awaits::Await;
 use super::clients::{ClientProcess, client_settings};
 use super::controller::Brain;
-use super::hosts::{Host, SCENE, SWITCH};
-use super::network::Network;
-use super::operators::{Order, orders};
-use super::oracle::{Life, Oracle, Tally};
-use super::scenario::{Disaster, END, FAULTS_END, REST, Scenario};
-use super::servers::{Mishap, Servers};
+use super::event::Event;
+use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
+use super::limits::{END, FAULTS_END, REST};
+use super::network::{Network, WAY};
+use super::oracle::{Oracle, Tally};
+use super::orders::orders;
+use super::scenario::Scenario;
+use super::servers::Servers;
 use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
-use super::troubles::Trouble;
 use super::workers::{WorkerProcess, worker_settings};
 use crate::dice::Dice;
-use crate::nodes::{PacketPool, Scene, WorkerSide};
+use crate::nodes::{ClientSide, PacketPool, Scene, WorkerSide};
 use crate::world::{Address, Copies, Happens, Mail, World};
-
-/// Something that is to happen.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// Something comes to a place.
-    Mail(Address, Mail),
-    Op {
-        brain: u32,
-        switch: u32,
-        /// The controller's number.
-        by: Term,
-        op: TableOp,
-    },
-    OpDone {
-        brain: u32,
-        answer: TableAnswer,
-    },
-    Call(sluice_control::Event),
-    CallAnswered {
-        call: CallId,
-        answer: Answer,
-    },
-    BrainWakes(u32),
-    Wake(Host),
-    Renew(Host, Life),
-    Finish {
-        worker: usize,
-        life: Life,
-    },
-    Early {
-        worker: usize,
-        life: Life,
-    },
-    /// A WRITE comes to a server.
-    Write {
-        server: usize,
-        bytes: Vec<u8>,
-        /// It was changed on its way.
-        spoilt: bool,
-    },
-    /// A server misses a number.
-    Nak {
-        server: usize,
-        /// Its index at the switch.
-        id: ServerId,
-        expected: Psn,
-    },
-    Mishap(usize, Mishap),
-    Submit(usize),
-    Disaster(Disaster),
-    Trouble(Trouble),
-    Order(Order),
-    Look,
-    FaultsEnd,
-    WorkerBack(usize),
-    WorkerGoesOn(usize),
-    SwitchBack,
-    SwitchGoesOn,
-    BrainBack,
-    LinkBack,
-    FormerLooks,
-    /// A worker asks to be told of a change, and hears of it.
-    Await(Await),
-    Changed {
-        worker: usize,
-        life: Life,
-    },
-    Inspect,
-    Rest,
-    Close,
-}
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
@@ -330,6 +257,49 @@ impl<'t> Rack<'t> {
                 self.world.packets.free(packet);
                 Ok(())
             }
+        }
+    }
+
+    /// Joins all places that packets go between.
+    fn lay_links(&mut self) {
+        let ends = [NOBODY, SWITCH, WORKERS, CLIENTS];
+        for (from, to) in ends.into_iter().flat_map(|from| ends.map(|to| (from, to))) {
+            self.world.join(from, to, WAY, Nanos(0));
+        }
+    }
+
+    /// Whose process lives at this place now.
+    pub(super) fn host_at(&self, to: Address) -> Option<Host> {
+        Host::at(to).filter(|host| match host {
+            Host::Worker(worker) => self.workers[*worker].node.as_ref().is_some_and(|node| node.at == to),
+            Host::Client(client) => self.clients[*client].node.at == to,
+            Host::Server(_) => false,
+        })
+    }
+
+    pub(super) fn host_is_cut(&self, host: Host) -> bool {
+        self.world.network.weather.is_cut(host, self.world.now)
+    }
+
+    /// The operating system says that nobody listens at the switch: half the time.
+    pub(super) fn refused_by_switch(&mut self, from: Address) {
+        if self.dice.chance(500) {
+            return;
+        }
+        let outcome = match self.host_at(from) {
+            Some(Host::Worker(worker)) => self.on_worker(worker, Worker::refused),
+            Some(Host::Client(client)) => self.on_client(client, Client::refused),
+            Some(Host::Server(_)) | None => Ok(()),
+        };
+        debug_assert!(outcome.is_ok(), "asking for a renewal breaks no promise");
+    }
+
+    fn wake(&mut self, host: Host) -> Result<(), String> {
+        match host {
+            Host::Worker(worker) => self.worker_wakes(worker),
+            Host::Client(client) => self.wake_or_thaw(client),
+            // It has no timers but its renewals.
+            Host::Server(_) => Ok(()),
         }
     }
 

@@ -3,31 +3,17 @@
 //! until it hears that the switch obeys another. One that had just started, and had no turn yet, may take the
 //! switch back; then the standby is the former.
 
-use sluice_control::{Controller, LinkState};
+use sluice_control::LinkState;
 use sluice_wire::Nanos;
 
-use super::awaits::Await;
-use super::controller::Brain;
-use super::rack::{Event, Rack};
-use super::scenario::RENEW_EVERY;
+use super::controller::{Brain, Seat};
+use super::event::Event;
+use super::limits::RENEW_EVERY;
+use super::rack::Rack;
 use super::story::Who;
-use crate::nodes::Wakeup;
 
 /// Of a thousand calls, those that still come to the controller before.
 const CALLS_TO_FORMER: u64 = 200;
-
-/// A controller and its line to the switch, apart from what all controllers of a run share.
-pub(super) struct Seat {
-    pub(super) controller: Option<Controller>,
-    /// Of its connection to the switch: answers to an older one are lost.
-    pub(super) life: u32,
-    /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
-    pub(super) ops_until: Nanos,
-    pub(super) answers_until: Nanos,
-    pub(super) wakeup: Wakeup,
-    /// Workers that asked it to be told of a change.
-    pub(super) awaits: Vec<Await>,
-}
 
 impl Seat {
     fn is_superseded(&self, now: Nanos) -> bool {

@@ -11,13 +11,15 @@ use sluice_control::{Answer as Answered, Event as Told};
 use sluice_host::client::Outcome;
 use sluice_switch::Refusal;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, ReplyStatus, Serial, TaskId};
+use sluice_wire::{
+    BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, RackNews, ReplyStatus, Serial, TaskId,
+};
 
 use super::hosts::{Host, SWITCH};
-use super::scenario::{Disaster, Scenario};
+use super::limits::START;
+use super::scenario::{Disaster, Scenario, Trouble};
 use super::servers::Mishap;
-use super::switch::START;
-use super::troubles::{End, Trouble};
+use super::ways::End;
 use crate::world::Address;
 
 /// Somebody in a rack.
@@ -159,7 +161,12 @@ pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
         Packet::Notice(of) => Some(of.task),
         Packet::Need(of) => Some(of.task),
         Packet::Part(of) => Some(of.task),
-        Packet::Empty(_) | Packet::Token(_) | Packet::Probe(_) | Packet::Answer(_) | Packet::Sweep(_) => None,
+        Packet::Empty(_)
+        | Packet::Token(_)
+        | Packet::Probe(_)
+        | Packet::Answer(_)
+        | Packet::Sweep(_)
+        | Packet::Update(_) => None,
     }
 }
 
@@ -223,6 +230,13 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
         Packet::Need(of) => need(of, task),
         Packet::Part(of) => part(of, task),
         Packet::Sweep(of) => format!("SWEEP of slice {}: takes out what nobody may have any more", of.slice),
+        Packet::Update(of) => match of.news {
+            RackNews::Idle => format!("UPDATE of leaf {}: it has idle workers", of.leaf),
+            RackNews::Busy => format!("UPDATE of leaf {}: no worker is idle any more", of.leaf),
+            RackNews::Load(mean) => {
+                format!("UPDATE of leaf {}: {:.2} tasks a worker", of.leaf, f64::from(mean.0) / 65_536.0)
+            }
+        },
     }
 }
 
@@ -265,7 +279,11 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     let quotas: Vec<String> = quotas.iter().map(u8::to_string).collect();
     let limit =
         scenario.limit.map_or_else(|| "as many as workers report".to_owned(), |limit| limit.to_string());
-    let bytes = if scenario.writes_ahead { "written ahead to servers" } else { "kept by the switch" };
+    let bytes = match (scenario.writes_ahead, scenario.keeps_no_bytes()) {
+        (true, _) => "written ahead to servers",
+        (false, true) => "fetched from clients",
+        (false, false) => "kept by the switch",
+    };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
     format!(
         "{}: {} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to \

@@ -7,112 +7,15 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Nanos, Packet, Submit};
+use sluice_wire::{Packet, Submit};
 
+use super::event::Event;
 use super::hosts::{Host, SWITCH};
-use super::rack::{Event, Rack};
-use super::scenario::Scenario;
+use super::rack::Rack;
+use super::scenario::Trouble;
 use super::story;
-use crate::dice::Dice;
-use crate::world::{Address, Mail};
-
-/// The longest that the switch stands still.
-const STALL_MAX: Nanos = Nanos::from_millis(8);
-
-/// An end of a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Anyone,
-    Switch,
-    Controller,
-    Host(Host),
-}
-
-impl End {
-    /// Whose end this place is, if anybody's.
-    pub(super) fn at(address: Address) -> Option<Self> {
-        if address == SWITCH { Some(Self::Switch) } else { Host::at(address).map(Self::Host) }
-    }
-
-    fn is_met_by(self, end: Option<Self>) -> bool {
-        self == Self::Anyone || end == Some(self)
-    }
-}
-
-/// Something that fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Nothing gets from one end to the other; what goes back does.
-    OneWay { from: End, to: End, lasts: Nanos },
-    /// The switch's thread stands still. Its memory stays, and what comes meanwhile waits.
-    SwitchStall { lasts: Nanos },
-    /// The process has another address from now on, in the same life.
-    NewAddress(Host),
-    /// The client says that it leaves, with tasks outstanding; a new life of it starts at once.
-    ClientLeave(usize),
-    /// The worker says that it leaves, and is gone before it has ended.
-    WorkerQuits { worker: usize, gone_after: Nanos, back_after: Nanos },
-    /// The second half of that.
-    WorkerGone { worker: usize, back_after: Nanos },
-}
-
-impl Trouble {
-    /// Up to four, some close behind the one before.
-    pub(super) fn draw(dice: &mut Dice, scenario: &Scenario) -> Vec<(Nanos, Self)> {
-        let count = dice.pick(&[0, 0, 1, 2, 4]);
-        let mut at = Nanos(0);
-        let mut next = |dice: &mut Dice| {
-            let alone = at == Nanos(0) || dice.chance(600);
-            let spread = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
-            let behind = at + dice.span(Nanos(0), Nanos::from_micros(300));
-            at = if alone { spread } else { behind };
-            (at, Self::one(dice, scenario))
-        };
-        (0..count).map(|_| next(dice)).collect()
-    }
-
-    fn one(dice: &mut Dice, scenario: &Scenario) -> Self {
-        let lasts = dice.span(Nanos::from_micros(50), Nanos::from_millis(8));
-        let short = dice.span(Nanos::from_micros(20), Nanos::from_millis(3));
-        let worker = dice.below(scenario.workers as u64) as usize;
-        let client = dice.below(scenario.clients as u64) as usize;
-        let host = if dice.chance(500) { Host::Worker(worker) } else { Host::Client(client) };
-        match dice.below(8) {
-            0..=2 => {
-                let (from, to) = one_way(dice, End::Host(host), worker, client);
-                Self::OneWay { from, to, lasts }
-            }
-            3 => Self::SwitchStall { lasts: dice.span(Nanos::from_micros(50), STALL_MAX) },
-            4 | 5 => Self::NewAddress(host),
-            6 => Self::ClientLeave(client),
-            _ => Self::WorkerQuits { worker, gone_after: Nanos(short.0 / 20), back_after: short },
-        }
-    }
-}
-
-fn one_way(dice: &mut Dice, host: End, worker: usize, client: usize) -> (End, End) {
-    let (worker, client) = (End::Host(Host::Worker(worker)), End::Host(Host::Client(client)));
-    let there =
-        dice.pick(&[(host, End::Anyone), (host, End::Switch), (host, End::Controller), (worker, client)]);
-    if dice.chance(500) { there } else { (there.1, there.0) }
-}
-
-/// The ways that are closed now.
-#[derive(Debug, Default)]
-pub(super) struct Ways {
-    closed: Vec<(End, End, Nanos)>,
-}
-
-impl Ways {
-    fn close(&mut self, from: End, to: End, until: Nanos) {
-        self.closed.push((from, to, until));
-    }
-
-    pub(super) fn is_closed(&self, now: Nanos, from: Option<End>, to: Option<End>) -> bool {
-        let meets = |(a, b, until): &(End, End, Nanos)| now < *until && a.is_met_by(from) && b.is_met_by(to);
-        self.closed.iter().any(meets)
-    }
-}
+use super::ways::End;
+use crate::world::Mail;
 
 impl Rack<'_> {
     pub(super) fn trouble(&mut self, trouble: Trouble) -> Result<(), String> {

@@ -1,25 +1,23 @@
 //! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its
 //! life ends.
 
+mod side;
+
 use sluice_control::RingPlace;
-use sluice_host::worker::{self, Worker, WorkerSettings};
+use sluice_host::worker::{Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus, TaskId};
+use sluice_wire::{Nanos, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
-use super::dealings::Dealings;
 use super::early::EarlyBook;
-use super::hosts::{Host, worker_at};
-use super::inspection::nothing_is_due;
-use super::large::{Pieces, content, content_of};
-use super::oracle::{Life, answer, fails};
-use super::rack::{Event, Rack};
-use super::scenario::{PROBE_LONGEST, Scenario};
-use super::story::Who;
+use super::hosts::{Dealings, worker_at};
+use super::limits::PROBE_LONGEST;
+use super::oracle::Life;
+use super::pieces::Pieces;
+use super::scenario::Scenario;
 use crate::names;
-use crate::nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
-use crate::world::PacketId;
+use crate::nodes::{Core, Node};
 
 /// A worker's process, if it lives.
 #[derive(Debug)]
@@ -118,202 +116,5 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         early: scenario.early.map(|early| early.settings),
         patience: scenario.program.patience(),
         ..WorkerSettings::default()
-    }
-}
-
-impl Rack<'_> {
-    pub(super) fn start_worker(&mut self, worker: usize) {
-        let life = self.dice.word() | 1;
-        self.world.network.weather.mend(Host::Worker(worker));
-        let node = &mut self.workers[worker];
-        node.starts += 1;
-        *node = WorkerProcess {
-            node: Some(Node::new(Worker::new(), worker_at(node.index, node.starts))),
-            life,
-            starts: node.starts,
-            ..WorkerProcess::new(worker)
-        };
-        self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
-        self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
-    }
-
-    pub(super) fn stands_still(&self, worker: usize) -> bool {
-        self.world.now < self.workers[worker].core.stalled_until
-    }
-
-    /// A process that stood still goes on, unless it does so for longer than was first thought.
-    pub(super) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
-        if !self.stands_still(worker) {
-            self.turns_to_duties(worker, worker)?;
-        }
-        Ok(())
-    }
-
-    /// A run of the service ends, in this life of the worker.
-    pub(super) fn finish(&mut self, worker: usize, life: Life) -> Result<(), String> {
-        if self.workers[worker].life != life {
-            return Ok(());
-        }
-        if self.stands_still(worker) {
-            self.remind(self.workers[worker].core.stalled_until, Event::Finish { worker, life });
-            return Ok(());
-        }
-        self.service_ends(worker).map(drop)
-    }
-
-    pub(super) fn leave(&mut self, worker: usize) -> Result<(), String> {
-        self.workers[worker].leaving = true;
-        self.workers[worker].dealings.asked = None;
-        self.on_worker(worker, |machine, _, _, _| machine.leave())?;
-        self.renew(Host::Worker(worker));
-        Ok(())
-    }
-}
-
-impl WorkerSide for Rack<'_> {
-    fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
-        let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
-        let node = workers[worker].node.as_mut()?;
-        Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
-    }
-
-    /// Everybody has one.
-    fn workers_say(&mut self) -> &mut Vec<worker::Action> {
-        &mut self.worker_actions
-    }
-
-    fn desk(&mut self, worker: usize) -> usize {
-        worker
-    }
-
-    fn core(&mut self, desk: usize) -> &mut Core {
-        &mut self.workers[desk].core
-    }
-
-    fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, id: PacketId) -> Result<Nanos, String> {
-        let mut packet = *self.world.packets.get(id);
-        self.workers[worker].late = self.workers[worker].late();
-        match &mut packet {
-            Packet::Dispatch(dispatch) => {
-                self.scenario.hands.check_sent(worker, dispatch)?;
-                let pieces = self.copy(worker, arrived, dispatch)?;
-                let process = &mut self.workers[worker];
-                dispatch.payload = process.tasks.keep(dispatch.payload);
-                process.pieces.insert(dispatch.payload.handle, pieces);
-            }
-            Packet::Part(part) => part.payload = self.workers[worker].tasks.keep(part.payload),
-            _ => {}
-        }
-        *self.world.packets.get_mut(id) = packet;
-        Ok(from)
-    }
-
-    fn received(&mut self, worker: usize, _: Nanos, packet: PacketId, _: bool) {
-        let process = &mut self.workers[worker];
-        if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
-            && process.late() > process.late
-        {
-            process.late_in_hand.push(dispatch.task);
-        }
-    }
-
-    /// A reply as its worker's driver sends it.
-    fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Option<Reply>, String> {
-        let (mut reply, process) = (*reply, &self.workers[worker]);
-        if !matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old) {
-            reply.payload = process.replies.find(reply.payload.handle)?;
-        }
-        if let Some(node) = process.node.as_ref().filter(|_| reply.payload.has_more()) {
-            reply.worker_at = node.at.endpoint();
-        }
-        Ok(Some(reply))
-    }
-
-    fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Result<Start, String> {
-        let TaskRun { task, task_type, payload, .. } = *run;
-        if !self.scenario.serves[worker].contains(&task_type) {
-            return Err(format!(
-                "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
-            ));
-        }
-        let process = &self.workers[worker];
-        let mut asked = process.tasks.find(payload.handle)?;
-        if asked.is_large() {
-            asked.handle = process.pieces.get(&payload.handle).map_or(Handle::NONE, |all| content_of(all));
-        }
-        let life = process.life;
-        self.oracle.started(life, task, &asked)?;
-        self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
-        let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
-        self.after(span, Event::Finish { worker, life });
-        Ok(Start { busy_until: self.world.now, outlook: self.service_says(worker, span) })
-    }
-
-    fn served(&mut self, worker: usize, run: &TaskRun) -> Result<(ReplyStatus, Payload), String> {
-        let (task, process) = (run.task, &mut self.workers[worker]);
-        process.late_in_hand.retain(|late| *late != task);
-        process.early.ended();
-        let reply = process.replies.keep(answer(process.life, task));
-        let status = if fails(process.life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
-        Ok((status, reply))
-    }
-
-    fn worker_keeps(&mut self, worker: usize, action: &worker::Action) -> Result<(), String> {
-        let process = &mut self.workers[worker];
-        match *action {
-            worker::Action::Parts { need, payload } => {
-                let asked = process.replies.find(payload.handle)?;
-                if let Some(at) = process.node.as_ref().map(|node| node.at) {
-                    self.send_parts(at, &need, &asked);
-                }
-            }
-            worker::Action::Place { at, offset, part } => self.place(worker, at, offset, &part)?,
-            worker::Action::Check { task, payload } => {
-                let pieces = process.pieces.get(&payload.handle);
-                let is_right = pieces.is_some_and(|all| content_of(all) == content(payload.inline));
-                self.on_worker(worker, |machine, now, settings, out| {
-                    machine.checked(now, settings, task, is_right, out);
-                })?;
-            }
-            worker::Action::Release(handle) => {
-                process.pieces.remove(&handle);
-                process.tasks.give_back(handle)?;
-            }
-            worker::Action::Forget(handle) => {
-                process.replies.give_back(handle)?;
-            }
-            worker::Action::Renew => self.renew(Host::Worker(worker)),
-            // The node sees to what is sent and what runs.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// One that has left is gone.
-    fn acted(&mut self, worker: usize) -> Result<(), String> {
-        let (now, settings) = (self.world.now, &self.worker_settings);
-        if self.workers[worker].machine().is_some_and(|machine| machine.is_done(now, settings)) {
-            self.say(Who::Worker(worker), || "has left".to_owned());
-            self.workers[worker].stop();
-        }
-        Ok(())
-    }
-
-    fn ticked(&mut self, worker: usize) -> Result<(), String> {
-        let due = self.workers[worker].machine().and_then(|machine| machine.deadline(&self.worker_settings));
-        nothing_is_due("a worker", due, self.world.now)
-    }
-
-    fn wake_worker(&mut self, at: Nanos, worker: usize) {
-        self.remind(at, Event::Wake(Host::Worker(worker)));
-    }
-
-    fn sends_early(&self) -> bool {
-        self.scenario.early.is_some()
-    }
-
-    fn wake_early(&mut self, at: Nanos, worker: usize) {
-        let life = self.workers[worker].life;
-        self.remind(at, Event::Early { worker, life });
     }
 }

@@ -17,8 +17,8 @@ pub(crate) trait ClientSide: Scene {
     /// What clients' machines say; empty between calls.
     fn clients_say(&mut self) -> &mut Vec<Action>;
 
-    /// Where tasks go.
-    fn front(&self) -> Address;
+    /// Where a client's tasks go.
+    fn front(&self, client: usize) -> Address;
 
     /// A try of a task leaves; with these bytes, if not with those that the machine knows of.
     fn tries(&mut self, submit: &Submit) -> Try<Self, Option<Payload>>;
@@ -90,7 +90,7 @@ pub(crate) trait ClientSide: Scene {
         match action {
             Action::ToSwitch(submit) => {
                 let bytes = self.tries(submit)?;
-                self.send(at, self.front(), now, |place| submit_into(place, submit, bytes));
+                self.send(at, self.front(client), now, |place| submit_into(place, submit, bytes));
             }
             Action::Done { tag, task, outcome, .. } => self.ends(client, *task, *tag, outcome)?,
             Action::Gone { to, packet } => {

@@ -9,6 +9,7 @@
 mod client;
 mod core;
 mod switch;
+mod tag;
 mod wakeup;
 mod worker;
 
@@ -17,6 +18,7 @@ use sluice_wire::{Nanos, Packet};
 pub(crate) use client::{ClientCall, ClientSide};
 pub(crate) use core::{Core, TaskRun};
 pub(crate) use switch::SwitchSide;
+pub(crate) use tag::TaskTag;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::{Start, WorkerCall, WorkerSide};
 

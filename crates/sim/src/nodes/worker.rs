@@ -31,6 +31,11 @@ pub(crate) trait WorkerSide: Scene {
 
     fn desk(&mut self, worker: usize) -> usize;
 
+    /// The switch that a worker stands below.
+    fn switch_of(&self, _worker: usize) -> Address {
+        self.switch_at()
+    }
+
     fn core(&mut self, desk: usize) -> &mut Core;
 
     /// A packet is received from then on: says until when, and puts its bytes where the machine wants them.
@@ -256,7 +261,7 @@ pub(crate) trait WorkerSide: Scene {
     /// Does one thing that a machine said, from then on: says until when.
     #[inline]
     fn does(&mut self, worker: usize, at: Address, from: Nanos, action: &Action) -> Try<Self, Nanos> {
-        let switch = self.switch_at();
+        let switch = self.switch_of(worker);
         match action {
             Action::ToSwitch(packet) => {
                 let sent = self.spends_sending(worker, from);

@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Payload, Serial};
 
 use super::guess::Guesses;
 use super::setup::{ClassNeeds, Plan};
-use crate::nodes::Node;
+use crate::nodes::{Node, TaskTag};
 use crate::workload::{Request, Requests};
 use crate::world::ClockId;
 
@@ -105,7 +105,7 @@ impl Clients {
             },
             deadline: request.at + self.settings.deadline_default,
             retry: self.retries,
-            tag: Tag { class: request.class, intended: request.at }.pack(),
+            tag: TaskTag { class: request.class, intended: request.at }.pack(),
             ..Submission::default()
         }
     }
@@ -118,25 +118,5 @@ impl Clients {
         }
         let sizes = self.sizes.as_mut();
         sizes.map_or(Urgency::Unstated, |sizes| Urgency::Work(sizes.of(request.service)))
-    }
-}
-
-/// What is known of a task when its outcome comes, in the number that the machine keeps for us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tag {
-    class: u8,
-    intended: Nanos,
-}
-
-impl Tag {
-    const CLASS_SHIFT: u32 = 56;
-
-    const fn pack(self) -> u64 {
-        (self.class as u64) << Self::CLASS_SHIFT | self.intended.0
-    }
-
-    const fn unpack(tag: u64) -> Self {
-        let intended = Nanos(tag & ((1 << Self::CLASS_SHIFT) - 1));
-        Self { class: (tag >> Self::CLASS_SHIFT) as u8, intended }
     }
 }

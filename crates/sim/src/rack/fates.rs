@@ -18,18 +18,18 @@ impl Weather for Fates {
 
 /// Draws each packet's fate.
 #[derive(Debug)]
-pub(super) struct Fates {
+pub(crate) struct Fates {
     dice: Dice,
     rates: [Rates; KINDS],
     delay_max: Nanos,
 }
 
 /// Kinds of packets with rates of their own.
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 impl Fates {
     /// `None` if nothing ever happens to a packet.
-    pub(super) fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
+    pub(crate) fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
         if faults.are_none() {
             return None;
         }
@@ -41,6 +41,7 @@ impl Fates {
             faults.reject,
             faults.probe,
             faults.answer,
+            faults.update,
         ];
         let dice = Dice::named(seed, "network", replication);
         Some(Self { dice, rates, delay_max: faults.reorder_by })
@@ -70,5 +71,6 @@ const fn kind(packet: &Packet) -> usize {
         Packet::Reject(_) | Packet::Notice(_) => 4,
         Packet::Probe(_) | Packet::Sweep(_) => 5,
         Packet::Answer(_) | Packet::Empty(_) => 6,
+        Packet::Update(_) => 7,
     }
 }

@@ -8,20 +8,22 @@ use crate::suits::Suits;
 
 /// Everything that is measured in one run. Counts and averages are of the measured span.
 #[derive(Debug)]
-pub(super) struct Meter<O> {
-    pub(super) observer: O,
-    pub(super) counts: Counts,
+pub(crate) struct Meter<O> {
+    pub(crate) observer: O,
+    pub(crate) counts: Counts,
     /// Tasks in the switch: waiting, or going round.
-    pub(super) in_switch: Level,
+    pub(crate) in_switch: Level,
     /// Tasks at workers, before their service.
-    pub(super) at_workers: Level,
+    pub(crate) at_workers: Level,
     /// Workers that serve.
-    pub(super) serving: Level,
+    pub(crate) serving: Level,
     /// Tasks given to workers that need or wish for labels, and those of them whose workers have these.
-    pub(super) labelled: u64,
-    pub(super) labels_met: u64,
+    pub(crate) labelled: u64,
+    pub(crate) labels_met: u64,
     /// For how long packets that go round have kept their port busy, in picoseconds.
-    pub(super) port_busy_ps: u64,
+    pub(crate) port_busy_ps: u64,
+    /// Whether what is measured has begun and not ended.
+    pub(crate) is_open: bool,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -37,7 +39,7 @@ struct Snapshot {
 }
 
 impl<O: Observer> Meter<O> {
-    pub(super) fn new(observer: O, workers: u32) -> Self {
+    pub(crate) fn new(observer: O, workers: u32) -> Self {
         Self {
             observer,
             counts: Counts::default(),
@@ -47,6 +49,7 @@ impl<O: Observer> Meter<O> {
             labelled: 0,
             labels_met: 0,
             port_busy_ps: 0,
+            is_open: false,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -55,7 +58,7 @@ impl<O: Observer> Meter<O> {
 
     /// A task is due.
     #[inline]
-    pub(super) fn sent(&mut self, now: Nanos) {
+    pub(crate) fn sent(&mut self, now: Nanos) {
         match self.observer.sent(now) {
             Mark::None => {}
             Mark::Opened => self.open(now),
@@ -64,7 +67,7 @@ impl<O: Observer> Meter<O> {
     }
 
     /// A task was given to a worker: does that have what tasks of this type need?
-    pub(super) fn given(&mut self, suits: &Suits, worker: u32, task_type: TaskType) {
+    pub(crate) fn given(&mut self, suits: &Suits, worker: u32, task_type: TaskType) {
         let needs = suits.needs_of(task_type);
         if needs == Labels::NONE {
             return;
@@ -74,12 +77,12 @@ impl<O: Observer> Meter<O> {
     }
 
     /// A task ended without a reply.
-    pub(super) fn failed(&mut self, intended: Nanos, outcome: Outcome) {
+    pub(crate) fn failed(&mut self, intended: Nanos, outcome: Outcome) {
         self.observer.failed(intended, outcome);
     }
 
     /// Who watched, and what was counted and averaged beside.
-    pub(super) fn finish(mut self, now: Nanos) -> (O, Counts, Gauges) {
+    pub(crate) fn finish(mut self, now: Nanos) -> (O, Counts, Gauges) {
         if self.closed.is_none() {
             self.close(now);
         }
@@ -90,6 +93,7 @@ impl<O: Observer> Meter<O> {
     #[cold]
     fn open(&mut self, now: Nanos) {
         let Self { counts, labelled, labels_met, port_busy_ps, .. } = *self;
+        self.is_open = true;
         self.at_opening = Snapshot { at: now, counts, labelled, labels_met, port_busy_ps };
         for level in [&mut self.in_switch, &mut self.at_workers, &mut self.serving] {
             level.open(now);
@@ -99,6 +103,7 @@ impl<O: Observer> Meter<O> {
     #[cold]
     fn close(&mut self, now: Nanos) {
         let then = self.at_opening;
+        self.is_open = false;
         let span_ps = now.since(then.at).0 as f64 * 1e3;
         let port_busy_ps = (self.port_busy_ps - then.port_busy_ps) as f64;
         let labelled = self.labelled - then.labelled;

@@ -12,6 +12,7 @@ use super::clients::Clients;
 use super::controller::{ControllerNode, Grants};
 use super::servers::Servers;
 use super::setup::{Plan, client_settings};
+use super::software::{self, ServerCore};
 use super::stage::{Cue, Places, RackWorld, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
@@ -19,7 +20,7 @@ use crate::nodes::{PacketPool, Scene, SwitchSide, WorkerSide};
 use crate::point::Point;
 use crate::stats::Observer;
 use crate::testbed::Testbed;
-use crate::world::{Address, Happens, LinkQueue, Mail, OneWay};
+use crate::world::{Address, Happens, LinkQueue, Mail, OneWay, PacketId};
 
 /// A rack's nodes, registered with its controller.
 #[derive(Debug)]
@@ -76,6 +77,10 @@ impl Nodes {
     }
 }
 
+/// The switch's place where packets come in, and, where a server schedules behind it, that server's core.
+const DOOR: u32 = 0;
+const CORE: u32 = 1;
+
 /// The nodes on their stage, while something happens to one of them.
 pub(super) struct Staged<'a, O> {
     pub(super) nodes: &'a mut Nodes,
@@ -114,9 +119,20 @@ impl<O: Observer> Staged<'_, O> {
         match mail {
             Mail::Packet { packet, .. } if to.at(0) == workers => self.at_worker(to.place(), packet),
             Mail::Packet { packet, .. } if to.at(0) == clients => self.at_client(to.place(), packet),
+            Mail::Packet { from, packet } if self.nodes.switch.core.is_some() && to.place() == DOOR => {
+                self.waits_for_core(from, packet);
+            }
             _ => {
                 let Ok(()) = self.switch_hears(mail);
             }
+        }
+    }
+
+    /// A server schedules: what comes to the switch waits for its core.
+    fn waits_for_core(&mut self, from: Address, packet: PacketId) {
+        let (now, at) = (self.stage.now(), self.nodes.plan.places.switch.at(CORE));
+        if let Some(core) = &mut self.nodes.switch.core {
+            self.stage.world.engine.send(core.lane, core.takes(now), at, Mail::Packet { from, packet });
         }
     }
 
@@ -185,5 +201,9 @@ fn join(world: &mut RackWorld, places: Places, testbed: &Testbed) {
 
 fn switch_of(world: &mut RackWorld, plan: &Plan, testbed: &Testbed, program: Box<dyn Program>) -> SwitchNode {
     let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
-    SwitchNode::new(program, testbed.switch, lane, plan.is_polled(), plan.suits.clone())
+    let core = plan.software.map(|software| {
+        let waits = world.engine.lane(software::detour(software, testbed));
+        ServerCore::new(software, testbed, waits)
+    });
+    SwitchNode::new(program, testbed.switch, lane, core, plan)
 }

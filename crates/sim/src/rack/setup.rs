@@ -5,10 +5,10 @@ use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello}
 use sluice_host::client::{Client, ClientSettings};
 use sluice_host::worker::{EarlySettings, WorkerSettings};
 use sluice_switch::Config;
-use sluice_switch::registry::Choice;
+use sluice_switch::registry::{Choice, Software};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::Serving;
-use sluice_wire::sizes::{QUOTA_MAX, token_cells};
+use sluice_wire::sizes::token_cells;
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
     Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
@@ -48,10 +48,14 @@ pub(super) struct Plan {
     size_error: u8,
     room: Capacity,
     quota: u8,
+    /// The largest that its switch believes.
+    quota_max: u8,
     /// Whether depths are found at run time.
     pub(super) is_adaptive: bool,
     clients: u16,
     pub(super) feed: Feed,
+    /// What schedules is a server's program.
+    pub(super) software: Option<Software>,
     retry_for: Nanos,
     seed: u64,
     replication: u32,
@@ -109,9 +113,11 @@ impl Plan {
             size_error: choice.size_error(),
             room: Capacity::of(&point.testbed, choice),
             quota,
+            quota_max: choice.quota_max(),
             is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
             clients,
             feed: choice.feed(),
+            software: choice.software(),
             retry_for: retries.deadline,
             seed: point.seed,
             replication,
@@ -168,7 +174,7 @@ impl Plan {
             types: types.unwrap_or(1),
             tasks_per_slice: self.slots(),
             // As many stale ones of workers that moved may lie there until they are swept.
-            tokens_per_slice: token_cells(self.workers(), 2 * u32::from(QUOTA_MAX)),
+            tokens_per_slice: token_cells(self.workers(), 2 * u32::from(self.quota_max)),
             replay_cells: self.replay_cells(),
             servers: self.servers,
             counters_start: START,
@@ -272,7 +278,7 @@ fn priority(class: &Class, classes: u8) -> Option<u8> {
 }
 
 /// Without faults nothing is ever tried again, and no timer is needed.
-pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
+pub(crate) fn client_settings(testbed: &Testbed) -> ClientSettings {
     let plain = ClientSettings { outstanding_max: 1 << 20, ..ClientSettings::default() };
     if !testbed.has_faults() {
         return ClientSettings { first_timeout: NEVER, timeout_max: NEVER, deadline_default: NEVER, ..plain };

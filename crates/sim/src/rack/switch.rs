@@ -6,6 +6,8 @@ use sluice_switch::Program;
 use sluice_wire::Nanos;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
+use super::setup::Plan;
+use super::software::ServerCore;
 use crate::suits::Suits;
 use crate::testbed::SwitchTimes;
 use crate::world::{LaneId, Port};
@@ -18,6 +20,8 @@ pub(super) struct SwitchNode {
     port: Port,
     /// Where what goes round is on its way.
     lane: LaneId,
+    /// Of the server that schedules behind it, if one does.
+    pub(super) core: Option<ServerCore>,
     /// Whether each task that a worker gets answers a poll.
     is_polled: bool,
     /// Who has what tasks need, where something is said of labels.
@@ -30,10 +34,11 @@ impl SwitchNode {
         program: Box<dyn Program>,
         times: SwitchTimes,
         lane: LaneId,
-        is_polled: bool,
-        suits: Option<Suits>,
+        core: Option<ServerCore>,
+        plan: &Plan,
     ) -> Self {
-        Self { program, times, port: Port::new(times.recirculation_gbps), lane, is_polled, suits }
+        let (port, suits) = (Port::new(times.recirculation_gbps), plan.suits.clone());
+        Self { program, times, port, lane, core, is_polled: plan.is_polled(), suits }
     }
 
     /// One step of the controller.
@@ -52,6 +57,6 @@ impl SwitchNode {
 
     /// When what comes now leaves.
     pub(super) fn leaves(&self, now: Nanos) -> Nanos {
-        now + self.times.pass
+        now + self.times.pass + self.core.as_ref().map_or(Nanos(0), ServerCore::way_back)
     }
 }

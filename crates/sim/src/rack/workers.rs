@@ -48,6 +48,8 @@ pub(super) struct Workers {
     estimates: Option<Estimates>,
     /// How long a large task's bytes are fetched before it runs; zero if they are there.
     fetch: Nanos,
+    /// Whether they never come with the task.
+    fetches: bool,
 }
 
 /// Which desk a worker has, if any.
@@ -95,6 +97,7 @@ impl Workers {
             needs_ticks,
             actions: Vec::new(),
             estimates: choice.early().map(|early| Estimates::new(early, seed, replication)),
+            fetches: choice.fetches(),
             fetch: if choice.fetches() { testbed.fetch() } else { Nanos(0) },
         }
     }

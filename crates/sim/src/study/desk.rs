@@ -190,7 +190,12 @@ impl<'k> Desk<'k> {
     fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
         let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
-        times.get(self.metric_of(wanted))
+        let found = times.get(self.metric_of(wanted));
+        if !wanted.response {
+            return found;
+        }
+        let testbed = self.bench.testbed(case, self.change);
+        found.less((testbed.links.client + testbed.way_home()).0 as f64)
     }
 
     fn floor(&self, case: usize) -> u64 {

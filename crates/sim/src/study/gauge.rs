@@ -16,7 +16,7 @@ pub struct Gauge {
 }
 
 /// All that can be asked for.
-const ALL: [Gauge; 8] = [
+const ALL: [Gauge; 19] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -31,7 +31,46 @@ const ALL: [Gauge; 8] = [
     Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
     // Of the tasks that need or wish for labels, those whose workers have them.
     Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
+    // What tasks cost the switch and the network.
+    Gauge { name: "passes_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.passes) },
+    Gauge {
+        name: "recirculations_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.recirculations),
+    },
+    Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
+    Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
     Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
+    // Tasks that went round in a spine, in a leaf, or in either (Horus, Figure 15).
+    Gauge {
+        name: "spine_rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.spine_rounds),
+    },
+    Gauge {
+        name: "leaf_rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.leaf_rounds),
+    },
+    Gauge {
+        name: "rounds_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.spine_rounds + run.one.counts.leaf_rounds),
+    },
+    // What leaves tell spines (Horus, Figure 16).
+    Gauge {
+        name: "load_updates_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.load_updates),
+    },
+    Gauge {
+        name: "idle_updates_per_task",
+        unit: Unit::Ratio,
+        of: |run| run.per_task(run.one.counts.idle_updates),
+    },
+    // The longest queue over the mean one, as often as the testbed looks (Horus, Figure 12).
+    Gauge { name: "imbalance_p50", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p50.unwrap_or(0.0) },
+    Gauge { name: "imbalance_p99", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p99.unwrap_or(0.0) },
 ];
 
 /// One replication and what it has in common with the others.
@@ -96,6 +135,10 @@ impl Replication<'_> {
 
     fn replied(&self) -> f64 {
         self.one.counts.replied.max(1) as f64
+    }
+
+    fn per_task(&self, count: u64) -> f64 {
+        count as f64 / self.replied()
     }
 
     fn queued_share(&self) -> f64 {

@@ -13,6 +13,9 @@ pub struct Wanted {
     pub class: Option<String>,
     /// What of its times.
     pub metric: Metric,
+    /// Without a client's way to the first switch, and without the way home: from that switch to the end of
+    /// service (Horus §4.1). The metric is the latency then.
+    pub response: bool,
 }
 
 /// A metric and what it must stay below.
@@ -25,7 +28,8 @@ pub struct Limit {
 }
 
 impl Wanted {
-    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency.
+    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency, with `response` the latency less
+    /// the clients' part of the way.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let (class, metric) = match text.rsplit_once('.') {
             Some((class, metric)) => (Some(class.to_owned()), metric),
@@ -35,15 +39,18 @@ impl Wanted {
             let part = metric.strip_prefix(called(measure)).and_then(|rest| rest.strip_prefix('_'));
             part_named(part?).map(|part| Metric { measure, part })
         });
-        let latency = || part_named(metric).map(|part| Metric { measure: Measure::LatencyNs, part });
-        match found.or_else(latency) {
-            Some(metric) if class.as_deref() != Some("") => Ok(Self { class, metric }),
+        let latency = |name| part_named(name).map(|part| Metric { measure: Measure::LatencyNs, part });
+        let of_response = metric.strip_prefix(RESPONSE).and_then(latency);
+        let response = of_response.is_some();
+        match found.or(of_response).or_else(|| latency(metric)) {
+            Some(metric) if class.as_deref() != Some("") => Ok(Self { class, metric, response }),
             _ => Err(StudyError::unreadable(
                 "metric",
                 text,
                 "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the \
-                 time to the start of service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a \
-                 slowdown, and CLASS. before that for one class",
+                 time to the start of service, response_ for that from the first switch to the end of \
+                 service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a slowdown, and CLASS. \
+                 before that for one class",
             )),
         }
     }
@@ -81,6 +88,7 @@ impl fmt::Display for Wanted {
             write!(f, "{class}.")?;
         }
         match self.metric.measure {
+            Measure::LatencyNs if self.response => write!(f, "{RESPONSE}{}", self.metric.part.name()),
             Measure::LatencyNs => f.write_str(self.metric.part.name()),
             measure => write!(f, "{}_{}", called(measure), self.metric.part.name()),
         }
@@ -95,6 +103,9 @@ impl fmt::Display for Limit {
         }
     }
 }
+
+/// What stands before a part of the response.
+const RESPONSE: &str = "response_";
 
 /// As metrics name it: units stand behind values.
 fn called(measure: Measure) -> &'static str {
@@ -119,6 +130,8 @@ mod tests {
             "slowdown_type_mean_p999",
             "get.slowdown_server_p50",
             "scan.p90",
+            "response_p99",
+            "get.response_mean",
         ] {
             assert_eq!(Wanted::parse(text).unwrap().to_string(), text);
         }
@@ -129,7 +142,13 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_written_the_same() {
-        for text in ["p99<100us", "slowdown_p99<10", "get.p999<1500us", "scheduling_delay_p99<40us"] {
+        for text in [
+            "p99<100us",
+            "response_p99<2000us",
+            "slowdown_p99<10",
+            "get.p999<1500us",
+            "scheduling_delay_p99<40us",
+        ] {
             assert_eq!(Limit::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Limit::parse("p99 <= 0.1ms").unwrap().to_string(), "p99<100us");

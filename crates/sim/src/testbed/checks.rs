@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use super::{Rates, Testbed};
+use super::{Rates, Testbed, racks};
 use crate::error::SimError;
 
 /// More workers than this do not fit the switch's memory beside their tokens.
@@ -24,12 +24,14 @@ impl Testbed {
             let fits = (1..=most).contains(&value);
             (!fits).then(|| format!("{what} = {value}: write a number from 1 to {most}"))
         };
-        whole("workers", self.workers, WORKERS_MAX)
+        let workers_max = if self.racks.are_none() { WORKERS_MAX } else { racks::WORKERS_MAX };
+        whole("workers", self.workers, workers_max)
             .or_else(|| whole("clients", self.clients.into(), CLIENTS_MAX.into()))
             .or_else(|| whole("queue", self.queue, QUEUE_MAX))
             .or_else(|| self.too_long())
             .or_else(|| self.bad_bandwidth())
             .or_else(|| self.bad_servers())
+            .or_else(|| self.racks.complaint(self.workers))
             .or_else(|| whole("servers.agents", self.servers.agents.map_or(1, u32::from), self.workers))
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())
@@ -44,6 +46,7 @@ impl Testbed {
             ("links.worker", self.links.worker),
             ("switch.pass", self.switch.pass),
             ("switch.recirculation", self.switch.recirculation),
+            ("racks.hop", self.racks.hop),
             ("worker.receive", self.worker.receive),
             ("worker.send", self.worker.send),
             ("faults.reorder_by", self.faults.reorder_by),

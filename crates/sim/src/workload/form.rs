@@ -11,7 +11,7 @@ use sluice_wire::{Nanos, TaskType};
 
 use super::plan::{Arrivals, Change, Phase, Plan};
 use super::text::{show_span, span, unknown};
-use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError, read_arrivals};
+use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError};
 
 /// A workload as it is written, before its files are read.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,7 +142,7 @@ impl WorkloadTable {
             Some(_) if !phases.is_empty() => {
                 return Err(wrong("`arrivals` and phases exclude each other: leave one out"));
             }
-            Some(text) => read_arrivals(text, folder, &names)?,
+            Some(text) => Arrivals::parse_in(text, folder, &names)?,
             None if !phases.is_empty() => Arrivals::Plan(Plan { phases, repeat: self.repeat }),
             None => Arrivals::Poisson,
         };

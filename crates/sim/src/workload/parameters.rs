@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use super::service::{MEAN_MAX, SERVICE_MAX};
+use super::bounds::{MEAN_MAX, SERVICE_MAX};
 use super::text;
 
 /// What stands between the colons.

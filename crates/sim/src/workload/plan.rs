@@ -1,6 +1,7 @@
 //! When tasks come: at random, evenly, at a rate that changes with time, or as a trace says.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use sluice_wire::Nanos;
@@ -78,6 +79,14 @@ impl Arrivals {
         let checked = plan.and_then(|plan| plan.check().map(|()| plan));
         let wrong = |why| WorkloadError::Arrivals { text: text.to_owned(), why };
         checked.map(Self::Plan).map_err(wrong)
+    }
+
+    /// The same, or a trace of classes with these names, whose file is looked for from `folder`.
+    pub(super) fn parse_in(text: &str, folder: &Path, names: &[String]) -> Result<Self, WorkloadError> {
+        match Trace::named(text, folder, Some(names)) {
+            Some(trace) => Ok(Self::Trace(Arc::new(trace?))),
+            None => Self::parse(text),
+        }
     }
 }
 

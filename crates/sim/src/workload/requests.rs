@@ -8,25 +8,11 @@ use std::sync::Arc;
 
 use sluice_wire::{Nanos, TaskType};
 
+use super::class::changed;
 use super::clock::Clock;
-use super::plan::{Arrivals, Change};
-use super::{Class, Service, Trace, Workload};
+use super::plan::Arrivals;
+use super::{Class, Request, Service, Trace, Workload};
 use crate::dice::Dice;
-
-/// A task that a client is to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// When it is due, from the start.
-    pub at: Nanos,
-    /// Its class, by its place in the workload.
-    pub class: u8,
-    /// The type that the switch sees.
-    pub task_type: TaskType,
-    /// How long it takes a worker.
-    pub service: Nanos,
-    /// Whether it carries more than the 8 bytes that ride in a queue entry.
-    pub large: bool,
-}
 
 /// The tasks of a workload in order of time, made one by one.
 #[derive(Clone, Debug)]
@@ -160,17 +146,4 @@ fn mixes(workload: &Workload) -> Vec<Mix> {
         }
         _ => vec![Mix::new(workload.classes.iter())],
     }
-}
-
-/// The classes as they are during a phase.
-pub(super) fn changed(classes: &[Class], changes: &[Change]) -> Vec<Class> {
-    let mut classes = classes.to_vec();
-    for change in changes {
-        let Some(class) = classes.get_mut(change.class) else { continue };
-        class.share = change.share.unwrap_or(class.share);
-        if let Some(service) = &change.service {
-            class.service = service.clone();
-        }
-    }
-    classes
 }

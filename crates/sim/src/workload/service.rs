@@ -12,17 +12,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sluice_wire::Nanos;
 
-use super::moments;
 use super::parameters::Parameters;
 use super::text::{show_span, unknown};
-use super::{Empirical, Profile, WorkloadError};
+use super::{Empirical, Profile, SERVICE_MAX, WorkloadError, moments};
 use crate::dice::{Dice, EXPONENTIAL_MAX};
-
-/// The longest service, 4.29 s: what the times in packets can say.
-pub const SERVICE_MAX: Nanos = Nanos(u32::MAX as u64);
-
-/// The largest mean of a distribution without an upper end: no exponential draw comes near [`SERVICE_MAX`].
-pub const MEAN_MAX: Nanos = Nanos::from_millis(90);
 
 /// A distribution of service times, such as `exp:10us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use std::path::Path;
 use sluice_wire::Nanos;
 
 use super::cluster::{self, BIG, ClusterEvents};
+use super::made::{self, MADE};
 use super::text::{self, Cell};
 use super::{MEAN_MAX, Request, SERVICE_MAX, WorkloadError};
 
@@ -78,7 +79,11 @@ impl Trace {
         let mut trace = Self::empty(path, known);
         let mut events = ClusterEvents::new(big);
         let take = |line: &str| events.take(line, |cell| trace.class(cell, known.is_some()));
-        let last_line = each_line(path, take)?;
+        let last_line = if path.file_name().is_some_and(|name| name == MADE) {
+            each_line_of(made::lines().as_bytes(), path, take)?
+        } else {
+            each_line(path, take)?
+        };
         trace.left_out = events.left_out();
         let tasks = events.finish(mean).into_iter();
         trace.tasks = tasks
@@ -272,11 +277,20 @@ impl Trace {
 /// there are.
 fn each_line(
     path: &Path,
+    take: impl FnMut(&str) -> Result<(), (usize, String)>,
+) -> Result<usize, WorkloadError> {
+    let file = |source| WorkloadError::File { path: path.to_owned(), source };
+    each_line_of(BufReader::new(File::open(path).map_err(file)?), path, take)
+}
+
+fn each_line_of(
+    text: impl BufRead,
+    path: &Path,
     mut take: impl FnMut(&str) -> Result<(), (usize, String)>,
 ) -> Result<usize, WorkloadError> {
     let file = |source| WorkloadError::File { path: path.to_owned(), source };
     let mut count = 0;
-    for line in BufReader::new(File::open(path).map_err(file)?).lines() {
+    for line in text.lines() {
         let line = line.map_err(file)?;
         count += 1;
         if line.trim().is_empty() || line.trim_start().starts_with('#') {

@@ -214,13 +214,9 @@ impl Draconis {
         submit: &Submit,
         arrived: Nanos,
     ) {
-        let task = WaitingTask::of(submit, arrived, self.kept());
+        // A worker fetches the bytes beyond the entry from its client.
+        let task = WaitingTask::of(submit, arrived, Kept::Client);
         self.entries.write(pass, cell(s, ticket, self.cells), Entry { ticket, class, task });
-    }
-
-    /// Who keeps a large task's bytes while it waits.
-    pub(super) const fn kept(&self) -> Kept {
-        if self.front.config.servers > 0 { Kept::Client } else { Kept::Driver }
     }
 
     /// The queue is full: its client hears of it, unless nobody published that.

@@ -20,7 +20,7 @@ use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Swee
 use super::asked::Swapping;
 use super::memory::{CLEAR, CameAndLeft, Draconis, Entry, Retrieved, SET, Swaps, ahead};
 use super::rounds::{Carrier, QueueId, SelfNote, TaskNote};
-use crate::entry::{WaitingTask, cell};
+use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{Entering, Granted};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
@@ -168,7 +168,7 @@ impl Draconis {
     ) -> Verdict {
         let queue = QueueId { slice: carrier.slice, class: 0 };
         let s = self.index(queue);
-        let waits = WaitingTask::of(task.submit, task.arrived, self.kept());
+        let waits = WaitingTask::of(task.submit, task.arrived, Kept::Client);
         let entry = Entry { ticket: at, class: carrier.class, task: waits };
         let old = self.entries.branch(pass, cell(s, at, self.cells), |_| true, |_| entry);
         if old.ticket != at {

@@ -139,7 +139,8 @@ impl Front {
     fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
         let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
         Packet::Reject(Reject {
-            epoch: self.config.epoch,
+            // Of whom it was submitted to: in a fabric that is a spine.
+            epoch: submit.epoch,
             client: submit.client,
             task: submit.task,
             attempt: submit.attempt,

@@ -20,7 +20,7 @@ use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
 use sluice_wire::{
     Counters, Endpoint, Epoch, Generation, Nanos, Nonce, Packet, Probe, RejectReason, Reply, Serial, SliceId,
-    Submit, Term, Token, WorkerId,
+    Submit, Term, Token, Update, WorkerId,
 };
 
 use crate::config::Config;
@@ -32,9 +32,6 @@ use sources::Tables;
 
 pub(crate) use memory::BackStages;
 pub(crate) use scheduler::{Entering, Scheduler};
-
-/// How far a TOKEN's count may run ahead of what the switch has granted.
-const TOKENS_AHEAD_MAX: u32 = QUOTA_MAX as u32;
 
 /// The part that all programs have.
 #[derive(Debug)]
@@ -49,6 +46,8 @@ pub(crate) struct Front {
     pub(crate) classes: u8,
     /// Of workers, likewise.
     pub(crate) kinds: u8,
+    /// The largest quota: how far a TOKEN's count may run ahead of what the switch has granted.
+    pub(crate) quota_max: u8,
     term: Term,
 }
 
@@ -79,7 +78,8 @@ impl Front {
         let tables = Tables::new(&mut layout, &config);
         let memory = FrontMemory::new(&mut layout, &config, back);
         let refusals = Refusals::default();
-        Self { config, layout, refusals, tables, memory, feed, classes: 1, kinds: 1, term: config.term }
+        let (term, quota_max) = (config.term, QUOTA_MAX);
+        Self { config, layout, refusals, tables, memory, feed, classes: 1, kinds: 1, quota_max, term }
     }
 
     const fn shape(&self, servers: u16) -> Shape {
@@ -98,6 +98,7 @@ impl Front {
             classes: self.classes,
             kinds: self.kinds,
             plain_writes: false,
+            quota_max: self.quota_max,
         }
     }
 
@@ -130,6 +131,15 @@ impl Front {
         client.map(|row| row.at).ok_or(Refusal::UnknownSource)
     }
 
+    /// Whether a leaf's word counts: it comes from the leaf that it names, in its present generation.
+    pub(crate) fn admit_update(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
+        let row = self.tables.worker(update.leaf).ok_or(Refusal::UnknownSource)?;
+        if row.at != from {
+            return Err(Refusal::WrongAddress);
+        }
+        out_of_date(self.config.epoch, row, update.epoch, update.generation).map_or(Ok(()), Err)
+    }
+
     /// A token was parked: what it said has to reach the worker with a later DISPATCH.
     #[inline]
     pub(crate) fn note_granted(&mut self, pass: &mut Pass, granted: Granted) {
@@ -153,7 +163,8 @@ impl Front {
             return Err(self.answer(pass, &row, token.worker, token.nonce));
         }
         // One token a packet, however many were lost before it: the worker repeats until all are granted.
-        let is_new = |seen: u32| token.issued.0.wrapping_sub(seen).wrapping_sub(1) < TOKENS_AHEAD_MAX;
+        let ahead_max = u32::from(self.quota_max);
+        let is_new = |seen: u32| token.issued.0.wrapping_sub(seen).wrapping_sub(1) < ahead_max;
         let worker = token.worker.0 as usize;
         let seen = self.memory.seen.branch(pass, worker, is_new, |seen| seen.wrapping_add(1), |seen| seen);
         if !is_new(seen) {

@@ -73,7 +73,9 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         Arrival::Wire { from, packet: Packet::Dispatch(task), .. } => {
             program.forwarded(pass, now, from, &task)
         }
-        Arrival::Update { from, update } => program.update(pass, now, from, &update),
+        Arrival::Wire { from, packet: Packet::Update(update), .. } => {
+            program.update(pass, now, from, &update)
+        }
         Arrival::Wire { from, packet: Packet::Probe(probe), .. } => {
             program.front_mut().probe(pass, from, &probe)
         }

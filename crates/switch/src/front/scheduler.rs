@@ -3,10 +3,12 @@
 use core::fmt::Debug;
 
 use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::{
+    Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, Update, WorkerId,
+};
 
 use super::{Front, Granted};
-use crate::horus::{Mirror, Update};
+use crate::horus::Mirror;
 use crate::pipeline::Pass;
 use crate::program::{Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;

@@ -36,8 +36,10 @@ pub(super) struct IdleStages {
 /// Every pool's list.
 #[derive(Debug)]
 pub(super) struct IdleList {
-    /// Nodes that a pool may have: so many places has its list.
+    /// Nodes that a pool may have.
     nodes: u16,
+    /// Places of its list.
+    places: u16,
     as_published: bool,
     /// Whether a removal is between its passes.
     lock: Register<bool>,
@@ -111,41 +113,46 @@ const fn entries(count: u32) -> u16 {
 }
 
 impl IdleList {
-    /// Nobody is idle.
+    /// Nobody is idle. A list has at least as many places as nodes; the others are for stale entries.
     pub(super) fn new(
         layout: &mut Layout,
         at: IdleStages,
-        pools: u16,
-        nodes: u16,
+        (pools, nodes, places): (u16, u16, u16),
         as_published: bool,
     ) -> Self {
-        let (of_pools, cells) = (pools as usize, pools as usize * nodes as usize);
+        let of_pools = pools as usize;
         Self {
             nodes,
+            places,
             as_published,
             lock: Register::new(layout, "idle lock", at.lock, 1, of_pools, false),
             count: Register::new(layout, "idle count", at.count, 32, of_pools, 0),
-            list: Register::new(layout, "idle list", at.list, 16, cells, 0),
-            index: Register::new(layout, "idle index", at.index, 16, cells, NONE),
+            list: Register::new(layout, "idle list", at.list, 16, of_pools * places as usize, 0),
+            index: Register::new(layout, "idle index", at.index, 16, of_pools * nodes as usize, NONE),
         }
     }
 
-    /// The cell of a node, or of a place.
-    const fn cell(&self, pool: u16, at: u16) -> usize {
-        pool as usize * self.nodes as usize + at as usize
+    /// The index' cell of a node.
+    const fn cell(&self, pool: u16, node: u16) -> usize {
+        pool as usize * self.nodes as usize + node as usize
+    }
+
+    /// The list's cell of a place.
+    const fn place(&self, pool: u16, at: u16) -> usize {
+        pool as usize * self.places as usize + at as usize
     }
 
     /// A node says that it is idle; gives how many entries there are now. If the list is full of stale ones
     /// it is not taken in: the next tasks wear those off.
     pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u16 {
-        let (nodes, as_published) = (self.nodes, self.as_published);
-        let has_room = |count: u32| entries(count) < nodes;
+        let (places, as_published) = (self.places, self.as_published);
+        let has_room = |count: u32| entries(count) < places;
         let count = self.count.branch(pass, pool.into(), has_room, |count| count.wrapping_add(ADDED), |c| c);
         if !has_room(count) {
-            return nodes;
+            return places;
         }
         let (place, cell) = (entries(count), self.cell(pool, node));
-        self.list.write(pass, self.cell(pool, place), node);
+        self.list.write(pass, self.place(pool, place), node);
         let is_new = |held: u16| as_published || held == NONE;
         self.index.branch(pass, cell, is_new, |_| place + 1, |held| held);
         place + 1
@@ -157,7 +164,7 @@ impl IdleList {
         if held == 0 {
             return (Vacancy::Nobody, 0);
         }
-        let node = self.list.read(pass, self.cell(pool, held - 1));
+        let node = self.list.read(pass, self.place(pool, held - 1));
         let as_published = self.as_published;
         let counts = |index: u16| as_published || index == held;
         let index = self.index.branch(pass, self.cell(pool, node), counts, |_| NONE, |index| index);
@@ -181,7 +188,7 @@ impl IdleList {
             return Looked::Nobody;
         }
         let at = place(held);
-        let node = self.list.read(pass, self.cell(pool, at));
+        let node = self.list.read(pass, self.place(pool, at));
         let index = self.index.read(pass, self.cell(pool, node));
         if self.as_published || index == at + 1 {
             return Looked::Node(node);
@@ -197,7 +204,7 @@ impl IdleList {
         }
         let count =
             if self.as_published { self.drop_last(pass, pool) } else { self.count.read(pass, pool.into()) };
-        let last = self.list.read(pass, self.cell(pool, entries(count).saturating_sub(1)));
+        let last = self.list.read(pass, self.place(pool, entries(count).saturating_sub(1)));
         let as_published = self.as_published;
         let cell = self.cell(pool, node);
         let held = self.index.update(pass, cell, |held| if as_published { held } else { NONE });
@@ -211,7 +218,7 @@ impl IdleList {
         let cell = self.cell(pool, last);
         if self.as_published {
             let place = held.saturating_sub(1);
-            self.list.write(pass, self.cell(pool, place), last);
+            self.list.write(pass, self.place(pool, place), last);
             return self.index.write(pass, cell, place + 1);
         }
         if held == NONE {
@@ -222,7 +229,7 @@ impl IdleList {
         if !is_untouched(now) || held == entries(count) {
             return;
         }
-        self.list.write(pass, self.cell(pool, held - 1), last);
+        self.list.write(pass, self.place(pool, held - 1), last);
         let counts = |index: u16| index == entries(count);
         self.index.branch(pass, cell, counts, |_| held, |index| index);
     }

@@ -20,14 +20,14 @@ use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Key, Nanos, Packet, Rank, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
+    Dispatch, Endpoint, Nanos, Packet, Rank, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
 };
 
 use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
-use super::reading::{FabricReading, Reading};
+use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
-use super::uplink::{Thought, Uplink};
+use super::uplink::{Thought, Uplink, submitted, told_below};
 use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -52,7 +52,7 @@ pub struct Horus {
     seats: Seats,
     idle: IdleList,
     loads: Loads,
-    random: Random,
+    random: Box<[Random]>,
     uplink: Option<Uplink>,
 }
 
@@ -109,7 +109,8 @@ impl Horus {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
         let uplink = self.uplink.as_mut().ok_or(unknown)?;
         uplink.link(pool, spine)?;
-        Ok(uplink.introduces(pool, self.idle.entries(pool.0)))
+        let told = uplink.introduces(pool, self.idle.entries(pool.0));
+        Ok(told.filter(|_| self.reading.parts.looks_for_idle()))
     }
 
     /// The mean queue of a pool's workers as the leaf reckons it; `None` in a rack alone.
@@ -132,7 +133,7 @@ impl Horus {
         layout.table("seats of workers", 0, 16, nodes.into());
         layout.table("workers of samples 0", SAMPLES_STAGE, 16, rows);
         layout.table("workers of samples 1", SAMPLES_STAGE, 16, rows);
-        let idle = IdleList::new(layout, IDLE, pools, nodes, reading.as_published);
+        let idle = IdleList::new(layout, IDLE, (pools, nodes, nodes), reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, nodes, reading.writes);
         Self {
             front,
@@ -140,15 +141,16 @@ impl Horus {
             seats: Seats::new(&config),
             idle,
             loads,
-            random: Random::new(config.seed),
+            random: Random::of_pools(config.seed, pools),
             uplink: None,
         }
     }
 
     /// Two random workers of a slice that has some, different ones if it has two.
     fn sample(&mut self, slice: SliceId, seats: u16) -> [u16; 2] {
-        let first = self.random.below(seats);
-        let second = if seats > 1 { (first + 1 + self.random.below(seats - 1)) % seats } else { first };
+        let random = &mut self.random[usize::from(slice.0)];
+        let first = random.below(seats);
+        let second = if seats > 1 { (first + 1 + random.below(seats - 1)) % seats } else { first };
         [first, second].map(|position| self.seats.worker(Seat { slice: slice.0, position }).0)
     }
 
@@ -159,12 +161,12 @@ impl Horus {
 
     /// Who gets the task, of a slice with workers.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Pick {
-        let (vacancy, left) = self.idle.take(pass, slice.0);
+        let looks = self.reading.parts.looks_for_idle();
+        let (vacancy, left) = if looks { self.idle.take(pass, slice.0) } else { (Vacancy::Nobody, 0) };
         let node = match vacancy {
             Vacancy::Nobody => {
-                let nodes = self.sample(slice, seats).map(one_task);
-                let better = self.loads.choose(pass, slice.0, nodes);
-                return Pick { better: Some(better), left, more: i64::from(!better.goes_round) };
+                let (better, more) = self.choose_busy(pass, slice, seats);
+                return Pick { better: Some(better), left, more };
             }
             Vacancy::Stale => None,
             Vacancy::Node(node) => self.node(WorkerId(node), slice),
@@ -173,6 +175,23 @@ impl Horus {
         let counts = !self.reading.uncounted;
         let queue = if counts { self.loads.drift(pass, slice.0, one_task(node)) } else { 0 };
         Pick { better: Some(Better { node, queue, goes_round: false }), left, more: i64::from(counts) }
+    }
+
+    /// Who gets the task while nobody is idle, and how many more are known to be before workers then.
+    fn choose_busy(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Better, i64) {
+        let nodes = self.sample(slice, seats).map(one_task);
+        match self.reading.parts {
+            PolicyParts::Both => {
+                let better = self.loads.choose(pass, slice.0, nodes);
+                (better, i64::from(!better.goes_round))
+            }
+            PolicyParts::IdleOnly => {
+                let [any, _] = nodes;
+                let queue = self.loads.drift(pass, slice.0, any);
+                (Better { node: any.node, queue, goes_round: false }, 1)
+            }
+            PolicyParts::LoadsOnly => (self.loads.lesser(pass, slice.0, nodes), 0),
+        }
     }
 
     /// A task whose spine, if it comes from one, has a thought of this rack.
@@ -204,7 +223,8 @@ impl Horus {
                 (self.front.push(pass, submit, WorkerId(node), Queued { wait, occupancy }), 1)
             }
         };
-        self.counted(pass, slice, Counted { more, printed, idle: Some((left, thought)) });
+        let idle = self.reading.parts.looks_for_idle().then_some((left, thought));
+        self.counted(pass, slice, Counted { more, printed, idle });
         verdict
     }
 
@@ -228,7 +248,8 @@ impl Horus {
     /// What a worker holds, as it says.
     fn heard(&mut self, pass: &mut Pass, slice: u16, node: u16, load: u32) {
         let known = self.loads.told(pass, slice, node, load);
-        let idle = (load == 0).then(|| (self.idle.add(pass, slice, node), Thought::Unknown));
+        let is_listed = load == 0 && self.reading.parts.looks_for_idle();
+        let idle = is_listed.then(|| (self.idle.add(pass, slice, node), Thought::Unknown));
         let known = i64::from(known) + i64::from(self.loads.settled(pass, slice, node));
         self.counted(pass, SliceId(slice), Counted { more: i64::from(load) - known, printed: -1, idle });
     }
@@ -264,22 +285,6 @@ struct Counted {
 
 const fn one_task(node: u16) -> Candidate {
     Candidate { node, adds: 1 }
-}
-
-/// What a spine forwards is the task as its client submitted it, older by its way there.
-fn submitted(task: &Dispatch) -> Submit {
-    Submit {
-        epoch: task.epoch,
-        key: Key::default(),
-        client: task.client,
-        task: task.task,
-        attempt: task.attempt,
-        task_type: task.task_type,
-        priority: task.priority,
-        constraints: task.constraints,
-        age: task.age,
-        payload: task.payload,
-    }
 }
 
 fn round(submit: &Submit, arrived: Nanos, memo: u64) -> Verdict {
@@ -341,7 +346,7 @@ impl Scheduler for Horus {
                 self.heard(pass, slice, reply.worker.0, reply.load);
             }
         }
-        Verdict::Send { to, packet: Packet::Reply(*reply) }
+        Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
     }
 
     /// Nothing waits here.

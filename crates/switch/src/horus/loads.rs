@@ -79,6 +79,15 @@ impl Loads {
         Better { node, queue, goes_round: true }
     }
 
+    /// The one of two nodes that told less; of two equal ones the first. Nothing is counted.
+    pub(super) fn lesser(&mut self, pass: &mut Pass, pool: u16, nodes: [Candidate; 2]) -> Better {
+        let [first, second] =
+            [0, 1].map(|copy| self.told[copy].read(pass, self.cell(pool, nodes[copy].node)));
+        let (queue, Candidate { node, .. }) =
+            if second < first { (second, nodes[1]) } else { (first, nodes[0]) };
+        Better { node, queue, goes_round: false }
+    }
+
     /// The second pass: notes a task at the node that was chosen, which had so much before it. Gives how much
     /// more is known to be before the node.
     pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, at: Candidate, queue: u32) -> i64 {

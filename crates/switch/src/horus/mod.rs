@@ -6,8 +6,7 @@
 //! round in the switch only where the two nodes that it looked at may have changed places since their loads
 //! were told.
 //!
-//! Left out: tasks of several packets (A.4; here a task is one SUBMIT), what is told between switches as
-//! packets on a wire (an [`Update`] is a value that whoever drives the switches hands on).
+//! Left out: tasks of several packets (A.4; here a task is one SUBMIT).
 
 mod average;
 mod error;
@@ -25,6 +24,7 @@ pub use average::{Average, RackSize};
 pub use error::HorusError;
 pub use leaf::Horus;
 pub(crate) use reading::Reading as Settings;
-pub use reading::{FabricReading, IdleRack, LoadsTold};
+pub use reading::{FabricReading, IdleRack, LoadsTold, PolicyParts};
 pub use spine::Spine;
-pub use updates::{IDLE_SELECTED, Mirror, RackNews, SpineLink, Update};
+pub use updates::{IDLE_SELECTED, Mirror, SpineLink};
+pub(crate) use uplink::{Uplink, submitted, told_below};

@@ -10,6 +10,27 @@ pub(crate) struct Reading {
     pub(super) writes: bool,
     /// An idle node's drift does not count the task that it gets (Algorithm 1, to the letter).
     pub(super) uncounted: bool,
+    /// What of the policy schedules.
+    pub(super) parts: PolicyParts,
+}
+
+/// What of the policy schedules (Horus Appendix C, Figure 17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyParts {
+    /// Idle nodes first, else the shorter of two queues.
+    #[default]
+    Both,
+    /// Idle nodes first, else any node.
+    IdleOnly,
+    /// The lesser of two loads as they were told last; nobody looks for idle nodes, and what was sent since
+    /// is not seen (the paper's *delayed updates*).
+    LoadsOnly,
+}
+
+impl PolicyParts {
+    pub(super) const fn looks_for_idle(self) -> bool {
+        !matches!(self, Self::LoadsOnly)
+    }
 }
 
 /// How the text is read in a fabric of leaves and spines, where the authors' switch code and their simulator
@@ -28,6 +49,8 @@ pub struct FabricReading {
     pub idle_rack: IdleRack,
     /// When a leaf tells its load.
     pub told: LoadsTold,
+    /// What of the policy schedules.
+    pub parts: PolicyParts,
 }
 
 /// Which idle rack a spine takes.
@@ -46,6 +69,8 @@ pub enum LoadsTold {
     ByOne,
     /// After as many replies as it has workers.
     ByReplies,
+    /// With every reply.
+    Always,
 }
 
 impl Default for FabricReading {
@@ -57,6 +82,7 @@ impl Default for FabricReading {
             idle_from: 1,
             idle_rack: IdleRack::Newest,
             told: LoadsTold::ByOne,
+            parts: PolicyParts::Both,
         }
     }
 }
@@ -68,6 +94,7 @@ impl FabricReading {
             as_published: self.as_published,
             writes: self.resubmit_writes,
             uncounted: self.idle_uncounted,
+            parts: self.parts,
         }
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use sluice_wire::tables::Feed;
 
 use super::leaf::Horus;
-use super::reading::Reading;
+use super::reading::{PolicyParts, Reading};
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
@@ -14,9 +14,14 @@ use crate::settings::ProgramSettings;
 
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { as_published, writes, uncounted } = *self;
-        let asked =
-            [(writes, "resubmit=writes"), (uncounted, "idle=uncounted"), (as_published, "as-published")];
+        let Self { as_published, writes, uncounted, parts } = *self;
+        let asked = [
+            (writes, "resubmit=writes"),
+            (uncounted, "idle=uncounted"),
+            (as_published, "as-published"),
+            (parts == PolicyParts::IdleOnly, "only=idle"),
+            (parts == PolicyParts::LoadsOnly, "only=loads"),
+        ];
         for (at, (_, argument)) in asked.into_iter().filter(|(is_asked, _)| *is_asked).enumerate() {
             write!(f, "{}{argument}", if at == 0 { "" } else { "," })?;
         }
@@ -37,7 +42,8 @@ impl ProgramSettings for Reading {
         "resubmit=adds, a task that goes round adds one to the load that the switch knows, or \
          resubmit=writes, it writes that load anew; idle=counted, a task that an idle worker gets counts \
          as sent to it, or idle=uncounted; as-published, the list of idle workers loses some and has some \
-         twice, as printed"
+         twice, as printed; only=idle, without idle workers any worker gets the task; only=loads, the \
+         lesser of two loads as they were told last, and nobody looks for idle workers"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
@@ -47,6 +53,8 @@ impl ProgramSettings for Reading {
             "idle=counted" => self.uncounted = false,
             "idle=uncounted" => self.uncounted = true,
             "as-published" => self.as_published = true,
+            "only=idle" => self.parts = PolicyParts::IdleOnly,
+            "only=loads" => self.parts = PolicyParts::LoadsOnly,
             _ => return None,
         }
         Some(())

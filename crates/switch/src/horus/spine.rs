@@ -15,14 +15,18 @@
 //! (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
 //! the drifts (5 and 6), `sent` and `seen_out` (7).
 
+use alloc::boxed::Box;
+
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, Rank, RejectReason, SliceId, Submit, WorkerId};
+use sluice_wire::{
+    Endpoint, Generation, Nanos, RackNews, Rank, RejectReason, SliceId, Submit, Update, WorkerId,
+};
 
 use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::racks::Racks;
-use super::reading::{FabricReading, IdleRack};
-use super::updates::{IDLE_SELECTED, RackNews, Update};
+use super::reading::{FabricReading, IdleRack, PolicyParts};
+use super::updates::IDLE_SELECTED;
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -36,6 +40,9 @@ const SHARES_STAGE: u8 = 4;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
+/// Places of the idle list for each rack. A removal that another one or an add comes between leaves a stale
+/// entry, and where a list is full of those a rack's word that it is idle is lost: that starved racks.
+const STALE_ROOM: u16 = 4;
 
 /// Horus' spine and its memory.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ pub struct Spine {
     racks: Racks,
     idle: IdleList,
     loads: Loads,
-    random: Random,
+    random: Box<[Random]>,
 }
 
 /// What a task carries round.
@@ -98,10 +105,11 @@ impl Spine {
         let mut front = Front::new(Self::NAME, Feed::Pushed { reports: true }, config, back);
         let layout = &mut front.layout;
         Racks::tables(layout, SAMPLES_STAGE, SHARES_STAGE, &config);
-        let idle = IdleList::new(layout, IDLE, pools, leaves, reading.as_published);
+        let places = if reading.as_published { leaves } else { leaves.saturating_mul(STALE_ROOM).min(most) };
+        let idle = IdleList::new(layout, IDLE, (pools, leaves, places), reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, leaves, reading.resubmit_writes);
         let racks = Racks::new(&config);
-        Ok(Self { front, reading, racks, idle, loads, random: Random::new(config.seed) })
+        Ok(Self { front, reading, racks, idle, loads, random: Random::of_pools(config.seed, pools) })
     }
 
     /// A leaf has so many workers of a pool, or none. Its row comes first: a number that was given anew names
@@ -156,20 +164,16 @@ impl Spine {
     /// Two random racks of a pool that has some, different ones if it has two.
     fn samples(&mut self, pool: SliceId) -> Option<[Candidate; 2]> {
         let count = self.racks.of(pool).len() as u16;
-        let first = self.random.below(count);
-        let second = if count > 1 { (first + 1 + self.random.below(count - 1)) % count } else { first };
+        let random = &mut self.random[usize::from(pool.0)];
+        let first = random.below(count);
+        let second = if count > 1 { (first + 1 + random.below(count - 1)) % count } else { first };
         let [first, second] = [first, second].map(|at| self.racks.of(pool)[usize::from(at)]);
         Some([self.sample(pool, first)?, self.sample(pool, second)?])
     }
 
     /// Who gets the task, of a pool with racks.
     fn choose(&mut self, pass: &mut Pass, pool: SliceId, worn: Option<Worn>) -> Choice {
-        let Self { idle, random, .. } = self;
-        let found = idle.look(pass, pool.0, worn, |entries| match self.reading.idle_rack {
-            IdleRack::Newest => entries - 1,
-            IdleRack::Random => random.below(entries),
-        });
-        match found {
+        match self.look(pass, pool, worn) {
             Looked::Stale(worn) => Choice::Round(Memo::Anew(worn)),
             Looked::Node(leaf) => match self.sample(pool, leaf) {
                 Some(sample) => {
@@ -181,35 +185,43 @@ impl Spine {
                 None => Choice::Nobody,
             },
             Looked::Nobody => match self.samples(pool) {
-                Some(samples) => match self.loads.choose(pass, pool.0, samples) {
-                    Better { node: leaf, queue, goes_round: true } => {
-                        Choice::Round(Memo::Chosen { leaf, queue })
-                    }
-                    Better { node: leaf, queue, .. } => Choice::Leaf { leaf, queue },
-                },
+                Some(samples) => self.choose_busy(pass, pool, samples),
                 None => Choice::Nobody,
             },
         }
     }
 
+    /// An idle rack, if idle racks are looked for.
+    fn look(&mut self, pass: &mut Pass, pool: SliceId, worn: Option<Worn>) -> Looked {
+        if !self.reading.parts.looks_for_idle() {
+            return Looked::Nobody;
+        }
+        let random = &mut self.random[usize::from(pool.0)];
+        self.idle.look(pass, pool.0, worn, |entries| match self.reading.idle_rack {
+            IdleRack::Newest => entries - 1,
+            IdleRack::Random => random.below(entries),
+        })
+    }
+
+    /// Who gets the task while no rack is idle.
+    fn choose_busy(&mut self, pass: &mut Pass, pool: SliceId, samples: [Candidate; 2]) -> Choice {
+        let better = match self.reading.parts {
+            PolicyParts::Both => self.loads.choose(pass, pool.0, samples),
+            PolicyParts::IdleOnly => Better { node: samples[0].node, queue: 0, goes_round: false },
+            PolicyParts::LoadsOnly => self.loads.lesser(pass, pool.0, samples),
+        };
+        match better {
+            Better { node: leaf, queue, goes_round: true } => Choice::Round(Memo::Chosen { leaf, queue }),
+            Better { node: leaf, queue, .. } => Choice::Leaf { leaf, queue },
+        }
+    }
+
     /// Whether a leaf's word counts.
     fn admit(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
-        let row = self.front.tables.worker(update.leaf).ok_or(Refusal::UnknownSource)?;
-        if row.at != from {
-            Err(Refusal::WrongAddress)
-        } else if update.epoch != self.front.config.epoch {
-            Err(Refusal::WrongEpoch)
-        } else if update.generation != row.generation {
-            Err(Refusal::WrongGeneration)
-        } else if !row.open {
-            Err(Refusal::Closed)
-        } else if update.pool.0 >= self.front.config.slices
-            || self.racks.share(update.pool, update.leaf.0).is_none()
-        {
-            Err(Refusal::UnknownSource)
-        } else {
-            Ok(())
-        }
+        self.front.admit_update(from, update)?;
+        let is_there = update.pool.0 < self.front.config.slices
+            && self.racks.share(update.pool, update.leaf.0).is_some();
+        is_there.then_some(()).ok_or(Refusal::UnknownSource)
     }
 }
 
@@ -284,7 +296,7 @@ impl Scheduler for Spine {
                 None => Verdict::Parked,
             },
             RackNews::Load(average) => {
-                self.loads.told(pass, pool, leaf, average.bits());
+                self.loads.told(pass, pool, leaf, average.0);
                 self.loads.settled(pass, pool, leaf);
                 Verdict::Parked
             }

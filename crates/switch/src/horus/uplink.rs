@@ -11,10 +11,10 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use sluice_wire::{Dispatch, Endpoint, Serial, SliceId};
+use sluice_wire::{Dispatch, Endpoint, Epoch, Key, MeanQueue, RackNews, Reply, Serial, SliceId, Submit};
 
 use super::reading::{FabricReading, LoadsTold};
-use super::updates::{IDLE_SELECTED, Mirror, RackNews, SpineLink};
+use super::updates::{IDLE_SELECTED, Mirror, SpineLink};
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
 use crate::pipeline::{Layout, Pass, Register};
@@ -29,7 +29,7 @@ const TOLD_STAGE: u8 = 9;
 
 /// Spines, averages, and what was told.
 #[derive(Debug)]
-pub(super) struct Uplink {
+pub(crate) struct Uplink {
     reading: FabricReading,
     spines: Box<[Option<SpineLink>]>,
     pools: Box<[Pool]>,
@@ -48,14 +48,14 @@ pub(super) struct Uplink {
 struct Pool {
     /// The spine that is told.
     linked: Option<u16>,
-    /// RackSize, and what a task adds to their mean; nothing while there are none.
+    /// How many there are, and what a task adds to their mean; nothing while there are none.
     workers: u32,
     share: Option<Average>,
 }
 
 /// What a task's spine thinks of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Thought {
+pub(crate) enum Thought {
     /// That it is idle, or not; it is the spine that the rack tells of its pool.
     Idle(bool),
     /// Not known: another spine, or the task goes round.
@@ -64,7 +64,7 @@ pub(super) enum Thought {
 
 impl Uplink {
     /// No spine is known.
-    pub(super) fn new(layout: &mut Layout, reading: FabricReading, spines: u16, config: &Config) -> Self {
+    pub(crate) fn new(layout: &mut Layout, reading: FabricReading, spines: u16, config: &Config) -> Self {
         let pools = usize::from(config.slices);
         let cells = usize::from(spines) * WINDOW as usize;
         layout.table("spines", 0, 144 + 32 + 16 + 32, spines.into());
@@ -82,7 +82,7 @@ impl Uplink {
     }
 
     /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
-    pub(super) fn set_spine(
+    pub(crate) fn set_spine(
         &mut self,
         spine: u16,
         row: Option<(SpineLink, Serial)>,
@@ -97,7 +97,7 @@ impl Uplink {
     }
 
     /// From now on this spine is told of the pool's workers, or none.
-    pub(super) fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
+    pub(crate) fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
         let (spines, pools) = (self.spines.len() as u16, self.pools.len() as u16);
         if let Some(spine) = spine.filter(|spine| *spine >= spines) {
             return Err(HorusError::UnknownSpine { spine, spines });
@@ -108,7 +108,7 @@ impl Uplink {
     }
 
     /// The pool has so many workers now, and so many tasks are known to be before them.
-    pub(super) fn resize(&mut self, pool: SliceId, workers: u16, tasks: u32) {
+    pub(crate) fn resize(&mut self, pool: SliceId, workers: u16, tasks: u32) {
         let share = RackSize::new(workers.into()).ok().map(Average::share);
         let place = &mut self.pools[usize::from(pool.0)];
         (place.workers, place.share) = (workers.into(), share);
@@ -119,7 +119,7 @@ impl Uplink {
     }
 
     /// Lets a spine's task in, once; gives the spine's place here.
-    pub(super) fn admit(&mut self, pass: &mut Pass, from: Endpoint, task: &Dispatch) -> Result<u16, Refusal> {
+    pub(crate) fn admit(&mut self, pass: &mut Pass, from: Endpoint, task: &Dispatch) -> Result<u16, Refusal> {
         let found = self.spines.iter().position(|link| link.is_some_and(|link| link.at == from));
         let spine = found.ok_or(Refusal::UnknownSource)?;
         let link = self.spines[spine].ok_or(Refusal::UnknownSource)?;
@@ -139,7 +139,7 @@ impl Uplink {
     }
 
     /// What a spine's task says of the rack.
-    pub(super) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> Thought {
+    pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> Thought {
         if self.pools[usize::from(pool.0)].linked == Some(spine) {
             Thought::Idle(occupancy == IDLE_SELECTED)
         } else {
@@ -149,7 +149,7 @@ impl Uplink {
 
     /// A task or reply passed, after which `more` tasks are known to be before the workers. `idle`: how many
     /// entries the list of idle workers has, if the pass knows.
-    pub(super) fn passed(
+    pub(crate) fn passed(
         &mut self,
         pass: &mut Pass,
         pool: SliceId,
@@ -164,16 +164,18 @@ impl Uplink {
             let is_idle = entries >= self.reading.idle_from;
             let told = self.told_idle.update(pass, index, |_| is_idle);
             let thought = if let Thought::Idle(thought) = thought { thought } else { told };
-            news = (thought != is_idle || told != is_idle).then_some(if is_idle {
-                RackNews::Idle
-            } else {
-                RackNews::Busy
-            });
+            let is_due = thought != is_idle || told != is_idle || is_reply && self.is_all_idle(pool, entries);
+            news = is_due.then_some(if is_idle { RackNews::Idle } else { RackNews::Busy });
         }
         if is_reply {
             news = self.tell_load(pass, pool, average, news);
         }
         self.mirror = news.and_then(|news| self.tells(pool, news));
+    }
+
+    /// A rack whose workers are all idle says so again: nobody would ask it, had its word been lost.
+    fn is_all_idle(&self, pool: SliceId, entries: u16) -> bool {
+        !self.reading.as_published && u32::from(entries) >= self.pools[usize::from(pool.0)].workers
     }
 
     /// The mean after so many tasks more.
@@ -202,34 +204,58 @@ impl Uplink {
                 let due = |told: u32| is_free && average.apart(Average::from_bits(told)) >= Average::ONE;
                 due(self.told.branch(pass, index, due, |_| average.bits(), |told| told))
             }
+            LoadsTold::Always => is_free,
             LoadsTold::ByReplies => {
                 let due = |replies: u32| is_free && replies + 1 >= workers;
                 due(self.told.branch(pass, index, due, |_| 0, |replies| replies.saturating_add(1)))
             }
         };
-        if due { Some(RackNews::Load(average)) } else { news }
+        if due { Some(RackNews::Load(MeanQueue(average.bits()))) } else { news }
     }
 
-    /// RackNews for the spine that the pool is linked with.
-    pub(super) fn tells(&self, pool: SliceId, news: RackNews) -> Option<Mirror> {
+    /// What is new, for the spine that the pool is linked with.
+    pub(crate) fn tells(&self, pool: SliceId, news: RackNews) -> Option<Mirror> {
         let linked = self.pools[usize::from(pool.0)].linked?;
         self.spines[usize::from(linked)].map(|link| link.tells(pool, news))
     }
 
     /// What the control software tells a spine that does not know the rack yet.
-    pub(super) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
+    pub(crate) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
         let is_idle = entries >= self.reading.idle_from;
         self.told_idle.poke(pool.0.into(), is_idle);
         self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
     }
 
     /// The update beside the last pass's packet.
-    pub(super) const fn mirrored(&mut self) -> Option<Mirror> {
+    pub(crate) const fn mirrored(&mut self) -> Option<Mirror> {
         self.mirror.take()
     }
 
     /// The mean queue of a pool's workers.
-    pub(super) fn average(&self, pool: SliceId) -> Average {
+    pub(crate) fn average(&self, pool: SliceId) -> Average {
         Average::from_bits(self.averages.peek(pool.0.into()))
     }
+}
+
+/// What a spine forwards is the task as its client submitted it, older by its way there.
+pub(crate) const fn submitted(task: &Dispatch) -> Submit {
+    Submit {
+        epoch: task.epoch,
+        key: Key(0),
+        client: task.client,
+        task: task.task,
+        attempt: task.attempt,
+        task_type: task.task_type,
+        priority: task.priority,
+        constraints: task.constraints,
+        age: task.age,
+        payload: task.payload,
+    }
+}
+
+/// What a client is told by a leaf below a spine. It knows its spine's life and nothing of leaves', so that
+/// its reply names none.
+pub(crate) fn told_below(uplink: Option<&Uplink>, reply: &Reply) -> Reply {
+    let epoch = if uplink.is_some() { Epoch(0) } else { reply.epoch };
+    Reply { epoch, ..*reply }
 }

@@ -10,11 +10,13 @@ use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 14] = [
+const CHOICES: [&str; 16] = [
     "rain:2",
     "rain:2,labels",
     "r2p2:1",
     "r2p2:3,sample=3,step=1",
+    "r2p2:9",
+    "server:2",
     "racksched:2",
     "racksched:3,tracked",
     "draconis",

@@ -53,7 +53,7 @@ fn the_switches_of_a_fabric_fit_the_chip() {
         let totals = layout.totals();
         (totals.stages, totals.blocks, totals.units)
     });
-    assert_eq!(takes, [(10, 111, 17), (8, 186, 13)]);
+    assert_eq!(takes, [(10, 111, 17), (8, 210, 13)]);
 }
 
 #[test]

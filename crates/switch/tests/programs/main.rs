@@ -17,3 +17,4 @@ mod racksched;
 mod rain;
 mod ranked;
 mod selective;
+mod server;

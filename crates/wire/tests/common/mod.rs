@@ -2,9 +2,9 @@
 
 use sluice_wire::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Kind, Need, Nonce, Notice, Packet, Part, Payload, Place, Probe, Rank,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, TaskType,
-    Token, WorkerId,
+    INLINE_BYTES, Incarnation, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet, Part, Payload, Place,
+    Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf,
+    TaskId, TaskType, Token, Update, WorkerId,
 };
 
 /// Numbers to fill fields with; zeros when they run out.
@@ -57,6 +57,7 @@ pub(crate) fn packet(kind: Kind, length: usize, numbers: &mut Numbers<'_>) -> (P
         Kind::Part => Packet::Part(part(payload, numbers)),
         Kind::Sweep => Packet::Sweep(sweep(numbers)),
         Kind::Empty => Packet::Empty(empty(numbers)),
+        Kind::Update => Packet::Update(update(numbers)),
     };
     let body = if packet.body_len() > 0 { body } else { Vec::new() };
     (packet, body)
@@ -220,6 +221,17 @@ fn empty(n: &mut Numbers<'_>) -> Empty {
         generation: Generation(n.u32()),
         sent: Serial(n.u32()),
         seen: Serial(n.u32()),
+    }
+}
+
+fn update(n: &mut Numbers<'_>) -> Update {
+    let mean = MeanQueue(n.u32());
+    Update {
+        epoch: Epoch(n.u32()),
+        leaf: WorkerId(n.u16()),
+        generation: Generation(n.u32()),
+        pool: SliceId(n.u16()),
+        news: [RackNews::Load(mean), RackNews::Idle, RackNews::Busy][usize::from(n.u8()) % 3],
     }
 }
 

@@ -1,22 +1,22 @@
 //! `sluice doctor`: what this machine can do, and what to do about the rest.
 
+mod check;
 mod xdp;
 
-use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::thread;
+use std::{fs, thread};
 
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::print;
-use sluice_ground::rocksdb;
+use sluice_ground::{print, rocksdb};
 use sluice_hub::state::StateFolder;
 use sluice_net::first::{FirstPacket, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
 use sluice_report::table::Table;
 
 use crate::args::Doctor;
+use check::{Check, Health, read};
 
 /// The oldest kernel whose sockets do what the drivers ask for.
 const KERNEL_MIN: (u32, u32) = (5, 4);
@@ -26,22 +26,6 @@ const CORES_GOOD: usize = 4;
 const BUFFER_GOOD: u64 = 1_000 * 1_500;
 /// The MTU of a link that passes what workers and clients send by default.
 const LINK_MTU_GOOD: u16 = 1_500;
-
-/// What came of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Health {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// One check.
-struct Check {
-    what: &'static str,
-    health: Health,
-    found: String,
-    next: String,
-}
 
 /// Checks everything; a failed check is a failure.
 pub(crate) fn run(args: &Doctor) -> Outcome<()> {
@@ -61,30 +45,6 @@ pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     }
     Err(Failure::bad_input(format!("this machine fails: {}; see what next above", failed.join(", ")))
         .with_result_shown())
-}
-
-impl Check {
-    fn ok(what: &'static str, found: impl Into<String>) -> Self {
-        Self { what, health: Health::Ok, found: found.into(), next: String::new() }
-    }
-
-    fn warn(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { what, health: Health::Warn, found: found.into(), next: next.into() }
-    }
-
-    fn fail(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { what, health: Health::Fail, found: found.into(), next: next.into() }
-    }
-}
-
-impl Health {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-        }
-    }
 }
 
 fn table(checks: &[Check]) -> Table {
@@ -201,8 +161,4 @@ fn state(path: &Path) -> Check {
         Ok(_) => Check::ok("state folder", path.display().to_string()),
         Err(why) => Check::fail("state folder", path.display().to_string(), why.to_string()),
     }
-}
-
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }

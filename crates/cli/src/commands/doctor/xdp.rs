@@ -7,7 +7,7 @@ use sluice_kernel::xdp::{embedded, machine, map_bytes};
 use sluice_switch::Config;
 use sluice_wire::Epoch;
 
-use super::{Check, read};
+use super::check::{Check, read};
 
 /// All of it.
 pub(super) fn checks() -> Vec<Check> {

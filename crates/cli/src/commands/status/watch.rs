@@ -15,7 +15,7 @@ use sluice_ground::stop::Stop;
 use sluice_ground::view::Keyboard;
 use sluice_net::rpc::v1::{SliceStatus, StatusResponse};
 
-use super::{text, to_json};
+use super::shown::{text, to_json};
 use crate::args::Status;
 
 /// How often a signal is looked for between two looks at the rack.

@@ -1,5 +1,6 @@
 //! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
 
+mod size;
 mod xdp;
 
 use std::net::SocketAddr;
@@ -8,13 +9,11 @@ use std::thread::{self, JoinHandle};
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
-use sluice_ground::plan::{Changes, Plan, SERVERS_MAX};
-use sluice_ground::policies;
-use sluice_ground::print;
+use sluice_ground::plan::{Changes, Plan};
 use sluice_ground::running::Told;
 use sluice_ground::seed::random_seed;
 use sluice_ground::stop::Stop;
-use sluice_ground::units;
+use sluice_ground::{policies, print, units};
 use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_hub::state::StateFolder;
@@ -26,18 +25,14 @@ use sluice_net::program::{CONTROLLER_DEFAULT, log};
 use sluice_net::udp::Waiting;
 use sluice_report::table::Table;
 use sluice_supervise::parent;
-use sluice_switch::Config;
-use sluice_wire::{Epoch, Serial, Term};
+use sluice_wire::{Epoch, Term};
 
 use super::{LOOK_EVERY, control_plan, guard, reached_at};
 use crate::args::Switch;
+use size::size;
 
-/// Entries in all clients' replay blocks together.
-const REPLAY_CELLS: u32 = 128 * 1024;
 /// Payloads of tasks that go round, where servers hold those of tasks that wait.
 const IN_FLIGHT_BYTES: usize = 1 << 20;
-/// The most clients.
-const CLIENTS_MAX: u32 = 32;
 
 /// A switch that is ready to run.
 enum Driver {
@@ -148,28 +143,6 @@ fn config(plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
         faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "switch", rates)),
         ..defaults
     })
-}
-
-fn size(plan: &Plan, epoch: Epoch, term: Term) -> Config {
-    let switch = &plan.switch;
-    Config {
-        slices: plan.slices.len() as u16,
-        clients: (REPLAY_CELLS / switch.replay_cells).clamp(1, CLIENTS_MAX) as u16,
-        tasks_per_slice: switch.tasks_per_slice,
-        tokens_per_slice: switch.tokens_per_slice,
-        replay_cells: switch.replay_cells,
-        counters_start: Serial(0),
-        types: types(plan),
-        seed: plan.seed,
-        servers: if plan.servers().is_empty() { 0 } else { SERVERS_MAX },
-        term,
-        ..Config::full(epoch)
-    }
-}
-
-/// Enough for the largest number of a type.
-fn types(plan: &Plan) -> u16 {
-    plan.types.largest().saturating_add(1).max(256)
 }
 
 fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) -> Outcome<RpcServer> {

@@ -11,7 +11,7 @@ use sluice_kernel::xdp::machine::BPF_FS;
 use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions};
 use sluice_wire::Epoch;
 
-use super::size;
+use super::size::size;
 use crate::args::Switch;
 
 /// Puts the program on its links.

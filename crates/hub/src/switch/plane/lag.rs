@@ -5,7 +5,6 @@ use sluice_net::udp::Outbox;
 use sluice_switch::Circulating;
 use sluice_wire::{Endpoint, Nanos, Packet};
 
-use super::Plane;
 use crate::switch::Delays;
 
 /// Arrivals that are held at most.
@@ -14,22 +13,24 @@ const HELD_MAX: usize = 1 << 16;
 /// What is held for as long as links and passes take; nothing where they take none.
 pub(super) struct Lag {
     delays: Delays,
-    held: Hold<Held>,
+    /// Whether nothing is ever held: asked for each packet, so it is found once.
+    is_none: bool,
+    pub(super) held: Hold<Lagging>,
 }
 
-enum Held {
+pub(super) enum Lagging {
     Arrival { from: Endpoint, packet: Packet },
     Again(Circulating),
 }
 
 impl Lag {
-    pub(super) const fn new(delays: Delays) -> Self {
-        Self { delays, held: Hold::new(HELD_MAX) }
+    pub(super) fn new(delays: Delays) -> Self {
+        Self { delays, is_none: delays.is_none(), held: Hold::new(HELD_MAX) }
     }
 
     /// Whether nothing is ever held.
     pub(super) fn is_none(&self) -> bool {
-        self.delays.is_none()
+        self.is_none
     }
 
     /// When something goes on.
@@ -39,14 +40,14 @@ impl Lag {
 
     /// Holds an arrival for its link's delay; says whether there was room.
     pub(super) fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) -> bool {
-        self.held.put(received + self.delays.to_switch(&packet), Held::Arrival { from, packet }, body)
+        self.held.put(received + self.delays.to_switch(&packet), Lagging::Arrival { from, packet }, body)
     }
 
     /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at
     /// once.
     pub(super) fn again(&mut self, now: Nanos, again: Circulating) -> bool {
         let due = now + self.delays.pass + self.delays.recirculation;
-        !self.is_none() && self.held.put(due, Held::Again(again), &[])
+        !self.is_none() && self.held.put(due, Lagging::Again(again), &[])
     }
 
     /// Sends a packet, at once or when a testbed's switch would have.
@@ -68,23 +69,5 @@ impl Lag {
     /// When a write to a server leaves, if not at once.
     pub(super) fn write_due(&self, now: Nanos) -> Option<Nanos> {
         (!self.is_none()).then(|| now + self.delays.pass + self.delays.worker)
-    }
-}
-
-impl Plane {
-    /// Takes what was held through the program in the order of its times, which are the times that it sees.
-    pub(super) fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
-        while let Some(due) = self.lag.held.pop_due(now) {
-            match due.item {
-                Held::Again(again) => self.round(due.at, again, outbox),
-                Held::Arrival { from, packet } => {
-                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
-                    let body = self.lag.held.take_bytes(due.cell);
-                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
-                    self.lag.held.put_bytes(due.cell, body);
-                }
-            }
-            self.lag.held.release(due.cell);
-        }
     }
 }

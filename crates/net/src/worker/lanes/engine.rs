@@ -17,7 +17,7 @@ use crate::udp::{Socket, Wait};
 use crate::worker::engine::{WantedRun, settings as of_worker};
 use crate::worker::report::{Dropped, Served, WorkerReport};
 use crate::worker::run::Ended;
-use crate::worker::stopper::{AskedToStop, Stopper};
+use crate::worker::stopper::{StopOrder, Stopper};
 
 /// How long cores that are to end may take for what they have.
 const END_PATIENCE: Duration = Duration::from_secs(2);
@@ -356,9 +356,9 @@ impl LanesEngine {
     /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
-            AskedToStop::Nothing => None,
-            AskedToStop::Abort => Some(false),
-            AskedToStop::Drain => {
+            StopOrder::Nothing => None,
+            StopOrder::Abort => Some(false),
+            StopOrder::Drain => {
                 let mut all_gone = true;
                 for (index, lane) in self.lanes.iter_mut().enumerate() {
                     all_gone &= lane.leave(self.machines.lane(index), &self.settings, now);

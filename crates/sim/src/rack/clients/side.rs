@@ -8,8 +8,8 @@ use sluice_host::client::{Action, Outcome};
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
-use super::{Clients, Tag};
-use crate::nodes::{ClientCall, ClientSide, Try};
+use super::Clients;
+use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
 use crate::rack::stage::{Cue, Stage};
@@ -139,7 +139,7 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
     }
 
     #[inline]
-    fn front(&self) -> Address {
+    fn front(&self, _: usize) -> Address {
         self.nodes.plan.places.front
     }
 
@@ -154,7 +154,7 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
 
     #[inline]
     fn ends(&mut self, _: usize, _: TaskId, tag: u64, how: &Outcome) -> Try<Self> {
-        let Tag { class, intended } = Tag::unpack(tag);
+        let TaskTag { class, intended } = TaskTag::unpack(tag);
         let Stage { world, meter, books } = &mut *self.stage;
         match how {
             Outcome::Reply(reply) => {

@@ -3,7 +3,7 @@
 
 use sluice_host::worker::Action;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
+use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 
 use super::Workers;
 use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
@@ -89,6 +89,12 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     #[inline]
     fn unpacks(&mut self, worker: usize, from: Nanos, _: Nanos, id: PacketId) -> Try<Self, Nanos> {
         let workers = &mut self.nodes.workers;
+        // The fetch is a wait before the service, and not its packets.
+        if workers.fetches
+            && let Packet::Dispatch(dispatch) = self.stage.world.packets.get_mut(id)
+        {
+            dispatch.place = wire::Place::Here;
+        }
         let takes = match self.stage.world.packets.get(id) {
             Packet::Dispatch(dispatch) => workers.servers.takes(worker as u32, dispatch),
             _ => Some(Nanos(0)),

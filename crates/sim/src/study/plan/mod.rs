@@ -278,13 +278,6 @@ pub struct Tolerance {
 }
 
 impl Plan {
-    /// Reads a plan; `name` is what complaints call it.
-    pub fn parse(name: &str, text: &str) -> Result<Self, super::StudyError> {
-        read::plan(name, text)
-    }
-}
-
-impl Plan {
     /// Only the claims that one cause may explain, without a grid of points.
     pub fn only_cause(mut self, id: &str) -> Result<Self, super::StudyError> {
         let known = self.causes.iter().map(|cause| cause.id.as_str());

@@ -139,13 +139,15 @@ struct RawSwap {
     to: String,
 }
 
-/// Reads a plan; `name` is what complaints call it.
-pub(super) fn plan(name: &str, text: &str) -> Result<Plan, StudyError> {
-    let raw: RawPlan = toml::from_str(text).map_err(|why| {
-        let (line, why) = toml_complaint(text, &why);
-        StudyError::Plan { plan: name.to_owned(), line, why }
-    })?;
-    checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
+impl Plan {
+    /// Reads a plan; `name` is what complaints call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, StudyError> {
+        let raw: RawPlan = toml::from_str(text).map_err(|why| {
+            let (line, why) = toml_complaint(text, &why);
+            StudyError::Plan { plan: name.to_owned(), line, why }
+        })?;
+        checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
+    }
 }
 
 fn checked(raw: RawPlan) -> Result<Plan, String> {
@@ -483,7 +485,7 @@ mod tests {
     "#;
 
     fn read(keys: &str) -> Result<Plan, StudyError> {
-        plan("mine", &format!("{PLAN}{keys}"))
+        Plan::parse("mine", &format!("{PLAN}{keys}"))
     }
 
     #[test]

@@ -10,7 +10,7 @@ const AT: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const NODES: u16 = 3;
 
 fn list(as_published: bool) -> IdleList {
-    IdleList::new(&mut Layout::new("test"), AT, 2, NODES, as_published)
+    IdleList::new(&mut Layout::new("test"), AT, (2, NODES, NODES), as_published)
 }
 
 fn pass() -> Pass {

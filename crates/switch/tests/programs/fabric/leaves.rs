@@ -12,9 +12,10 @@ fn sent(fabric: &mut Fabric, count: u32) -> Vec<Dispatch> {
 
 #[test]
 fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_busy() {
-    let mut fabric = Fabric::new(&[2]);
+    let mut fabric = Fabric::new(&[3]);
     let (leaf, first) = fabric.task();
-    assert_eq!((leaf, first.worker.0, first.client_at), (0, 1, at(200)));
+    assert_eq!((leaf, first.worker.0, first.client_at), (0, 2, at(200)));
+    assert_eq!(fabric.task().1.worker.0, 1);
     assert_eq!(fabric.news(), [], "there is another idle worker");
     assert_eq!(fabric.task().1.worker.0, 0);
     assert_eq!(fabric.news(), [(0, RackNews::Busy)]);
@@ -23,6 +24,21 @@ fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_
     assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
     fabric.reply(0, 0, 0);
     assert_eq!(fabric.news(), [(0, RackNews::Idle)], "the rack was idle already");
+}
+
+/// Nothing would ask a rack that gets no tasks, had its word been lost.
+#[test]
+fn a_rack_whose_workers_are_all_idle_says_so_again_unless_it_is_as_published() {
+    for (as_published, words) in [(false, 2), (true, 1)] {
+        let mut fabric = Fabric::of(FabricReading { as_published, ..FabricReading::default() }, &[3]);
+        fabric.deliver();
+        for _ in 0..3 {
+            fabric.task();
+        }
+        fabric.deliver();
+        (0..3).for_each(|worker| fabric.reply(0, worker, 0));
+        assert_eq!(fabric.news(), vec![(0, RackNews::Idle); words], "as published: {as_published}");
+    }
 }
 
 #[test]
@@ -84,7 +100,8 @@ fn what_a_task_says_of_the_rack_is_put_right_if_the_word_was_lost() {
     assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
     fabric.told.clear();
     fabric.reply(0, 1, 0);
-    assert_eq!(fabric.news(), [], "it was told");
+    assert_eq!(fabric.news(), [(0, RackNews::Idle)], "it was told, and all are idle now");
+    fabric.told.clear();
     let task = fabric.chosen();
     assert_ne!(task.occupancy, IDLE_SELECTED);
     dispatched(fabric.hand_down(0, task));
@@ -126,7 +143,8 @@ fn a_load_is_told_with_a_reply_when_the_mean_moved_by_one() {
     assert!(!news.is_empty() && news.len() < 4 * 8, "{news:?}, {told} before");
     for pair in news.windows(2) {
         let [(_, RackNews::Load(first)), (_, RackNews::Load(second))] = pair else { panic!("{pair:?}") };
-        assert!(first.apart(*second) >= Average::ONE, "{first} then {second}");
+        let [first, second] = [first, second].map(|mean| Average::from_bits(mean.0));
+        assert!(first.apart(second) >= Average::ONE, "{first} then {second}");
     }
 }
 

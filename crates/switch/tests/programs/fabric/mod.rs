@@ -2,12 +2,16 @@
 
 mod averages;
 mod leaves;
+mod parts;
+mod racksched;
 mod spine;
 
-use sluice_switch::horus::{FabricReading, Horus, Mirror, RackNews, RackSize, Spine, SpineLink, Update};
+use sluice_switch::horus::{FabricReading, Horus, Mirror, RackSize, Spine, SpineLink};
 use sluice_switch::{Arrival, Config, Program, Refusal, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Dispatch, Endpoint, Generation, Key, Nanos, Packet, Reply, Serial, SliceId, WorkerId};
+use sluice_wire::{
+    Dispatch, Endpoint, Generation, Key, Nanos, Packet, RackNews, Reply, Serial, SliceId, Update, WorkerId,
+};
 
 use crate::rack::{CLIENT, EPOCH, GET, SLICE, START, at, dispatched, submit};
 
@@ -192,7 +196,7 @@ impl Fabric {
 
     /// The spine hears this.
     fn tell(&mut self, from: Endpoint, update: Update) -> Verdict {
-        let verdict = self.spine.pass(Nanos(0), Arrival::Update { from, update });
+        let verdict = self.spine.pass(Nanos(0), update_from(from, update));
         go_round(&mut self.spine, verdict)
     }
 
@@ -208,6 +212,10 @@ fn open(program: &mut dyn Program) {
     program.table(TableOp::SetType(GET, Some(SLICE)));
     let client = ClientRow { key: Key(22), at: at(200), ..ClientRow::default() };
     program.table(TableOp::SetClient(CLIENT, Some((client, START))));
+}
+
+fn update_from(from: Endpoint, update: Update) -> Arrival {
+    Arrival::Wire { from, packet: Packet::Update(update), room: true }
 }
 
 fn go_round(program: &mut dyn Program, mut verdict: Verdict) -> Verdict {

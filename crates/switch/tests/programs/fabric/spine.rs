@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sluice_switch::horus::{Average, HorusError, IDLE_SELECTED, IdleRack};
-use sluice_wire::{Epoch, RejectReason};
+use sluice_wire::{Epoch, MeanQueue, RejectReason};
 
 use super::*;
 use crate::rack::{circulating, rejected};
@@ -12,7 +12,7 @@ use crate::rack::{circulating, rejected};
 fn told(sizes: &[u32], eighths: &[u32]) -> Fabric {
     let mut fabric = Fabric::of(FabricReading::default(), sizes);
     for (leaf, eighths) in (0..).zip(eighths) {
-        fabric.says(leaf, RackNews::Load(Average::from_bits(eighths * 0x2000)));
+        fabric.says(leaf, RackNews::Load(MeanQueue(eighths * 0x2000)));
     }
     fabric
 }
@@ -70,7 +70,7 @@ fn what_a_leaf_tells_takes_the_place_of_what_was_counted() {
     let mut fabric = told(&[8, 8], &[4, 80]);
     assert_eq!(leaves(&mut fabric, 4), [0; 4]);
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 0x1_0000);
-    fabric.says(0, RackNews::Load(Average::from_bits(3)));
+    fabric.says(0, RackNews::Load(MeanQueue(3)));
     assert_eq!(fabric.spine.known_load(SLICE, WorkerId(0)).bits(), 3);
 }
 
@@ -97,7 +97,7 @@ fn tasks_are_numbered_for_each_leaf_and_carry_their_client() {
 #[test]
 fn a_leafs_word_counts_if_it_is_of_this_life_and_generation_and_comes_from_there() {
     let mut fabric = Fabric::new(&[2, 2]);
-    let news = RackNews::Load(Average::ONE);
+    let news = RackNews::Load(MeanQueue(Average::ONE.bits()));
     let told = Update { epoch: EPOCH, leaf: WorkerId(1), generation: GENERATION, pool: SLICE, news };
     let mut refused = |from, update| refused(fabric.tell(from, update));
     let (here, elsewhere) = (leaf_at(1), leaf_at(0));
@@ -159,7 +159,7 @@ fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_
             pool: SLICE,
             news: RackNews::Busy,
         };
-        let first = fabric.spine.pass(Nanos(0), Arrival::Update { from: leaf_at(0), update: busy(0) });
+        let first = fabric.spine.pass(Nanos(0), update_from(leaf_at(0), busy(0)));
         assert!(matches!(first, Verdict::Again(_)));
         fabric.tell(leaf_at(1), busy(1));
         go_round(&mut fabric.spine, first);

@@ -1,0 +1,203 @@
+//! How a rack stands, for people and as JSON.
+
+use serde_json::{Value, json};
+use sluice_control::write_labels;
+use sluice_ground::ask::{link, phase};
+use sluice_ground::plan::Types;
+use sluice_net::rpc::v1::{ClassStatus, Counter, StatusResponse};
+use sluice_report::table::{Table, time};
+
+/// All of it, for people.
+pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
+    let switch = status.switch.clone().unwrap_or_default();
+    let (at, link, epoch) = (&switch.at, link(switch.link()), switch.epoch);
+    let head = format!("controller {controller}; switch {at} {link}, epoch {epoch}");
+    let counters = counted("the switch counted", &switch.counters);
+    let refused = status.refused.iter().any(|counter| counter.value > 0);
+    let refused = refused.then(|| counted("calls refused for", &status.refused));
+    let is_labelled = status.slices.iter().any(|slice| !slice.classes.is_empty());
+    let classes = is_labelled.then(|| classes(status));
+    let [slices, workers] = [slices(status), workers(status)];
+    let others = [workers, servers(status), clients(status), counters];
+    let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
+    let tables: Vec<String> = tables.map(Table::to_string).collect();
+    format!("{head}\n\n{}", tables.join("\n"))
+}
+
+fn slices(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["slice", "types", "takes tasks", "workers", "quotas", "may wait", "balance", "stale"]);
+    let known = Types::ours();
+    for slice in &status.slices {
+        let types: Vec<String> = slice.types.iter().map(|number| known.shown(*number)).collect();
+        table.row([
+            slice.name.clone(),
+            types.join(", "),
+            if slice.open { "yes" } else { "no" }.to_owned(),
+            slice.workers.to_string(),
+            slice.quotas.to_string(),
+            slice.limit.to_string(),
+            slice.balance.map_or_else(|| "?".to_owned(), |balance| format!("{balance:+}")),
+            slice.stale_tokens.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What the tasks of each slice need, and who has it.
+fn classes(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["slice", "needs", "types", "workers with it"]);
+    let known = Types::ours();
+    for slice in &status.slices {
+        for class in &slice.classes {
+            let types: Vec<String> = class.types.iter().map(|number| known.shown(*number)).collect();
+            let wish = if slice.wished && !class.needs.is_empty() { " (a wish)" } else { "" };
+            let refused = if class.refused { ": its tasks are refused" } else { "" };
+            table.row([
+                slice.name.clone(),
+                format!("{}{wish}", write_labels(&class.needs)),
+                types.join(", "),
+                format!("{}{refused}", class.workers),
+            ]);
+        }
+    }
+    table
+}
+
+fn workers(status: &StatusResponse) -> Table {
+    let is_labelled = status.workers.iter().any(|worker| !worker.labels.is_empty());
+    let cells = |labels: String, others: [String; 9]| {
+        let [name, slice, phase, others @ ..] = others;
+        [name, slice, phase].into_iter().chain(is_labelled.then_some(labels)).chain(others)
+    };
+    // A narrow terminal cuts off what stands last.
+    let headings =
+        ["worker", "slice", "phase", "quota", "tasks/s", "at", "renewed ago", "index", "generation"];
+    let mut table = Table::new(cells("labels".to_owned(), headings.map(str::to_owned)));
+    let mut workers: Vec<_> = status.workers.iter().collect();
+    workers.sort_by_key(|worker| &worker.name);
+    for worker in workers {
+        let others = [
+            or_unknown(&worker.name),
+            slice_name(status, worker.slice),
+            phase(worker.phase()).to_owned(),
+            worker.quota.to_string(),
+            worker.tasks_per_second.to_string(),
+            worker.at.clone(),
+            time(worker.renewed_ago_ns as f64),
+            worker.worker.to_string(),
+            worker.generation.to_string(),
+        ];
+        table.row(cells(write_labels(&worker.labels), others));
+    }
+    table
+}
+
+fn servers(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["server", "at", "renewed ago", "memory", "rings", "RDMA MTU", "pair", "index"]);
+    let mut servers: Vec<_> = status.servers.iter().collect();
+    servers.sort_by_key(|server| &server.name);
+    for server in servers {
+        let rows = || server.rings.iter().filter_map(|ring| ring.row);
+        let bytes: u64 = rows().map(|row| u64::from(row.slots) * u64::from(row.slot_bytes)).sum();
+        table.row([
+            or_unknown(&server.name),
+            server.at.clone(),
+            time(server.renewed_ago_ns as f64),
+            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+            rows().map(|row| row.slots.to_string()).collect::<Vec<_>>().join(" + "),
+            format!("{} B", server.mtu),
+            format!("{}{}", transport(server.reliable), if server.icrc { "" } else { ", no iCRC" }),
+            server.server.to_string(),
+        ]);
+    }
+    table
+}
+
+const fn transport(reliable: bool) -> &'static str {
+    if reliable { "rc" } else { "uc" }
+}
+
+fn clients(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["client", "at", "renewed ago", "index"]);
+    for client in &status.clients {
+        let ago = time(client.renewed_ago_ns as f64);
+        table.row([or_unknown(&client.name), client.at.clone(), ago, client.client.to_string()]);
+    }
+    table
+}
+
+fn counted(what: &str, counters: &[Counter]) -> Table {
+    let mut table = Table::new([what, ""]);
+    for counter in counters.iter().filter(|counter| counter.value > 0) {
+        table.row([counter.name.clone(), counter.value.to_string()]);
+    }
+    table
+}
+
+fn or_unknown(name: &str) -> String {
+    if name.is_empty() { "?".to_owned() } else { name.to_owned() }
+}
+
+fn slice_name(status: &StatusResponse, index: u32) -> String {
+    let slice = status.slices.iter().find(|slice| slice.slice == index);
+    slice.map_or_else(|| index.to_string(), |slice| slice.name.clone())
+}
+
+pub(super) fn to_json(status: &StatusResponse) -> Value {
+    let switch = status.switch.clone().unwrap_or_default();
+    let class = |class: &ClassStatus| {
+        json!({
+            "needs": class.needs, "types": class.types, "workers": class.workers, "refused": class.refused,
+        })
+    };
+    let slices = status.slices.iter().map(|slice| {
+        json!({
+            "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
+            "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
+            "stale_tokens": slice.stale_tokens, "wished": slice.wished,
+            "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
+        })
+    });
+    let workers = status.workers.iter().map(|worker| {
+        json!({
+            "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
+            "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
+            "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
+            "labels": worker.labels,
+        })
+    });
+    let clients = status.clients.iter().map(|client| {
+        json!({
+            "client": client.client, "name": client.name, "at": client.at, "renewed_ago_ns": client.renewed_ago_ns,
+        })
+    });
+    let servers = status.servers.iter().map(|server| {
+        let rings = server.rings.iter().filter_map(|ring| Some((ring.slice, ring.row?)));
+        let rings = rings.map(|(slice, row)| {
+            json!({ "slice": slice_name(status, slice), "slots": row.slots, "slot_bytes": row.slot_bytes })
+        });
+        json!({
+            "server": server.server, "name": server.name, "at": server.at, "mtu": server.mtu,
+            "transport": transport(server.reliable), "icrc": server.icrc, "rings": rings.collect::<Vec<_>>(),
+            "renewed_ago_ns": server.renewed_ago_ns,
+        })
+    });
+    json!({
+        "schema": "sluice.status.v1",
+        "switch": {
+            "epoch": switch.epoch, "link": link(switch.link()), "at": switch.at,
+            "counters": counters_json(&switch.counters),
+        },
+        "slices": slices.collect::<Vec<_>>(),
+        "workers": workers.collect::<Vec<_>>(),
+        "clients": clients.collect::<Vec<_>>(),
+        "servers": servers.collect::<Vec<_>>(),
+        "refused": counters_json(&status.refused),
+    })
+}
+
+fn counters_json(counters: &[Counter]) -> Value {
+    counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value))).collect()
+}

@@ -1,0 +1,215 @@
+//! Sparrow: schedulers in software that know nothing of workers' queues and ask for less than they seem to
+//! (Ousterhout et al., 2013; Draconis' slides hold their switch to it).
+//!
+//! A job of m tasks reserves places at d · m workers, all at once (*batch sampling*). A reservation waits in
+//! its worker's queue like a task; when its turn comes, the worker asks for the task, and the job's first
+//! workers to ask get one each (*late binding*). Once the last is given, the reservations that still stand
+//! are taken back (*proactive cancellation*). Whoever asked too late hears that nothing is left.
+//!
+//! Both ends are here without I/O: [`SparrowScheduler`] and a worker's [`Reservations`]. Left out: placement
+//! constraints, fair shares, and what is lost: messages are taken to arrive, as over the paper's connections.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+/// One of a scheduler's jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobId(pub u64);
+
+/// What a scheduler tells a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToWorker<T> {
+    /// A place in its queue, for a task of this job.
+    Reserve(JobId),
+    /// The task that it asked for.
+    Run(T),
+    /// The job that it asked for has no task left.
+    Nothing,
+    /// It need not ask for this job.
+    Cancel(JobId),
+}
+
+/// A scheduler: its jobs, and whom it asked for them.
+#[derive(Debug)]
+pub struct SparrowScheduler<T> {
+    workers: u32,
+    probes: u8,
+    cancels: bool,
+    jobs: BTreeMap<JobId, Job<T>>,
+    next: u64,
+    /// Workers in the order in which they are drawn; kept from job to job.
+    order: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Job<T> {
+    tasks: VecDeque<T>,
+    /// The workers whose reservations stand.
+    reserved: Vec<u32>,
+}
+
+impl<T> SparrowScheduler<T> {
+    /// One that reserves so many places a task, at least one, among so many workers; and whether it takes
+    /// back those that it no longer needs.
+    ///
+    /// # Panics
+    /// If there is no worker.
+    pub fn new(workers: u32, probes: u8, cancels: bool) -> Self {
+        assert!(workers > 0, "nobody to ask");
+        let order = (0..workers).collect();
+        Self { workers, probes: probes.max(1), cancels, jobs: BTreeMap::new(), next: 0, order }
+    }
+
+    /// A job comes. `below` draws a number below its argument. No worker gets a second place of a job
+    /// before all have one.
+    pub fn submit(
+        &mut self,
+        tasks: impl IntoIterator<Item = T>,
+        mut below: impl FnMut(u64) -> u64,
+        out: &mut Vec<(u32, ToWorker<T>)>,
+    ) {
+        let tasks: VecDeque<T> = tasks.into_iter().collect();
+        if tasks.is_empty() {
+            return;
+        }
+        let id = JobId(self.next);
+        self.next += 1;
+        let mut reserved = Vec::with_capacity(tasks.len() * usize::from(self.probes));
+        for drawn in 0..reserved.capacity() as u32 {
+            let place = (drawn % self.workers) as usize;
+            let from = place + below(u64::from(self.workers) - place as u64) as usize;
+            self.order.swap(place, from);
+            reserved.push(self.order[place]);
+        }
+        out.extend(reserved.iter().map(|worker| (*worker, ToWorker::Reserve(id))));
+        self.jobs.insert(id, Job { tasks, reserved });
+    }
+
+    /// A reservation's turn has come at its worker, which asks for its task.
+    pub fn asked(&mut self, id: JobId, worker: u32, out: &mut Vec<(u32, ToWorker<T>)>) {
+        let Some(job) = self.jobs.get_mut(&id) else { return out.push((worker, ToWorker::Nothing)) };
+        if let Some(at) = job.reserved.iter().position(|reserved| *reserved == worker) {
+            job.reserved.swap_remove(at);
+        }
+        match job.tasks.pop_front() {
+            Some(task) => out.push((worker, ToWorker::Run(task))),
+            None => out.push((worker, ToWorker::Nothing)),
+        }
+        if job.tasks.is_empty() {
+            let reserved = self.jobs.remove(&id).map_or_else(Vec::new, |job| job.reserved);
+            if self.cancels {
+                out.extend(reserved.into_iter().map(|worker| (worker, ToWorker::Cancel(id))));
+            }
+        }
+    }
+
+    /// Tasks that no worker has asked for yet.
+    pub fn waiting(&self) -> usize {
+        self.jobs.values().map(|job| job.tasks.len()).sum()
+    }
+}
+
+/// A worker's queue: reservations, first come, first served. `S` names a scheduler.
+#[derive(Clone, Debug)]
+pub struct Reservations<S> {
+    queue: VecDeque<(S, JobId)>,
+}
+
+impl<S> Default for Reservations<S> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new() }
+    }
+}
+
+impl<S: Copy + PartialEq> Reservations<S> {
+    /// One more, behind the others.
+    pub fn reserve(&mut self, scheduler: S, job: JobId) {
+        self.queue.push_back((scheduler, job));
+    }
+
+    /// One of this job is taken back, if it has not been asked for.
+    pub fn cancel(&mut self, scheduler: S, job: JobId) {
+        if let Some(at) = self.queue.iter().position(|reserved| *reserved == (scheduler, job)) {
+            self.queue.remove(at);
+        }
+    }
+
+    /// The one whose turn it is: its scheduler is to be asked.
+    pub fn next_turn(&mut self) -> Option<(S, JobId)> {
+        self.queue.pop_front()
+    }
+
+    /// How many stand.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Said = Vec<(u32, ToWorker<char>)>;
+
+    fn reserved(said: &Said) -> Vec<u32> {
+        said.iter().filter(|(_, what)| matches!(what, ToWorker::Reserve(_))).map(|(at, _)| *at).collect()
+    }
+
+    #[test]
+    fn a_job_reserves_d_places_a_task_and_none_twice_before_all_have_one() {
+        let mut scheduler = SparrowScheduler::new(5, 2, true);
+        let mut said = Said::new();
+        scheduler.submit(['a', 'b', 'c'], |bound| bound / 2, &mut said);
+        let mut first = reserved(&said)[..5].to_vec();
+        first.sort_unstable();
+        assert_eq!((reserved(&said).len(), first), (6, (0..5).collect()));
+        assert_eq!(scheduler.waiting(), 3);
+    }
+
+    #[test]
+    fn the_first_who_ask_get_the_tasks_and_the_others_are_taken_back() {
+        let mut scheduler = SparrowScheduler::new(4, 2, true);
+        let mut said = Said::new();
+        scheduler.submit(['a', 'b'], |_| 0, &mut said);
+        let job = JobId(0);
+        said.clear();
+        scheduler.asked(job, 3, &mut said);
+        scheduler.asked(job, 1, &mut said);
+        let mut taken_back = said.split_off(2);
+        taken_back.sort_by_key(|(worker, _)| *worker);
+        assert_eq!(said, [(3, ToWorker::Run('a')), (1, ToWorker::Run('b'))]);
+        assert_eq!(taken_back, [(0, ToWorker::Cancel(job)), (2, ToWorker::Cancel(job))]);
+        said.clear();
+        scheduler.asked(job, 0, &mut said);
+        assert_eq!(said, [(0, ToWorker::Nothing)], "it had asked before it heard");
+    }
+
+    #[test]
+    fn without_cancellation_every_reservation_is_asked_for() {
+        let mut scheduler = SparrowScheduler::new(2, 2, false);
+        let mut said = Said::new();
+        scheduler.submit(['a'], |_| 0, &mut said);
+        said.clear();
+        scheduler.asked(JobId(0), 1, &mut said);
+        scheduler.asked(JobId(0), 0, &mut said);
+        assert_eq!(said, [(1, ToWorker::Run('a')), (0, ToWorker::Nothing)]);
+    }
+
+    #[test]
+    fn a_worker_asks_in_the_order_of_its_reservations_without_those_taken_back() {
+        let mut queue = Reservations::default();
+        for job in 0..4 {
+            queue.reserve('s', JobId(job));
+        }
+        queue.cancel('s', JobId(1));
+        queue.cancel('t', JobId(2));
+        let turns: Vec<u64> = core::iter::from_fn(|| queue.next_turn()).map(|(_, job)| job.0).collect();
+        assert_eq!(turns, [0, 2, 3]);
+        assert!(queue.is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! What came of following a plan.
+
+use serde::Serialize;
+use sluice_outcome::study::Depths;
+
+use super::band::{Band, Sequence};
+use super::responses::Responses;
+
+/// How many of five live runs have to lie inside.
+const INSIDE: f64 = 0.8;
+
+/// What came of one case under one policy.
+#[derive(Debug, Serialize)]
+pub(super) struct Followed {
+    pub(super) case: String,
+    pub(super) title: String,
+    pub(super) policy: String,
+    pub(super) band: Band,
+    /// The simulator's sequences and how often each occurred.
+    pub(super) sequences: Vec<(String, usize)>,
+    /// Where workers are slow for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) responses: Option<Responses>,
+    pub(super) live: Vec<Lived>,
+    /// The first seed's.
+    #[serde(skip)]
+    pub(super) simulated: Vec<Depths>,
+}
+
+/// One live run.
+#[derive(Debug, Serialize)]
+pub(super) struct Lived {
+    pub(super) sequence: Sequence,
+    pub(super) words: String,
+    /// The first interval outside the band, from 1; null if there is none.
+    pub(super) outside: Option<usize>,
+    pub(super) depths: Vec<Depths>,
+    /// How late the sender was at its 99th percentile, in the rack that is stood for, ns.
+    pub(super) behind_p99_ns: u64,
+    pub(super) unknown: usize,
+}
+
+impl Followed {
+    pub(super) fn inside(&self) -> usize {
+        self.live.iter().filter(|lived| lived.outside.is_none()).count()
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.inside() as f64 >= INSIDE * self.live.len() as f64
+    }
+
+    pub(super) fn responds(&self) -> bool {
+        self.responses.as_ref().is_none_or(Responses::hold)
+    }
+}

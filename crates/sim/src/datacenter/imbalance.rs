@@ -1,0 +1,50 @@
+//! How much longer the longest of a pool's queues is than the mean (Horus §5.2, Figure 12a).
+
+use crate::stats::Distribution;
+
+/// A look's thousandths.
+const UNIT: f64 = 1_000.0;
+
+/// Looks at the queues, from time to time.
+#[derive(Debug)]
+pub(super) struct Imbalance(Distribution);
+
+impl Imbalance {
+    pub(super) fn new() -> Self {
+        Self(Distribution::new())
+    }
+
+    /// Workers hold so many tasks each; nothing is said of a pool that holds none.
+    pub(super) fn look(&mut self, held: impl Iterator<Item = u32>) {
+        let (mut most, mut sum, mut workers) = (0, 0_u64, 0_u64);
+        for tasks in held {
+            most = most.max(tasks);
+            sum += u64::from(tasks);
+            workers += 1;
+        }
+        if sum > 0 {
+            self.0.record((f64::from(most) * workers as f64 / sum as f64 * UNIT) as u64);
+        }
+    }
+
+    /// The longest over the mean, in half of the looks and in 99 of a hundred.
+    pub(super) fn told(&self) -> Option<[f64; 2]> {
+        let [half, most] = [0.5, 0.99].map(|share| self.0.quantile(share) as f64 / UNIT);
+        (self.0.count() > 0).then_some([half, most])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_queue_is_told_over_the_mean() {
+        let mut imbalance = Imbalance::new();
+        imbalance.look([0, 0].into_iter());
+        assert_eq!(imbalance.told(), None);
+        imbalance.look([4, 0, 0, 0].into_iter());
+        let [half, most] = imbalance.told().expect("it looked");
+        assert!((half - 4.0).abs() < 0.01 && (most - 4.0).abs() < 0.01, "{half} {most}");
+    }
+}

@@ -1,0 +1,245 @@
+//! A run from its beginning to its end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sluice_wire::{Epoch, Nanos};
+
+use super::clients::{PoolRequests, Submitter};
+use super::control::{Control, Runs};
+use super::imbalance::Imbalance;
+use super::placement::Placement;
+use super::places::{CLIENTS, LEAVES, SPINES, WORKERS, clock_of, pool_of};
+use super::system::System;
+use super::watch::TaskWatch;
+use super::workers::DatacenterWorkers;
+use super::world::{Datacenter, DatacenterWorld, PoolRun, Reminder, addressee, join};
+use crate::dice::Dice;
+use crate::error::SimError;
+use crate::point::Point;
+use crate::rack::fates::Fates;
+use crate::rack::meter::Meter;
+use crate::rack::setup::client_settings;
+use crate::stats::{Counts, Gauges};
+use crate::testbed::Testbed;
+use crate::world::{Address, Happens, Mail};
+
+/// The first life of all switches.
+pub(super) const FIRST: Epoch = Epoch(1);
+/// Events between two looks at whether the run is to stop.
+const EVENTS_A_LOOK: u32 = 1 << 14;
+
+/// What a run came to.
+pub(crate) struct PoolEnd<O> {
+    pub(crate) observer: O,
+    pub(crate) counts: Counts,
+    pub(crate) gauges: Gauges,
+}
+
+/// Runs one replication of a point, until `observer` has seen enough or no request is left.
+pub(crate) fn replicate<O: TaskWatch>(
+    point: &Point,
+    system: System,
+    replication: u32,
+    observer: O,
+    stop: &AtomicBool,
+) -> Result<PoolEnd<O>, SimError> {
+    let pool = (point, Placement::of(point), observer);
+    let ran = run(Datacenter::new(Runs::Datacenter(system), replication, vec![pool]), stop)?;
+    Ok(ran.into_iter().next().expect("one pool ran"))
+}
+
+/// The same for one rack's program without a spine.
+#[cfg(test)]
+pub(crate) fn replicate_alone<O: TaskWatch>(
+    point: &Point,
+    choice: &sluice_switch::registry::Choice,
+    replication: u32,
+    observer: O,
+    stop: &AtomicBool,
+) -> Result<PoolEnd<O>, SimError> {
+    let layout = Placement::new(&[(0, point.testbed.workers)], &[]);
+    let ran = run(Datacenter::new(Runs::Alone(*choice), replication, vec![(point, layout, observer)]), stop)?;
+    Ok(ran.into_iter().next().expect("one pool ran"))
+}
+
+pub(super) fn run<O: TaskWatch>(
+    mut datacenter: Datacenter<O>,
+    stop: &AtomicBool,
+) -> Result<Vec<PoolEnd<O>>, SimError> {
+    while !datacenter.run(EVENTS_A_LOOK) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(SimError::Stopped);
+        }
+    }
+    let now = datacenter.world.now;
+    let ended = |pool: PoolRun<O>| {
+        let (observer, counts, gauges) = pool.meter.finish(now);
+        let [imbalance_p50, imbalance_p99] =
+            pool.imbalance.and_then(|imbalance| imbalance.told()).map_or([None; 2], |told| told.map(Some));
+        PoolEnd { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges } }
+    };
+    Ok(datacenter.pools.into_iter().map(ended).collect())
+}
+
+impl<O: TaskWatch> Datacenter<O> {
+    /// Pools with their tasks and places; the network is the first one's.
+    pub(super) fn new(runs: Runs, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
+        let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
+        let types = pools
+            .iter()
+            .flat_map(|(point, ..)| point.workload.classes.iter().map(|class| class.task_type.0 + 1));
+        let layouts = pools.iter().map(|(_, layout, _)| layout.clone()).collect();
+        let control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
+        let mut world = DatacenterWorld::new(Fates::new(&testbed.faults, seed, replication).map(Box::new));
+        join(&mut world, testbed);
+        let alarms = world.engine.alarms(WORKERS, control.seats.len() as u32);
+        let mut machines = Vec::new();
+        let pools = pools.into_iter().enumerate();
+        let pools =
+            pools.map(|(at, pool)| pool_of_run(&mut world, &control, &mut machines, (at, replication), pool));
+        let pools = pools.collect();
+        let mut datacenter = Self {
+            round: world.engine.lane(testbed.switch.pass + testbed.switch.recirculation),
+            times: testbed.switch,
+            spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, testbed)).collect(),
+            leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
+            workers: DatacenterWorkers::new(alarms, &control.seats, testbed),
+            world,
+            control,
+            pools,
+            machines,
+            client_settings: client_settings(testbed),
+            clients_say: Vec::new(),
+            watch: testbed.racks.watch,
+            has_faults: testbed.has_faults(),
+            at: LEAVES,
+            pool: 0,
+        };
+        datacenter.begin(testbed);
+        datacenter
+    }
+
+    /// Everybody is registered, racks are linked with spines, and the first requests are drawn.
+    fn begin(&mut self, testbed: &Testbed) {
+        for worker in 0..self.control.seats.len() {
+            let leaf = &self.leaves[self.control.seats[worker].leaf as usize];
+            let grant = self.control.worker_registration(worker, leaf);
+            self.grant_worker(worker, grant);
+        }
+        for pool in 0..self.pools.len() {
+            let layout = &self.control.pools[pool];
+            let below = layout.racks.iter().map(|rack| layout.spines.get(rack.spine).copied());
+            for (rack, spine) in below.collect::<Vec<_>>().into_iter().enumerate() {
+                if let Some(spine) = spine {
+                    self.link(pool, rack, spine);
+                }
+            }
+        }
+        if testbed.racks.watch > Nanos(0) {
+            self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
+        }
+        (0..self.pools.len()).for_each(|pool| self.draw(pool));
+    }
+
+    /// A pool's rack goes below a spine, which hears from its leaf.
+    pub(super) fn link(&mut self, pool: usize, rack: usize, spine: u32) {
+        let leaf = self.control.pools[pool].racks[rack].leaf;
+        let (above, below) = (&mut self.spines[spine as usize], &mut self.leaves[leaf as usize]);
+        let told = self.control.link((pool, rack), (spine, above), below);
+        self.pool = pool;
+        if let Some(told) = told {
+            self.tell(LEAVES.at(leaf), &told);
+        }
+    }
+
+    /// Lets so many events happen; says whether the run is over.
+    pub(super) fn run(&mut self, events: u32) -> bool {
+        for _ in 0..events {
+            if self.is_complete() {
+                return true;
+            }
+            let Some((at, what)) = self.world.next() else { return true };
+            self.happens(at, what);
+        }
+        false
+    }
+
+    /// Something happens somewhere.
+    #[inline]
+    fn happens(&mut self, at: Address, what: Happens<Reminder>) {
+        match what {
+            Happens::Mail(mail) => self.mail(at, mail),
+            Happens::Alarm => self.alarm(at.place()),
+            Happens::Clock => self.request(pool_of(at)),
+            Happens::Cue(Reminder::Client(machine)) => self.wake(machine as usize),
+            Happens::Cue(Reminder::Worker) => self.worker_ticks(at.place() as usize),
+            Happens::Cue(Reminder::Look) => self.look(),
+        }
+    }
+
+    #[inline]
+    fn mail(&mut self, to: Address, mail: Mail) {
+        match mail {
+            Mail::Packet { packet, .. } if to.at(0) == WORKERS => self.at_worker(to.place(), packet),
+            Mail::Packet { packet, .. } if to.at(0) == CLIENTS => {
+                match addressee(self.world.packets.get(packet)) {
+                    Some(machine) if machine < self.machines.len() => self.at_client(machine, packet),
+                    _ => self.world.packets.free(packet),
+                }
+            }
+            _ => self.at_switch(to, mail),
+        }
+    }
+
+    /// The queues are looked at, and again after a while.
+    fn look(&mut self) {
+        let seats = &self.workers.seats;
+        for (at, pool) in self.pools.iter_mut().enumerate().filter(|(_, pool)| pool.meter.is_open) {
+            let held = seats.iter().zip(&self.workers.held).filter(|(seat, _)| usize::from(seat.pool) == at);
+            if let Some(imbalance) = &mut pool.imbalance {
+                imbalance.look(held.map(|(_, held)| *held));
+            }
+        }
+        self.world.engine.cue(self.world.now + self.watch, SPINES, Reminder::Look);
+    }
+}
+
+/// A pool's machines, registered, and its requests.
+fn pool_of_run<O: TaskWatch>(
+    world: &mut DatacenterWorld,
+    control: &Control,
+    machines: &mut Vec<Submitter>,
+    (at, replication): (usize, u32),
+    (point, layout, observer): (&Point, Placement, O),
+) -> PoolRun<O> {
+    let first = machines.len();
+    let mut dice = Dice::named(point.seed, "clients", replication);
+    let settings = client_settings(&point.testbed);
+    for client in 0..control.clients() {
+        for spine in 0..layout.spines.len().max(1) {
+            let front = layout.spines.get(spine).map_or(LEAVES, |spine| SPINES.at(*spine));
+            let id = control.client_id(at, client).0;
+            let mut machine = Submitter::new(&mut dice, machines.len(), at, id, front);
+            let grant = control.client_registration(at, client, spine, FIRST);
+            machine.node.machine.grant(Nanos(0), &settings, grant, &mut Vec::new());
+            machines.push(machine);
+        }
+    }
+    let weights = layout.weights(control.runs.system());
+    let bytes = point.workload.classes.iter().map(|class| class.bytes).collect();
+    let first_type = control.task_type(at, sluice_wire::TaskType(0)).0;
+    let arrivals = PoolRequests::new(
+        world.engine.clock(clock_of(at)),
+        point.requests(replication),
+        (first, control.clients().into()),
+        weights,
+        Dice::named(point.seed, "spines of tasks", replication),
+        (bytes, first_type),
+    );
+    let watched = point.testbed.racks.watch > Nanos(0);
+    PoolRun {
+        arrivals,
+        meter: Meter::new(observer, layout.workers()),
+        imbalance: watched.then(Imbalance::new),
+    }
+}

@@ -1,0 +1,173 @@
+//! Who schedules in a datacenter of racks, and how one asks for it.
+
+use std::fmt;
+
+use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, PolicyParts};
+
+/// What spines and leaves run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Horus at both.
+    Horus(FabricReading),
+    /// RackSched at both (RS-H, Horus §4.1): the better of two racks by the means that they told, and each
+    /// leaf tells its mean with every reply.
+    Hierarchy,
+    /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
+    /// its authors' code call RS-R).
+    Balanced,
+}
+
+/// A system for people.
+pub(crate) struct SystemAbout {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) arguments: &'static str,
+    pub(crate) example: &'static str,
+}
+
+/// What Horus' settings are called.
+const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
+    idle-rack=random, a spine takes any idle rack: else the newest; \
+    told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one; \
+    resubmit=writes, a task that goes round writes the load anew; \
+    idle=uncounted, a task for an idle node does not count; \
+    only=idle, without idle nodes any node gets the task; \
+    only=loads, the lesser of two loads as they were told last; \
+    as-published, lists and means with their holes";
+
+impl System {
+    /// All of them, each as it is without settings.
+    pub(crate) const ALL: [SystemAbout; 3] = [
+        SystemAbout {
+            name: "dc-horus",
+            about: "racks below spines: idle racks and workers first, else the shorter of two random queues",
+            arguments: HORUS_ARGUMENTS,
+            example: "dc-horus:idle-from=2,idle-rack=random",
+        },
+        SystemAbout {
+            name: "dc-rs-h",
+            about: "racks below spines: RackSched chooses the rack, and RackSched its worker",
+            arguments: "",
+            example: "dc-rs-h",
+        },
+        SystemAbout {
+            name: "dc-rs-lb",
+            about: "racks below spines: any rack, and RackSched chooses its worker",
+            arguments: "",
+            example: "dc-rs-lb",
+        },
+    ];
+
+    /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
+    pub(crate) fn parse(text: &str) -> Option<Result<Self, String>> {
+        let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let bare = match name {
+            "dc-horus" => return Some(horus(settings.unwrap_or_default())),
+            "dc-rs-h" => Self::Hierarchy,
+            "dc-rs-lb" => Self::Balanced,
+            _ => return None,
+        };
+        Some(match settings {
+            Some(_) => Err(format!("{name} has no settings: write {name} alone")),
+            None => Ok(bare),
+        })
+    }
+}
+
+fn horus(settings: &str) -> Result<System, String> {
+    let mut reading = FabricReading::default();
+    for setting in settings.split(',').filter(|_| !settings.is_empty()) {
+        take(&mut reading, setting).ok_or_else(|| {
+            format!("`{setting}` means nothing to dc-horus; its settings: {HORUS_ARGUMENTS}")
+        })?;
+    }
+    Ok(System::Horus(reading))
+}
+
+fn take(reading: &mut FabricReading, setting: &str) -> Option<()> {
+    if let Some(count) = setting.strip_prefix("idle-from=") {
+        reading.idle_from = count.parse().ok().filter(|count| *count > 0)?;
+        return Some(());
+    }
+    match setting {
+        "idle-rack=newest" => reading.idle_rack = IdleRack::Newest,
+        "idle-rack=random" => reading.idle_rack = IdleRack::Random,
+        "told=one" => reading.told = LoadsTold::ByOne,
+        "told=replies" => reading.told = LoadsTold::ByReplies,
+        "told=always" => reading.told = LoadsTold::Always,
+        "resubmit=adds" => reading.resubmit_writes = false,
+        "resubmit=writes" => reading.resubmit_writes = true,
+        "idle=counted" => reading.idle_uncounted = false,
+        "idle=uncounted" => reading.idle_uncounted = true,
+        "only=idle" => reading.parts = PolicyParts::IdleOnly,
+        "only=loads" => reading.parts = PolicyParts::LoadsOnly,
+        "as-published" => reading.as_published = true,
+        _ => return None,
+    }
+    Some(())
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reading = match self {
+            Self::Horus(reading) => reading,
+            Self::Hierarchy => return f.write_str("dc-rs-h"),
+            Self::Balanced => return f.write_str("dc-rs-lb"),
+        };
+        f.write_str("dc-horus")?;
+        for (at, setting) in settings(*reading).iter().enumerate() {
+            write!(f, "{}{setting}", if at == 0 { ':' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+/// What differs from the text's reading.
+fn settings(reading: FabricReading) -> Vec<String> {
+    let FabricReading { as_published, resubmit_writes, idle_uncounted, idle_from, idle_rack, told, parts } =
+        reading;
+    let idle_from = (idle_from != 1).then(|| format!("idle-from={idle_from}"));
+    let known = [
+        (idle_rack == IdleRack::Random, "idle-rack=random"),
+        (told == LoadsTold::ByReplies, "told=replies"),
+        (told == LoadsTold::Always, "told=always"),
+        (resubmit_writes, "resubmit=writes"),
+        (idle_uncounted, "idle=uncounted"),
+        (parts == PolicyParts::IdleOnly, "only=idle"),
+        (parts == PolicyParts::LoadsOnly, "only=loads"),
+        (as_published, "as-published"),
+    ];
+    let differs = known.into_iter().filter(|(differs, _)| *differs).map(|(_, setting)| setting.to_owned());
+    idle_from.into_iter().chain(differs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_read_again() {
+        for text in [
+            "dc-horus",
+            "dc-horus:idle-from=2,idle-rack=random,told=replies",
+            "dc-horus:told=always,resubmit=writes,idle=uncounted,only=idle,as-published",
+            "dc-horus:only=loads",
+            "dc-rs-h",
+            "dc-rs-lb",
+        ] {
+            assert_eq!(
+                System::parse(text).map(|read| read.map(|system| system.to_string())),
+                Some(Ok(text.into()))
+            );
+        }
+    }
+
+    #[test]
+    fn a_setting_that_means_nothing_is_refused_by_name() {
+        for text in ["dc-horus:idle-from=0", "dc-horus:told", "dc-horus:", "dc-rs-h:2"] {
+            let read = System::parse(text).expect("it names a system");
+            assert_eq!(read.is_ok(), text == "dc-horus:", "{text}");
+        }
+        assert!(System::parse("horus").is_none());
+    }
+}

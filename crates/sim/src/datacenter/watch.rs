@@ -1,0 +1,44 @@
+//! Who is told of each task in a datacenter: what curves are told, and what fault runs ask beside.
+
+use sluice_host::client::Outcome;
+use sluice_wire::{Nanos, Submit, TaskId};
+
+use crate::stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
+
+/// An observer that may also want to know what tasks became of on their way.
+pub(crate) trait TaskWatch: Observer {
+    /// A client sent a try of a task.
+    fn tried(&mut self, _submit: &Submit) {}
+
+    /// A worker, in this life of it, begins to run a task.
+    fn started(&mut self, _worker: (usize, u32), _task: TaskId) {}
+
+    /// A client was told how its task ended.
+    fn ended(&mut self, _now: Nanos, _task: TaskId, _how: &Outcome) {}
+}
+
+impl TaskWatch for Recorder {}
+
+/// An observer that wants to know no more.
+#[derive(Debug)]
+pub(crate) struct Plain<O>(pub(crate) O);
+
+impl<O: Observer> TaskWatch for Plain<O> {}
+
+impl<O: Observer> Observer for Plain<O> {
+    fn sent(&mut self, at: Nanos) -> Mark {
+        self.0.sent(at)
+    }
+
+    fn done(&mut self, task: &Replied) {
+        self.0.done(task);
+    }
+
+    fn failed(&mut self, intended: Nanos, outcome: Ended) {
+        self.0.failed(intended, outcome);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+}

@@ -1,0 +1,42 @@
+//! A promise that broke, as it is told.
+
+use std::fmt;
+
+/// A promise that broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The run.
+    pub seed: u64,
+    /// Nanoseconds into it.
+    pub at_ns: u64,
+    /// What happened.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} at {} us: ", self.seed, self.at_ns / 1_000)?;
+        let promise = PROMISES.iter().find_map(|(number, name)| {
+            let rest = self.what.strip_prefix("promise ")?.strip_prefix(number)?.strip_prefix(':')?;
+            Some((number, name, rest))
+        });
+        match promise {
+            Some((number, name, rest)) => write!(f, "promise {number} ({name}):{rest}"),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What the promises are called, as in docs/faults.md.
+const PROMISES: [(&str, &str); 8] = [
+    ("1", "one outcome"),
+    ("2", "once per life"),
+    ("3", "bounded"),
+    ("4", "nobody stuck"),
+    ("5", "right bytes"),
+    ("6", "bounded memory"),
+    ("7", "right worker"),
+    ("8", "in order"),
+];
+
+impl std::error::Error for Broken {}

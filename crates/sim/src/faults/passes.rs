@@ -1,0 +1,93 @@
+//! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), and who
+//! goes first (`order`, `labels`).
+
+use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
+use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
+use sluice_wire::{Nanos, Packet, Serial, SliceId};
+
+use super::gate::Bearer;
+use super::limits::SLICES;
+use super::order;
+use super::rack::Rack;
+
+impl Rack<'_> {
+    /// One pass of the switch; `None` if it is down.
+    pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
+        let bearer = bearer(&arrival);
+        let before = self.let_in(bearer);
+        let Some(program) = &mut self.switch.program else { return Ok(None) };
+        let was_round = matches!(arrival, Arrival::Round(_));
+        let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
+        let queues = order::queues(&**program);
+        let verdict = program.pass(now, arrival);
+        let left = order::queues(&**program);
+        if self.scenario.program.kinds() > 1 {
+            let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
+            self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
+        } else {
+            self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+        }
+        let entered = self.let_in(bearer) != before || dispatched(&verdict).is_some();
+        let gate = &self.switch.gate;
+        if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.turns_away(token)) {
+            return Err(format!("promise 3: a token of worker {worker} went round, and it is closed"));
+        }
+        if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {
+            return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
+        }
+        if let Some(worker) = told_counters(&verdict).and_then(|told| gate.turns_away(told)) {
+            return Err(format!("promise 3: worker {worker}, which is closed, heard its counters"));
+        }
+        Ok(Some(verdict))
+    }
+
+    /// How many tokens were ever granted to this worker, and how many entered each slice's ring.
+    fn let_in(&mut self, bearer: Option<Bearer>) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
+        let granted = bearer.and_then(|(worker, _)| {
+            match self.switch.program.as_mut()?.table(TableOp::ReadWorker(worker)) {
+                TableAnswer::Worker(state) => Some(state.seen),
+                _ => None,
+            }
+        });
+        let entered = std::array::from_fn(|slice| {
+            let slice = SliceId(slice as u16);
+            match self.switch.program.as_mut()?.table(TableOp::ReadSlice(slice)) {
+                TableAnswer::Slice(state) => Some(state.tokens_in),
+                _ => None,
+            }
+        });
+        (granted, entered)
+    }
+}
+
+/// Whose token comes to the queue with this arrival.
+fn bearer(arrival: &Arrival) -> Option<Bearer> {
+    match arrival {
+        Arrival::Wire { packet: Packet::Token(token), .. } => Some((token.worker, token.generation)),
+        Arrival::Round(circulating) => match &circulating.cargo {
+            Cargo::Sweep(sweep) => sweep.carried,
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Who hears how its counters stand.
+fn told_counters(verdict: &Verdict) -> Option<Bearer> {
+    match verdict {
+        Verdict::Send { packet: Packet::Answer(answer), .. } if answer.counters.is_some() => {
+            Some((answer.worker, answer.generation))
+        }
+        _ => None,
+    }
+}
+
+/// Whose token a task met.
+const fn dispatched(verdict: &Verdict) -> Option<Bearer> {
+    match verdict {
+        Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
+            Some((dispatch.worker, dispatch.generation))
+        }
+        _ => None,
+    }
+}

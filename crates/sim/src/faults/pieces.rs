@@ -1,0 +1,43 @@
+//! What large tasks consist of.
+//!
+//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
+//! right if it is its task's.
+
+use std::collections::HashMap;
+
+use sluice_host::PART_BYTES;
+use sluice_wire::{Handle, INLINE_BYTES, Payload};
+
+/// The longest first packet of a task, and what a slot holds.
+pub(super) const FIRST_BYTES: u16 = 1_400;
+
+/// The pieces of each task in a worker's memory.
+pub(super) type Pieces = HashMap<Handle, Vec<Handle>>;
+
+/// What a task of this descriptor consists of.
+pub(super) const fn content(descriptor: [u8; INLINE_BYTES]) -> Handle {
+    Handle(u64::from_be_bytes(descriptor) as u32 & 0x7fff_ffff)
+}
+
+/// What a task in a worker's memory consists of, if it is of one piece.
+pub(super) fn content_of(pieces: &[Handle]) -> Handle {
+    let first = pieces.first().copied().unwrap_or(Handle::NONE);
+    if pieces.iter().all(|piece| *piece == first) { first } else { Handle::NONE }
+}
+
+/// The pieces of a whole of which the first `have` bytes came.
+pub(super) fn pieces(payload: &Payload, came: Handle, have: u16) -> Vec<Handle> {
+    let count = payload.total().div_ceil(PART_BYTES);
+    let is_whole = u32::from(have) >= payload.total();
+    let there = if is_whole { count } else { u32::from(have) / PART_BYTES };
+    (0..count).map(|index| if index < there { came } else { Handle::NONE }).collect()
+}
+
+/// A part's pieces take their places. One of a few bytes is inline, and says nothing of its whole.
+pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<(), String> {
+    let first = (offset / PART_BYTES) as usize;
+    let count = u32::from(part.len).div_ceil(PART_BYTES) as usize;
+    let room = pieces.get_mut(first..first + count).ok_or("promise 5: a part outside its whole")?;
+    room.fill(part.handle);
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! How long services may be.
+
+use sluice_wire::Nanos;
+
+/// The longest service, 4.29 s: what the times in packets can say.
+pub const SERVICE_MAX: Nanos = Nanos(u32::MAX as u64);
+
+/// The largest mean of a distribution without an upper end: no exponential draw comes near [`SERVICE_MAX`].
+pub const MEAN_MAX: Nanos = Nanos::from_millis(90);

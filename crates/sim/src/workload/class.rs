@@ -1,0 +1,68 @@
+//! Classes of tasks.
+
+use sluice_wire::sizes::KINDS_MAX;
+use sluice_wire::{INLINE_BYTES, TaskType};
+
+use super::plan::Change;
+use super::{Service, text};
+
+/// Tasks of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// What people call it.
+    pub name: String,
+    /// What the switch calls it.
+    pub task_type: TaskType,
+    /// Its share of all tasks.
+    pub share: f64,
+    /// How long its tasks take.
+    pub service: Service,
+    /// The share of its tasks that carry more than the 8 bytes that ride in a queue entry.
+    pub large: f64,
+    /// How many bytes those carry.
+    pub bytes: u16,
+    /// How urgent its tasks are, 0 first; none: their size alone tells.
+    pub priority: Option<u8>,
+}
+
+/// What a large task carries unless something else is said: ten keys of 64 bytes.
+pub const LARGE_BYTES: u16 = 640;
+/// What fits one WRITE beside the task's id; a longer task's rest would go straight to its worker.
+pub(super) const BYTES_MAX: u16 = 4_084;
+/// The last priority: no switch has more classes.
+pub(super) const PRIORITY_MAX: u8 = KINDS_MAX as u8 - 1;
+
+impl Class {
+    pub(super) fn check(&self) -> Result<(), String> {
+        text::check_name(&self.name).map_err(|why| format!("the class {why}"))?;
+        for (what, share) in [("share", self.share), ("large share", self.large)] {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(format!("the {what} {share} of class `{}` is not from 0 to 1", self.name));
+            }
+        }
+        if !(INLINE_BYTES as u16 + 1..=BYTES_MAX).contains(&self.bytes) {
+            let (name, bytes) = (&self.name, self.bytes);
+            return Err(format!("class `{name}`: bytes = {bytes} is not a number from 9 to {BYTES_MAX}"));
+        }
+        if let Some(priority) = self.priority.filter(|priority| *priority > PRIORITY_MAX) {
+            return Err(format!(
+                "class `{}`: priority = {priority} is not a number from 0 (first) to {PRIORITY_MAX}",
+                self.name
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The classes as they are during a phase.
+pub(super) fn changed(classes: &[Class], changes: &[Change]) -> Vec<Class> {
+    let mut classes = classes.to_vec();
+    for change in changes {
+        let Some(class) = classes.get_mut(change.class) else { continue };
+        class.share = change.share.unwrap_or(class.share);
+        if let Some(service) = &change.service {
+            class.service = service.clone();
+        }
+    }
+    classes
+}

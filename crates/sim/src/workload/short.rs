@@ -1,0 +1,130 @@
+//! How command lines write a workload.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use sluice_wire::TaskType;
+
+use super::class::{BYTES_MAX, PRIORITY_MAX};
+use super::{
+    Arrivals, Class, LARGE_BYTES, ONLY_CLASS, Service, Trace, Workload, WorkloadError, WorkloadTable, text,
+};
+
+const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, \
+                     `,bytes=NUMBER`, \
+                     `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
+
+impl Workload {
+    /// Reads `exp:10us`, a mix, or `trace:FILE`; files are looked for from the working directory.
+    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
+        Self::parse_in(text, Path::new(""))
+    }
+
+    /// The same, with files looked for from `folder`.
+    pub fn parse_in(text: &str, folder: &Path) -> Result<Self, WorkloadError> {
+        if let Some(table) = WorkloadTable::read(text) {
+            return table?.resolve(folder);
+        }
+        if let Some(trace) = Trace::named(text, folder, None) {
+            return Self::of_trace(trace?);
+        }
+        let (classes, arrivals) = match text.rsplit_once(';') {
+            Some((classes, arrivals)) => (classes, Some(arrivals)),
+            None => (text, None),
+        };
+        let classes = read_classes(classes, folder)?;
+        let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
+        let arrivals = arrivals.map(|text| Arrivals::parse_in(text, folder, &names)).transpose()?;
+        Self::new(classes, arrivals.unwrap_or_default())
+    }
+}
+
+impl FromStr for Workload {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> {
+    let wrong = |why| WorkloadError::Workload { text: text.to_owned(), why };
+    if !starts_a_class(text) {
+        let (service, Options { large, bytes, task_type, priority }) = options(text).map_err(wrong)?;
+        let (name, task_type) = (ONLY_CLASS.to_owned(), TaskType(task_type.unwrap_or(0)));
+        let service = Service::parse_in(service, folder)?;
+        return Ok(vec![Class { name, task_type, share: 1.0, service, large, bytes, priority }]);
+    }
+    let parts = split_classes(text);
+    let classes = parts.iter().enumerate().map(|(i, part)| {
+        let complete = part.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('@')?)));
+        let (name, (share, rest)) = complete.ok_or_else(|| wrong(format!("`{part}` has no `@`; {USAGE}")))?;
+        let share = text::share(share).map_err(|why| wrong(format!("the share of `{name}`: {why}")))?;
+        let (service, Options { large, bytes, task_type, priority }) = options(rest).map_err(wrong)?;
+        let service = Service::parse_in(service, folder)?;
+        Ok(Class {
+            name: name.to_owned(),
+            task_type: TaskType(task_type.unwrap_or(i as u16)),
+            share,
+            service,
+            large,
+            bytes,
+            priority,
+        })
+    });
+    classes.collect()
+}
+
+/// Splits at each `+` that starts a class; file names may hold others.
+fn split_classes(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices('+') {
+        if starts_a_class(&text[at + 1..]) {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn starts_a_class(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| text::check_name(name).is_ok())
+}
+
+/// What may stand behind a service.
+struct Options {
+    large: f64,
+    bytes: u16,
+    task_type: Option<u16>,
+    priority: Option<u8>,
+}
+
+/// Parts `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER`.
+fn options(text: &str) -> Result<(&str, Options), String> {
+    let mut service = text;
+    let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None, priority: None };
+    while let Some((rest, (key, value))) =
+        service.rsplit_once(',').and_then(|(rest, option)| Some((rest, option.split_once('=')?)))
+    {
+        service = rest;
+        match key {
+            "large" => options.large = text::share(value).map_err(|why| format!("large: {why}"))?,
+            "bytes" => {
+                let wrong = |_| format!("bytes: `{value}` is not a number from 9 to {BYTES_MAX}");
+                options.bytes = value.parse().map_err(wrong)?;
+            }
+            "type" => {
+                let wrong = |_| format!("type: `{value}` is not a number from 0 to {}", u16::MAX);
+                options.task_type = Some(value.parse().map_err(wrong)?);
+            }
+            "priority" => {
+                let wrong = |_| format!("priority: `{value}` is not a number from 0 to {PRIORITY_MAX}");
+                options.priority = Some(value.parse().map_err(wrong)?);
+            }
+            _ => return Err(text::unknown("option", key, ["large", "bytes", "type", "priority"])),
+        }
+    }
+    Ok((service, options))
+}

@@ -1,0 +1,93 @@
+//! Schedulers in software: what their decisions take, and what each part of Sparrow does.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_sim::stats::{Measured, Warmup};
+use sluice_sim::testbed::Testbed;
+use sluice_sim::workload::Workload;
+
+fn point(policy: &str, workload: &str, rate_per_s: f64, tasks: u64) -> Point {
+    let (policy, workload) = (Policy::parse(policy).unwrap(), Workload::parse(workload).unwrap());
+    Point {
+        tasks,
+        warmup: Warmup::Tasks(tasks / 10),
+        ..Point::new(policy, Testbed::rain(), workload, rate_per_s)
+    }
+}
+
+fn run(point: &Point) -> Measured {
+    point.replicate(0, &AtomicBool::new(false)).unwrap()
+}
+
+fn delay_us(measured: &Measured, quantile: f64) -> f64 {
+    measured.classes[0].scheduling_delay.quantile(quantile) as f64 / 1e3
+}
+
+#[test]
+fn a_lonely_task_waits_for_the_ways_and_for_the_cores_that_decide() {
+    for (policy, us) in [
+        ("rain:1", 2.5),
+        // Two ways between switch and server of 1.8 us, and half a decision.
+        ("server:1", 2.5 + 3.6 + 3.0),
+        ("server:1,bypass", 2.5 + 3.6 + 0.1),
+        ("server:1,decision=20us", 2.5 + 3.6 + 10.0),
+        // To the scheduler, the reservation, the question, the task: 2.3 and three times 3.1 us; two messages
+        // at its core; two that the worker receives, one that it sends.
+        ("sparrow:1", 2.3 + 3.0 * 3.1 + 2.0 * 3.0 + 3.0 * 0.2),
+        ("sparrow:1,message=1us", 2.3 + 3.0 * 3.1 + 2.0 * 1.0 + 3.0 * 0.2),
+    ] {
+        let measured = run(&point(policy, "const:50us;even", 100.0, 50));
+        let found = delay_us(&measured, 0.5);
+        assert!((found - us).abs() < 0.05, "{policy}: {found} and not {us}");
+    }
+}
+
+#[test]
+fn a_servers_one_core_bounds_the_rate() {
+    for (policy, most) in [("server:2,decision=20us", 50_000.0), ("sparrow:1,message=10us", 50_000.0)] {
+        let mut point = point(policy, "const:100us", 150_000.0, 30_000);
+        point.transient = true;
+        let rate = run(&point).throughput_per_s();
+        assert!((rate / most - 1.0).abs() < 0.03, "{policy}: {rate} and not {most}");
+        assert!((point.limit_per_s() / most - 1.0).abs() < 0.001, "{policy}: {}", point.limit_per_s());
+    }
+}
+
+#[test]
+fn two_places_a_task_wait_less_than_one() {
+    let [one, two] = ["sparrow:1,message=100ns", "sparrow:2,message=100ns"]
+        .map(|policy| delay_us(&run(&point(policy, "exp:100us", 224_000.0, 40_000)), 0.9));
+    assert!(two < 0.8 * one, "{two} and {one}");
+}
+
+#[test]
+fn reservations_that_are_taken_back_need_no_question() {
+    let [takes_back, keeps] = ["sparrow:4,message=100ns", "sparrow:4,message=100ns,keeps"]
+        .map(|policy| run(&point(policy, "exp:100us", 224_000.0, 20_000)));
+    let nothing = |measured: &Measured| measured.counts.empty_polls as f64 / measured.counts.replied as f64;
+    assert!(nothing(&takes_back) < 0.5 * nothing(&keeps), "{} and {}", nothing(&takes_back), nothing(&keeps));
+    let [takes_back, keeps] = [takes_back, keeps].map(|measured| delay_us(&measured, 0.9));
+    assert!(takes_back < keeps, "{takes_back} and {keeps}");
+}
+
+#[test]
+fn tasks_that_are_due_at_once_share_their_places() {
+    // Jobs of eight: batch sampling gives them the idlest of sixteen workers, not each the better of two.
+    let folder = tempfile::tempdir().unwrap();
+    let line = |job: u32, apart: u32| (0..8).map(move |task| (job * 400 + task * apart, job, task));
+    let trace = |name: &str, apart| {
+        let lines = (0..4_000).flat_map(|job| line(job, apart));
+        let service = |job: u32, task: u32| 400 + (job * 7 + task * 13) % 800;
+        let text: String = lines.map(|(at, job, task)| format!("{at},a,{}\n", service(job, task))).collect();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        format!("scaled-trace:{}", path.display())
+    };
+    let at =
+        |workload: &str| delay_us(&run(&point("sparrow:2,message=0ns", workload, 20_000.0, 20_000)), 0.9);
+    let [together, apart] = [trace("together.csv", 0), trace("apart.csv", 1)].map(|trace| at(&trace));
+    assert!(together < apart, "{together} and {apart}");
+}
