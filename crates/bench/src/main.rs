@@ -60,6 +60,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::agent(&mut report)?;
     ratios::central(&mut report)?;
     ratios::rack(&mut report)?;
+    ratios::datacenter(&mut report)?;
     ratios::fabric(&mut report)?;
     ratios::others(&mut report)?;
     memory::measure(&mut report)?;

@@ -48,6 +48,9 @@ const CENTRAL_MIN: f64 = 1.0;
 /// aimed at.
 const RACK_MIN: f64 = 0.25;
 
+/// A task in a simulated datacenter, over two hops, may cost twice what it does in a simulated rack.
+const DATACENTER_MIN: f64 = 0.5;
+
 /// A simulated fabric must pass on at least half as many frames as a bare loop in the same time.
 const FABRIC_MIN: f64 = 0.5;
 
@@ -220,6 +223,13 @@ struct Simulated {
     rack_per_s: f64,
     ratio: f64,
     ratio_lean: f64,
+}
+
+/// `crates/sim/benches/datacenter.rs`.
+#[derive(Deserialize)]
+struct OverTwoHops {
+    datacenter_per_s: f64,
+    ratio: f64,
 }
 
 /// What `bench/others` prints, a line each.
@@ -425,6 +435,14 @@ pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
     report.add("simulated rack ÷ bare event loop", ratio, "×", Bound::AtLeast(RACK_MIN));
     report.add("  simulated rack ÷ the leanest such loop", ratio_lean, "×", Bound::None);
     report.add("  simulated rack", rack_per_s, "tasks/core-s", Bound::None);
+    Ok(())
+}
+
+/// Racks below a spine under Horus, against as many workers in one rack under RackSched.
+pub(crate) fn datacenter(report: &mut Report) -> Result<(), BenchError> {
+    let OverTwoHops { datacenter_per_s, ratio } = bench("sluice-sim", "datacenter")?;
+    report.add("simulated datacenter ÷ simulated rack", ratio, "×", Bound::AtLeast(DATACENTER_MIN));
+    report.add("  simulated datacenter", datacenter_per_s, "tasks/core-s", Bound::None);
     Ok(())
 }
 

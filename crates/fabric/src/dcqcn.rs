@@ -195,7 +195,7 @@ impl Rate {
 }
 
 /// By repeated squaring, which rounds alike on every machine.
-fn power(base: f64, mut exponent: u64) -> f64 {
+pub(crate) fn power(base: f64, mut exponent: u64) -> f64 {
     let (mut result, mut square) = (1.0, base);
     while exponent > 0 {
         if exponent & 1 == 1 {
@@ -321,6 +321,7 @@ mod tests {
         let lowest = rate.at(Nanos(10_000_000), &settings);
         assert!((lowest - settings.least_mbps).abs() < 1e-9, "{lowest}");
     }
+
     #[test]
     fn a_trace_of_marks_has_the_rates_that_it_had() {
         let settings = DcqcnSettings::default();

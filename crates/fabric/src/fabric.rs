@@ -27,9 +27,21 @@ pub struct Fabric {
     hosts: Hosts,
     switches: Switches,
     clock: ClockId,
+    expected: Option<FlowSpec>,
     retransmit_after: Nanos,
     payload: u64,
     host_count: u32,
+}
+
+/// What happened in a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FabricStep {
+    /// The flow that was expected is to begin.
+    Due(FlowSpec),
+    /// A flow ended.
+    Ended(FinishedFlow),
+    /// Something else.
+    Other,
 }
 
 /// What a fabric did.
@@ -75,6 +87,7 @@ impl Fabric {
             hosts,
             switches: Switches::new(plan, settings, dice),
             clock,
+            expected: None,
             wires,
             retransmit_after: settings.recovery.retransmit_after,
             payload: settings.frames.payload.into(),
@@ -89,39 +102,67 @@ impl Fabric {
         mut ended: impl FnMut(FinishedFlow),
     ) -> Result<(), FabricError> {
         let mut flows = flows.into_iter();
-        let mut next = self.next_flow(&mut flows)?;
-        while let Some((now, at, what)) = self.wires.engine.take_next() {
-            debug_assert!(now >= self.wires.now, "time goes back");
-            self.wires.now = now;
-            let port = PortId(at.place());
-            match what {
-                Happens::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
-                    self.switches.arrives(&mut self.wires, port, id);
+        self.expect(flows.next())?;
+        while let Some(step) = self.step()? {
+            match step {
+                FabricStep::Due(flow) => {
+                    self.expect(flows.next())?;
+                    self.begin(flow);
                 }
-                Happens::Mail(Fare::Frame(id)) => {
-                    if let Some(finished) = self.hosts.arrives(&mut self.wires, HostId(port.0), id) {
-                        ended(finished);
-                    }
-                }
-                Happens::Mail(Fare::Left) if port.0 >= self.host_count => {
-                    self.switches.left(&mut self.wires, port);
-                }
-                Happens::Mail(Fare::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
-                Happens::Alarm => self.hosts.wakes(&mut self.wires, HostId(port.0)),
-                Happens::Clock => {
-                    let flow = next.take();
-                    next = self.next_flow(&mut flows)?;
-                    if let Some(flow) = flow {
-                        self.hosts.begin(&mut self.wires, flow);
-                    }
-                }
-                Happens::Cue(FabricCue::Unanswered(flow)) => {
-                    self.check_progress()?;
-                    self.hosts.look(&mut self.wires, flow);
-                }
+                FabricStep::Ended(finished) => ended(finished),
+                FabricStep::Other => {}
             }
         }
         Ok(())
+    }
+
+    /// The flow that begins next, if any does: it comes up as [`FabricStep::Due`] when it is time. What was
+    /// expected before and has not come up is not expected any more.
+    pub fn expect(&mut self, flow: Option<FlowSpec>) -> Result<(), FabricError> {
+        if let Some(flow) = &flow {
+            self.check_flow(flow)?;
+        }
+        self.expected = flow;
+        self.wires.engine.set(self.clock, flow.map_or(Nanos(u64::MAX), |flow| flow.at));
+        Ok(())
+    }
+
+    /// A flow begins now.
+    pub fn begin(&mut self, flow: FlowSpec) {
+        self.hosts.begin(&mut self.wires, flow);
+    }
+
+    /// Lets the next thing happen; nothing, if nothing is under way.
+    #[inline]
+    pub fn step(&mut self) -> Result<Option<FabricStep>, FabricError> {
+        let Some((now, at, what)) = self.wires.engine.take_next() else { return Ok(None) };
+        debug_assert!(now >= self.wires.now, "time goes back");
+        self.wires.now = now;
+        let port = PortId(at.place());
+        match what {
+            Happens::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
+                self.switches.arrives(&mut self.wires, port, id);
+            }
+            Happens::Mail(Fare::Frame(id)) => {
+                let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
+                return Ok(Some(ended.map_or(FabricStep::Other, FabricStep::Ended)));
+            }
+            Happens::Mail(Fare::Left) if port.0 >= self.host_count => {
+                self.switches.left(&mut self.wires, port);
+            }
+            Happens::Mail(Fare::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
+            Happens::Alarm => self.hosts.wakes(&mut self.wires, HostId(port.0)),
+            Happens::Clock => {
+                self.wires.engine.set(self.clock, Nanos(u64::MAX));
+                return Ok(Some(self.expected.take().map_or(FabricStep::Other, FabricStep::Due)));
+            }
+            Happens::Cue(FabricCue::Unanswered(flow)) => {
+                self.check_progress()?;
+                self.hosts.look(&mut self.wires, flow);
+            }
+            Happens::Cue(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
+        }
+        Ok(Some(FabricStep::Other))
     }
 
     /// The time.
@@ -151,23 +192,15 @@ impl Fabric {
         self.hosts.gaps()
     }
 
+    /// Forgets how long flows have paused so far: what comes is told apart from what was before.
+    pub fn forget_gaps(&mut self) {
+        self.hosts.forget_gaps();
+    }
+
     /// What each port did: hosts' first, then those of one switch after the other.
     pub fn ports(&self) -> impl Iterator<Item = (PortId, PortId, PortCounts)> {
         let number = |at: usize| PortId(at as u32);
         self.wires.ports.iter().enumerate().map(move |(at, port)| (number(at), port.peer(), port.counts))
-    }
-
-    /// The next flow, whose begin the clock waits for.
-    fn next_flow(
-        &mut self,
-        flows: &mut impl Iterator<Item = FlowSpec>,
-    ) -> Result<Option<FlowSpec>, FabricError> {
-        let next = flows.next();
-        if let Some(flow) = &next {
-            self.check_flow(flow)?;
-        }
-        self.wires.engine.set(self.clock, next.map_or(Nanos(u64::MAX), |flow| flow.at));
-        Ok(next)
     }
 
     fn check_flow(&self, flow: &FlowSpec) -> Result<(), FabricError> {

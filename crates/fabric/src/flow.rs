@@ -5,6 +5,7 @@ use sluice_wire::Nanos;
 
 use crate::dcqcn::Rate;
 use crate::ids::HostId;
+use crate::window::CongestionWindow;
 
 /// A flow that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,7 @@ pub(crate) struct FlowSender {
     /// Whether it is among those whose turn comes.
     pub(crate) is_queued: bool,
     pub(crate) rate: Rate,
+    pub(crate) window: Option<CongestionWindow>,
     /// Not before this may the next frame leave, in picoseconds.
     pub(crate) next_ps: u64,
     pub(crate) paced: PacedFlow,
@@ -68,16 +70,21 @@ pub(crate) struct FlowReceiver {
     pub(crate) asked: Option<(u32, Nanos)>,
     /// When congestion was last told of.
     pub(crate) told: Option<Nanos>,
+    /// Data that came and were not answered yet.
+    pub(crate) unanswered: u32,
+    /// Whether they are answered after a while at the latest.
+    pub(crate) is_answer_due: bool,
 }
 
 impl FlowSender {
-    pub(crate) fn new(frames: u32, line_mbps: f64, now: Nanos) -> Self {
+    pub(crate) fn new(frames: u32, line_mbps: f64, now: Nanos, window: Option<CongestionWindow>) -> Self {
         Self {
             frames,
             next: 0,
             acked: 0,
             is_queued: true,
             rate: Rate::new(line_mbps),
+            window,
             next_ps: 0,
             paced: PacedFlow::default(),
             left: None,

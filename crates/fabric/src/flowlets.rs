@@ -58,9 +58,15 @@ impl Flowlets {
         Self { entries, threshold, counts: FlowletCounts::default() }
     }
 
-    /// The path of a frame that comes now.
+    /// The path of a frame that comes now: a new one at random, if it begins a flowlet.
     #[inline]
     pub(crate) fn path(&mut self, flow: FlowKey, now: Nanos, dice: &mut Dice) -> u32 {
+        self.path_or(flow, now, |_| dice.word() as u32)
+    }
+
+    /// The same, where a new one follows from the one before it.
+    #[inline]
+    pub(crate) fn path_or(&mut self, flow: FlowKey, now: Nanos, choose: impl FnOnce(u32) -> u32) -> u32 {
         let place = mix(flow.slot, flow.life) as usize & (self.entries.len() - 1);
         let entry = &mut self.entries[place];
         let is_same = entry.last.is_some() && entry.flow == flow;
@@ -70,7 +76,7 @@ impl Flowlets {
         self.counts.expiries += u64::from(is_new && is_same);
         self.counts.collisions += u64::from(!is_new && !is_same);
         if is_new {
-            entry.path = dice.word() as u32;
+            entry.path = choose(entry.path);
         }
         (entry.last, entry.flow) = (Some(now), flow);
         entry.path

@@ -60,6 +60,16 @@ pub(crate) enum FrameKind {
     Resume,
 }
 
+/// What a frame carries for CONGA (CONGA §3.1): its own path and the congestion on it so far, and what its
+/// first switch knows of one path the other way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathTold {
+    pub(crate) path: u8,
+    pub(crate) level: u8,
+    pub(crate) back_path: u8,
+    pub(crate) back_level: u8,
+}
+
 /// A frame. Payloads are lengths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FabricFrame {
@@ -71,9 +81,14 @@ pub(crate) struct FabricFrame {
     pub(crate) sequence: u32,
     /// What it takes of a link, headers included.
     pub(crate) bytes: u32,
+    pub(crate) from: HostId,
     pub(crate) to: HostId,
     /// Decides among paths of equal cost.
     pub(crate) path: u32,
+    /// Answers under selective repeat: which frame came (the one expected: none out of its turn).
+    pub(crate) came: u32,
+    /// What CONGA's leaves tell each other.
+    pub(crate) told: PathTold,
     /// By which port it came into the switch where it waits.
     pub(crate) ingress: PortId,
     /// What waits behind it in its queue.

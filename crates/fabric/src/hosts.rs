@@ -1,7 +1,7 @@
 //! Hosts send their flows' frames, one at a time, at the rate that congestion leaves them; receivers answer
-//! each, and ask for what is missing (go-back-N).
+//! them, and ask for what is missing: all from there on (go-back-N), or that alone (selective repeat).
 
-use sluice_host::pacer::{Pacer, PacerCounts, PacerError};
+use sluice_host::pacer::{PacedFlow, Pacer, PacerCounts, PacerError};
 use sluice_wire::Nanos;
 use sluice_world::AlarmId;
 
@@ -10,8 +10,10 @@ use crate::flow::{FinishedFlow, Flow, FlowReceiver, FlowSender, FlowSpec};
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameSizes};
 use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
-use crate::settings::{FabricSettings, Recovery};
+use crate::repeats::Repeats;
+use crate::settings::{Answers, Connections, FabricSettings, Recovery, Repeat};
 use crate::turns::Turns;
+use crate::window::{CongestionWindow, WindowSettings};
 use crate::wires::{FABRIC, FabricCue, Wires};
 use crate::wiring::Wiring;
 
@@ -27,7 +29,7 @@ pub struct HostCounts {
     pub ended: u64,
     /// Frames of data that left, those that left again among them.
     pub data: u64,
-    /// Data that came before an earlier frame of their flow, and were not taken.
+    /// Data that came before an earlier frame of their flow: go-back-N does not take them.
     pub early: u64,
     /// Data that had come before.
     pub again: u64,
@@ -54,13 +56,27 @@ pub(crate) struct Hosts {
     alarm_at: Vec<Nanos>,
     flows: Vec<Flow>,
     vacant: Vec<u32>,
+    /// By flow, under selective repeat.
+    repeats: Vec<Repeats>,
+    /// By sender and receiver, if flows share a connection: whose pauses are looked at.
+    pairs: Vec<Departures>,
     sizes: FrameSizes,
     dcqcn: Option<DcqcnSettings>,
+    window: Option<WindowSettings>,
+    answers: Answers,
+    connections: Connections,
     recovery: Recovery,
     counts: HostCounts,
     gaps: Gaps,
     /// When something last came to a host.
     progress: Nanos,
+}
+
+/// When a connection's frames left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Departures {
+    last: Option<Nanos>,
+    paced: PacedFlow,
 }
 
 impl Hosts {
@@ -80,8 +96,16 @@ impl Hosts {
             alarm_at: vec![NEVER; hosts],
             flows: Vec::new(),
             vacant: Vec::new(),
+            repeats: Vec::new(),
+            pairs: match settings.connections {
+                Connections::EachFlow => Vec::new(),
+                Connections::EachPair => vec![Departures::default(); hosts * hosts],
+            },
             sizes: settings.frames,
             dcqcn: settings.dcqcn,
+            window: settings.window,
+            answers: settings.answers,
+            connections: settings.connections,
             recovery: settings.recovery,
             counts: HostCounts::default(),
             gaps: Gaps::new(),
@@ -93,12 +117,17 @@ impl Hosts {
     pub(crate) fn begin(&mut self, wires: &mut Wires, spec: FlowSpec) {
         let frames = self.sizes.count(spec.bytes) as u32;
         let line = self.lines_mbps[spec.from.index()];
+        let window = self.window.as_ref().map(CongestionWindow::new);
+        let path = match self.connections {
+            Connections::EachFlow => mix(self.counts.begun as u32, spec.from.0),
+            Connections::EachPair => mix(spec.from.0, spec.to.0),
+        };
         let slot = self.room(&Flow {
             life: 0,
             is_under_way: true,
             spec,
-            path: mix(self.counts.begun as u32, spec.from.0),
-            sender: FlowSender::new(frames, line, wires.now),
+            path,
+            sender: FlowSender::new(frames, line, wires.now, window),
             receiver: FlowReceiver::default(),
         });
         self.counts.begun += 1;
@@ -170,10 +199,45 @@ impl Hosts {
         let again = sender.heard + after;
         wires.engine.cue(again, FABRIC.at(host.0), FabricCue::Unanswered(key));
         if is_due && !is_idle {
-            sender.next = sender.acked;
+            if let Some(window) = &mut sender.window {
+                window.timed_out();
+            }
+            let sender = *sender;
+            match self.repeats.get_mut(key.slot as usize) {
+                Some(repeats) => repeats.unanswered(&sender),
+                None => self.flows[key.slot as usize].sender.next = sender.acked,
+            }
             self.counts.timeouts += 1;
             self.queue(wires, key);
         }
+    }
+
+    /// What came of a flow is answered, if it was not by now.
+    pub(crate) fn answer_due(&mut self, wires: &mut Wires, key: FlowKey) {
+        let answer = self.sizes.answer;
+        let Some(flow) = self.flow(key) else { return };
+        let FlowSpec { from, to, .. } = flow.spec;
+        let (receiver, path) = (&mut flow.receiver, mix(flow.path, 1));
+        receiver.is_answer_due = false;
+        if receiver.unanswered == 0 {
+            return;
+        }
+        receiver.unanswered = 0;
+        let (sequence, came) = (receiver.expected, receiver.expected);
+        let frame = FabricFrame {
+            kind: FrameKind::Ack,
+            flow: key,
+            sequence,
+            came,
+            bytes: answer,
+            from: to,
+            to: from,
+            path,
+            ..FabricFrame::default()
+        };
+        let id = wires.frames.make(|room| *room = frame);
+        wires.ports[to.index()].answers.push(&mut wires.frames, id);
+        self.offer(wires, to);
     }
 
     /// What hosts did so far.
@@ -184,6 +248,11 @@ impl Hosts {
     /// How long flows paused.
     pub(crate) const fn gaps(&self) -> &Gaps {
         &self.gaps
+    }
+
+    /// Flows paused in a time that is told apart.
+    pub(crate) fn forget_gaps(&mut self) {
+        self.gaps = Gaps::new();
     }
 
     /// What their pacers did, if they have any.
@@ -198,10 +267,15 @@ impl Hosts {
 
     /// Room for a flow.
     fn room(&mut self, flow: &Flow) -> u32 {
+        let is_selective = self.recovery.repeat != Repeat::GoBackN;
         let Some(slot) = self.vacant.pop() else {
             self.flows.push(*flow);
+            self.repeats.extend(is_selective.then_some(Repeats::NEW));
             return self.flows.len() as u32 - 1;
         };
+        if is_selective {
+            self.repeats[slot as usize] = Repeats::NEW;
+        }
         let room = &mut self.flows[slot as usize];
         *room = Flow { life: room.life.wrapping_add(1), ..*flow };
         slot
@@ -217,32 +291,52 @@ impl Hosts {
     /// Data come: makes the frame into its answer, if it gets one.
     #[inline]
     fn receives(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
-        let (now, recovery) = (wires.now, self.recovery);
+        let (now, recovery, answers) = (wires.now, self.recovery, self.answers);
         let cnp_interval = self.dcqcn.map_or(NEVER, |dcqcn| dcqcn.cnp_interval);
         let Some(flow) = self.flow(data.flow) else { return false };
-        let (receiver, to, path) = (&mut flow.receiver, flow.spec.from, mix(flow.path, 1));
+        let (spec, path, frames) = (flow.spec, mix(flow.path, 1), flow.sender.frames);
+        let mut receiver = flow.receiver;
         let expected = receiver.expected;
         let is_early = data.sequence > expected;
-        if is_early {
-            let is_asked = |(asked, at)| asked == expected && now.since(at) < recovery.nack_interval;
-            if receiver.asked.is_some_and(is_asked) {
-                self.counts.early += 1;
-                return false;
+        let (mut is_again, mut is_silent) = (data.sequence < expected, false);
+        match self.repeats.get_mut(data.flow.slot as usize) {
+            Some(repeats) => {
+                is_again = repeats.received.has(data.sequence);
+                receiver.expected = repeats.received.add(data.sequence);
             }
-            receiver.asked = Some((expected, now));
+            None if is_early => {
+                let is_asked = |(asked, at)| asked == expected && now.since(at) < recovery.nack_interval;
+                is_silent = receiver.asked.is_some_and(is_asked);
+                receiver.asked = if is_silent { receiver.asked } else { Some((expected, now)) };
+            }
+            None => receiver.expected += u32::from(data.sequence == expected),
         }
-        receiver.expected += u32::from(data.sequence == expected);
-        let met = data.is_marked || is_early && recovery.nack_is_congestion;
-        let tells = met && receiver.told.is_none_or(|told| now.since(told) >= cnp_interval);
+        let met = data.is_marked || is_early && !is_silent && recovery.nack_is_congestion;
+        let may_tell = receiver.told.is_none_or(|told| now.since(told) >= cnp_interval);
+        let tells = met && !is_silent && (may_tell || self.window.is_some());
+        let is_plain = !is_early && !is_again && !tells && receiver.expected < frames;
+        receiver.unanswered += u32::from(is_plain);
+        let waits = is_plain && receiver.unanswered < answers.every;
+        if waits && !receiver.is_answer_due {
+            receiver.is_answer_due = true;
+            wires.engine.cue(now + answers.after, FABRIC.at(spec.to.0), FabricCue::Answer(data.flow));
+        } else if !waits && !is_silent {
+            receiver.unanswered = 0;
+        }
         if tells {
             receiver.told = Some(now);
         }
+        self.flows[data.flow.slot as usize].receiver = receiver;
+        self.counts.early += u64::from(is_early);
+        self.counts.again += u64::from(is_again);
+        if waits || is_silent {
+            return false;
+        }
         let answer = wires.frames.get_mut(id);
         answer.kind = if is_early { FrameKind::Nack } else { FrameKind::Ack };
-        (answer.sequence, answer.is_marked) = (receiver.expected, tells);
-        (answer.bytes, answer.to, answer.path) = (self.sizes.answer, to, path);
-        self.counts.early += u64::from(is_early);
-        self.counts.again += u64::from(data.sequence < expected);
+        (answer.sequence, answer.came, answer.is_marked) = (receiver.expected, data.sequence, tells);
+        (answer.bytes, answer.from, answer.to) = (self.sizes.answer, spec.to, spec.from);
+        answer.path = path;
         self.counts.nacks += u64::from(is_early);
         self.counts.cnps += u64::from(tells);
         true
@@ -252,10 +346,12 @@ impl Hosts {
     #[inline]
     fn answered(&mut self, wires: &mut Wires, answer: &FabricFrame) -> Option<FinishedFlow> {
         let (now, dcqcn) = (wires.now, self.dcqcn);
+        let (is_nack, is_selective) = (answer.kind == FrameKind::Nack, !self.repeats.is_empty());
         let flow = self.flow(answer.flow)?;
         let sender = &mut flow.sender;
         sender.heard = now;
-        sender.acked = sender.acked.max(answer.sequence);
+        let more = answer.sequence.saturating_sub(sender.acked);
+        sender.acked += more;
         sender.next = sender.next.max(sender.acked);
         if sender.acked == sender.frames {
             return Some(self.end(answer.flow, now));
@@ -263,11 +359,38 @@ impl Hosts {
         if let Some(dcqcn) = dcqcn.filter(|_| answer.is_marked) {
             sender.rate.congested(now, &dcqcn);
         }
-        if answer.kind == FrameKind::Nack {
+        if let Some(window) = &mut sender.window {
+            window.grow(more);
+            if answer.is_marked || is_nack {
+                window.congested(sender.acked, sender.next);
+            }
+        }
+        if is_nack && !is_selective {
             sender.next = sender.acked;
+        }
+        if is_selective {
+            self.repeats[answer.flow.slot as usize].answered(answer.sequence, answer.came);
+        }
+        if (is_nack || is_selective || self.window.is_some()) && self.next_frame(answer.flow.slot).is_some() {
             self.queue(wires, answer.flow);
         }
         None
+    }
+
+    /// Which of a flow's frames may leave next, if any may.
+    #[inline]
+    fn next_frame(&self, slot: u32) -> Option<u32> {
+        let sender = &self.flows[slot as usize].sender;
+        let repeats = self.repeats.get(slot as usize);
+        if let Some(missing) = repeats.and_then(|repeats| repeats.missing(sender)) {
+            return Some(missing);
+        }
+        let most = match self.recovery.repeat {
+            Repeat::Selective { under_way } => under_way,
+            Repeat::GoBackN => u32::MAX,
+        };
+        let most = sender.window.map_or(most, |window| most.min(window.frames()));
+        (sender.next < sender.frames && sender.next - sender.acked < most).then_some(sender.next)
     }
 
     /// A flow's last frame was acknowledged.
@@ -320,38 +443,47 @@ impl Hosts {
     fn send_data(&mut self, wires: &mut Wires, host: HostId) -> bool {
         let now = wires.now;
         while let Some(slot) = self.turns[host.index()].take(now) {
-            let flow = &mut self.flows[slot as usize];
-            if !flow.is_under_way || flow.sender.next == flow.sender.frames {
-                flow.sender.is_queued = false;
-                if !flow.is_under_way {
+            let is_under_way = self.flows[slot as usize].is_under_way;
+            let Some(sequence) = self.next_frame(slot).filter(|_| is_under_way) else {
+                self.flows[slot as usize].sender.is_queued = false;
+                if !is_under_way {
                     self.vacant.push(slot);
                 }
                 continue;
+            };
+            let until = self.ready(host, slot, now);
+            if until > now {
+                self.turns[host.index()].enter(slot, until, now);
+                continue;
             }
-            if let Some(pacer) = self.pacers.get(host.index()) {
-                let until = pacer.ready(&mut flow.sender.paced, now);
-                if until > now {
-                    self.turns[host.index()].enter(slot, until, now);
-                    continue;
-                }
-            }
-            self.send(wires, host, slot);
+            self.send(wires, host, slot, sequence);
             return true;
         }
         false
     }
 
-    /// A flow's next frame leaves.
+    /// When a flow's next frame may leave, if its host makes flowlets.
     #[inline]
-    fn send(&mut self, wires: &mut Wires, host: HostId, slot: u32) {
+    fn ready(&mut self, host: HostId, slot: u32, now: Nanos) -> Nanos {
+        let Some(pacer) = self.pacers.get(host.index()) else { return now };
+        let flow = &mut self.flows[slot as usize];
+        let pair = host.index() * self.turns.len() + flow.spec.to.index();
+        let paced = self.pairs.get_mut(pair).map_or(&mut flow.sender.paced, |pair| &mut pair.paced);
+        pacer.ready(paced, now)
+    }
+
+    /// A flow's frame leaves.
+    #[inline]
+    fn send(&mut self, wires: &mut Wires, host: HostId, slot: u32, sequence: u32) {
         let (now, dcqcn) = (wires.now, &self.dcqcn);
         let flow = &mut self.flows[slot as usize];
         let sender = &mut flow.sender;
-        let is_last = sender.next + 1 == sender.frames;
+        let is_last = sequence + 1 == sender.frames;
         let frame = FabricFrame {
             flow: FlowKey { slot, life: flow.life },
-            sequence: sender.next,
+            sequence,
             bytes: if is_last { self.sizes.last(flow.spec.bytes) } else { self.sizes.full() },
+            from: host,
             to: flow.spec.to,
             path: flow.path,
             ..FabricFrame::default()
@@ -363,20 +495,37 @@ impl Hosts {
             None => self.lines_mbps[host.index()],
         };
         sender.next_ps = begins + (f64::from(frame.bytes) * 8e6 / mbps) as u64;
-        sender.next += 1;
+        if sequence < sender.next {
+            self.repeats[slot as usize].sent_again(sequence);
+        } else {
+            sender.next += 1;
+        }
         sender.heard = now;
-        sender.is_queued = !is_last;
-        if !is_last {
-            let at = Nanos(sender.next_ps.div_ceil(1_000));
+        let at = Nanos(sender.next_ps.div_ceil(1_000));
+        let has_more = self.next_frame(slot).is_some();
+        self.flows[slot as usize].sender.is_queued = has_more;
+        if has_more {
             self.turns[host.index()].enter(slot, at, now);
         }
-        if let Some(last) = sender.left.replace(now) {
+        self.departs(host, slot, now);
+        self.counts.data += 1;
+    }
+
+    /// A flow's frame has left: how long after the one before it.
+    #[inline]
+    fn departs(&mut self, host: HostId, slot: u32, now: Nanos) {
+        let flow = &mut self.flows[slot as usize];
+        let pair = host.index() * self.turns.len() + flow.spec.to.index();
+        let (left, paced) = match self.pairs.get_mut(pair) {
+            Some(pair) => (&mut pair.last, &mut pair.paced),
+            None => (&mut flow.sender.left, &mut flow.sender.paced),
+        };
+        if let Some(last) = left.replace(now) {
             self.gaps.record(now.since(last));
         }
         if let Some(pacer) = self.pacers.get_mut(host.index()) {
-            pacer.left(&mut sender.paced, now);
+            pacer.left(paced, now);
         }
-        self.counts.data += 1;
     }
 
     fn wake(&mut self, wires: &mut Wires, host: HostId, at: Nanos) {

@@ -11,8 +11,13 @@ use crate::balance::PathBalancer;
 use crate::dcqcn::DcqcnSettings;
 use crate::error::{FabricError, require};
 use crate::frame::FrameSizes;
+use crate::repeats::UNDER_WAY_MAX;
 use crate::topology::LinkSpeed;
+use crate::window::WindowSettings;
 use crate::wiring::Wiring;
+
+/// The most pairs of hosts, or paths between switches, that something is kept for.
+const PAIRS_MAX: u64 = 1 << 22;
 
 /// The settings of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +37,12 @@ pub struct FabricSettings {
     pub pfc: Option<Pfc>,
     /// How fast hosts send; without it, each flow as fast as its link.
     pub dcqcn: Option<DcqcnSettings>,
+    /// Windows as TCP has them, where DCQCN is not.
+    pub window: Option<WindowSettings>,
+    /// How often data are answered.
+    pub answers: Answers,
+    /// Whose pauses make flowlets.
+    pub connections: Connections,
     /// What is lost or came late.
     pub recovery: Recovery,
     /// How switches choose among paths.
@@ -50,6 +61,9 @@ impl Default for FabricSettings {
             ecn: Ecn::default(),
             pfc: Some(Pfc::default()),
             dcqcn: Some(DcqcnSettings::default()),
+            window: None,
+            answers: Answers::default(),
+            connections: Connections::default(),
             recovery: Recovery::default(),
             balancer: PathBalancer::Ecmp,
             pacer: None,
@@ -97,7 +111,48 @@ impl Pfc {
     }
 }
 
-/// How hosts answer, and send again: go-back-N.
+/// How often data are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// So many frames in their order are answered together (public set-up: 1; TCP: 2, RFC 5681, or what fills
+    /// 64 KiB, as Linux' GRO hands frames on).
+    pub every: u32,
+    /// Fewer are answered after so long; a flow's last frame at once, as is all that is out of order or met
+    /// congestion.
+    pub after: Nanos,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { every: 1, after: Nanos::from_micros(40) }
+    }
+}
+
+/// Whose pauses make flowlets: what counts as a flow to the flowlet tables, the pacers and the gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connections {
+    /// Each flow has a connection of its own (public set-up).
+    #[default]
+    EachFlow,
+    /// All flows from one host to another have one: also between two of them it pauses. Rates and what is
+    /// sent again stay each flow's.
+    EachPair,
+}
+
+/// What is sent again of what is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// All from there on: a receiver takes frames in their order only (public set-up).
+    #[default]
+    GoBackN,
+    /// What is missing.
+    Selective {
+        /// The most frames that a flow has under way (IRN §3: what a round trip of the longest path takes).
+        under_way: u32,
+    },
+}
+
+/// How hosts ask for what is missing, and send it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// A NACK for the same frame is repeated after so long, and not before (public set-up: 4 µs).
@@ -106,6 +161,8 @@ pub struct Recovery {
     pub retransmit_after: Nanos,
     /// Whether a NACK says that congestion was met (public set-up: it does).
     pub nack_is_congestion: bool,
+    /// What is sent again.
+    pub repeat: Repeat,
 }
 
 impl Default for Recovery {
@@ -114,6 +171,7 @@ impl Default for Recovery {
             nack_interval: Nanos::from_micros(4),
             retransmit_after: Nanos::from_millis(4),
             nack_is_congestion: true,
+            repeat: Repeat::GoBackN,
         }
     }
 }
@@ -131,6 +189,8 @@ impl FabricSettings {
         if let Some(dcqcn) = &self.dcqcn {
             dcqcn.check()?;
         }
+        self.check_windows()?;
+        self.check_tables(plan)?;
         let slowest = plan.sockets[..plan.hosts as usize].iter().map(|socket| socket.speed.gbps);
         let frame = self.frame_time(slowest.fold(f64::INFINITY, f64::min));
         if let Some(threshold) = self.balancer.threshold() {
@@ -169,6 +229,51 @@ impl FabricSettings {
         require((0.0..=1.0).contains(&ecn.p_max), "the share of ECN", ecn.p_max, "0 to 1")?;
         let after = recovery.retransmit_after;
         require(after.0 > 0, "the time to send again", format_args!("{} ns", after.0), "more than 0")
+    }
+
+    fn check_windows(&self) -> Result<(), FabricError> {
+        if let Some(window) = &self.window {
+            window.check()?;
+            require(
+                self.dcqcn.is_none(),
+                "who decides how fast hosts send",
+                "DCQCN and windows",
+                "one of them",
+            )?;
+        }
+        if let Repeat::Selective { under_way } = self.recovery.repeat {
+            let wanted = format!("1 to {UNDER_WAY_MAX}");
+            require((1..=UNDER_WAY_MAX).contains(&under_way), "the frames under way", under_way, wanted)?;
+        }
+        let Answers { every, after } = self.answers;
+        require(every > 0, "the frames that are answered together", every, "at least 1")?;
+        let patience = self.recovery.retransmit_after;
+        require(
+            every == 1 || after.0 > 0 && after < patience,
+            "the time to an answer",
+            format_args!("{} ns", after.0),
+            format_args!("more than 0, less than the {} ns after which a host sends again", patience.0),
+        )
+    }
+
+    /// What is kept for each pair of hosts, or for each path between two switches, does not grow without end.
+    fn check_tables(&self, plan: &Wiring) -> Result<(), FabricError> {
+        let pairs = u64::from(plan.hosts).pow(2);
+        let hosts = plan.hosts;
+        require(
+            self.connections == Connections::EachFlow || pairs <= PAIRS_MAX,
+            "a connection for each pair of hosts",
+            format_args!("{hosts} hosts"),
+            "at most 2,048 hosts",
+        )?;
+        let edges = plan.edges();
+        let paths = (1..edges).map(|to| plan.paths(0, to)).max().unwrap_or(1) as u64;
+        require(
+            !matches!(self.balancer, PathBalancer::Conga(_)) || (edges as u64).pow(2) * paths <= PAIRS_MAX,
+            "what CONGA keeps",
+            format_args!("{paths} paths between each two of {edges} switches"),
+            "a smaller fabric, or another load balancer",
+        )
     }
 
     fn check_headroom(&self, plan: &Wiring) -> Result<(), FabricError> {

@@ -101,6 +101,16 @@ impl FlowSizes {
         self.points.iter().map(|(bytes, _)| *bytes as u64).filter(|bytes| *bytes > 0)
     }
 
+    /// The parts of its table that flows fall into: the largest size, the share of flows, and their average
+    /// size.
+    pub fn parts(&self) -> impl Iterator<Item = (u64, f64, f64)> {
+        let part = |pair: &[(f64, f64)]| {
+            let [(low, from), (high, to)] = [pair[0], pair[1]];
+            (high as u64, to - from, f64::midpoint(low, high))
+        };
+        self.points.windows(2).map(part).filter(|(_, share, _)| *share > 0.0)
+    }
+
     /// Draws a size: at least one byte.
     pub fn draw(&self, dice: &mut Dice) -> u64 {
         let share = dice.unit();

@@ -2,7 +2,7 @@
 
 use sluice_world::dice::Dice;
 
-use crate::balance::Balance;
+use crate::balance::{Balance, Junction};
 use crate::buffer::{Admission, Buffer, Ingress};
 use crate::flowlets::FlowletCounts;
 use crate::frame::{FrameId, FrameKind};
@@ -57,7 +57,7 @@ impl Switches {
         Self {
             owners: plan.sockets.iter().map(|socket| owner(socket.owner)).collect(),
             buffers: (0..plan.switches).map(|switch| shared(SwitchId(switch))).collect(),
-            balance: Balance::new(settings.balancer, plan.switches, dice("paths")),
+            balance: Balance::new(settings.balancer, settings.connections, &plan, dice("paths")),
             rules: Rules {
                 ecn: settings.ecn,
                 has_pfc: settings.pfc.is_some(),
@@ -121,7 +121,8 @@ impl Switches {
         let frame = wires.frames.get_mut(id);
         let ways = self.plan.ways(switch, frame.to);
         let is_first = (self.plan.sockets[port.index()].peer.0) < self.plan.hosts;
-        let out = self.balance.choose(switch, is_first, frame, ways, &wires.ports, wires.now);
+        let at = Junction { switch, is_first, ways, now: wires.now };
+        let out = self.balance.choose(at, frame, &self.plan, &wires.ports);
         if frame.kind != FrameKind::Data {
             wires.ports[out.index()].answers.push(&mut wires.frames, id);
         } else if self.admit(wires, switch, port, out, id) {
@@ -181,6 +182,7 @@ impl Switches {
         let is_marked = self.marks(wires.ports[port.index()].data.bytes());
         let frame = wires.frames.get_mut(id);
         frame.is_marked |= is_marked;
+        self.balance.leaves(port, frame, wires.now);
         self.marked += u64::from(is_marked);
         let (ingress, bytes) = (frame.ingress, u64::from(frame.bytes));
         let buffer = &mut self.buffers[self.owners[port.index()].index()];

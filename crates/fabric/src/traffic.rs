@@ -26,6 +26,11 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// The load that fills the busiest of a topology's links between switches; above 1 if hosts cannot.
+    pub fn most(topology: &Topology) -> Result<f64, FabricError> {
+        Ok(1.0 / Wiring::new(topology)?.busiest())
+    }
+
     /// Its flows, in the order in which they begin.
     pub fn arrivals(
         &self,

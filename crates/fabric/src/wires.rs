@@ -24,6 +24,8 @@ pub(crate) enum Fare {
 pub(crate) enum FabricCue {
     /// To look whether a flow's frames have been answered.
     Unanswered(FlowKey),
+    /// To answer what came of a flow, if nothing more did.
+    Answer(FlowKey),
 }
 
 /// What a port did.

@@ -67,6 +67,36 @@ impl Wiring {
         &self.choices[first as usize..(first + count) as usize]
     }
 
+    /// A host's switch, as a place among the switches with hosts.
+    #[inline]
+    pub(crate) fn edge_of(&self, host: HostId) -> usize {
+        self.edge[host.index()] as usize
+    }
+
+    /// How many switches have hosts.
+    pub(crate) const fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Whether a switch is this host's.
+    #[inline]
+    pub(crate) fn is_edge_of(&self, switch: SwitchId, host: HostId) -> bool {
+        self.edges[self.edge_of(host)] == switch
+    }
+
+    /// How many paths lead from one switch with hosts to another, if each switch on the way has as many
+    /// choices as the first of them.
+    pub(crate) fn paths(&self, from: usize, to: usize) -> usize {
+        let (mut switch, mut paths) = (self.edges[from], 1);
+        while switch != self.edges[to] {
+            let (first, count) = self.ways[switch.index() * self.edges.len() + to];
+            paths *= count as usize;
+            let port = self.choices[first as usize];
+            switch = self.beyond(port.index()).expect("ways lead from switch to switch");
+        }
+        paths
+    }
+
     /// A switch's ports.
     pub(crate) fn ports_of(&self, switch: SwitchId) -> core::ops::Range<usize> {
         self.firsts[switch.index()] as usize..self.firsts[switch.index() + 1] as usize

@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 25] = [
+pub const PLANS: [(&str, &str); 34] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -23,10 +23,19 @@ pub const PLANS: [(&str, &str); 25] = [
     ("draconis-policies", include_str!("../../../experiments/draconis-policies.toml")),
     ("draconis-trace", include_str!("../../../experiments/draconis-trace.toml")),
     ("horus-6", include_str!("../../../experiments/horus-6.toml")),
+    ("horus-7", include_str!("../../../experiments/horus-7.toml")),
+    ("horus-10", include_str!("../../../experiments/horus-10.toml")),
+    ("horus-11", include_str!("../../../experiments/horus-11.toml")),
+    ("horus-12", include_str!("../../../experiments/horus-12.toml")),
+    ("horus-17", include_str!("../../../experiments/horus-17.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),
     ("ringleader-8", include_str!("../../../experiments/ringleader-8.toml")),
+    ("hf2t-1", include_str!("../../../experiments/hf2t-1.toml")),
+    ("hf2t-6", include_str!("../../../experiments/hf2t-6.toml")),
+    ("hf2t-t2", include_str!("../../../experiments/hf2t-t2.toml")),
+    ("hf2t-check", include_str!("../../../experiments/hf2t-check.toml")),
 ];
 
 /// Whether a plan that comes with this program is called so.

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::iter;
 
 use sluice_outcome::study::{
-    Cause, Comparison, Counts, Estimate, Expectation, Gauges, Measure, Metric, Panel, Part, Point, Search,
-    Series, StudyOutcome, Times, Unit, Verdict,
+    Cause, Comparison, Counts, Estimate, Expectation, GaugeDescriptor, Gauges, Measure, Metric, Panel, Part,
+    Point, Search, Series, StudyOutcome, Times, Unit, Verdict,
 };
 
 use super::html::{Html, tag};
@@ -177,7 +177,11 @@ fn times_row(html: &mut Html, point: &Point, class: &str, times: &Times, measure
 }
 
 fn behind(html: &mut Html, series: &Series) {
-    let gauges = || Gauges::ALL.iter().filter_map(|gauge| gauge.heading.map(|heading| (heading, gauge)));
+    // What a rack has and a fabric has not, or the other way round, has no column.
+    let is_known =
+        |gauge: &&GaugeDescriptor| series.points.iter().any(|point| (gauge.get)(&point.gauges).is_some());
+    let known = || Gauges::ALL.iter().filter(is_known);
+    let gauges = || known().filter_map(|gauge| gauge.heading.map(|heading| (heading, gauge)));
     let counts = || Counts::ALL.iter().filter_map(|count| count.heading.map(|heading| (heading, count)));
     let headings = gauges().map(|(heading, _)| heading).chain(counts().map(|(heading, _)| heading));
     let headings: Vec<_> = iter::once("offered").chain(headings).chain(["backlog", "intervals"]).collect();

@@ -12,6 +12,7 @@ mod capacity;
 mod complaint;
 pub mod datacenter;
 mod error;
+pub mod fabric;
 pub mod faults;
 pub mod ideal;
 mod jobs;

@@ -6,6 +6,7 @@ use sluice_wire::Nanos;
 
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
+use crate::fabric::{FlowRun, Scheme};
 use crate::policy::Policy;
 use crate::server::OrchestratedServer;
 use crate::stats::{PARTS, Recording, Warmup};
@@ -107,12 +108,30 @@ impl Point {
             },
             Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
             Policy::Reference(_) | Policy::Datacenter(_) => of_workers,
+            Policy::Fabric(scheme) => {
+                self.flow_run(scheme).map_or(of_workers, |run| of_workers.min(run.rate_max_per_s()))
+            }
         }
     }
 
     /// The tasks of a replication, the same for every policy.
     pub fn requests(&self, replication: u32) -> Requests {
         Requests::new(&self.workload, self.rate_per_s, self.seed, replication)
+    }
+
+    /// The flows that cross the testbed's fabric; an error is one line that says what to change.
+    pub(crate) fn flow_run(&self, scheme: Scheme) -> Result<FlowRun<'_>, String> {
+        let policy = &self.policy;
+        let fabric = self.testbed.fabric.as_ref().ok_or_else(|| {
+            format!(
+                "{policy} spreads flows over a fabric, and testbed `{}` has none: take hf2t",
+                self.testbed.name
+            )
+        })?;
+        let flows = self.workload.flows().ok_or_else(|| {
+            format!("{policy} spreads flows, and no tasks: write a workload such as flows:web-search")
+        })?;
+        Ok(FlowRun { scheme, fabric, flows, rate_per_s: self.rate_per_s })
     }
 
     /// What is to be recorded.
@@ -183,6 +202,7 @@ impl Point {
             .or_else(|| self.bad_server())
             .or_else(|| self.bad_racks())
             .or_else(|| self.bad_rate())
+            .or_else(|| self.bad_flows())
             .or_else(|| self.not_the_traces_rate())
     }
 
@@ -246,6 +266,23 @@ impl Point {
         OrchestratedServer { orchestration, testbed, classes }.complaint()
     }
 
+    /// Flows cross fabrics, and nothing else does.
+    fn bad_flows(&self) -> Option<String> {
+        match self.policy {
+            Policy::Fabric(scheme) => match self.flow_run(scheme) {
+                Ok(run) => run.complaint(),
+                Err(why) => Some(why),
+            },
+            _ => self.workload.flows().map(|_| {
+                let policy = &self.policy;
+                format!(
+                    "{policy} schedules tasks, and {} are flows: take a policy such as letflow",
+                    self.workload
+                )
+            }),
+        }
+    }
+
     /// A datacenter's policies need racks, and a rack's need one switch.
     fn bad_racks(&self) -> Option<String> {
         let (policy, testbed) = (&self.policy, &self.testbed);
@@ -273,7 +310,8 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
+            Policy::Reference(_) | Policy::Server(_) | Policy::Fabric(_) => 1,
+            Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();

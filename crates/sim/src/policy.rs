@@ -11,6 +11,7 @@ use sluice_wire::tables::Feed;
 
 use crate::datacenter::System;
 use crate::error::SimError;
+use crate::fabric::Scheme;
 use crate::ideal::Reference;
 use crate::rack::software::detour;
 use crate::server::Orchestration;
@@ -27,6 +28,8 @@ pub enum Policy {
     Reference(Reference),
     /// What spreads one server's requests over its cores.
     Server(Orchestration),
+    /// What spreads flows over a fabric's paths.
+    Fabric(Scheme),
     /// Schedulers in software that reserve places at workers.
     Sparrow(Sparrow),
     /// What the spines and leaves of a datacenter run.
@@ -45,6 +48,8 @@ pub struct About {
     pub arguments: &'static str,
     /// How one asks for it, such as `rain:2`.
     pub example: &'static str,
+    /// Whether it spreads flows over a fabric, and no tasks over workers.
+    pub is_for_flows: bool,
 }
 
 impl Policy {
@@ -69,44 +74,60 @@ impl Policy {
         if let Some(system) = System::parse(text) {
             return system.map(Self::Datacenter).map_err(wrong);
         }
+        if let Some(scheme) = Scheme::parse(text) {
+            return scheme.map(Self::Fabric).map_err(|why| wrong(why.to_string()));
+        }
         let servers = Orchestration::all().map(|about| about.name).chain([Sparrow::NAME]);
         let systems = System::ALL.iter().map(|about| about.name);
         let known = Choice::all().map(|program| program.name).chain(references).chain(servers).chain(systems);
+        let known = known.chain(Scheme::all().map(|about| about.name));
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a
-    /// datacenter.
+    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a datacenter
+    /// and of a fabric.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {
             name: program.name,
             about: program.about,
             arguments: program.arguments,
             example: program.example,
+            is_for_flows: false,
         });
         let references = Reference::NAMES.into_iter().filter_map(|name| {
             let reference = Reference::parse(&name.replace('N', "1")).ok()?;
-            Some(About { name, about: reference.about(), arguments: "", example: reference.example() })
+            let (about, example) = (reference.about(), reference.example());
+            Some(About { name, about, arguments: "", example, is_for_flows: false })
         });
         let servers = Orchestration::all().map(|of| About {
             name: of.name,
             about: of.about,
             arguments: of.arguments,
             example: of.example,
+            is_for_flows: false,
         });
         let sparrow = About {
             name: Sparrow::NAME,
             about: Sparrow::ABOUT,
             arguments: Sparrow::ARGUMENTS,
             example: "sparrow:2",
+            is_for_flows: false,
         };
         let systems = System::ALL.iter().map(|of| About {
             name: of.name,
             about: of.about,
             arguments: of.arguments,
             example: of.example,
+            is_for_flows: false,
         });
-        programs.chain(references).chain(servers).chain([sparrow]).chain(systems)
+        let schemes = Scheme::all().map(|of| About {
+            name: of.name,
+            about: of.about,
+            arguments: of.arguments,
+            example: of.example,
+            is_for_flows: true,
+        });
+        programs.chain(references).chain(servers).chain([sparrow]).chain(systems).chain(schemes)
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -114,7 +135,11 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Datacenter(_) => 0,
+            Self::Reference(_)
+            | Self::Server(_)
+            | Self::Sparrow(_)
+            | Self::Datacenter(_)
+            | Self::Fabric(_) => 0,
         }
     }
 
@@ -149,7 +174,7 @@ impl Policy {
                 (with_token.0 as f64, (refill + detour).0 as f64)
             }
             Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
-            Self::Reference(_) => (0.0, 0.0),
+            Self::Reference(_) | Self::Fabric(_) => (0.0, 0.0),
             Self::Server(orchestration) => {
                 let descriptor = orchestration.descriptor(&testbed.cores).0 as f64;
                 (descriptor, descriptor)
@@ -175,6 +200,7 @@ impl fmt::Display for Policy {
             Self::Program(choice) => choice.fmt(f),
             Self::Reference(reference) => reference.fmt(f),
             Self::Server(orchestration) => orchestration.fmt(f),
+            Self::Fabric(scheme) => scheme.fmt(f),
             Self::Sparrow(sparrow) => sparrow.fmt(f),
             Self::Datacenter(system) => system.fmt(f),
         }

@@ -40,6 +40,10 @@ impl Point {
                     server.run(self.requests(replication), recorder, (self.seed, replication), stop);
                 measured.ok_or(SimError::Stopped)
             }
+            Policy::Fabric(scheme) => match self.flow_run(*scheme) {
+                Ok(run) => run.run(recorder, (self.seed, replication), stop),
+                Err(why) => Err(SimError::Point(why)),
+            },
             Policy::Sparrow(sparrow) => {
                 let requests = self.requests(replication);
                 let measured = sparrow.run(&self.testbed, requests, recorder, (self.seed, replication), stop);
@@ -66,7 +70,7 @@ impl Point {
                 let ran = datacenter::replicate(self, *system, replication, Plain(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
-            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) => {
+            Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Fabric(_) => {
                 let policy = &self.policy;
                 Err(SimError::Point(format!("{policy} is no program of a switch: replicate it instead")))
             }

@@ -5,6 +5,7 @@
 
 mod checks;
 mod cores;
+mod fabric;
 mod labels;
 mod racks;
 mod toml_text;
@@ -17,6 +18,7 @@ use sluice_wire::registrations::Sizes;
 use crate::error::SimError;
 use crate::workload::{Class, equal_spans};
 pub use cores::CoreTimes;
+pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
 pub use racks::RackLayout;
 use toml_text::{sizes, span};
@@ -25,6 +27,9 @@ use toml_text::{sizes, span};
 const RAIN: &str = include_str!("../../../experiments/testbeds/rain.toml");
 /// The same with its servers' links and memory.
 const RAIN_RDMA: &str = include_str!("../../../experiments/testbeds/rain-rdma.toml");
+
+/// The fabric of the HF²T paper.
+const HF2T: &str = include_str!("../../../experiments/testbeds/hf2t.toml");
 
 /// One server of the RingLeader paper.
 const RINGLEADER: &str = include_str!("../../../experiments/testbeds/ringleader.toml");
@@ -71,6 +76,9 @@ pub struct Testbed {
     pub labels: LabelPlan,
     /// How clients try again; matters only where packets can be lost.
     pub retries: Retries,
+    /// A fabric, whose hosts the workers are: they send each other flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricTestbed>,
 }
 
 /// One way over a link.
@@ -247,6 +255,7 @@ impl Default for Testbed {
             slow: Slow::default(),
             labels: LabelPlan::default(),
             retries: Retries::default(),
+            fabric: None,
         }
     }
 }
@@ -314,6 +323,11 @@ impl Testbed {
     /// The server of the RingLeader paper, with what it costs to orchestrate its cores.
     pub fn ringleader() -> Self {
         Self::parse(RINGLEADER).expect("the file is part of this crate, and a test reads it")
+    }
+
+    /// The fabric of the HF²T paper: a fat-tree with 16 hosts.
+    pub fn hf2t() -> Self {
+        Self::parse(HF2T).expect("the file is part of this crate, and a test reads it")
     }
 
     /// The network of theory: nothing takes any time but the tasks, and nothing goes wrong.

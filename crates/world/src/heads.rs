@@ -3,7 +3,7 @@
 use sluice_wire::Nanos;
 
 use crate::agenda::Moment;
-use crate::group::{GROUP, earliest};
+use crate::group::{GROUP, Group};
 
 /// Most sources of a world: the agenda, the alarms, clocks and lanes.
 pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;
@@ -16,7 +16,7 @@ const GROUPS: usize = 4;
 /// the earliest of all once than to keep them in a tree that each change climbs.
 #[derive(Debug)]
 pub(crate) struct Heads {
-    groups: [[u128; GROUP]; GROUPS],
+    groups: [Group; GROUPS],
     /// So many groups have sources.
     used: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Heads {
 impl Heads {
     /// So many sources, of which nothing comes.
     pub(crate) fn new(sources: usize) -> Self {
-        let mut heads = Self { groups: [[Moment::NEVER.key(); GROUP]; GROUPS], used: 0 };
+        let mut heads = Self { groups: [Group::of(Moment::NEVER.key()); GROUPS], used: 0 };
         heads.make_room(sources);
         heads
     }
@@ -40,16 +40,16 @@ impl Heads {
     pub(crate) fn set(&mut self, whence: Whence, Moment { at, order }: Moment) {
         let key = Moment::new(at, order << WHENCE_BITS | u64::from(whence.0)).key();
         let source = whence.source();
-        self.groups[source / GROUP][source % GROUP] = key;
+        self.groups[source / GROUP].set(source, key);
     }
 
     /// When the first of all comes, and where it comes from.
     #[inline]
     pub(crate) fn first(&self) -> (Nanos, Whence) {
         let [few, more @ ..] = &self.groups;
-        let mut key = earliest(few);
+        let mut key = few.earliest();
         for group in more.iter().take(self.used - 1) {
-            key = key.min(earliest(group));
+            key = key.min(group.earliest());
         }
         (Nanos((key >> 64) as u64), Whence(key as u16))
     }

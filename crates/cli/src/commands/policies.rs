@@ -19,6 +19,8 @@ struct Listed {
     example: &'static str,
     /// Whether real racks run it; the others exist in the simulator only.
     live: bool,
+    /// Whether it spreads flows over a fabric, in the simulator.
+    flows: bool,
 }
 
 /// Prints all of them.
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &Policies) -> Outcome<()> {
         print::line(one.name)?;
         one.arguments.iter().try_for_each(|argument| print::line(format_args!("  {argument}")))?;
     }
-    let only: Vec<&str> = all.iter().filter(|one| !one.live).map(|one| one.name).collect();
+    let only: Vec<&str> = all.iter().filter(|one| !one.live && !one.flows).map(|one| one.name).collect();
     print::line(format_args!(
         "\nThe references ({}) know every queue at once, which no switch can: they exist in the simulator only.",
         only.join(", ")
@@ -52,5 +54,6 @@ fn listed(about: &About) -> Listed {
         arguments: arguments.collect(),
         example: about.example,
         live: Choice::parse(about.example).is_ok(),
+        flows: about.is_for_flows,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use sluice_fabric::{Drill, FabricSettings, LetFlow, PathBalancer, Scope};
+use sluice_fabric::{Conga, Drill, FabricSettings, LetFlow, PathBalancer, Scope};
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 
@@ -23,6 +23,7 @@ fn what_each_balancer_comes_to_is_what_it_came_to() {
         ("LetFlow, paced", PathBalancer::LetFlow(letflow), Some(pacer)),
         ("spraying", PathBalancer::Spray, None),
         ("DRILL", PathBalancer::Drill(Drill::default()), None),
+        ("CONGA", PathBalancer::Conga(Conga::new(Nanos(25_000))), None),
     ] {
         let settings = FabricSettings { balancer, pacer, ..FabricSettings::default() };
         let run = run(&topology, &settings, hadoop(&topology, 2_000));

@@ -1,10 +1,11 @@
 //! What makes no sense is refused, in one line that says what would.
 
 use sluice_fabric::{
-    Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes, FrameSizes, HostId,
-    LetFlow, LinkSpeed, PathBalancer, Pfc, SwitchId, Topology, Traffic,
+    Answers, Conga, Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes,
+    FrameSizes, HostId, LetFlow, LinkSpeed, PathBalancer, Pfc, Recovery, Repeat, SwitchId, Topology, Traffic,
+    WindowSettings,
 };
-use sluice_host::pacer::{Alpha, PacerSettings};
+use sluice_host::pacer::{Alpha, GapShare, PacerSettings};
 use sluice_wire::Nanos;
 
 use crate::{fat_tree, flow};
@@ -94,6 +95,43 @@ fn settings_that_make_no_sense_are_refused() {
         (
             FabricSettings { dcqcn: Some(sluice_fabric::DcqcnSettings { gain: 1.0, ..dcqcn }), ..given },
             "the gain of DCQCN is 1",
+        ),
+        (
+            FabricSettings {
+                pacer: Some(PacerSettings { percentile: GapShare::of_hundredths(9_950), ..pacer }),
+                ..given
+            },
+            "percentile 99.5 of the gaps: give one from 97.5 to 99",
+        ),
+        (
+            FabricSettings {
+                balancer: PathBalancer::Conga(Conga { bits: 0, ..Conga::new(Nanos(100_000)) }),
+                ..given
+            },
+            "the bits of CONGA's levels is 0: give 1 to 8",
+        ),
+        (
+            FabricSettings { window: Some(WindowSettings::default()), ..given },
+            "who decides how fast hosts send is DCQCN and windows: give one of them",
+        ),
+        (
+            FabricSettings { dcqcn: None, window: Some(WindowSettings { first: 11, most: 10 }), ..given },
+            "the first window is 11: give 1 to the largest, 10",
+        ),
+        (
+            FabricSettings {
+                recovery: Recovery { repeat: Repeat::Selective { under_way: 2_000 }, ..given.recovery },
+                ..given
+            },
+            "the frames under way is 2000: give 1 to 1024",
+        ),
+        (
+            FabricSettings { answers: Answers { every: 0, ..given.answers }, ..given },
+            "the frames that are answered together is 0",
+        ),
+        (
+            FabricSettings { answers: Answers { every: 2, after: Nanos(0) }, ..given },
+            "the time to an answer is 0 ns",
         ),
     ] {
         let error = Fabric::new(&fat_tree(4), &settings, 1, 0).expect_err(says);

@@ -1,14 +1,17 @@
 //! What a fabric has to hold to, whatever crosses it.
 
 mod balancing;
+mod conga;
 mod deadlock;
 mod delivery;
 mod golden;
 mod input;
 mod pausing;
+mod repeating;
 mod sharing;
 mod theory;
 mod topologies;
+mod windows;
 
 use sluice_fabric::{
     Fabric, FabricCounts, FabricSettings, FinishedFlow, FlowSizes, FlowSpec, HostId, LinkSpeed, Topology,

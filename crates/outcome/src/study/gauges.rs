@@ -156,6 +156,126 @@ gauges! {
         heading: None,
         over: Over::Mean,
     }
+    /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flowlets: {
+        unit: Unit::Count,
+        picture: Some("flowlets"),
+        heading: Some("flowlets"),
+        over: Over::Mean,
+    }
+    /// Of them, flows' first frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flowlet_firsts: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Of them, pauses as long as the threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flowlet_expiries: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Frames that found their entry of a flowlet table with another flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flowlet_collisions: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Frames that hosts held to make a flowlet (HF²T).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holds: {
+        unit: Unit::Count,
+        picture: Some("frames held at hosts"),
+        heading: Some("held"),
+        over: Over::Mean,
+    }
+    /// Pauses that switches asked for (PFC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pauses: {
+        unit: Unit::Count,
+        picture: Some("PFC pauses"),
+        heading: Some("PFC pauses"),
+        over: Over::Mean,
+    }
+    /// Frames that came before an earlier one of their flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    early_frames: {
+        unit: Unit::Count,
+        picture: Some("frames out of order"),
+        heading: Some("out of order"),
+        over: Over::Mean,
+    }
+    /// Frames that had come before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frames_again: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Frames that were lost for want of room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frames_lost: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Answers that told of congestion (CNP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    congestion_notices: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Frames of data that hosts sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frames: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Times between frames of one flow at its host, the hold included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gaps: {
+        unit: Unit::Count,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Of them, the share of a round trip or longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gaps_from_1_rtt: {
+        unit: Unit::Share,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Of them, the share of two round trips or longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gaps_from_2_rtt: {
+        unit: Unit::Share,
+        picture: Some("gaps of two round trips or longer"),
+        heading: Some("gaps ≥ 2 RTT"),
+        over: Over::Mean,
+    }
+    /// Of them, the share of three round trips or longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gaps_from_3_rtt: {
+        unit: Unit::Share,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
     /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imbalance_p50: {

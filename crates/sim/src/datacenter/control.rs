@@ -83,8 +83,10 @@ pub(super) struct Control {
     queue: u32,
     retry_for: Nanos,
     seeds: [Vec<u64>; 2],
-    /// Of each leaf: which it is in for the spines, and for its workers.
+    /// Of each leaf's workers.
     generations: Vec<Generation>,
+    /// Of each leaf at its spines: another whenever it goes below one.
+    uplinks: Vec<Generation>,
 }
 
 impl Control {
@@ -114,6 +116,7 @@ impl Control {
             retry_for: testbed.retries.deadline,
             seeds,
             generations: vec![Generation(1); leaves as usize],
+            uplinks: vec![Generation(1); leaves as usize],
         }
     }
 
@@ -249,7 +252,7 @@ impl Control {
         leaf: &mut DatacenterSwitch,
     ) -> Option<Mirror> {
         let placed = self.pools[pool].racks[rack];
-        let (number, generation) = (WorkerId(placed.leaf as u16), self.generations[placed.leaf as usize]);
+        let (number, generation) = (WorkerId(placed.leaf as u16), self.uplinks[placed.leaf as usize]);
         let (spine, node) = spine;
         let (slice, at) = (SliceId(pool as u16), LEAVES.at(placed.leaf).endpoint());
         let row = WorkerRow { at, slice, generation, open: true, ..WorkerRow::default() };
@@ -260,6 +263,24 @@ impl Control {
         let known = leaf.scheduler.set_spine(spine as u16, Some((link, START)));
         let told = leaf.scheduler.link(slice, spine as u16);
         sized.and(known).and(told).expect("the testbed's check refuses what a program would")
+    }
+
+    /// A leaf is not below this spine any more.
+    pub(super) fn forget(leaf: u32, spine: &mut DatacenterSwitch) {
+        spine.table(TableOp::SetWorker(WorkerId(leaf as u16), None));
+    }
+
+    /// A leaf is to go below a spine that it may have been below: its numbers there begin anew, in a
+    /// generation that neither has seen.
+    pub(super) fn raise_uplink(&mut self, leaf: u32) {
+        let uplink = &mut self.uplinks[leaf as usize];
+        *uplink = Generation(uplink.0 + 1);
+    }
+
+    /// A leaf comes back: its workers get another generation.
+    pub(super) fn raise(&mut self, leaf: u32) {
+        let generation = &mut self.generations[leaf as usize];
+        *generation = Generation(generation.0 + 1);
     }
 
     /// Tasks that the pool's clients may have outstanding at one switch.

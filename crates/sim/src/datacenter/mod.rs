@@ -10,6 +10,7 @@
 
 mod clients;
 mod control;
+mod faults;
 mod imbalance;
 mod passes;
 mod placement;
@@ -24,6 +25,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use faults::{run_faults, run_many_faults};
 pub(crate) use run::replicate;
 pub use system::System;
 pub(crate) use watch::Plain;

@@ -166,7 +166,7 @@ impl<O: TaskWatch> Datacenter<O> {
 
     /// Something happens somewhere.
     #[inline]
-    fn happens(&mut self, at: Address, what: Happens<Reminder>) {
+    pub(super) fn happens(&mut self, at: Address, what: Happens<Reminder>) {
         match what {
             Happens::Mail(mail) => self.mail(at, mail),
             Happens::Alarm => self.alarm(at.place()),

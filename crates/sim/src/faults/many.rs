@@ -41,6 +41,16 @@ pub fn run_many(
     threads: usize,
     go_on: impl Fn(&Many) -> bool + Sync,
 ) -> Many {
+    run_each(|seed| run(program, seed), seeds, threads, go_on)
+}
+
+/// The same with runs of another kind.
+pub(crate) fn run_each(
+    run: impl Fn(u64) -> Result<Tally, Broken> + Sync,
+    seeds: Range<u64>,
+    threads: usize,
+    go_on: impl Fn(&Many) -> bool + Sync,
+) -> Many {
     let next = AtomicU64::new(seeds.start);
     let stop = AtomicBool::new(false);
     let sum = Mutex::new(Many::default());
@@ -52,7 +62,7 @@ pub fn run_many(
                     if seed >= seeds.end {
                         break;
                     }
-                    let outcome = run(program, seed);
+                    let outcome = run(seed);
                     let mut sum = sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     sum.add(outcome);
                     if sum.broken.is_some() || !go_on(&sum) {

@@ -45,6 +45,7 @@ mod ways;
 mod workers;
 
 pub use broken::Broken;
+pub(crate) use many::run_each;
 pub use many::{Many, run_many};
 pub use oracle::Tally;
 use rack::Rack;

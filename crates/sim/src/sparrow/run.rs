@@ -14,8 +14,8 @@ use crate::stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::testbed::{Testbed, WorkerTimes};
 use crate::workload::Request;
 
-/// So many tasks may wait; what comes above that is refused, so that no load takes all memory.
-const WAITING_MAX: u64 = 1 << 20;
+/// So many tasks may be held back at clients; what comes above that is given up, as in a rack.
+const BACKLOG_MAX: usize = 1 << 20;
 /// It looks whether it is to stop after so many events.
 const STOP_EVERY: u32 = 1 << 14;
 
@@ -97,6 +97,11 @@ pub(super) struct SparrowRun<'o, O> {
     lonely: Nanos,
     schedulers: Vec<SchedulerNode>,
     turn: usize,
+    /// Tasks that clients may have with schedulers together, as a rack's clients with its switch (C + ΣN).
+    room: u64,
+    /// Jobs that wait for room, and how many tasks these are.
+    held_back: VecDeque<Vec<Request>>,
+    held_tasks: usize,
     workers: Vec<WorkerNode>,
     agenda: BinaryHeap<Reverse<Due>>,
     entered: u64,
@@ -122,6 +127,9 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             lonely: testbed.way_in() + testbed.worker.receive,
             schedulers: (0..settings.schedulers).map(scheduler).collect(),
             turn: 0,
+            room: u64::from(testbed.queue + workers),
+            held_back: VecDeque::new(),
+            held_tasks: 0,
             workers: (0..workers).map(|_| WorkerNode::default()).collect(),
             agenda: BinaryHeap::new(),
             entered: 0,
@@ -167,7 +175,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     /// All that are due in one instant are a job. What was counted until then, if the span ends with it.
-    fn job_comes(&mut self, mut job: Vec<Request>) -> Option<(Counts, Gauges)> {
+    fn job_comes(&mut self, job: Vec<Request>) -> Option<(Counts, Gauges)> {
         let mut closed = None;
         for request in &job {
             match self.observer.sent(request.at) {
@@ -176,15 +184,27 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 Mark::Closed => closed = Some(self.so_far()),
             }
         }
-        let room = WAITING_MAX.saturating_sub(self.waiting.now()) as usize;
-        for refused in job.split_off(room.min(job.len())) {
-            self.observer.failed(refused.at, Outcome::Refused);
+        if self.held_tasks + job.len() > BACKLOG_MAX {
+            job.iter().for_each(|task| self.observer.failed(task.at, Outcome::PushedBack));
+            return closed;
         }
-        job.iter().for_each(|_| self.waiting.enter(self.now));
-        let scheduler = self.turn as u8;
-        self.turn = (self.turn + 1) % self.schedulers.len();
-        self.send(self.now + self.ways[0], Event::Comes(scheduler, ToScheduler::Job(job)));
+        self.held_tasks += job.len();
+        self.held_back.push_back(job);
+        self.submits();
         closed
+    }
+
+    /// Jobs leave for schedulers in turn, as long as there is room.
+    fn submits(&mut self) {
+        while self.waiting.now() < self.room
+            && let Some(job) = self.held_back.pop_front()
+        {
+            self.held_tasks -= job.len();
+            job.iter().for_each(|_| self.waiting.enter(self.now));
+            let scheduler = self.turn as u8;
+            self.turn = (self.turn + 1) % self.schedulers.len();
+            self.send(self.now + self.ways[0], Event::Comes(scheduler, ToScheduler::Job(job)));
+        }
     }
 
     fn happens(&mut self, event: Event) {
@@ -238,7 +258,8 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 let ends = node.free_at;
                 self.waiting.leave(self.now);
                 self.serving.enter(self.now);
-                return self.enter(ends, Event::Ends(worker));
+                self.enter(ends, Event::Ends(worker));
+                return self.submits();
             }
         }
         self.asks(worker);

@@ -2,63 +2,68 @@
 
 use core::fmt;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Values are kept to a thousandth.
-const DIGITS: u8 = 3;
 /// The largest value that is told apart: 18 minutes in nanoseconds, a slowdown of 10⁹ in thousandths.
 pub(super) const VALUE_MAX: u64 = (1 << 40) - 1;
 
-/// Cells from a value to its double: 2¹⁰, as three digits ask for.
+/// Cells from a value to its double: 2¹⁰, so that values are kept to a thousandth.
 const CELLS_BITS: u32 = 10;
+/// All of them.
+const CELLS: usize = index_of(VALUE_MAX, CELLS_BITS) as usize + 1;
 
 /// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.
 ///
 /// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth,
-/// the mean is exact. Distributions are merged; their quantiles are never averaged.
+/// the mean is exact. Distributions are merged; their quantiles are never averaged. The cells are those of an
+/// HDR histogram of three digits, as loads keep; here three are counted up for each task of a curve.
 #[derive(Clone)]
 pub struct Distribution {
-    histogram: Histogram<u64>,
+    counts: Vec<u64>,
+    count: u64,
     sum: u64,
 }
 
 impl Distribution {
     /// Nothing seen yet.
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, VALUE_MAX, DIGITS).expect("the bounds are legal");
-        Self { histogram, sum: 0 }
+        Self { counts: vec![0; CELLS], count: 0, sum: 0 }
     }
 
     /// One value more; a value above the range counts as the range's largest.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.histogram.saturating_record(value);
+        self.counts[cell(value)] += 1;
+        self.count += 1;
         self.sum = self.sum.saturating_add(value);
     }
 
     /// `times` the same value.
     pub fn record_many(&mut self, value: u64, times: u64) {
-        self.histogram.saturating_record_n(value, times);
+        self.fill(cell(value), times);
         self.sum = self.sum.saturating_add(value.saturating_mul(times));
     }
 
     /// All values of another one too.
     pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("all have the same bounds");
+        self.counts
+            .iter_mut()
+            .zip(&other.counts)
+            .for_each(|(count, more)| *count = count.saturating_add(*more));
+        self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
     /// Forgets all values and keeps the memory.
     pub fn clear(&mut self) {
-        self.histogram.reset();
-        self.sum = 0;
+        self.counts.fill(0);
+        (self.count, self.sum) = (0, 0);
     }
 
     /// How many values were seen.
     #[inline]
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.count
     }
 
     /// The sum of all values, exact.
@@ -84,7 +89,8 @@ impl Distribution {
         let mut found = [0; N];
         let (mut at, mut below) = (0, 0.0);
         for (lowest, count) in self.cells() {
-            let width = self.histogram.equivalent_range(lowest);
+            let (_, end) = Self::cell_of(lowest);
+            let width = end - lowest;
             while at < N && rising[at] * self.count() as f64 <= below + count as f64 {
                 let share = (rising[at] * self.count() as f64 - below) / count as f64;
                 found[at] = lowest + ((width as f64 * share.max(0.0)) as u64).min(width - 1);
@@ -98,7 +104,7 @@ impl Distribution {
         found
     }
 
-    /// The ends of the histogram's cell in which the value lies that a share of `quantile` lies at or below:
+    /// The ends of the cell in which the value lies that a share of `quantile` lies at or below:
     /// what is known of it, however many values there are. Zeros if there are none.
     pub fn cell_at(&self, quantile: f64) -> (u64, u64) {
         Self::cell_of(self.quantile(quantile))
@@ -106,31 +112,34 @@ impl Distribution {
 
     /// The ends of the cell that a value falls into.
     pub fn cell_of(value: u64) -> (u64, u64) {
-        let cell = index_of(value.min(VALUE_MAX), CELLS_BITS);
+        let cell = cell(value) as u64;
         (lowest_of(cell, CELLS_BITS), lowest_of(cell + 1, CELLS_BITS))
     }
 
     /// The smallest value, to a thousandth; 0 if there are none.
     pub fn min(&self) -> u64 {
-        Self::cell_of(self.histogram.min()).0
+        self.cells().next().map_or(0, |(lowest, _)| lowest)
     }
 
     /// The largest value, to a thousandth; 0 if there are none.
     pub fn max(&self) -> u64 {
-        self.histogram.max()
+        self.cells().last().map_or(0, |(lowest, _)| Self::cell_of(lowest).1 - 1)
     }
 
     /// How many values lie at or below `value`'s cell.
     pub fn count_up_to(&self, value: u64) -> u64 {
-        self.histogram.count_between(0, value)
+        self.counts[..=cell(value)].iter().sum()
     }
 
     /// The cells that hold anything, rising: the smallest value of each, and how many values it holds.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let cells = self.histogram.iter_recorded();
-        cells.map(|cell| {
-            (self.histogram.lowest_equivalent(cell.value_iterated_to()), cell.count_since_last_iteration())
-        })
+        let mut left = self.count;
+        let all = self.counts.iter().enumerate().take_while(move |(_, count)| {
+            let is_any = left > 0;
+            left = left.saturating_sub(**count);
+            is_any
+        });
+        all.filter(|(_, count)| **count > 0).map(|(cell, count)| (lowest_of(cell as u64, CELLS_BITS), *count))
     }
 
     /// The same values with each multiplied by `factor`, to a thousandth.
@@ -138,11 +147,16 @@ impl Distribution {
     pub fn scaled(&self, factor: f64) -> Self {
         let mut scaled = Self::new();
         for (lowest, count) in self.cells() {
-            let middle = self.histogram.median_equivalent(lowest);
-            scaled.histogram.saturating_record_n((middle as f64 * factor) as u64, count);
+            let (_, end) = Self::cell_of(lowest);
+            scaled.fill(cell(((lowest + (end - lowest) / 2) as f64 * factor) as u64), count);
         }
         scaled.sum = (self.sum as f64 * factor) as u64;
         scaled
+    }
+
+    fn fill(&mut self, cell: usize, times: u64) {
+        self.counts[cell] = self.counts[cell].saturating_add(times);
+        self.count = self.count.saturating_add(times);
     }
 }
 
@@ -193,7 +207,7 @@ impl<'de> Deserialize<'de> for Distribution {
         let Stored { sum, counts } = Stored::deserialize(deserializer)?;
         let mut read = Self::new();
         for (cell, count) in unpacked(&counts, index_of(VALUE_MAX, CELLS_BITS)).map_err(de::Error::custom)? {
-            read.histogram.saturating_record_n(lowest_of(cell, CELLS_BITS), count);
+            read.fill(cell as usize, count);
         }
         read.sum = sum;
         Ok(read)
@@ -232,7 +246,14 @@ pub(super) fn unpacked(counts: &[i64], last: u64) -> Result<Vec<(u64, u64)>, &'s
     Ok(cells)
 }
 
+/// The cell that a value falls into; what is above the range falls into its last.
+#[inline]
+fn cell(value: u64) -> usize {
+    index_of(value.min(VALUE_MAX), CELLS_BITS) as usize
+}
+
 /// The number of a value's cell where every doubling has 2^`bits` cells, and values below have one each.
+#[inline]
 pub(super) const fn index_of(value: u64, bits: u32) -> u64 {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(bits + 1);
     ((shift as u64) << bits) + (value >> shift)
@@ -246,6 +267,8 @@ pub(super) const fn lowest_of(index: u64, bits: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use hdrhistogram::Histogram;
+
     use super::*;
 
     fn of(values: impl IntoIterator<Item = u64>) -> Distribution {
@@ -289,8 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_numbered_as_the_histogram_has_them() {
-        let histogram = Distribution::new().histogram;
+    fn cells_are_those_of_an_hdr_histogram_of_three_digits() {
+        let histogram = Histogram::<u64>::new_with_bounds(1, VALUE_MAX, 3).expect("the bounds are legal");
         let mut lowest = 0;
         for index in 0..=index_of(VALUE_MAX, CELLS_BITS) {
             assert_eq!((index_of(lowest, CELLS_BITS), lowest_of(index, CELLS_BITS)), (index, lowest));

@@ -33,6 +33,17 @@ pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     Estimate::between(value, value / factor, value * factor, method)
 }
 
+/// The mean of independent samples of either sign, with the interval that they give; without one if there are
+/// fewer than two.
+pub fn mean_of_either_sign(samples: &[f64]) -> Estimate {
+    let mean = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
+    if samples.len() < 2 {
+        return Estimate::exact(mean);
+    }
+    let half = student_t(TAIL, samples.len() - 1) * standard_error(samples);
+    Estimate::between(mean, mean - half, mean + half, Method::Replications)
+}
+
 /// A number of either sign with an interval of so many standard errors.
 pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
     let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);

@@ -28,7 +28,7 @@ mod warmup;
 pub use diary::{Diary, DiaryEntry};
 pub use distribution::Distribution;
 pub use ended::Ended;
-pub use interval::{estimate, student_t};
+pub use interval::{estimate, mean_of_either_sign, student_t};
 pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
 pub use paired::{Paired, paired};

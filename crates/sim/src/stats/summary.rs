@@ -1,11 +1,14 @@
 //! What all replications of a point say together.
 
-use sluice_outcome::study::{Counts, Depths, Estimate, Gauges, Measure, Method, Over, Sustained, Times};
+use sluice_outcome::study::{
+    Counts, Depths, Estimate, Gauges, Measure, Method, Over, Part, Sustained, Times,
+};
 
 use super::caveat::caveat;
 use super::chance;
+use super::distribution::Distribution;
 use super::measured::Measured;
-use super::pool::Pool;
+use super::pool::{Pool, SLOWDOWN_UNIT};
 use super::sustained::sustained;
 use super::throughput::throughput;
 
@@ -49,6 +52,9 @@ pub struct Each {
     pub span_ns: u64,
     /// Depths over time, where they are found at run time.
     pub depths: Vec<Depths>,
+    /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; none of a class without
+    /// tasks.
+    pub slowdowns: Vec<Option<[f64; 5]>>,
 }
 
 /// One class of a point.
@@ -88,8 +94,20 @@ pub fn summarize(measured: &[Measured]) -> Summary {
 impl Each {
     fn of(one: &Measured) -> Self {
         let Measured { counts, gauges, span_ns, .. } = *one;
-        Self { counts, gauges, span_ns, depths: one.depths.clone() }
+        let slowdowns = one.classes.iter().map(|class| slowdowns(&class.slowdown_own)).collect();
+        Self { counts, gauges, span_ns, depths: one.depths.clone(), slowdowns }
     }
+}
+
+fn slowdowns(of: &Distribution) -> Option<[f64; 5]> {
+    let at = |part| match part {
+        Part::Mean => of.mean(),
+        Part::P50 => of.quantile(0.5) as f64,
+        Part::P90 => of.quantile(0.9) as f64,
+        Part::P99 => of.quantile(0.99) as f64,
+        Part::P999 => of.quantile(0.999) as f64,
+    };
+    (of.count() > 0).then(|| Part::ALL.map(|part| at(part) / SLOWDOWN_UNIT))
 }
 
 fn times(measured: &[Measured], class: Option<usize>) -> Times {

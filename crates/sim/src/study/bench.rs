@@ -181,6 +181,7 @@ impl Bench {
         let lasts_ns = self.plan.cases[id.case].lasts_ns;
         let tasks = lasts_ns.map_or(tasks, |span_ns| set.workload.tasks_within(id.rate as f64, span_ns));
         let warmup = match self.terms.length {
+            Length::Tasks(..) if set.testbed.fabric.is_some() => settles(&set.testbed),
             _ if lasts_ns.is_some() => Warmup::Tasks(0),
             // What changes with time is looked at from its beginning.
             Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
@@ -299,12 +300,13 @@ impl Bench {
     }
 }
 
-/// A testbed by its name (`rain`, `rain-rdma`, `ringleader`, `ideal`) or its file.
+/// A testbed by its name (`rain`, `rain-rdma`, `ringleader`, `hf2t`, `ideal`) or its file.
 pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     match name {
         "rain" => return Ok(Testbed::rain()),
         "rain-rdma" => return Ok(Testbed::rain_rdma()),
         "ringleader" => return Ok(Testbed::ringleader()),
+        "hf2t" => return Ok(Testbed::hf2t()),
         "ideal" => return Ok(Testbed::ideal()),
         _ => {}
     }
@@ -312,8 +314,8 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
-            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader` or a TOML \
-             file"
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, `hf2t` or a \
+             TOML file"
         ),
     })?;
     Testbed::parse(&text).map_err(|why| StudyError::Folder { path, why: why.to_string() })
@@ -333,6 +335,11 @@ pub fn warmup(text: &str) -> Result<Warmup, StudyError> {
             "is none: write detect, tasks such as 100k, or a span such as 1s",
         )
     })
+}
+
+/// Hosts of a fabric learn their gaps first.
+fn settles(testbed: &Testbed) -> Warmup {
+    Warmup::TimeNs(testbed.fabric.as_ref().map_or(0, |fabric| fabric.settles.0))
 }
 
 fn claim_classes(quantity: &Quantity) -> Vec<&str> {

@@ -1,7 +1,7 @@
 //! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the
 //! saturation.
 
-use sluice_outcome::study::{Metric, Unit};
+use sluice_outcome::study::{Metric, Part, Unit};
 
 use super::bench::Bench;
 use super::gauge::Facts;
@@ -9,7 +9,7 @@ use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
-use crate::stats::{Estimate, Method, SloFound, Summary};
+use crate::stats::{Each, Estimate, Method, SloFound, Summary};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;
@@ -42,6 +42,9 @@ pub(super) struct Figure {
     pub note: String,
 }
 
+/// A number of each class in one replication; none of a class without tasks.
+pub(super) type ClassNumbers = Vec<Option<f64>>;
+
 impl<'k> Desk<'k> {
     /// Answers from what is known.
     pub(super) const fn new(bench: &'k Bench, known: &'k Known, change: Option<usize>) -> Self {
@@ -60,6 +63,25 @@ impl<'k> Desk<'k> {
             let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
             (estimate, summary.sustained.why.clone())
         })
+    }
+
+    /// A slowdown of each class at a rate, in each replication; of a family, its first member's.
+    pub(super) fn slowdowns(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<ClassNumbers>> {
+        let Quantity::At { wanted, at: At::Rates(rates) } = quantity else {
+            return Answer::Known(Vec::new());
+        };
+        let ids = who.of.iter().zip(rates).map(|(run, rate)| self.point(case, run, *rate as u64));
+        let part = Part::ALL.iter().position(|part| *part == wanted.metric.part).unwrap_or_default();
+        let of = |id: PointId| -> Answer<Vec<ClassNumbers>> {
+            match self.known.get(&id) {
+                None => Answer::Wants([id].into()),
+                Some(summary) => {
+                    let numbers = |one: &Each| one.slowdowns.iter().map(|of| of.map(|of| of[part])).collect();
+                    Answer::Known(summary.each.iter().map(numbers).collect())
+                }
+            }
+        };
+        Answer::all(ids.map(of)).map(|all| all.into_iter().flatten().collect())
     }
 
     /// A number at a rate, with what else to know of it; of a family, the lowest.

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use sluice_outcome::study::{Estimate, Unit, Verdict};
 
-use super::desk::{Desk, Figure};
+use super::desk::{ClassNumbers, Desk, Figure};
 use super::known::Answer;
 use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
 use super::verdict::{Pairs, excused, is_at_most, of_number, of_order, quotient};
+use crate::stats::mean_of_either_sign;
 
 /// A statement's number here, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +26,10 @@ pub(super) struct Finding {
 /// The paper's number, if the statement is about one.
 pub(super) const fn paper(claim: &Claim) -> Option<f64> {
     match claim.relation {
-        Relation::Value { paper, .. } | Relation::Ratio { paper, .. } | Relation::Change { paper, .. } => {
-            Some(paper)
-        }
+        Relation::Value { paper, .. }
+        | Relation::Ratio { paper, .. }
+        | Relation::Change { paper, .. }
+        | Relation::MeanChange { paper, .. } => Some(paper),
         Relation::AtMost { most, .. } => Some(most),
         Relation::Order(_) | Relation::Closer { .. } => None,
     }
@@ -37,7 +39,7 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
 pub(super) const fn unit(claim: &Claim) -> Unit {
     match claim.relation {
         Relation::Value { .. } | Relation::AtMost { over: None, .. } => claim.quantity.unit(),
-        Relation::Change { .. } => Unit::Share,
+        Relation::Change { .. } | Relation::MeanChange { .. } => Unit::Share,
         Relation::Ratio { .. } | Relation::AtMost { .. } | Relation::Order(_) | Relation::Closer { .. } => {
             Unit::Ratio
         }
@@ -54,6 +56,11 @@ pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding
                 .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
             Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
                 .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+            Relation::MeanChange { who, over, over_case, paper } => {
+                let (mine, theirs) = (desk.slowdowns(claim.case, who, &claim.quantity), *over_case);
+                mine.and(desk.slowdowns(theirs, over, &claim.quantity))
+                    .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
+            }
             Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
             Relation::Order(places) => order(claim, places, desk, plan.tolerance),
             Relation::Closer { who, over, case } => {
@@ -151,6 +158,35 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
         verdict: of_number(paper, tolerance.change, measured, same_side),
         why: two(who, over, unit, measured.is_some()),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
+    }
+}
+
+/// Replications of one number have the same tasks: each one's change is a sample.
+fn mean_change(
+    (mine, theirs): &(Vec<ClassNumbers>, Vec<ClassNumbers>),
+    (who, over): (&Who, &Who),
+    paper: f64,
+    tolerance: Tolerance,
+) -> Finding {
+    let of_classes = |(mine, theirs): (&ClassNumbers, &ClassNumbers)| {
+        let both = mine.iter().zip(theirs).filter_map(|(mine, theirs)| Some(((*mine)?, (*theirs)?)));
+        let changes: Vec<f64> = both.map(|(mine, theirs)| mine / theirs - 1.0).collect();
+        changes.iter().sum::<f64>() / changes.len().max(1) as f64
+    };
+    let samples: Vec<f64> = mine.iter().zip(theirs).map(of_classes).collect();
+    let found = mean_of_either_sign(&samples);
+    let same_side = if paper > 0.0 { found.low > 0.0 } else { found.most() < 0.0 };
+    let classes = mine.first().map_or(0, Vec::len);
+    Finding {
+        measured: Some(found),
+        verdict: of_number(paper, tolerance.change, Some(found), Some(same_side)),
+        why: format!(
+            "{} over {}, averaged over {classes} classes in each of {} replications",
+            who.label,
+            over.label,
+            samples.len()
+        ),
+        off: (found.value - paper).abs(),
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Gauge {
     of: fn(&Replication) -> f64,
 }
 
-/// All that can be asked for.
+/// What racks can be asked for.
 const ALL: [Gauge; 19] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
@@ -73,6 +73,36 @@ const ALL: [Gauge; 19] = [
     Gauge { name: "imbalance_p99", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p99.unwrap_or(0.0) },
 ];
 
+/// Gauges as replications tell them.
+macro_rules! told {
+    ($($name:ident: $unit:ident,)*) => {
+        [$(Gauge {
+            name: stringify!($name),
+            unit: Unit::$unit,
+            of: |run| run.one.gauges.$name.unwrap_or(0.0),
+        },)*]
+    };
+}
+
+/// What a fabric counts (HF²T, Tables 1 and 2).
+const OF_FABRICS: [Gauge; 15] = told! {
+    flowlets: Count,
+    flowlet_firsts: Count,
+    flowlet_expiries: Count,
+    flowlet_collisions: Count,
+    holds: Count,
+    pauses: Count,
+    early_frames: Count,
+    frames_again: Count,
+    frames_lost: Count,
+    congestion_notices: Count,
+    frames: Count,
+    gaps: Count,
+    gaps_from_1_rtt: Share,
+    gaps_from_2_rtt: Share,
+    gaps_from_3_rtt: Share,
+};
+
 /// One replication and what it has in common with the others.
 struct Replication<'r> {
     one: &'r Each,
@@ -96,10 +126,9 @@ impl Facts {
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let found = ALL.into_iter().find(|gauge| gauge.name == text);
-        found.ok_or_else(|| {
-            StudyError::Point(hint::unknown("gauge", text, ALL.iter().map(|gauge| gauge.name)))
-        })
+        let all = || ALL.into_iter().chain(OF_FABRICS);
+        let found = all().find(|gauge| gauge.name == text);
+        found.ok_or_else(|| StudyError::Point(hint::unknown("gauge", text, all().map(|gauge| gauge.name))))
     }
 
     /// The unit of its numbers.

@@ -38,6 +38,7 @@ impl Testbed {
             .or_else(|| self.bad_slow())
             .or_else(|| self.labels.complaint(self.workers))
             .or_else(|| self.bad_retries())
+            .or_else(|| self.fabric.as_ref().and_then(|fabric| fabric.complaint(self.workers)))
     }
 
     fn too_long(&self) -> Option<String> {
@@ -147,6 +148,12 @@ mod tests {
             ("[slow]\nfactor = 0.5", "slow.factor"),
             ("workers = 2\n[slow]\nworkers = [2]", "worker 2"),
             ("[retries]\ndeadline = \"1us\"", "first_timeout"),
+            ("[fabric]", "write workers = 16"),
+            ("workers = 16\n[fabric]\ntopology = \"fat-tree:3\"", "even number from 2 to 32"),
+            ("workers = 16\n[fabric]\ntopology = \"ring:3\"", "leaf-spine:LEAVES:SPINES:HOSTS"),
+            ("workers = 16\n[fabric]\ngbps = 0.0", "rate 0 Gb/s"),
+            ("workers = 16\n[fabric]\nheadroom = 1000", "loses frames under PFC"),
+            ("workers = 16\n[fabric]\nanswer_every = 0", "answered together is 0"),
         ] {
             let said = Testbed::parse(text).unwrap_err().to_string();
             assert!(said.contains(key) && !said.contains('\n'), "{text}: {said}");

@@ -14,13 +14,13 @@ pub(super) enum Clock {
 }
 
 impl Clock {
-    /// `None` for a trace, which has its own times.
+    /// `None` for a trace, which has its own times, and for flows, which hosts begin.
     pub(super) fn new(arrivals: &Arrivals, gap_ns: f64) -> Option<Self> {
         match arrivals {
             Arrivals::Poisson => Some(Self::Poisson { gap_ns, at_ns: 0.0 }),
             Arrivals::Even => Some(Self::Even { gap_ns, sent: 0 }),
             Arrivals::Plan(plan) => Some(Self::Plan(Box::new(PlanClock::new(plan, gap_ns)))),
-            Arrivals::Trace(_) => None,
+            Arrivals::Trace(_) | Arrivals::Flows(_) => None,
         }
     }
 

@@ -227,7 +227,7 @@ fn table_of(phase: &Phase, classes: &[Class]) -> PhaseTable {
 
 impl Serialize for Workload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.only_trace() {
+        match self.only_file() {
             Some(text) => text.serialize(serializer),
             None => WorkloadTable::from(self).serialize(serializer),
         }

@@ -11,6 +11,7 @@ mod clock;
 mod cluster;
 mod empirical;
 mod error;
+mod flows;
 mod form;
 mod made;
 mod moments;
@@ -34,6 +35,7 @@ pub use bounds::{MEAN_MAX, SERVICE_MAX};
 pub use class::{Class, LARGE_BYTES};
 pub use empirical::Empirical;
 pub use error::WorkloadError;
+pub use flows::Flows;
 pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
 pub use plan::{Arrivals, Change, Phase, Plan};
 pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
@@ -97,7 +99,7 @@ impl Workload {
     pub fn busy_workers(&self, rate_per_s: f64) -> f64 {
         match &self.arrivals {
             Arrivals::Trace(trace) if !trace.is_scaled() => trace.rate_per_s() * self.mean_service_ns() / 1e9,
-            Arrivals::Poisson | Arrivals::Even | Arrivals::Trace(_) => {
+            Arrivals::Poisson | Arrivals::Even | Arrivals::Flows(_) | Arrivals::Trace(_) => {
                 rate_per_s * self.mean_service_ns() / 1e9
             }
             Arrivals::Plan(plan) => {
@@ -112,13 +114,21 @@ impl Workload {
 
     /// A steady state needs arrivals whose rate and mix do not change by plan.
     pub fn is_steady(&self) -> bool {
-        matches!(self.arrivals, Arrivals::Poisson | Arrivals::Even)
+        matches!(self.arrivals, Arrivals::Poisson | Arrivals::Even | Arrivals::Flows(_))
     }
 
     /// The trace whose tasks these are, if they are one's.
     pub fn trace(&self) -> Option<&Trace> {
         match &self.arrivals {
             Arrivals::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// The flows, if hosts are to send some over a fabric.
+    pub fn flows(&self) -> Option<&Flows> {
+        match &self.arrivals {
+            Arrivals::Flows(flows) => Some(flows),
             _ => None,
         }
     }
@@ -147,8 +157,11 @@ impl Workload {
         Ok(())
     }
 
-    /// `trace:FILE` when the workload is what this file says, and nothing else.
-    fn only_trace(&self) -> Option<String> {
+    /// `trace:FILE` when the workload is what this file says, and nothing else; `flows:NAME` likewise.
+    fn only_file(&self) -> Option<String> {
+        if let Arrivals::Flows(flows) = &self.arrivals {
+            return Some(flows.text());
+        }
         let Arrivals::Trace(trace) = &self.arrivals else { return None };
         let text = trace.text();
         self.classes.iter().all(|class| class.service.to_string() == text).then_some(text)
@@ -163,7 +176,7 @@ impl Workload {
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(trace) = self.only_trace() {
+        if let Some(trace) = self.only_file() {
             return f.write_str(&trace);
         }
         let arrivals = match &self.arrivals {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sluice_wire::Nanos;
 
+use super::flows::Flows;
 use super::text::{number, show_span, span};
 use super::{Service, Trace, WorkloadError};
 
@@ -21,6 +22,8 @@ pub enum Arrivals {
     Plan(Plan),
     /// As they came once.
     Trace(Arc<Trace>),
+    /// As hosts of a fabric begin flows: independently of one another, each to another host.
+    Flows(Arc<Flows>),
 }
 
 /// What changes with time.
@@ -97,6 +100,7 @@ impl fmt::Display for Arrivals {
             Self::Even => f.write_str("even"),
             Self::Plan(plan) => plan.fmt(f),
             Self::Trace(trace) => f.write_str(&trace.text()),
+            Self::Flows(flows) => f.write_str(&flows.text()),
         }
     }
 }

@@ -2,17 +2,22 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use sluice_wire::TaskType;
 
 use super::class::{BYTES_MAX, PRIORITY_MAX};
 use super::{
-    Arrivals, Class, LARGE_BYTES, ONLY_CLASS, Service, Trace, Workload, WorkloadError, WorkloadTable, text,
+    Arrivals, Class, Flows, LARGE_BYTES, ONLY_CLASS, Service, Trace, Workload, WorkloadError, WorkloadTable,
+    text,
 };
 
 const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, each with `,large=SHARE`, \
                      `,bytes=NUMBER`, \
                      `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
+
+/// Nanoseconds that a byte takes on a link of 100 Gb/s.
+const NS_A_BYTE: f64 = 0.08;
 
 impl Workload {
     /// Reads `exp:10us`, a mix, or `trace:FILE`; files are looked for from the working directory.
@@ -28,6 +33,9 @@ impl Workload {
         if let Some(trace) = Trace::named(text, folder, None) {
             return Self::of_trace(trace?);
         }
+        if let Some(flows) = Flows::named(text, folder) {
+            return Self::of_flows(flows?);
+        }
         let (classes, arrivals) = match text.rsplit_once(';') {
             Some((classes, arrivals)) => (classes, Some(arrivals)),
             None => (text, None),
@@ -36,6 +44,33 @@ impl Workload {
         let names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
         let arrivals = arrivals.map(|text| Arrivals::parse_in(text, folder, &names)).transpose()?;
         Self::new(classes, arrivals.unwrap_or_default())
+    }
+
+    /// A flow's class is the part of the table that its size falls into; its service is what its bytes take
+    /// on a link of 100 Gb/s, so that a load is the share of the hosts' links that flows take.
+    fn of_flows(flows: Flows) -> Result<Self, WorkloadError> {
+        let class = |(place, (most, share, mean)): (usize, (u64, f64, f64))| {
+            Ok(Class {
+                name: short_size(most),
+                task_type: TaskType(place as u16),
+                share,
+                service: Service::parse(&format!("const:{}ns", (mean * NS_A_BYTE).max(1.0).round()))?,
+                large: 0.0,
+                bytes: LARGE_BYTES,
+                priority: None,
+            })
+        };
+        let classes = flows.sizes().parts().enumerate().map(class).collect::<Result<_, _>>()?;
+        Self::new(classes, Arrivals::Flows(Arc::new(flows)))
+    }
+}
+
+/// A flow's size as a class's name: `10k`, `2M`.
+fn short_size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes > 0 && bytes.is_multiple_of(1_000_000) => format!("{}M", bytes / 1_000_000),
+        bytes if bytes > 0 && bytes.is_multiple_of(1_000) => format!("{}k", bytes / 1_000),
+        bytes => bytes.to_string(),
     }
 }
 

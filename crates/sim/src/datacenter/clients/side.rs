@@ -24,6 +24,14 @@ impl<O: TaskWatch> Datacenter<O> {
         self.world.engine.set(arrivals.clock, due);
     }
 
+    /// Clients have nothing to ask any more.
+    pub(in crate::datacenter) fn end_requests(&mut self) {
+        for pool in &mut self.pools {
+            pool.arrivals.next = None;
+            self.world.engine.set(pool.arrivals.clock, Nanos(u64::MAX));
+        }
+    }
+
     /// The request that is due is offered, and the next one drawn.
     #[inline]
     pub(in crate::datacenter) fn request(&mut self, pool: usize) {

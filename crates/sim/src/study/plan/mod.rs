@@ -181,6 +181,17 @@ pub enum Relation {
         /// The paper's share; negative if lower.
         paper: f64,
     },
+    /// One's slowdowns are so much above the other's, as a share of the other's, averaged over the classes.
+    MeanChange {
+        /// Whose change.
+        who: Who,
+        /// From whose.
+        over: Who,
+        /// The other's case, if it is another.
+        over_case: usize,
+        /// The paper's share; negative if lower.
+        paper: f64,
+    },
     /// It is no more than so much, at each rate.
     AtMost {
         /// Whose.

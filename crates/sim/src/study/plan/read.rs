@@ -103,6 +103,8 @@ struct RawClaim {
     value: Option<String>,
     ratio: Option<f64>,
     change: Option<f64>,
+    #[serde(default)]
+    over_classes: bool,
     at_most: Option<String>,
     order: Option<Vec<OneOrMore>>,
     closer_in: Option<String>,
@@ -363,6 +365,16 @@ impl Book {
             (None, Some(paper), None, None, None) => {
                 Ok(Relation::Ratio { who: who()?, over: over()?, over_case, paper })
             }
+            (None, None, Some(paper), None, None) if raw.over_classes => {
+                if !quantity.is_one_slowdown() {
+                    return Err(
+                        "`over_classes` averages a slowdown of all classes at one rate: give `metric` \
+                                such as slowdown_p99, and one rate in `at`"
+                            .into(),
+                    );
+                }
+                Ok(Relation::MeanChange { who: who()?, over: over()?, over_case, paper })
+            }
             (None, None, Some(paper), None, None) => {
                 Ok(Relation::Change { who: who()?, over: over()?, over_case, paper })
             }
@@ -442,6 +454,12 @@ fn slowdown(name: &str) -> Result<Measure, String> {
 }
 
 impl Quantity {
+    /// Whether it is a slowdown over tasks' own services, of all classes, at one rate.
+    fn is_one_slowdown(&self) -> bool {
+        let Self::At { wanted, at: At::Rates(rates) } = self else { return false };
+        rates.len() == 1 && wanted.class.is_none() && wanted.metric.measure == Measure::Slowdown
+    }
+
     /// The unit of its numbers.
     pub const fn unit(&self) -> Unit {
         match self {

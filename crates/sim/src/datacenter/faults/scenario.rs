@@ -1,0 +1,103 @@
+//! What a seed stands for: how large the datacenter is, how bad the network, and which switches die when.
+
+use sluice_wire::Nanos;
+
+use crate::dice::Dice;
+use crate::point::Point;
+use crate::policy::Policy;
+use crate::testbed::{RackLayout, Rates, Retries, Testbed};
+use crate::workload::Workload;
+
+/// When faults end.
+pub(super) const FAULTS_END: Nanos = Nanos::from_millis(25);
+/// From here on every task is replied to.
+pub(super) const SETTLED: Nanos = Nanos::from_millis(50);
+/// When clients submit no more.
+pub(super) const SUBMIT_END: Nanos = Nanos::from_millis(55);
+/// When the books are closed: past every deadline.
+pub(super) const END: Nanos = Nanos::from_millis(90);
+/// How long a task may take before its client calls it unknown.
+const DEADLINE: Nanos = Nanos::from_millis(20);
+/// The share of what all workers can bear that is asked of them: where racks are drawn evenly, the smallest
+/// bears as much as the largest.
+const LOAD: f64 = 0.15;
+
+/// A switch that dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Death {
+    Leaf(u32),
+    Spine(u32),
+}
+
+/// When it dies, when the controller hears of it, when it is back with an empty memory, and when the
+/// controller hears of that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outage {
+    pub(super) who: Death,
+    pub(super) at: Nanos,
+    pub(super) heard_after: Nanos,
+    pub(super) lasts: Nanos,
+}
+
+/// One run's settings, all drawn from its seed.
+#[derive(Clone, Debug)]
+pub(super) struct Scenario {
+    pub(super) point: Point,
+    pub(super) outages: Vec<Outage>,
+}
+
+impl Scenario {
+    pub(super) fn of(policy: &Policy, seed: u64) -> Self {
+        let dice = &mut Dice::named(seed, "datacenter faults", 0);
+        let racks: Vec<u32> = (0..dice.between(2, 4)).map(|_| dice.between(1, 4) as u32).collect();
+        let spines = dice.between(1, 2) as u16;
+        let count = racks.len() as u32;
+        let mut testbed = Testbed {
+            workers: racks.iter().sum(),
+            clients: dice.between(1, 3) as u16,
+            queue: 256,
+            racks: RackLayout { spines, workers: racks, hop: Nanos(2_000), ..RackLayout::default() },
+            retries: Retries {
+                first_timeout: Nanos::from_micros(dice.pick(&[300, 1_000])),
+                timeout_max: Nanos::from_millis(2),
+                deadline: DEADLINE,
+            },
+            ..Testbed::rain()
+        };
+        let rates = [(); 5].map(|()| rates(dice));
+        let faults = &mut testbed.faults;
+        [faults.submit, faults.dispatch, faults.reply, faults.reject, faults.update] = rates;
+        faults.reorder_by = Nanos::from_micros(60);
+        // What dies is silent, so that clients have to try again on the best of networks.
+        faults.update.loss = faults.update.loss.max(0.01);
+        let workload = Workload::parse("exp:40us").expect("a workload");
+        let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
+        point.rate_per_s = LOAD * point.capacity_per_s();
+        Self { point, outages: outages(dice, count, spines.into()) }
+    }
+}
+
+/// Mild, bad, or none at all.
+fn rates(dice: &mut Dice) -> Rates {
+    let mut share = || dice.pick(&[0.0, 0.0, 0.01, 0.1]);
+    Rates { loss: share(), duplicate: share(), reorder: share() }
+}
+
+/// Three, one behind the other: each ends before the next begins.
+fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<Outage> {
+    let mut from = Nanos::from_millis(1);
+    let mut outage = |_| {
+        let at = from + dice.span(Nanos(0), Nanos::from_millis(2));
+        let lasts = dice.span(Nanos::from_micros(100), Nanos::from_millis(4));
+        let heard_after = Nanos(dice.span(Nanos(0), lasts).0.min(2_000_000));
+        from = at + lasts + Nanos::from_millis(1);
+        let is_leaf = dice.chance(500);
+        let who = if is_leaf {
+            Death::Leaf(dice.below(leaves.into()) as u32)
+        } else {
+            Death::Spine(dice.below(spines.into()) as u32)
+        };
+        Outage { who, at, heard_after, lasts }
+    };
+    (0..3).map(&mut outage).collect()
+}

@@ -1,0 +1,201 @@
+//! A fabric that hosts send flows over: one replication of it (HF²T §5).
+//!
+//! The fabric is that of `sluice-fabric`; here a point's flows are begun in it, and what becomes of them is
+//! recorded as tasks are: a flow's service is what it takes in an idle fabric, so that its slowdown is over
+//! that. When the measured span is over no flow begins any more, and those under way end, as in the public
+//! set-up: a flow whose rate was lowered takes many times the span.
+
+mod scheme;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricSettings, FabricStep, FinishedFlow, Idle};
+use sluice_fabric::{FlowSpec, HostId, Topology, Traffic};
+use sluice_wire::Nanos;
+
+pub use scheme::Scheme;
+
+use crate::error::SimError;
+use crate::stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
+use crate::testbed::FabricTestbed;
+use crate::workload::Flows;
+
+/// Events between two looks at whether the run is to stop.
+const EVENTS_A_LOOK: u32 = 1 << 14;
+
+/// A fabric, its scheme, and the flows that cross it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowRun<'p> {
+    pub(crate) scheme: Scheme,
+    pub(crate) fabric: &'p FabricTestbed,
+    pub(crate) flows: &'p Flows,
+    /// Flows that begin in a second.
+    pub(crate) rate_per_s: f64,
+}
+
+impl FlowRun<'_> {
+    /// Why it cannot be simulated, in a line.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        self.build(1, 0).map(|_| ()).err()
+    }
+
+    /// The most flows a second that the links between switches carry.
+    pub(crate) fn rate_max_per_s(&self) -> f64 {
+        let Ok(topology) = self.fabric.topology() else { return 0.0 };
+        let most = Traffic::most(&topology).unwrap_or(0.0).min(1.0);
+        most * self.rate_per_s / self.load(&topology)
+    }
+
+    /// One replication.
+    pub(crate) fn run(
+        &self,
+        recorder: Recorder,
+        (seed, replication): (u64, u32),
+        stop: &AtomicBool,
+    ) -> Result<Measured, SimError> {
+        let mut built = self.build(seed, replication).map_err(SimError::Point)?;
+        let failed = |why: FabricError| SimError::Point(why.to_string());
+        let mut arrivals = built.traffic.arrivals(&built.topology, seed, replication).map_err(failed)?;
+        let mut watch = Watch::new(recorder, built.round_trip);
+        let (mut events, bounds) = (0_u32, self.bounds());
+        built.fabric.expect(arrivals.next()).map_err(failed)?;
+        while let Some(step) = built.fabric.step().map_err(failed)? {
+            match step {
+                FabricStep::Due(flow) => {
+                    watch.begins(&mut built.fabric, flow.at);
+                    let next = arrivals.next().filter(|_| watch.gauges.is_none());
+                    built.fabric.expect(next).map_err(failed)?;
+                    built.fabric.begin(flow);
+                }
+                FabricStep::Ended(finished) => watch.ended(&finished, &built.idle, &bounds),
+                FabricStep::Other => {}
+            }
+            events = events.wrapping_add(1);
+            if watch.recorder.is_complete() {
+                break;
+            }
+            if events.is_multiple_of(EVENTS_A_LOOK) && stop.load(Ordering::Relaxed) {
+                return Err(SimError::Stopped);
+            }
+        }
+        Ok(watch.finish(&built.fabric))
+    }
+
+    /// The largest flow of each class.
+    fn bounds(&self) -> Vec<u64> {
+        self.flows.sizes().parts().map(|(most, ..)| most).collect()
+    }
+
+    /// The share of its hosts' links that the flows take.
+    fn load(&self, topology: &Topology) -> f64 {
+        let bytes_per_s = self.rate_per_s * self.flows.sizes().mean();
+        bytes_per_s * 8.0 / (f64::from(topology.hosts) * self.fabric.gbps * 1e9)
+    }
+
+    fn build(&self, seed: u64, replication: u32) -> Result<Built, String> {
+        let topology = self.fabric.topology()?;
+        let told = |why: FabricError| why.to_string();
+        let traffic =
+            Traffic { sizes: self.flows.sizes().clone(), load: self.load(&topology), flows: u64::MAX };
+        traffic.arrivals(&topology, seed, replication).map_err(told)?;
+        let given = self.fabric.settings();
+        let idle = Idle::new(&topology, given.frames).map_err(told)?;
+        let round_trip = longest(&idle, &topology, given.frames.payload.into());
+        let settings = FabricSettings {
+            balancer: self.scheme.balancer(self.fabric, round_trip),
+            pacer: self.scheme.pacer(self.fabric, round_trip),
+            ..given
+        };
+        let fabric = Fabric::new(&topology, &settings, seed, replication).map_err(told)?;
+        Ok(Built { topology, traffic, idle, round_trip, fabric })
+    }
+}
+
+/// What a replication begins with.
+struct Built {
+    topology: Topology,
+    traffic: Traffic,
+    idle: Idle,
+    round_trip: Nanos,
+    fabric: Fabric,
+}
+
+/// A frame's round trip over the longest path.
+fn longest(idle: &Idle, topology: &Topology, payload: u64) -> Nanos {
+    let from = HostId(0);
+    let others = (1..topology.hosts).map(HostId);
+    let took = others.map(|to| idle.took(&FlowSpec { at: Nanos(0), from, to, bytes: payload }));
+    took.max().unwrap_or_default()
+}
+
+/// Who looks on.
+struct Watch {
+    recorder: Recorder,
+    round_trip: Nanos,
+    /// What the fabric had done when the measured span began.
+    opened: FabricCounts,
+    gauges: Option<Gauges>,
+}
+
+impl Watch {
+    fn new(recorder: Recorder, round_trip: Nanos) -> Self {
+        Self { recorder, round_trip, opened: FabricCounts::default(), gauges: None }
+    }
+
+    fn begins(&mut self, fabric: &mut Fabric, at: Nanos) {
+        match self.recorder.sent(at) {
+            Mark::None => {}
+            Mark::Opened => {
+                self.opened = fabric.counts();
+                fabric.forget_gaps();
+            }
+            Mark::Closed => self.gauges = Some(self.read(fabric)),
+        }
+    }
+
+    fn ended(&mut self, finished: &FinishedFlow, idle: &Idle, bounds: &[u64]) {
+        let service = idle.took(&finished.flow);
+        let class = bounds.partition_point(|most| *most < finished.flow.bytes).min(bounds.len() - 1);
+        self.recorder.done(&Replied {
+            class: class as u8,
+            intended: finished.flow.at,
+            at: finished.flow.at + finished.took,
+            service,
+            served: service,
+            waited: Nanos(finished.took.0.saturating_sub(service.0)),
+        });
+    }
+
+    fn finish(self, fabric: &Fabric) -> Measured {
+        let gauges = self.gauges.unwrap_or_else(|| self.read(fabric));
+        let measured = self.recorder.finish(Counts::default(), gauges);
+        // The longest flows outlast the span, and all have ended: a backlog says nothing.
+        let backlog = Backlog { replies: measured.counts.sent, ..Backlog::default() };
+        Measured { backlog, ..measured }
+    }
+
+    /// What was counted since the measured span began.
+    fn read(&self, fabric: &Fabric) -> Gauges {
+        let (now, then, gaps) = (fabric.counts(), &self.opened, fabric.gaps());
+        let since = |of: fn(&FabricCounts) -> u64| Some((of(&now) - of(then)) as f64);
+        let share = |times| Some(gaps.share_from(self.round_trip.times(times)));
+        Gauges {
+            flowlets: since(|counts| counts.flowlets.flowlets()),
+            flowlet_firsts: since(|counts| counts.flowlets.firsts),
+            flowlet_expiries: since(|counts| counts.flowlets.expiries),
+            flowlet_collisions: since(|counts| counts.flowlets.collisions),
+            holds: since(|counts| counts.pacers.holds),
+            pauses: since(|counts| counts.pauses),
+            early_frames: since(|counts| counts.hosts.early),
+            frames_again: since(|counts| counts.hosts.again),
+            frames_lost: since(|counts| counts.lost),
+            congestion_notices: since(|counts| counts.hosts.cnps),
+            frames: since(|counts| counts.hosts.data),
+            gaps: Some(gaps.count() as f64),
+            gaps_from_1_rtt: share(1),
+            gaps_from_2_rtt: share(2),
+            gaps_from_3_rtt: share(3),
+            ..Gauges::default()
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Who balances a fabric's load, and who makes flowlets, by their names.
+
+use core::fmt;
+
+use sluice_fabric::{Conga, Drill, LetFlow, PathBalancer, Scope};
+use sluice_host::pacer::{Alpha, GapShare, PacerSettings};
+use sluice_wire::Nanos;
+
+use crate::testbed::{FabricTestbed, FlowletThreshold};
+
+/// How flows get their paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    way: Way,
+    /// The testbed's, unless it is stated.
+    threshold: Option<FlowletThreshold>,
+    /// Whether each switch chooses; if not, it is up to the testbed.
+    each_hop: bool,
+    pacing: Option<Pacing>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Ecmp,
+    LetFlow,
+    Conga,
+    Spray,
+    Drill,
+}
+
+/// What hosts make flowlets by (HF²T §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pacing {
+    percentile: GapShare,
+    alpha: Option<Alpha>,
+}
+
+/// Why a text names no scheme.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` means nothing to {policy}: {usage}", .text.escape_debug())]
+pub struct SchemeError {
+    text: String,
+    policy: &'static str,
+    usage: &'static str,
+}
+
+/// What people are told of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchemeAbout {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) arguments: &'static str,
+    pub(crate) example: &'static str,
+    way: Way,
+}
+
+/// The paper's (HF²T §5.1).
+const PAPER: Pacing = Pacing { percentile: GapShare::P99, alpha: Some(Alpha { short: 20, long: 80 }) };
+const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, alpha=20/80, alpha=none or t=99, \
+                     with commas";
+const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a flowlet (the testbed's, 2rtt); each-hop, each \
+                        switch chooses; paced, hosts make pauses (HF²T); alpha=20/80 or alpha=none, how T \
+                        follows the flowlet\'s length; t=99, the percentile of gaps that T is";
+
+const ALL: [SchemeAbout; 5] = [
+    SchemeAbout {
+        name: "ecmp",
+        about: "a fabric: a path for each flow, by a hash",
+        arguments: "",
+        example: "ecmp",
+        way: Way::Ecmp,
+    },
+    SchemeAbout {
+        name: "letflow",
+        about: "a fabric: a path for each flowlet, at random (LetFlow), and hosts that make some (HF²T)",
+        arguments: FLOWLETS,
+        example: "letflow:2rtt,paced",
+        way: Way::LetFlow,
+    },
+    SchemeAbout {
+        name: "conga",
+        about: "a fabric: the least congested path for each flowlet (CONGA)",
+        arguments: FLOWLETS,
+        example: "conga:100us",
+        way: Way::Conga,
+    },
+    SchemeAbout {
+        name: "spray",
+        about: "a fabric: a path for each frame, at random",
+        arguments: "",
+        example: "spray",
+        way: Way::Spray,
+    },
+    SchemeAbout {
+        name: "drill",
+        about: "a fabric: the shortest of a few queues for each frame (DRILL)",
+        arguments: "",
+        example: "drill",
+        way: Way::Drill,
+    },
+];
+
+impl Scheme {
+    pub(crate) fn all() -> impl Iterator<Item = SchemeAbout> {
+        ALL.into_iter()
+    }
+
+    /// Reads `ecmp`, `letflow:2rtt,paced,alpha=none`, `conga:100us` and the like; none if no scheme is called
+    /// so.
+    pub fn parse(text: &str) -> Option<Result<Self, SchemeError>> {
+        let (name, given) = text.split_once(':').map_or((text, ""), |(name, given)| (name, given));
+        let about = ALL.iter().find(|about| about.name == name)?;
+        let mut scheme = Self { way: about.way, threshold: None, each_hop: false, pacing: None };
+        let wrong =
+            |part: &str, usage| Some(Err(SchemeError { text: part.to_owned(), policy: about.name, usage }));
+        if about.arguments.is_empty() {
+            return if text.contains(':') { wrong(given, "write its name alone") } else { Some(Ok(scheme)) };
+        }
+        for part in given.split(',').filter(|_| text.contains(':')) {
+            if scheme.take(part).is_none() {
+                return wrong(part, USAGE);
+            }
+        }
+        Some(Ok(scheme))
+    }
+
+    /// Who balances, where a round trip takes so long.
+    pub(crate) fn balancer(self, fabric: &FabricTestbed, round_trip: Nanos) -> PathBalancer {
+        let threshold = self.threshold(fabric, round_trip);
+        match self.way {
+            Way::Ecmp => PathBalancer::Ecmp,
+            Way::Spray => PathBalancer::Spray,
+            Way::Drill => PathBalancer::Drill(Drill::default()),
+            Way::Conga => PathBalancer::Conga(Conga::new(threshold)),
+            Way::LetFlow => {
+                let each_hop = self.each_hop || fabric.each_hop;
+                let scope = if each_hop { Scope::EachHop } else { Scope::WholePath };
+                PathBalancer::LetFlow(LetFlow { scope, ..LetFlow::new(threshold) })
+            }
+        }
+    }
+
+    /// Who makes flowlets, if anybody does.
+    pub(crate) fn pacer(self, fabric: &FabricTestbed, round_trip: Nanos) -> Option<PacerSettings> {
+        let Pacing { percentile, alpha } = self.pacing?;
+        let (threshold, training_gaps) = (self.threshold(fabric, round_trip), fabric.training_gaps);
+        Some(PacerSettings { threshold, percentile, training_gaps, alpha })
+    }
+
+    fn threshold(self, fabric: &FabricTestbed, round_trip: Nanos) -> Nanos {
+        self.threshold.unwrap_or(fabric.threshold).of(round_trip)
+    }
+
+    fn take(&mut self, part: &str) -> Option<()> {
+        let pacing = || self.pacing.unwrap_or(PAPER);
+        match part.split_once('=') {
+            None if part == "each-hop" && self.way == Way::LetFlow => self.each_hop = true,
+            None if part == "paced" => self.pacing = Some(pacing()),
+            None => self.threshold = Some(FlowletThreshold::parse(part)?),
+            Some(("alpha", "none")) => self.pacing = Some(Pacing { alpha: None, ..pacing() }),
+            Some(("alpha", bounds)) => {
+                let (short, long) = bounds.split_once('/')?;
+                let alpha = Some(Alpha { short: short.parse().ok()?, long: long.parse().ok()? });
+                self.pacing = Some(Pacing { alpha, ..pacing() });
+            }
+            Some(("t", percent)) => {
+                let hundredths =
+                    percent.parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share))? * 100.0;
+                let percentile = GapShare::of_hundredths(hundredths.round() as u16);
+                self.pacing = Some(Pacing { percentile, ..pacing() });
+            }
+            Some(_) => return None,
+        }
+        Some(())
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = ALL.iter().find(|about| about.way == self.way).map_or("", |about| about.name);
+        let mut parts = Vec::new();
+        parts.extend(self.threshold.map(|threshold| threshold.to_string()));
+        if self.each_hop {
+            parts.push("each-hop".to_owned());
+        }
+        if let Some(Pacing { percentile, alpha }) = self.pacing {
+            parts.push("paced".to_owned());
+            match alpha {
+                None => parts.push("alpha=none".to_owned()),
+                alpha if alpha == PAPER.alpha => {}
+                Some(Alpha { short, long }) => parts.push(format!("alpha={short}/{long}")),
+            }
+            if percentile != PAPER.percentile {
+                parts.push(format!("t={percentile}"));
+            }
+        }
+        f.write_str(name)?;
+        if parts.is_empty() { Ok(()) } else { write!(f, ":{}", parts.join(",")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_read_again_and_the_papers_settings_are_the_defaults() {
+        for text in [
+            "ecmp",
+            "letflow",
+            "letflow:3rtt,each-hop",
+            "letflow:paced",
+            "conga:100us,paced,alpha=none,t=97.5",
+        ] {
+            assert_eq!(Scheme::parse(text).unwrap().unwrap().to_string(), text);
+        }
+        let round_trip = Nanos(12_550);
+        let scheme = Scheme::parse("letflow:paced,alpha=20/80,t=99").unwrap().unwrap();
+        assert_eq!(scheme.to_string(), "letflow:paced");
+        let paper = PacerSettings::new(Nanos(25_100));
+        assert_eq!(scheme.pacer(&FabricTestbed::default(), round_trip), Some(paper));
+        let other = Scheme::parse("letflow:50us,paced").unwrap().unwrap();
+        let threshold = other.pacer(&FabricTestbed::default(), round_trip).unwrap().threshold;
+        assert_eq!(threshold, Nanos(50_000));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_in_one_line() {
+        for (text, part) in [
+            ("letflow:2rrt", "`2rrt` means nothing to letflow"),
+            ("letflow:paced,t=high", "`t=high`"),
+            ("letflow:alpha=20", "`alpha=20`"),
+            ("conga:each-hop", "`each-hop` means nothing to conga"),
+            ("letflow:0rtt", "`0rtt`"),
+            ("ecmp:paced", "write its name alone"),
+        ] {
+            let said = Scheme::parse(text).unwrap().unwrap_err().to_string();
+            assert!(said.contains(part) && !said.contains('\n'), "{text}: {said}");
+        }
+        assert!(Scheme::parse("rain:2").is_none());
+    }
+}
