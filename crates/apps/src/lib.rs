@@ -20,9 +20,14 @@ pub const SERVICES: [&str; 3] = [rocks::NAME, "spin", "hold"];
 
 /// The service called `name`; none for [`rocks::NAME`], which is a program of its own, and for unknown names.
 pub fn open(name: &str) -> Option<Box<dyn Service>> {
+    opener(name).map(|make| make())
+}
+
+/// What makes instances of the service called `name`, as many as one likes; none as for [`open`].
+pub fn opener(name: &str) -> Option<fn() -> Box<dyn Service>> {
     match name {
-        "spin" => Some(Box::new(spin::Spin)),
-        "hold" => Some(Box::new(hold::Hold::default())),
+        "spin" => Some(|| Box::new(spin::Spin)),
+        "hold" => Some(|| Box::new(hold::Hold::default())),
         _ => None,
     }
 }

@@ -56,6 +56,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::xdp_links(&mut report)?;
     ratios::rdma(&mut report)?;
     ratios::orchestrator(&mut report)?;
+    ratios::cores(&mut report)?;
     ratios::agent(&mut report)?;
     ratios::central(&mut report)?;
     ratios::rack(&mut report)?;

@@ -36,6 +36,11 @@ const BALANCER_MANY_CORES_MAX: f64 = 0.6;
 /// … and so many times it with few: the scan does not know which services have room.
 const BALANCER_FEW_CORES_MAX: f64 = 1.4;
 
+/// A word to a core and back may take so many times what it takes over two bare rings …
+const RINGS_MAX: f64 = 2.5;
+/// … and a coroutine's yield and return so many times the bare switch.
+const YIELD_MAX: f64 = 3.0;
+
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is
 /// aimed at.
 const CENTRAL_MIN: f64 = 1.0;
@@ -171,6 +176,18 @@ struct Balanced {
     plain_ns: f64,
     ours_ns: f64,
     ratio: f64,
+}
+
+/// `crates/cores/benches/cores.rs`.
+#[derive(Deserialize)]
+struct CoresWeighed {
+    bare_ring_ns: f64,
+    rings_ns: f64,
+    rings_ratio: f64,
+    switch_ns: f64,
+    yield_ns: f64,
+    yield_ratio: f64,
+    yield_with_clock_ns: f64,
 }
 
 /// `crates/net/benches/agent.rs`.
@@ -366,6 +383,19 @@ pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
         report.add(&format!("  a core chosen and its feedback, {of}"), ours_ns, "ns", Bound::None);
         report.add(&format!("  plain scan, {of}"), plain_ns, "ns", Bound::None);
     }
+    Ok(())
+}
+
+/// A server's cores: their rings against bare ones, and yields against the bare switch.
+pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
+    let of: CoresWeighed = bench("sluice-cores", "cores")?;
+    report.add("a word to a core and back ÷ bare rings", of.rings_ratio, "×", Bound::AtMost(RINGS_MAX));
+    report.add("  a word to a core and back", of.rings_ns, "ns", Bound::None);
+    report.add("  over bare rings", of.bare_ring_ns, "ns", Bound::None);
+    report.add("yield and resume ÷ bare switch", of.yield_ratio, "×", Bound::AtMost(YIELD_MAX));
+    report.add("  yield and resume", of.yield_ns, "ns", Bound::None);
+    report.add("  with two looks at the clock", of.yield_with_clock_ns, "ns", Bound::None);
+    report.add("  bare switch, there and back", of.switch_ns, "ns", Bound::None);
     Ok(())
 }
 

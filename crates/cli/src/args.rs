@@ -77,13 +77,13 @@ pub(crate) enum Command {
     Profile(Profile),
     /// Simulate one policy under a load.
     #[command(after_help = words::SIM)]
-    Sim(study::args::Sim),
+    Sim(study::args::Curves),
     /// Simulate several policies under several loads, each on the same tasks.
     #[command(after_help = words::SWEEP)]
-    Sweep(study::args::Sweep),
+    Sweep(study::args::Curves),
     /// Simulate two policies on the same tasks, and say whether they really differ.
     #[command(after_help = words::COMPARE)]
-    Compare(study::args::Compare),
+    Compare(study::args::Curves),
     /// Find the highest rate at which policies keep a limit.
     #[command(after_help = words::THROUGHPUT)]
     Throughput(study::args::Throughput),

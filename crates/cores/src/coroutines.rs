@@ -84,15 +84,15 @@ enum Said {
 
 /// How a coroutine's slice went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SliceRun {
+pub struct SliceRun {
     /// What it took.
-    pub(crate) took: Nanos,
+    pub took: Nanos,
     /// If its request has ended: for how long it takes the core beyond that.
-    pub(crate) ended: Option<Nanos>,
+    pub ended: Option<Nanos>,
 }
 
 /// A coroutine, with a stack and a service.
-pub(crate) struct ServingCoroutine(Coroutine<u32, Said, ()>);
+pub struct ServingCoroutine(Coroutine<u32, Said, ()>);
 
 /// The coroutines of a core: those without a request wait here for the next.
 pub struct Coroutines<R, H> {
@@ -129,7 +129,10 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
     }
 
     /// A coroutine without a request.
-    pub(crate) fn idle(&mut self) -> Result<ServingCoroutine, CoresError> {
+    ///
+    /// # Errors
+    /// [`CoresError::Stack`] if there is no memory for another stack.
+    pub fn idle(&mut self) -> Result<ServingCoroutine, CoresError> {
         self.idle.pop().map_or_else(|| self.fresh(), Ok)
     }
 
@@ -141,7 +144,7 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
     /// Runs a coroutine on the request in `place`, from its beginning or from where it paused, until it
     /// ends or pauses: at its first chance after `longest`.
     #[inline]
-    pub(crate) fn run(&self, coroutine: &mut ServingCoroutine, place: u32, longest: Nanos) -> SliceRun {
+    pub fn run(&self, coroutine: &mut ServingCoroutine, place: u32, longest: Nanos) -> SliceRun {
         let began = (self.slice.clock)();
         self.slice.ends.set(began + longest);
         let said = coroutine.0.resume(place);
@@ -168,6 +171,12 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
                 place = yielder.suspend(Said::Ended(beyond));
             }
         })))
+    }
+}
+
+impl fmt::Debug for ServingCoroutine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServingCoroutine").finish_non_exhaustive()
     }
 }
 

@@ -21,7 +21,7 @@ pub mod rings;
 mod threads;
 mod watch;
 
-pub use coroutines::{Coroutines, Handler, StackOf, Yielding};
+pub use coroutines::{Coroutines, Handler, ServingCoroutine, SliceRun, StackOf, Yielding};
 pub use dispatcher::{CoreDispatcher, CoreDispatcherSettings, CoreSeat, EndedRequest, ServiceOfCores};
 pub use error::CoresError;
 pub use one_core::CorePace;

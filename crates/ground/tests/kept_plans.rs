@@ -10,10 +10,11 @@ use proptest::sample::{select, subsequence};
 use sluice_apps::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_ground::flags::Io;
 use sluice_ground::plan::{
-    Arrivals, Changes, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
-    Target, Types, WorkerPlan,
+    Arrivals, Changes, CoresPlan, Event, LoadPlan, Plan, RdmaPlan, Request, ServicePlan, SlicePlan, Spread,
+    SwitchPlan, Target, Types, WorkerPlan,
 };
 use sluice_ground::results::kept::{Keeper, PLAN};
+use sluice_net::program::ServedSlice;
 use sluice_net::rdma::Mtu;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
@@ -103,6 +104,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         let mut plan = Plan { switch, rdma, rocksdb, types, slices, workers, load, events, ..top };
         if plan.program().adaptive().is_some() {
             plan.rdma.servers = plan.rdma.servers.max(1);
+            plan.workers.iter_mut().for_each(|worker| worker.cores = None);
         }
         let apart = plan.events.iter().any(|event| event.kill == Target::Controller);
         plan.switch.controller_apart |= apart;
@@ -250,7 +252,11 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
         |(count, slice, service, quota, pin, faults)| {
             let (name, slice) = (String::new(), format!("s/{slice}"));
             let labels = quota.filter(|quota| *quota > 4).map(|_| "gpu".to_owned()).into_iter().collect();
-            (count, WorkerPlan { name, slice, labels, service, quota, pin, faults })
+            // Those that say nothing of a quota may be servers of many cores.
+            let served = ServedSlice { slice: slice.clone(), priority: 7 };
+            let is_server = |pin: &usize| quota.is_none() && *pin > 300;
+            let cores = pin.filter(is_server).map(|_| CoresPlan { cores: 3, serves: vec![served] });
+            (count, WorkerPlan { name, slice, labels, service, quota, cores, pin, faults })
         },
     )
 }

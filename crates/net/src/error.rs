@@ -75,6 +75,17 @@ pub enum NetError {
     /// A region cannot be registered: do as it says.
     #[error("cannot register memory: {0}")]
     Region(#[from] sluice_host::rdma::RdmaError),
+    /// A server of many cores cannot be had so, or has stopped: do as it says.
+    #[error("a server of many cores: {0}")]
+    Cores(#[from] sluice_cores::CoresError),
+    /// The same, for what it has no use for: leave that out.
+    #[error("a server of many cores takes no {what}: {why}; leave it out, or run workers of one core")]
+    NotForCores {
+        /// What was asked for.
+        what: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
     /// The adaptive agent cannot start: do as it says.
     #[error("adaptive agent: {0}")]
     Agent(#[from] sluice_host::agent::AgentError),

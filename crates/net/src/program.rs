@@ -10,14 +10,17 @@ use std::ffi::c_int;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::thread;
 
-use clap::Parser;
+use clap::{Parser, value_parser};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use sluice_host::orchestrator::Priority;
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -27,9 +30,17 @@ use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
 use crate::service::Service;
 use crate::udp::Waiting;
-use crate::worker::{ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport};
+use crate::worker::{
+    LANE_CORES_MAX, LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions,
+    WorkerReport,
+};
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
+
+/// Cores that a server may have.
+const CORES: RangeInclusive<i64> = 1..=LANE_CORES_MAX as i64;
+/// Sizes that a coroutine's stack may have.
+const STACKS: RangeInclusive<i64> = 16..=65_536;
 
 /// The flags that every worker understands.
 #[derive(Clone, Debug, clap::Args)]
@@ -78,6 +89,17 @@ pub struct WorkerArgs {
     /// Let the server's agent find how many tasks may be here at once, beginning with --quota.
     #[arg(long, requires = "memory")]
     pub adaptive: bool,
+    /// Be a server of so many cores behind one socket, which takes tasks by the room that they have, and not
+    /// by --quota.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(CORES))]
+    pub cores: Option<u16>,
+    /// The slices that such a server serves, each with a priority, 0 to 7, a larger one first, such as
+    /// get=1,scan=0 [default: --slice, with priority 0].
+    #[arg(long, value_name = "SLICES", value_delimiter = ',', requires = "cores")]
+    pub serves: Vec<ServedSlice>,
+    /// The stack of a task on such a server, in KiB.
+    #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = value_parser!(u32).range(STACKS))]
+    pub stack: u32,
     /// Keep the thread on this core.
     #[arg(long, value_name = "CORE")]
     pub pin: Option<usize>,
@@ -96,6 +118,35 @@ pub struct WorkerArgs {
     /// Say nothing but errors and the summary.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// A slice that a server of many cores serves, and how important its tasks are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedSlice {
+    /// Its name.
+    pub slice: String,
+    /// 0 to 7, a larger number goes first.
+    pub priority: u8,
+}
+
+impl FromStr for ServedSlice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((slice, priority)) = text.split_once('=').filter(|(slice, _)| !slice.is_empty()) else {
+            return Err(format!("`{}` is no SLICE=PRIORITY, such as get=1", text.escape_debug()));
+        };
+        let known = priority.parse().ok().filter(|known| Priority::new(*known).is_ok());
+        let wrong =
+            || format!("`{}` is no priority: write 0 to 7, a larger one first", priority.escape_debug());
+        Ok(Self { slice: slice.to_owned(), priority: known.ok_or_else(wrong)? })
+    }
+}
+
+impl fmt::Display for ServedSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.slice, self.priority)
+    }
 }
 
 /// How a thread waits for packets.
@@ -153,6 +204,25 @@ impl WorkerArgs {
     }
 }
 
+impl WorkerArgs {
+    /// The server of many cores that these flags ask for, if they do.
+    ///
+    /// # Errors
+    /// As for [`Self::options`].
+    pub fn lane_options(&self) -> Result<Option<LaneServerOptions>, NetError> {
+        let Some(cores) = self.cores else { return Ok(None) };
+        let own = [ServedSlice { slice: self.slice.clone(), priority: 0 }];
+        let served = if self.serves.is_empty() { &own[..] } else { &self.serves };
+        let service = |served: &ServedSlice| {
+            let priority = Priority::new(served.priority).expect("a flag holds none above");
+            LaneService { slice: served.slice.clone(), priority }
+        };
+        let services = served.iter().map(service).collect();
+        let options = LaneServerOptions::new(self.options()?, cores.into(), services)?;
+        Ok(Some(LaneServerOptions { stack_bytes: self.stack as usize * 1_024, ..options }))
+    }
+}
+
 /// Runs a service as a worker: the whole `main` of a service that has no flags of its own.
 pub fn run_service<S: Service>(service: S) -> ExitCode {
     #[derive(Clone, Debug, clap::Args)]
@@ -188,10 +258,28 @@ where
     S: Service,
     E: fmt::Display,
 {
+    run(args, open, |service| serve(args, service))
+}
+
+/// As [`run_worker`], for a service that can be cloned: with `--cores` each task that a core runs or has
+/// paused has a clone of its own.
+pub fn run_worker_on_cores<S, E>(args: &WorkerArgs, open: impl FnOnce() -> Result<S, E>) -> ExitCode
+where
+    S: Service + Clone + Sync + 'static,
+    E: fmt::Display,
+{
+    run(args, open, |service| serve_on_cores(args, move || service.clone()))
+}
+
+fn run<S, E: fmt::Display>(
+    args: &WorkerArgs,
+    open: impl FnOnce() -> Result<S, E>,
+    serve: impl FnOnce(S) -> Result<WorkerReport, NetError>,
+) -> ExitCode {
     log(args.quiet);
     let served = open()
         .map_err(|why| Failure { kind: Some(Kind::BadInput), message: why.to_string() })
-        .and_then(|service| serve(args, service).map_err(|why| Failure::net(&why)));
+        .and_then(|service| serve(service).map_err(|why| Failure::net(&why)));
     match served {
         Ok(report) => finish(&report, args.json),
         Err(failure) => failure.report(args.json),
@@ -203,9 +291,28 @@ where
 /// # Errors
 /// What is wrong with `args`, and what ends the worker early.
 pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, NetError> {
+    if args.cores.is_some() {
+        let why = "it has one instance, and each task there needs its own (`serve_on_cores`)";
+        return Err(NetError::NotForCores { what: "service such as this program's", why });
+    }
     let worker = Worker::new(&args.options()?, service)?;
     stop_on_signals(worker.stopper())?;
     worker.run()
+}
+
+/// As [`serve`], for a service of which there can be many instances: with `--cores` one for each task that a
+/// core runs or has paused, on that core's thread.
+///
+/// # Errors
+/// As for [`serve`].
+pub fn serve_on_cores<S: Service + 'static>(
+    args: &WorkerArgs,
+    make: impl Fn() -> S + Send + Sync + 'static,
+) -> Result<WorkerReport, NetError> {
+    let Some(options) = args.lane_options()? else { return serve(args, make()) };
+    let server = LaneServer::new(&options, make)?;
+    stop_on_signals(server.stopper())?;
+    server.run()
 }
 
 /// Sends log lines to stderr, in colour on a terminal only; with `quiet` errors alone.
@@ -329,6 +436,35 @@ mod tests {
         for wrong in [["--quota", "0"], ["--quota", "9"], ["--dilate", "0"], ["--waiting", "sleep"]] {
             assert!(args(&wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_server_of_many_cores_is_asked_for_with_its_slices_and_their_priorities() {
+        let asked = args(&["--cores", "4", "--serves", "get=1,scan=0", "--stack", "512"]).expect("legal");
+        let options = asked.lane_options().expect("legal").expect("asked for");
+        let served: Vec<_> = options.services.iter().map(|of| (&*of.slice, of.priority.index())).collect();
+        assert_eq!(
+            (options.cores, options.stack_bytes, served),
+            (4, 512 * 1_024, vec![("get", 1), ("scan", 0)])
+        );
+        let one = args(&["--cores", "2", "--slice", "a"]).expect("legal").lane_options().expect("legal");
+        assert_eq!(one.expect("asked for").services[0].slice, "a");
+        assert!(args(&[]).expect("legal").lane_options().expect("legal").is_none());
+        for wrong in ["get", "get=8", "=1", "get=x", "get="] {
+            assert!(args(&["--cores", "4", "--serves", wrong]).is_err(), "{wrong}");
+        }
+        for wrong in [&["--cores", "0"][..], &["--cores", "257"], &["--serves", "get=1"]] {
+            assert!(args(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_of_many_cores_takes_no_early_tokens() {
+        let asked = args(&["--cores", "4", "--early"]).expect("clap takes both");
+        let options = asked.lane_options().expect("legal").expect("asked for");
+        let why = LaneServer::new(&options, || crate::service_fn(sluice_wire::TaskType(1), |_, _| Ok(())));
+        let why = why.expect_err("refused").to_string();
+        assert!(why.contains("takes no early tokens") && why.contains("leave it out"), "{why}");
     }
 
     #[test]

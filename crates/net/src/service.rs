@@ -73,6 +73,17 @@ pub struct Task<'a> {
     pub packet_max: usize,
     held: &'a Cell<Nanos>,
     listener: Listener<'a>,
+    pauser: Pauser<'a>,
+}
+
+/// Who lets others run where a service may pause.
+#[derive(Clone, Copy)]
+struct Pauser<'a>(Option<&'a dyn Fn()>);
+
+impl fmt::Debug for Pauser<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "pauses" } else { "runs on" })
+    }
 }
 
 /// Who hears what a service says of its end.
@@ -89,7 +100,8 @@ impl<'a> Task<'a> {
     /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
     pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
         let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
-        Self { bytes, task_type, id, reply_max, packet_max: reply_max, held, listener: Listener(None) }
+        let (listener, pauser) = (Listener(None), Pauser(None));
+        Self { bytes, task_type, id, reply_max, packet_max: reply_max, held, listener, pauser }
     }
 
     /// The same task under its own name.
@@ -111,6 +123,24 @@ impl<'a> Task<'a> {
     pub const fn heard_by(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
         self.listener = Listener(Some(listener));
         self
+    }
+
+    /// The same task on a core that `pauser` gives to others.
+    #[must_use]
+    pub const fn paused_by(mut self, pauser: &'a dyn Fn()) -> Self {
+        self.pauser = Pauser(Some(pauser));
+        self
+    }
+
+    /// A good place to let others run: on a server of many cores (`--cores`) the task yields here once it
+    /// has run for 5 µs, and goes on when its turn comes; elsewhere nothing happens. It costs a look at the
+    /// clock: say it every few hundred nanoseconds, such as for every key of a scan. What must not be
+    /// interrupted, such as what holds a lock, must not span it.
+    #[inline]
+    pub fn pause(&self) {
+        if let Pauser(Some(pause)) = self.pauser {
+            pause();
+        }
     }
 
     /// Says that about this much is left of the task, before dilation: the hook for early tokens. A worker
@@ -157,6 +187,15 @@ mod tests {
         task.left(Nanos(5));
         task.heard_by(&|left| heard.set(left)).left(Nanos(7));
         assert_eq!((heard.get(), held.get()), (Nanos(7), Nanos(0)));
+    }
+
+    #[test]
+    fn a_task_pauses_where_there_is_somebody_to_let_others_run() {
+        let (held, paused) = (Cell::new(Nanos(0)), Cell::new(0));
+        let task = Task::new(b"", TaskType(1), 100, &held);
+        task.pause();
+        task.paused_by(&|| paused.set(paused.get() + 1)).pause();
+        assert_eq!(paused.get(), 1);
     }
 
     #[test]

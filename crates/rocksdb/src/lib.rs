@@ -18,6 +18,7 @@ mod warm;
 pub use error::RocksError;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rocksdb::{BlockBasedOptions, Cache, DB, ReadOptions};
 use sluice_apps::rocks::codec::{self, Digest, GetReplyWriter, SCAN_HEAD_BYTES, ScanReply};
@@ -28,10 +29,10 @@ use sluice_wire::TaskType;
 use pace::Pace;
 use progress::Progress;
 
-/// The RocksDB service.
-#[derive(Debug)]
+/// The RocksDB service. Its clones share the database.
+#[derive(Clone, Debug)]
 pub struct Rocks {
-    db: DB,
+    db: Arc<DB>,
     gets: Pace,
     scans: Pace,
 }
@@ -43,7 +44,7 @@ impl Rocks {
         let cache_bytes = args.cache_mib as usize * 1024 * 1024;
         let db = open_warm(&args.db, cache_bytes)
             .map_err(|source| RocksError::Database { path: args.db.clone(), source })?;
-        Ok(Self { db, gets: Pace::default(), scans: Pace::default() })
+        Ok(Self { db: Arc::new(db), gets: Pace::default(), scans: Pace::default() })
     }
 
     fn get(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
 use sluice_net::exit::Kind;
-use sluice_net::program::{WorkerArgs, run_worker};
+use sluice_net::program::{WorkerArgs, run_worker_on_cores};
 use sluice_rocksdb::measure::measure;
 use sluice_rocksdb::progress::{Progress, Quiet, Shown};
 use sluice_rocksdb::{Rocks, RocksError, load};
@@ -62,7 +62,9 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 fn main() -> ExitCode {
     match Program::parse() {
-        Program::Worker { data, worker } => run_worker(&worker, || Rocks::open(&data, &mut Shown::new())),
+        Program::Worker { data, worker } => {
+            run_worker_on_cores(&worker, || Rocks::open(&data, &mut Shown::new()))
+        }
         Program::Load { data, quiet } => {
             answer(load::ensure(&data, &mut *progress(quiet)).map(|()| Vec::new()))
         }

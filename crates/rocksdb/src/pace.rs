@@ -41,9 +41,10 @@ pub(crate) struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    /// One more key is done.
+    /// One more key is done: a good place for others to run.
     pub(crate) fn step(&mut self) {
         self.done += 1;
+        self.task.pause();
         if self.done.is_multiple_of(KEYS_A_WORD) {
             self.say();
         }

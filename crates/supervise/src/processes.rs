@@ -155,11 +155,12 @@ impl<'p> Processes<'p> {
                 let open = rack.workers.iter().filter(|worker| worker.phase == "open").count();
                 if rack.up { (open, written) } else { (0, 0) }
             });
-            if open >= self.plan.workers.len() && written >= self.servers.len() {
+            let all: usize = self.plan.workers.iter().map(WorkerPlan::all_lanes).sum();
+            if open >= all && written >= self.servers.len() {
                 return Ok(());
             }
             if Instant::now() > patience {
-                let (all, logs) = (self.plan.workers.len(), self.files.logs.display());
+                let logs = self.files.logs.display();
                 let s = READY_PATIENCE.as_secs();
                 return Err(Failure::broken(format!(
                     "only {open} of {all} workers and {written} of {} servers joined in {s} s; see {logs}",

@@ -20,14 +20,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Nanos, Rank, RejectReason, SliceId, WorkerId};
+use sluice_wire::{Nanos, RejectReason, SliceId, WorkerId};
 
 use crate::arguments;
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
-use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
 use crate::settings::ProgramSettings;
 
@@ -86,11 +85,6 @@ impl Scheduler for Pallas {
 
     fn front_mut(&mut self) -> &mut Front {
         &mut self.front
-    }
-
-    /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
     }
 
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {

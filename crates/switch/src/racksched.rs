@@ -27,13 +27,13 @@ use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Generation, Nanos, Packet, RackNews, Rank, RejectReason, Reply, Serial, SliceId,
-    Update, WorkerId,
+    Dispatch, Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Update,
+    WorkerId,
 };
 
 use crate::arguments;
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::horus::{FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, submitted, told_below};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
@@ -218,11 +218,6 @@ impl Scheduler for RackSched {
 
     fn front_mut(&mut self) -> &mut Front {
         &mut self.front
-    }
-
-    /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
     }
 
     /// From a client in a rack alone or above racks, from a spine below it, or round once more.

@@ -3,10 +3,10 @@
 use sluice_ground::fail::{Failure, Outcome};
 
 use crate::study::Asked;
-use crate::study::args::Compare;
+use crate::study::args::Curves;
 
 /// Runs both and shows what came of it.
-pub(crate) fn run(args: &Compare) -> Outcome<()> {
+pub(crate) fn run(args: &Curves) -> Outcome<()> {
     if args.setting.length.replications < 2 {
         return Err(Failure::bad_input("a comparison needs at least 2 replications: give --replications 5"));
     }

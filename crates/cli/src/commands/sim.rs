@@ -4,10 +4,10 @@ use sluice_ground::fail::Outcome;
 use sluice_ground::policies::DEFAULT;
 
 use crate::study::Asked;
-use crate::study::args::Sim;
+use crate::study::args::Curves;
 
 /// Runs it and shows what came of it.
-pub(crate) fn run(args: &Sim) -> Outcome<()> {
+pub(crate) fn run(args: &Curves) -> Outcome<()> {
     let asked = Asked {
         command: "sim",
         policies: vec![args.policies.one("sim", DEFAULT)?],

@@ -3,10 +3,10 @@
 use sluice_ground::fail::Outcome;
 
 use crate::study::Asked;
-use crate::study::args::Sweep;
+use crate::study::args::Curves;
 
 /// Runs it and shows what came of it.
-pub(crate) fn run(args: &Sweep) -> Outcome<()> {
+pub(crate) fn run(args: &Curves) -> Outcome<()> {
     let asked = Asked {
         command: "sweep",
         policies: args.policies.some("sweep")?,

@@ -76,9 +76,9 @@ pub(crate) struct How {
     pub(crate) output: Output,
 }
 
-/// `sluice sim`.
+/// `sluice sim`, `sweep` and `compare`.
 #[derive(Debug, Args)]
-pub(crate) struct Sim {
+pub(crate) struct Curves {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
@@ -100,32 +100,6 @@ pub(crate) struct Offered {
     /// (0.1..0.9/0.1).
     #[arg(long, value_name = "LOADS", alias = "loads", allow_hyphen_values = true)]
     pub(crate) load: Option<String>,
-}
-
-/// `sluice sweep`.
-#[derive(Debug, Args)]
-pub(crate) struct Sweep {
-    #[command(flatten)]
-    pub(crate) policies: PolicyArgs,
-    #[command(flatten)]
-    pub(crate) offered: Offered,
-    #[command(flatten)]
-    pub(crate) setting: Setting,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-/// `sluice compare`.
-#[derive(Debug, Args)]
-pub(crate) struct Compare {
-    #[command(flatten)]
-    pub(crate) policies: PolicyArgs,
-    #[command(flatten)]
-    pub(crate) offered: Offered,
-    #[command(flatten)]
-    pub(crate) setting: Setting,
-    #[command(flatten)]
-    pub(crate) how: How,
 }
 
 /// `sluice throughput`.

@@ -1,6 +1,7 @@
-//! A controller, a switch that answers late but in order, and hosts that call: all in virtual time. Not
-//! the simulator's nodes: a test says itself which step is carried out when, and hosts are calls without
-//! machines.
+//! A controller, a switch that answers late but in order, and hosts that call: all in virtual time.
+//!
+//! Not the simulator's nodes, which lie above this crate: a test says itself which of the controller's steps
+//! is carried out when, and who dies in between. Hosts are calls without machines.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 

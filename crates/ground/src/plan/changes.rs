@@ -55,6 +55,7 @@ impl Plan {
             live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
             policy.clone_into(&mut self.policy);
             check::adaptive(&self).map_err(Failure::bad_input)?;
+            super::cores::check(&self).map_err(Failure::bad_input)?;
             // Under a scheduler that writes nothing ahead there is none to kill.
             let servers = self.servers();
             self.events

@@ -16,6 +16,7 @@ pub const SIMULATED_ONLY: &str = "goes past the kernel in simulations only; leav
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     slices(plan)?;
     workers(plan)?;
+    super::cores::check(plan)?;
     quotas(plan)?;
     rings(plan)?;
     classes(plan)?;
@@ -66,8 +67,9 @@ fn workers(plan: &Plan) -> Result<(), String> {
         if plan.workers[..i].iter().any(|earlier| earlier.name == worker.name) {
             return Err(format!("two workers are called `{}`; rename one", worker.name));
         }
-        if !names.contains(&worker.slice.as_str()) {
-            let why = sluice_units::unknown("slice", &worker.slice, &names);
+        let served = worker.cores.iter().flat_map(|of| &of.serves).map(|served| &served.slice);
+        if let Some(slice) = served.chain([&worker.slice]).find(|slice| !names.contains(&slice.as_str())) {
+            let why = sluice_units::unknown("slice", slice, &names);
             return Err(format!("worker `{}`: {why}", worker.name));
         }
     }
@@ -121,7 +123,7 @@ fn rings(plan: &Plan) -> Result<(), String> {
         }
     }
     for slice in &plan.slices {
-        let workers = plan.workers.iter().filter(|worker| worker.slice == slice.name).count();
+        let workers: usize = plan.workers.iter().map(|worker| worker.lanes(&slice.name)).sum();
         // A worker's tokens are counted at the largest quota, whatever its own is.
         let (needed, room) =
             (workers * usize::from(plan.program().quota_max()), plan.switch.tokens_per_slice as usize);

@@ -7,6 +7,7 @@
 
 mod changes;
 pub mod check;
+mod cores;
 mod kind;
 mod labels;
 mod parts;
@@ -21,8 +22,8 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
-    live,
+    Arrivals, CoresPlan, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target,
+    WorkerPlan, live,
 };
 pub use rdma::{RdmaPlan, SERVERS_MAX};
 pub use types::Types;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
 use sluice_net::first::FirstPacket;
+use sluice_net::program::ServedSlice;
 use sluice_switch::registry::Choice;
 use sluice_wire::registrations::Sizes;
 
@@ -108,10 +109,21 @@ pub struct WorkerPlan {
     pub service: ServicePlan,
     /// How many tasks it may have granted or held, if the plan says.
     pub quota: Option<u8>,
+    /// Its cores, if it is a server of many.
+    pub cores: Option<CoresPlan>,
     /// The core that it stays on.
     pub pin: Option<usize>,
     /// What its socket does to its packets, instead of the plan's `faults`.
     pub faults: Option<String>,
+}
+
+/// A server of many cores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoresPlan {
+    /// How many.
+    pub cores: u16,
+    /// The slices that it serves, and how important each is.
+    pub serves: Vec<ServedSlice>,
 }
 
 /// What a worker serves.

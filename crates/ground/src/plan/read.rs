@@ -210,9 +210,11 @@ fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
         })
     };
     let quota = section.whole("quota", 0..i64::MAX as u64)?.map(legal).transpose()?;
+    let (slice, cores) = super::cores::read(section)?;
     Ok(WorkerPlan {
         name: name.to_owned(),
-        slice: section.text("slice")?.unwrap_or_default().to_owned(),
+        slice,
+        cores,
         labels: worker_labels(section)?,
         service: service(section)?,
         quota,

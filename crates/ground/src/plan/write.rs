@@ -110,11 +110,17 @@ fn write_worker(
     (name, count): (&str, Option<usize>),
     worker: &WorkerPlan,
 ) -> Result<(), String> {
-    let WorkerPlan { name: _, slice, labels, service, quota, pin, faults } = worker;
+    let WorkerPlan { name: _, slice, labels, service, quota, cores, pin, faults } = worker;
     toml.section("[[worker]]");
     toml.text("name", name);
     toml.some_plain("count", count);
-    toml.text("slice", slice);
+    match cores {
+        None => toml.text("slice", slice),
+        Some(of) => {
+            toml.plain("cores", of.cores);
+            toml.texts("serves", &of.serves.iter().map(ToString::to_string).collect::<Vec<_>>());
+        }
+    }
     if !labels.is_empty() {
         toml.texts("labels", labels);
     }

@@ -1,7 +1,9 @@
 //! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
-//! Everything follows from the seed. Not the simulator's nodes: here one machine is called at its very
-//! deadline, with all that is under way in sight, and switch and controller change under it as real ones
-//! would not.
+//! Everything follows from the seed.
+//!
+//! Not the simulator's nodes, which lie above this crate: what breaks in a worker is found here, by its own
+//! crate's tests, and a scene that breaks is made smaller until nothing in it can be left out. All that is
+//! under way is in sight, so that no token is missing while load goes on; fault runs look for that at rest.
 
 mod checks;
 mod switch;

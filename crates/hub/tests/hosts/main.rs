@@ -1,6 +1,7 @@
 //! Workers and clients against a switch and its controller, over the loopback.
 
 mod agent;
+mod cores;
 mod crew;
 mod examples;
 mod labels;

@@ -15,7 +15,7 @@ use sluice_wire::{
 use super::early::Listener;
 use super::options::WorkerOptions;
 use super::report::{Dropped, Served, WorkerReport, report};
-use super::run::{Ended, Runner};
+use super::run::{Ears, Ended, Runner};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
 use super::telling::Telling;
@@ -30,7 +30,7 @@ use crate::udp::{Outbox, Socket, Wait};
 use processor::{Processor, Way};
 
 /// How long a worker that ends waits for the controller to let it go.
-const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
+pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
 /// How often the controller is told the measured capacity.
 const MEASURE_EVERY: Nanos = Nanos::from_millis(1_000);
 /// Switches of former registrations whose late packets are still taken.
@@ -62,7 +62,7 @@ pub(crate) struct Engine<S> {
     began: Nanos,
     dilation: u32,
     measure: Option<Measure>,
-    said: Said,
+    said: RegistrationTold,
 }
 
 /// A task whose service has returned, but whose time is not over.
@@ -126,7 +126,7 @@ impl<S: Service> Engine<S> {
             stopper,
             began,
             measure,
-            said: Said::default(),
+            said: RegistrationTold::default(),
         }
     }
 
@@ -267,11 +267,7 @@ impl<S: Service> Engine<S> {
     }
 
     fn granted(&mut self, grant: &WorkerGrant) {
-        if self.switches.first() != Some(&grant.switch) {
-            self.switches.retain(|switch| *switch != grant.switch);
-            self.switches.insert(0, grant.switch);
-            self.switches.truncate(SWITCHES);
-        }
+        remember(&mut self.switches, grant.switch);
         self.said.granted(&self.hello.name, grant);
         self.effects.slots.granted(self.clock.now(), grant.slice, grant.ring);
         self.effects.ranked = grant.feed == Feed::Tokens { ranked: true };
@@ -346,7 +342,8 @@ impl<S: Service> Engine<S> {
             at_once,
         );
         let left = |left| words.left(left);
-        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, &left);
+        let ears = Ears { left: &left, pause: &|| () };
+        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, ears);
         let outlook =
             words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
         let (started, until) = self.effects.processor.serves(&ran, self.dilation);
@@ -438,22 +435,31 @@ impl<S: Service> Engine<S> {
     }
 }
 
+/// Puts the switch of a new registration first; late packets of former ones are still taken for a while.
+pub(super) fn remember(switches: &mut Vec<Endpoint>, switch: Endpoint) {
+    if switches.first() != Some(&switch) {
+        switches.retain(|known| *known != switch);
+        switches.insert(0, switch);
+        switches.truncate(SWITCHES);
+    }
+}
+
 /// What was last said of the registration, so that nothing is said twice.
 #[derive(Default)]
-struct Said {
+pub(super) struct RegistrationTold {
     waits: String,
     granted: Option<(WorkerId, Epoch, Generation)>,
 }
 
-impl Said {
-    fn waits(&mut self, name: &str, why: &str) {
+impl RegistrationTold {
+    pub(super) fn waits(&mut self, name: &str, why: &str) {
         if self.waits != why {
             tracing::info!("{name}: registration waits: {why}");
             why.clone_into(&mut self.waits);
         }
     }
 
-    fn granted(&mut self, name: &str, grant: &WorkerGrant) {
+    pub(super) fn granted(&mut self, name: &str, grant: &WorkerGrant) {
         let now = (grant.worker, grant.epoch, grant.generation);
         self.waits.clear();
         if self.granted.replace(now) != Some(now) {
@@ -466,33 +472,38 @@ impl Said {
 }
 
 /// A task that the state machine wants run.
-struct Run {
-    slot: u64,
-    task: TaskId,
-    task_type: TaskType,
-    payload: Payload,
+pub(super) struct WantedRun {
+    pub(super) slot: u64,
+    pub(super) task: TaskId,
+    pub(super) task_type: TaskType,
+    pub(super) payload: Payload,
 }
 
 /// What the state machine's actions do to the world.
-struct Effects {
-    tasks: Payloads,
-    replies: Payloads,
-    run: Option<Run>,
-    renew: bool,
+pub(super) struct Effects {
+    pub(super) tasks: Payloads,
+    pub(super) replies: Payloads,
+    pub(super) run: Option<WantedRun>,
+    pub(super) renew: bool,
     processor: Processor,
     /// Whether tokens say how many tasks stand before them.
-    ranked: bool,
+    pub(super) ranked: bool,
     /// Where this worker is, for those who send it bytes or ask for some.
     at: Endpoint,
-    slots: Slots,
+    pub(super) slots: Slots,
     /// As many payload bytes as go in one packet.
-    packet_max: usize,
+    pub(super) packet_max: usize,
     /// Tasks whose bytes have all come, and whether they are right.
-    checked: Vec<(TaskId, bool)>,
+    pub(super) checked: Vec<(TaskId, bool)>,
 }
 
 impl Effects {
-    fn new(settings: &WorkerSettings, options: &WorkerOptions, at: Endpoint, packet_max: usize) -> Self {
+    pub(super) fn new(
+        settings: &WorkerSettings,
+        options: &WorkerOptions,
+        at: Endpoint,
+        packet_max: usize,
+    ) -> Self {
         Self {
             at,
             packet_max,
@@ -508,7 +519,7 @@ impl Effects {
     }
 
     /// Keeps a packet's payload; says `false`, and counts it, if the packet cannot be taken.
-    fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
+    pub(super) fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
         let is_dispatch = matches!(packet, Packet::Dispatch(_));
         let body = match packet {
             Packet::Dispatch(dispatch) if matches!(dispatch.place, Place::Ahead { .. }) => {
@@ -549,7 +560,7 @@ impl Effects {
         }
     }
 
-    fn perform(
+    pub(super) fn perform(
         &mut self,
         at: Nanos,
         actions: &mut Vec<Action>,
@@ -587,7 +598,7 @@ impl Effects {
                     self.processor.send(Way::ToSwitch(switch), outbox, write);
                 }
                 Action::Run { slot, task, task_type, payload } => {
-                    self.run = Some(Run { slot, task, task_type, payload });
+                    self.run = Some(WantedRun { slot, task, task_type, payload });
                 }
                 Action::Need { to, mut packet } => {
                     packet.asker_at = self.at;
@@ -608,7 +619,7 @@ impl Effects {
 }
 
 /// The state machine's settings under dilation. The retry horizon comes with each grant.
-fn settings(options: &WorkerOptions) -> WorkerSettings {
+pub(super) fn settings(options: &WorkerOptions) -> WorkerSettings {
     let plain = WorkerSettings::default();
     let factor = u64::from(options.dilation.max(1));
     let lead_max = EarlySettings::default().lead_max.times(factor);
@@ -624,7 +635,7 @@ fn settings(options: &WorkerOptions) -> WorkerSettings {
 }
 
 /// The registration as the state machine takes it: the time between polls is one of the network's.
-const fn dilated(grant: &WorkerGrant, dilation: u32) -> WorkerRegistration {
+pub(super) const fn dilated(grant: &WorkerGrant, dilation: u32) -> WorkerRegistration {
     let feed = match grant.registration.feed {
         Feed::Polls { every } => Feed::Polls { every: every.times(dilation as u64) },
         feed => feed,

@@ -7,6 +7,7 @@
 
 mod early;
 mod engine;
+mod lanes;
 mod options;
 mod pace;
 mod report;
@@ -23,9 +24,11 @@ use crate::NetError;
 use crate::pin::pin_thread;
 use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
-use crate::udp::{Socket, SocketOptions, sys};
+use crate::udp::{Socket, sys};
 pub(crate) use engine::Engine;
+pub use lanes::{LANE_CORES_MAX, LANE_DEPTH, LaneServer, LaneServerOptions, LaneService, lanes_of_service};
 pub use options::WorkerOptions;
+use options::bind;
 pub use pace::{HostCosts, Slowed};
 pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
@@ -79,16 +82,6 @@ impl<S: Service> Worker<S> {
         sys::sharpen_timers();
         self.engine.run()
     }
-}
-
-fn bind(options: &WorkerOptions) -> Result<Socket, NetError> {
-    let of_socket = SocketOptions {
-        datagram_max: options.datagram_max,
-        waiting: options.waiting,
-        faults: options.faults.clone(),
-        ..SocketOptions::default()
-    };
-    Socket::bind(options.listen, &of_socket)
 }
 
 /// What a worker's thread runs; it begins to register.

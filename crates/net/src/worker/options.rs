@@ -7,7 +7,7 @@ use super::{HostCosts, ServerMemory};
 use crate::NetError;
 use crate::faults::FaultPlan;
 use crate::rpc::Remote;
-use crate::udp::{DATAGRAM_BYTES, Waiting};
+use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -80,4 +80,15 @@ impl WorkerOptions {
             faults: FaultPlan::none(),
         }
     }
+}
+
+/// Opens its socket.
+pub(super) fn bind(options: &WorkerOptions) -> Result<Socket, NetError> {
+    let of_socket = SocketOptions {
+        datagram_max: options.datagram_max,
+        waiting: options.waiting,
+        faults: options.faults.clone(),
+        ..SocketOptions::default()
+    };
+    Socket::bind(options.listen, &of_socket)
 }

@@ -44,6 +44,15 @@ impl Ended {
     }
 }
 
+/// Who hears a service while it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Ears<'a> {
+    /// What it says is left.
+    pub(super) left: &'a dyn Fn(Nanos),
+    /// Where it may pause.
+    pub(super) pause: &'a dyn Fn(),
+}
+
 impl<S: Service> Runner<S> {
     pub(super) fn new(service: S, reply_max: usize, packet_max: usize) -> Self {
         Self { service, reply_max, packet_max, reply: Vec::new() }
@@ -56,13 +65,14 @@ impl<S: Service> Runner<S> {
         task: TaskId,
         task_type: TaskType,
         bytes: &[u8],
-        left: &dyn Fn(Nanos),
+        ears: Ears<'_>,
     ) -> Ran {
         let held = Cell::new(Nanos(0));
         let offered = Task::new(bytes, task_type, self.reply_max, &held)
             .in_packets_of(self.packet_max)
             .called(task)
-            .heard_by(left);
+            .heard_by(ears.left)
+            .paused_by(ears.pause);
         self.reply.clear();
         let started = clock.now();
         // A service that panicked may be in any state; it is still the only one there is.
@@ -132,9 +142,11 @@ mod tests {
         }
     }
 
+    const DEAF: Ears<'_> = Ears { left: &|_| (), pause: &|| () };
+
     fn run(bytes: &[u8]) -> (Ran, String) {
         let mut runner = Runner::new(Moody, 100, 50);
-        let ran = runner.run(&Clock::start(), TaskId::default(), TaskType(1), bytes, &|_| ());
+        let ran = runner.run(&Clock::start(), TaskId::default(), TaskType(1), bytes, DEAF);
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())
     }
 

@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Packet, Rank, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
+    Dispatch, Endpoint, Nanos, Packet, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
 };
 
 use super::idle::{IdleList, IdleStages, Vacancy};
@@ -30,7 +30,7 @@ use super::updates::{Mirror, SpineLink};
 use super::uplink::{Thought, Uplink, submitted, told_below};
 use super::{Average, HorusError};
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
@@ -300,11 +300,6 @@ impl Scheduler for Horus {
 
     fn front_mut(&mut self) -> &mut Front {
         &mut self.front
-    }
-
-    /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
     }
 
     /// From a client in a rack alone, from a spine in a fabric, or round once more.

@@ -18,9 +18,7 @@
 use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{
-    Endpoint, Generation, Nanos, RackNews, Rank, RejectReason, SliceId, Submit, Update, WorkerId,
-};
+use sluice_wire::{Endpoint, Generation, Nanos, RackNews, RejectReason, SliceId, Submit, Update, WorkerId};
 
 use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
 use super::loads::{Better, Candidate, LoadStages, Loads};
@@ -29,7 +27,7 @@ use super::reading::{FabricReading, IdleRack, PolicyParts};
 use super::updates::IDLE_SELECTED;
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
 use crate::random::Random;
@@ -245,11 +243,6 @@ impl Scheduler for Spine {
 
     fn front_mut(&mut self) -> &mut Front {
         &mut self.front
-    }
-
-    /// Nobody was told to send tokens.
-    fn token(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: Granted, _: Rank) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
     }
 
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {

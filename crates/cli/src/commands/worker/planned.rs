@@ -38,13 +38,12 @@ fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
 /// What the plan says of a worker. Which server's memory it shares must be told with the memory's folder,
 /// which no plan knows.
 fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
-    let mut flags = vec![
-        ("--slice", Some(worker.slice.clone())),
-        ("--quota", Some(plan.quota(worker).to_string())),
+    let mut flags = joins(plan, worker);
+    flags.extend([
         ("--dilate", Some(plan.dilation.to_string())),
         ("--seed", Some(plan.seed.to_string())),
         ("--link-mtu", Some(plan.rdma.link_mtu.to_string())),
-    ];
+    ]);
     let labels = Some(worker.labels.join(",")).filter(|labels| !labels.is_empty());
     flags.extend(labels.map(|labels| ("--labels", Some(labels))));
     let program = plan.program();
@@ -56,6 +55,16 @@ fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
     let faults = worker.faults.as_ref().or(plan.socket_faults());
     flags.extend(faults.map(|faults| ("--faults", Some(faults.clone()))));
     flags
+}
+
+/// Where it joins, and with how many tasks; a server of many cores goes by the room that they have.
+fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
+    let Some(of) = &worker.cores else {
+        let quota = plan.quota(worker).to_string();
+        return vec![("--slice", Some(worker.slice.clone())), ("--quota", Some(quota))];
+    };
+    let serves: Vec<String> = of.serves.iter().map(ToString::to_string).collect();
+    vec![("--cores", Some(of.cores.to_string())), ("--serves", Some(serves.join(",")))]
 }
 
 /// Those of the plan that were not given, and those that were.
@@ -106,6 +115,23 @@ mod tests {
         assert!(told(&patient, "w-1", &[]).contains("--patience 5"));
         let kernel = PLAN.to_owned() + "[switch]\nio = \"xdp\"\n";
         assert!(!told(&kernel, "w-1", &[]).contains("--faults"), "the links have them");
+    }
+
+    #[test]
+    fn a_server_of_many_cores_is_told_its_slices_and_no_quota() {
+        let plan = PLAN.replace("slice = \"a\"\nservice", "cores = 4\nserves = [\"a=3\"]\nservice");
+        let told = told(&plan, "w-1", &[]);
+        assert!(told.starts_with("--cores 4 --serves a=3 --dilate 3") && !told.contains("quota"), "{told}");
+        for (wrong, why) in [
+            (PLAN.replace("rain:1", "rain:2,patient").replace("pin = 1", "cores = 2"), "has patience"),
+            (PLAN.replace("pin = 1", "cores = 2\nquota = 1"), "leave `quota` out"),
+            (PLAN.replace("pin = 1", "cores = 2\nserves = [\"a=1\"]"), "keep one"),
+            (PLAN.replace("pin = 1", "serves = [\"a=1\"]"), "give `cores`"),
+            (plan.replace("a=3", "b=3"), "unknown slice `b`"),
+        ] {
+            let said = Plan::from_text("here", &wrong).expect_err("refused").to_string();
+            assert!(said.contains(why), "{said}");
+        }
     }
 
     #[test]

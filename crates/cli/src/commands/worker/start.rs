@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::print;
-use sluice_net::program::{WorkerArgs, log, serve};
+use sluice_net::program::{WorkerArgs, log, serve_on_cores};
 
 /// Becomes a program of the user's. It only comes back if that fails.
 pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
@@ -18,10 +18,10 @@ pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
 
 /// Serves one of our services that needs no program of its own.
 pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
-    let service = sluice_apps::open(name)
+    let make = sluice_apps::opener(name)
         .ok_or_else(|| Failure::bad_input(sluice_units::unknown("service", name, &sluice_apps::SERVICES)))?;
     log(args.quiet);
-    let report = serve(args, service)?;
+    let report = serve_on_cores(args, make)?;
     print::aside(&report);
     if args.json {
         print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;

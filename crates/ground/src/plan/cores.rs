@@ -1,0 +1,90 @@
+//! A worker of a plan that is a server of many cores: which slices it serves, and what it has no use for.
+
+use sluice_net::program::ServedSlice;
+use sluice_net::worker::{LANE_CORES_MAX, lanes_of_service};
+
+use super::parts::{CoresPlan, Plan, WorkerPlan};
+use super::section::Section;
+use crate::fail::Outcome;
+
+impl WorkerPlan {
+    /// Whether it serves a slice.
+    pub fn is_of(&self, slice: &str) -> bool {
+        self.lanes(slice) > 0
+    }
+
+    /// How many workers of a slice it is to the switch: one, or a server's lanes.
+    pub fn lanes(&self, slice: &str) -> usize {
+        match &self.cores {
+            None => usize::from(self.slice == slice),
+            Some(of) if of.serves.iter().any(|served| served.slice == slice) => of.lanes_of_slice(),
+            Some(_) => 0,
+        }
+    }
+
+    /// How many workers it is to the switch in all slices together.
+    pub fn all_lanes(&self) -> usize {
+        self.cores.as_ref().map_or(1, |of| of.serves.len() * of.lanes_of_slice())
+    }
+}
+
+impl CoresPlan {
+    fn lanes_of_slice(&self) -> usize {
+        lanes_of_service(self.cores.into(), sluice_net::worker::LANE_DEPTH)
+    }
+}
+
+/// The slice that a worker joins, and the cores that it has if it is a server of many.
+pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)> {
+    let slice = section.text("slice")?;
+    let cores = section.whole("cores", 1..LANE_CORES_MAX as u64 + 1)?;
+    let served = |text: &str| text.parse().map_err(|why: String| section.complain_of("serves", why));
+    let serves: Vec<ServedSlice> =
+        section.texts("serves")?.into_iter().map(served).collect::<Outcome<_>>()?;
+    let Some(cores) = cores else {
+        let is_alone = serves.is_empty();
+        let why = "is for servers of many cores: give `cores`, or `slice` instead";
+        return if is_alone {
+            Ok((slice.unwrap_or_default().to_owned(), None))
+        } else {
+            Err(section.complain_of("serves", why))
+        };
+    };
+    let serves = match slice {
+        Some(_) if !serves.is_empty() => {
+            return Err(
+                section.complain_of("slice", "stands beside `serves`, which names slices, too: keep one")
+            );
+        }
+        Some(slice) => vec![ServedSlice { slice: slice.to_owned(), priority: 0 }],
+        None => serves,
+    };
+    let first = serves.first().map(|served| served.slice.clone());
+    let none = || section.complain_of("cores", "needs `serves`, such as [\"get=1\", \"scan=0\"], or `slice`");
+    Ok((first.ok_or_else(none)?, Some(CoresPlan { cores: cores as u16, serves })))
+}
+
+/// What servers of many cores have no use for.
+pub(super) fn check(plan: &Plan) -> Result<(), String> {
+    let Some(worker) = plan.workers.iter().find(|worker| worker.cores.is_some()) else { return Ok(()) };
+    let program = plan.program();
+    let unwanted = [
+        ("adaptive depths", program.adaptive().is_some()),
+        ("early tokens", program.early().is_some()),
+        ("patience", program.patience() > 0),
+    ];
+    if let Some((what, _)) = unwanted.into_iter().find(|(_, is_wanted)| *is_wanted) {
+        return Err(format!(
+            "worker `{}` has cores of its own, whose room says how many tasks it takes, and `{}` has {what}: \
+             choose a policy without, such as rain:1",
+            worker.name, plan.policy
+        ));
+    }
+    let with_quota = plan.workers.iter().find(|worker| worker.cores.is_some() && worker.quota.is_some());
+    with_quota.map_or(Ok(()), |worker| {
+        Err(format!(
+            "worker `{}` has cores of its own, whose room says how many tasks it takes: leave `quota` out",
+            worker.name
+        ))
+    })
+}

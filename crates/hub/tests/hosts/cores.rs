@@ -1,0 +1,221 @@
+//! A server of many cores as several workers of a rack.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sluice_host::orchestrator::Priority;
+use sluice_net::client::{Outcome, Pending};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, WorkerReport};
+use sluice_net::{NetError, TaskType, WorkerOptions};
+use sluice_wire::Nanos;
+
+use crate::rack::{ECHO, OTHER, Rack, until};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Answers with the task's bytes; a task of the other type runs until it is let go, with pauses or without.
+#[derive(Clone, Default)]
+struct Both {
+    /// How often each task ran.
+    runs: Arc<std::sync::Mutex<BTreeMap<Vec<u8>, u32>>>,
+    let_go: Arc<AtomicBool>,
+    pauses: bool,
+    takes: Nanos,
+    holds: Nanos,
+    at_once: Arc<AtomicU64>,
+    most_at_once: Arc<AtomicU64>,
+}
+
+impl Service for Both {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO, OTHER]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        *self.runs.lock().expect("nobody panics there").entry(task.bytes.to_vec()).or_default() += 1;
+        let began = Instant::now();
+        let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+        let waits = |task: &Task<'_>| task.task_type == OTHER && !self.let_go.load(Ordering::Acquire);
+        while waits(&task) || (began.elapsed().as_nanos() as u64) < self.takes.0 {
+            if self.pauses {
+                task.pause();
+            }
+            std::hint::spin_loop();
+        }
+        self.at_once.fetch_sub(1, Ordering::SeqCst);
+        task.hold(self.holds);
+        match task.bytes {
+            b"panic" => panic!("as asked"),
+            b"error" => return Err(ServiceError::new("as asked")),
+            bytes => reply.extend(bytes),
+        }
+        Ok(())
+    }
+}
+
+/// A server on its thread; dropping it ends it at once.
+struct Server {
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
+}
+
+impl Server {
+    fn start(rack: &Rack, name: &str, service: &Both, change: impl FnOnce(&mut LaneServerOptions)) -> Self {
+        let mut worker = WorkerOptions::new(&rack.controller()).expect("a legal address");
+        name.clone_into(&mut worker.name);
+        worker.faults = rack.faults(name);
+        let of = |slice: TaskType, priority| LaneService {
+            slice: slice.to_string(),
+            priority: Priority::new(priority).expect("legal"),
+        };
+        let mut options = LaneServerOptions::new(worker, 2, vec![of(ECHO, 1), of(OTHER, 0)]).expect("legal");
+        change(&mut options);
+        let service = service.clone();
+        let server = LaneServer::new(&options, move || service.clone()).expect("free ports and threads");
+        Self { stopper: server.stopper(), thread: Some(thread::spawn(|| server.run())) }
+    }
+
+    fn drain(mut self) -> WorkerReport {
+        self.stopper.stop();
+        let thread = self.thread.take().expect("joined once");
+        thread.join().expect("no panic").expect("no error")
+    }
+
+    fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stopper.stop();
+            self.stopper.stop();
+            thread.join().ok();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn rack() -> Rack {
+    Rack::with(sluice_net::faults::Rates::default(), &[ECHO, OTHER], 1_000)
+}
+
+#[test]
+fn tasks_of_every_size_and_fate_come_back_from_the_cores() {
+    let rack = rack();
+    let server = Server::start(&rack, "s", &Both::default(), |_| {});
+    let client = rack.client("c");
+    let most = client.payload_max();
+    for bytes in [0, 1, 8, 9, 1_000, 1_385, 10_000, most] {
+        let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
+        let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&task[..]), "{bytes}: {}", ended.outcome);
+    }
+    let run = |bytes: &[u8]| client.submit(ECHO, bytes, DEADLINE).expect("it fits").wait().outcome;
+    assert_eq!(run(b"error").to_string(), "the service failed: as asked");
+    assert_eq!(run(b"panic").to_string(), "the service failed: the service panicked: as asked");
+    let report = server.drain();
+    assert_eq!((report.finished, report.failed, report.panicked, report.drained), (10, 1, 1, true));
+}
+
+#[test]
+fn urgent_tasks_pass_long_ones_that_pause() {
+    let rack = rack();
+    let both = Both { pauses: true, ..Both::default() };
+    let server = Server::start(&rack, "s", &both, |_| {});
+    let client = rack.client("c");
+    // Twice as many as there are cores: all cores are taken, and would be for ever.
+    let long: Vec<Pending> =
+        (0..4_u8).map(|i| client.submit(OTHER, &[200 + i], DEADLINE).expect("it fits")).collect();
+    until("four long tasks", || both.at_once.load(Ordering::SeqCst) == 4);
+    for i in 0..50_u8 {
+        let ended = client.submit(ECHO, &[i], DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&[i][..]), "{}", ended.outcome);
+    }
+    both.let_go.store(true, Ordering::Release);
+    assert!(long.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    assert_eq!(server.drain().finished, 54);
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet() {
+    let faults = "loss=0.03,dup=0.03,reorder=0.05,delay=1ms".parse().expect("well written");
+    let rack = Rack::with(faults, &[ECHO, OTHER], 1_000);
+    let both = Both { pauses: true, takes: Nanos::from_micros(20), ..Both::default() };
+    both.let_go.store(true, Ordering::Release);
+    let server = Server::start(&rack, "s", &both, |_| {});
+    let client = rack.client("c");
+    for round in 0..4_u32 {
+        let submit = |i: u32| {
+            let task_type = if i % 5 == 0 { OTHER } else { ECHO };
+            (i, client.submit(task_type, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits"))
+        };
+        let pending: Vec<(u32, Pending)> = (round * 300..(round + 1) * 300).map(submit).collect();
+        for (i, pending) in pending {
+            let ended = pending.wait();
+            assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes().repeat(5)[..]), "{i}: {}", ended.outcome);
+        }
+    }
+    let runs = both.runs.lock().expect("nobody panics there").clone();
+    assert_eq!(runs.len(), 1_200);
+    assert!(runs.values().all(|runs| *runs == 1), "each once, over whichever lane its attempts came");
+    let report = server.drain();
+    assert!(report.packets.lost_on_purpose > 0 && report.repeated > 0, "{report:?}");
+}
+
+#[test]
+fn tasks_of_a_server_that_dies_are_answered_by_another_and_outlive_the_switch() {
+    let mut rack = rack();
+    let both = Both { pauses: true, takes: Nanos::from_millis(1), ..Both::default() };
+    both.let_go.store(true, Ordering::Release);
+    let first = Server::start(&rack, "first", &both, |_| {});
+    let second = Server::start(&rack, "second", &both, |_| {});
+    let client = rack.client("c");
+    let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
+    let pending: Vec<Pending> = (0..400).map(submit).collect();
+    let ran = || both.runs.lock().expect("nobody panics there").len();
+    until("work", || ran() > 40);
+    first.kill();
+    until("more work", || ran() > 120);
+    rack.restart();
+    for pending in pending {
+        let ended = pending.wait();
+        assert!(ended.outcome.done().is_some(), "{}", ended.outcome);
+    }
+    assert!(second.drain().drained);
+}
+
+#[test]
+fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
+    let rack = rack();
+    let both = Both { holds: Nanos::from_micros(500), ..Both::default() };
+    let server = Server::start(&rack, "s", &both, |options| {
+        options.cores = 16;
+        options.worker.dilation = 100;
+    });
+    let client = rack.client("c");
+    let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
+    let began = Instant::now();
+    let pending: Vec<Pending> = (0..64).map(submit).collect();
+    let answers: Vec<_> = pending
+        .into_iter()
+        .map(|pending| match pending.wait().outcome {
+            Outcome::Reply(answer) => answer,
+            other => panic!("{other}"),
+        })
+        .collect();
+    // 64 of 50 ms on 16 cores: at least 200 ms, and not 3,200.
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    assert!(answers.iter().all(|answer| answer.service >= Nanos::from_millis(50)));
+    assert!(answers.iter().any(|answer| answer.service >= Nanos::from_millis(190)), "they take turns");
+    assert_eq!(server.drain().finished, 64);
+}

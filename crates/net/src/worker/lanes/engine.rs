@@ -1,0 +1,386 @@
+//! The packet thread of a server of many cores.
+
+use std::time::Duration;
+
+use sluice_cores::{CoreDispatcher, CoreThreads, CoresError, Overdue, RequestTable};
+use sluice_host::orchestrator::ServiceId;
+use sluice_host::worker::{Action, Lanes, WorkerSettings};
+use sluice_wire::{Nanos, Packet, Payload, parse};
+
+use super::lane::ServerLane;
+use super::options::LaneServerOptions;
+use super::report::of_server;
+use super::serving::ServedTask;
+use crate::NetError;
+use crate::clock::Clock;
+use crate::udp::{Socket, Wait};
+use crate::worker::engine::{WantedRun, settings as of_worker};
+use crate::worker::report::{Dropped, Served, WorkerReport};
+use crate::worker::run::Ended;
+use crate::worker::stopper::{StopOrder, Stopper};
+
+/// How long cores that are to end may take for what they have.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the controller is told the measured capacity, and coroutines are looked at that do not yield.
+const LOOK_EVERY: Nanos = Nanos::from_millis(1_000);
+
+/// What stands behind the lanes.
+pub(super) struct BehindLanes {
+    pub(super) dispatcher: CoreDispatcher<ServedTask>,
+    /// None once they were ended.
+    pub(super) threads: Option<CoreThreads>,
+}
+
+/// The thread's state.
+pub(super) struct LanesEngine {
+    socket: Socket,
+    clock: Clock,
+    machines: Lanes,
+    lanes: Vec<ServerLane>,
+    services: Vec<OwnLanes>,
+    settings: WorkerSettings,
+    behind: BehindLanes,
+    /// The run that each place's task is in.
+    places: Vec<Option<PlacedRun>>,
+    actions: Vec<Action>,
+    runs: Vec<(usize, WantedRun)>,
+    stopper: Stopper,
+    name: String,
+    dilation: u32,
+    cores: usize,
+    measures: bool,
+    overdue_after: Nanos,
+    overdue: Vec<Overdue>,
+    look_at: Nanos,
+    began: Nanos,
+    dropped: Dropped,
+    served: Served,
+}
+
+/// A service's lanes, and what it served since the controller was last told.
+struct OwnLanes {
+    service: ServiceId,
+    slice: String,
+    lanes: Vec<usize>,
+    tasks: u64,
+    busy: Nanos,
+}
+
+/// A task's run in its lane.
+#[derive(Clone, Copy)]
+struct PlacedRun {
+    lane: usize,
+    slot: u64,
+}
+
+/// The machines' settings: each lane runs all that it holds, and all together keep what one worker keeps.
+pub(super) fn settings(options: &LaneServerOptions) -> WorkerSettings {
+    let plain = of_worker(&options.worker);
+    let lanes = (options.lanes() * options.services.len()).max(1);
+    WorkerSettings {
+        at_once: plain.held_max,
+        finished_max: plain.finished_max / lanes,
+        replies_max: plain.replies_max / lanes,
+        reply_bytes_max: plain.reply_bytes_max / lanes,
+        ..plain
+    }
+}
+
+impl LanesEngine {
+    pub(super) fn new(
+        options: &LaneServerOptions,
+        settings: WorkerSettings,
+        socket: Socket,
+        lanes: Vec<ServerLane>,
+        behind: BehindLanes,
+        stopper: Stopper,
+    ) -> Self {
+        let of = |service: usize| lanes.iter().enumerate().filter(move |(_, lane)| lane.service == service);
+        let services = options.services.iter().enumerate().filter_map(|(number, of_service)| {
+            let lanes = of(number).map(|(lane, _)| lane).collect();
+            let (service, slice) = (ServiceId::new(number)?, of_service.slice.clone());
+            Some(OwnLanes { service, slice, lanes, tasks: 0, busy: Nanos(0) })
+        });
+        let (clock, places) = (Clock::start(), behind.dispatcher.requests().places());
+        let began = clock.now();
+        Self {
+            machines: Lanes::new(lanes.len()),
+            services: services.collect(),
+            places: vec![None; places],
+            actions: Vec::new(),
+            runs: Vec::new(),
+            name: options.worker.name.clone(),
+            dilation: options.worker.dilation.max(1),
+            cores: options.cores,
+            measures: options.worker.capacity == 0,
+            overdue_after: options.overdue_after,
+            overdue: Vec::new(),
+            look_at: began + LOOK_EVERY,
+            dropped: Dropped::default(),
+            served: Served::default(),
+            began,
+            socket,
+            clock,
+            lanes,
+            settings,
+            behind,
+            stopper,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<WorkerReport, NetError> {
+        let drained = loop {
+            let wait = self.next_step().map_or(Wait::Forever, Wait::Until);
+            if let Some(drained) = self.step(wait)? {
+                break drained;
+            }
+        };
+        self.socket.flush();
+        let drained = self.end_cores(drained)?;
+        let ran = self.clock.now().since(self.began);
+        let of = (self.name.as_str(), self.dilation, self.cores);
+        let counts = (self.served, self.dropped);
+        Ok(of_server(of, (ran, drained), counts, (&self.machines, &self.lanes), &self.socket))
+    }
+
+    /// Takes what comes and does what is due; once it has left, says whether everything held was finished.
+    fn step(&mut self, wait: Wait) -> Result<Option<bool>, NetError> {
+        self.socket.receive(wait)?;
+        self.take_packets();
+        self.take_refusals();
+        self.take_registrations()?;
+        let now = self.clock.now();
+        self.start_runs(now);
+        self.behind.dispatcher.tick(now);
+        self.behind.dispatcher.dispatch(now)?;
+        self.end_runs(now)?;
+        self.behind.dispatcher.dispatch(now)?;
+        self.send_tokens(now);
+        self.start_runs(now);
+        self.look(now)?;
+        Ok(self.stop(now))
+    }
+
+    /// When there is something to do, if nothing comes before.
+    fn next_step(&self) -> Option<Nanos> {
+        let machines = self.machines.iter().filter_map(|lane| lane.deadline(&self.settings));
+        let leaving = self.lanes.iter().filter_map(ServerLane::gives_up);
+        let own = [Some(self.look_at), self.behind.dispatcher.next_deadline(), self.socket.next_due()];
+        machines.chain(leaving).chain(own.into_iter().flatten()).min()
+    }
+
+    fn take_packets(&mut self) {
+        let now = self.clock.now();
+        for index in 0..self.socket.len() {
+            let (inbox, outbox) = self.socket.split();
+            let datagram = inbox.datagram(index);
+            let Ok((mut packet, body)) = parse(datagram.bytes) else {
+                self.dropped.unreadable += 1;
+                continue;
+            };
+            let index = self.machines.of(&packet);
+            let Some(lane) = self.lanes.get_mut(index) else { continue };
+            // A PART or NEED comes from a client: its task's id is the proof.
+            let is_foreign = !lane.switches.contains(&datagram.from)
+                && !matches!(packet, Packet::Part(_) | Packet::Need(_));
+            if is_foreign {
+                self.dropped.foreign += 1;
+                continue;
+            }
+            if !lane.effects.keep(&mut packet, body, &mut self.dropped) {
+                continue;
+            }
+            let times = (now, datagram.received);
+            self.machines.packet(index, times, &self.settings, &packet, &mut self.actions);
+            lane.perform(index, now, &mut self.actions, &mut self.runs, outbox);
+        }
+    }
+
+    fn take_refusals(&mut self) {
+        let refused: Vec<_> = self.socket.outbox().refused().collect();
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].switches.first().is_some_and(|switch| refused.contains(switch)) {
+                let now = self.clock.now();
+                self.machines.lane(index).refused(now, &self.settings, &mut self.actions);
+                self.perform(index, now);
+            }
+        }
+    }
+
+    fn take_registrations(&mut self) -> Result<(), NetError> {
+        let now = self.clock.now();
+        for index in 0..self.lanes.len() {
+            let (lane, machine) = (&mut self.lanes[index], self.machines.lane(index));
+            let times = (now, self.dilation);
+            let why = lane.take_registrations(machine, &mut self.settings, times, &mut self.actions);
+            if let Some(why) = why {
+                return Err(NetError::Refused { why });
+            }
+            lane.rejoin_if_pair_failed(machine);
+            if lane.effects.slots.wants_grant(now) {
+                lane.registrar.renew_now();
+            }
+            self.perform(index, now);
+        }
+        Ok(())
+    }
+
+    /// Gives the dispatcher what the lanes want run.
+    fn start_runs(&mut self, now: Nanos) {
+        let mut runs = std::mem::take(&mut self.runs);
+        for (lane, run) in runs.drain(..) {
+            if let Err(why) = self.start_run(lane, &run, now) {
+                self.fail_run(lane, run.slot, &why, now);
+            }
+        }
+        self.runs = runs;
+    }
+
+    fn start_run(&mut self, lane: usize, run: &WantedRun, now: Nanos) -> Result<(), CoresError> {
+        let dispatcher = &mut self.behind.dispatcher;
+        let service = self.services[self.lanes[lane].service].service;
+        let place = dispatcher.place()?;
+        {
+            let mut served = dispatcher.requests().at(place);
+            let bytes = self.lanes[lane].effects.tasks.bytes(&run.payload);
+            (served.task, served.task_type, served.ended) = (run.task, run.task_type, None);
+            served.bytes.clear();
+            served.bytes.extend_from_slice(bytes);
+        }
+        self.places[place as usize] = Some(PlacedRun { lane, slot: run.slot });
+        dispatcher.offer(service, place, now)
+    }
+
+    /// Answers a task that no core will have. There is a place for each that the lanes may hold, so that this
+    /// is a bug; its client hears of it all the same.
+    fn fail_run(&mut self, lane: usize, slot: u64, why: &CoresError, now: Nanos) {
+        tracing::error!("{}: a task was not taken: {why}", self.name);
+        self.served.failed += 1;
+        let reply = (Ended::Failed.status(), Payload::EMPTY);
+        self.machines.finished(lane, now, &self.settings, (slot, now), reply, &mut self.actions);
+        self.perform(lane, now);
+    }
+
+    /// Answers what has ended.
+    fn end_runs(&mut self, now: Nanos) -> Result<(), NetError> {
+        let Self { behind, lanes, places, machines, actions, runs, services, .. } = self;
+        let (settings, served, socket) = (&self.settings, &mut self.served, &mut self.socket);
+        behind.dispatcher.collect(|table, request| {
+            let Some(PlacedRun { lane: index, slot }) = places[request.place as usize].take() else { return };
+            let lane = &mut lanes[index];
+            let (ended, reply) = answer(lane, table, request.place);
+            let took = request.ended.since(request.began);
+            let service = &mut services[lane.service];
+            (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
+            served.tasks += 1;
+            served.failed += u64::from(ended == Ended::Failed);
+            served.panicked += u64::from(ended == Ended::Panicked);
+            served.busy = served.busy + took;
+            let times = (slot, request.began);
+            machines.finished(index, now, settings, times, (ended.status(), reply), actions);
+            lane.perform(index, now, actions, runs, socket.outbox());
+        })?;
+        Ok(())
+    }
+
+    /// Lets tokens follow the room that cores have, and does what else has fallen due.
+    fn send_tokens(&mut self, now: Nanos) {
+        for service in &self.services {
+            let room = self.behind.dispatcher.room(service.service);
+            self.machines.share_room(&service.lanes, room);
+        }
+        for index in 0..self.lanes.len() {
+            self.machines.lane(index).tick(now, &self.settings, &mut self.actions);
+            self.perform(index, now);
+        }
+    }
+
+    /// Does what a lane wanted at `at`.
+    fn perform(&mut self, index: usize, at: Nanos) {
+        let lane = &mut self.lanes[index];
+        lane.perform(index, at, &mut self.actions, &mut self.runs, self.socket.outbox());
+        while let Some((task, is_right)) = lane.effects.checked.pop() {
+            self.machines.lane(index).checked(at, &self.settings, task, is_right, &mut self.actions);
+            lane.perform(index, at, &mut self.actions, &mut self.runs, self.socket.outbox());
+        }
+    }
+
+    /// From time to time: whether all is well, who does not yield, and how much could be served.
+    fn look(&mut self, now: Nanos) -> Result<(), NetError> {
+        if now < self.look_at {
+            return Ok(());
+        }
+        self.look_at = now + LOOK_EVERY;
+        if self.behind.threads.as_ref().is_some_and(CoreThreads::has_ended) {
+            self.end_cores(false)?;
+        }
+        self.name_overdue(now);
+        if self.measures {
+            self.tell_capacity();
+        }
+        Ok(())
+    }
+
+    /// Each coroutine that does not yield is told of once.
+    fn name_overdue(&mut self, now: Nanos) {
+        let found: Vec<Overdue> = self.behind.dispatcher.overdue(self.overdue_after, now).collect();
+        for overdue in &found {
+            let of = |said: &&Overdue| (said.core, said.service) == (overdue.core, overdue.service);
+            if !self.overdue.iter().any(|said| of(&said)) {
+                let Overdue { core, service, ran } = overdue;
+                let slice = self.services.get(service.index()).map_or("", |of| of.slice.as_str());
+                let ran_ms = ran.0 / 1_000_000;
+                tracing::warn!(
+                    "{}: a task of slice {slice} has run for {ran_ms} ms on {core} without a pause, and \
+                     nothing else runs there: let its service call Task::pause",
+                    self.name
+                );
+            }
+        }
+        self.overdue = found;
+    }
+
+    /// Tells the controller how many tasks a second a lane could serve if its service had all cores.
+    fn tell_capacity(&mut self) {
+        for service in &mut self.services {
+            let (tasks, busy) = (std::mem::take(&mut service.tasks), std::mem::take(&mut service.busy));
+            if tasks == 0 || busy == Nanos(0) {
+                continue;
+            }
+            let of_core = tasks as f64 * 1e9 / busy.0 as f64;
+            let of_lane = of_core * self.cores as f64 / service.lanes.len() as f64;
+            service.lanes.iter().for_each(|lane| self.lanes[*lane].tell_capacity(of_lane as u32));
+        }
+    }
+
+    /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
+    fn stop(&mut self, now: Nanos) -> Option<bool> {
+        match self.stopper.asked() {
+            StopOrder::Nothing => None,
+            StopOrder::Abort => Some(false),
+            StopOrder::Drain => {
+                let mut all_gone = true;
+                for (index, lane) in self.lanes.iter_mut().enumerate() {
+                    all_gone &= lane.leave(self.machines.lane(index), &self.settings, now);
+                }
+                all_gone.then_some(true)
+            }
+        }
+    }
+
+    /// Ends the threads of cores; says whether they have finished all.
+    fn end_cores(&mut self, drained: bool) -> Result<bool, NetError> {
+        let Some(threads) = self.behind.threads.take() else { return Ok(drained) };
+        let patience = if drained { END_PATIENCE } else { Duration::ZERO };
+        let stuck = threads.end(patience)?;
+        Ok(drained && stuck == 0)
+    }
+}
+
+/// A task's answer, kept for its client.
+fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (Ended, Payload) {
+    let served = table.at(place);
+    let packet_max = lane.effects.packet_max;
+    let kept = lane.effects.replies.keep_first(&served.reply, packet_max);
+    kept.zip(served.ended).map_or((Ended::Failed, Payload::EMPTY), |(reply, ended)| (ended, reply))
+}

@@ -1,0 +1,143 @@
+//! What a lane has for itself beside its state machine: a registration, and the bytes of its tasks.
+
+use sluice_control::WorkerHello;
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
+
+use super::options::LaneServerOptions;
+use crate::registrar::{RegistrarEvent, WorkerRegistrar};
+use crate::udp::Outbox;
+use crate::worker::engine::{
+    Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
+};
+
+/// A lane.
+pub(super) struct ServerLane {
+    /// The service, by its place among the server's.
+    pub(super) service: usize,
+    pub(super) effects: Effects,
+    pub(super) registrar: WorkerRegistrar,
+    pub(super) hello: WorkerHello,
+    /// The newest first.
+    pub(super) switches: Vec<Endpoint>,
+    said: RegistrationTold,
+    leaving: Option<LaneLeaving>,
+}
+
+struct LaneLeaving {
+    give_up: Nanos,
+    let_go: bool,
+}
+
+impl ServerLane {
+    pub(super) fn new(
+        options: &LaneServerOptions,
+        hello: WorkerHello,
+        registrar: WorkerRegistrar,
+        service: usize,
+    ) -> Self {
+        let worker = &options.worker;
+        let packet_max = worker.datagram_max.saturating_sub(HEADER_BYTES);
+        Self {
+            service,
+            effects: Effects::new(&settings(worker), worker, hello.at, packet_max),
+            registrar,
+            hello,
+            switches: Vec::new(),
+            said: RegistrationTold::default(),
+            leaving: None,
+        }
+    }
+
+    /// Hears what the controller said; gives its reason if it refuses this lane.
+    pub(super) fn take_registrations(
+        &mut self,
+        machine: &mut Worker,
+        settings: &mut WorkerSettings,
+        (now, dilation): (Nanos, u32),
+        actions: &mut Vec<Action>,
+    ) -> Option<String> {
+        while let Some(event) = self.registrar.try_next() {
+            match event {
+                RegistrarEvent::Granted(grant) => {
+                    remember(&mut self.switches, grant.switch);
+                    self.said.granted(&self.hello.name, &grant);
+                    self.effects.slots.granted(now, grant.slice, grant.ring);
+                    self.effects.ranked = false;
+                    settings.retry_horizon = grant.retry_horizon;
+                    settings.transit = grant.transit;
+                    // No token leaves before the room is shared out.
+                    let mut registration = dilated(&grant, dilation);
+                    registration.quota = 0;
+                    machine.grant(now, settings, registration, actions);
+                }
+                RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
+                // The registrar's own thread has said so.
+                RegistrarEvent::Lost { .. } => {}
+                RegistrarEvent::Refused { why } => return Some(why),
+                RegistrarEvent::Left { final_sent } => {
+                    machine.left(now, final_sent);
+                    self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);
+                }
+            }
+        }
+        None
+    }
+
+    /// Does what the machine wanted at `at`; the runs among it go to `runs`.
+    pub(super) fn perform(
+        &mut self,
+        lane: usize,
+        at: Nanos,
+        actions: &mut Vec<Action>,
+        runs: &mut Vec<(usize, WantedRun)>,
+        outbox: &mut Outbox,
+    ) {
+        actions.retain(|action| {
+            let Action::Run { slot, task, task_type, payload } = *action else { return true };
+            runs.push((lane, WantedRun { slot, task, task_type, payload }));
+            false
+        });
+        self.effects.perform(at, actions, self.switches.first().copied(), outbox);
+        if std::mem::take(&mut self.effects.renew) {
+            self.registrar.renew_now();
+        }
+    }
+
+    /// The server's queue pair failed: sends no tokens until the controller let this lane in anew.
+    pub(super) fn rejoin_if_pair_failed(&mut self, machine: &mut Worker) {
+        if let Some(failures) = self.effects.slots.new_failure() {
+            machine.suspend();
+            self.hello.rejoins = failures;
+            self.registrar.set_hello(self.hello.clone());
+        }
+    }
+
+    /// Goes on leaving; says whether all that it held is finished and nothing comes any more.
+    pub(super) fn leave(&mut self, machine: &mut Worker, settings: &WorkerSettings, now: Nanos) -> bool {
+        let Some(leaving) = &mut self.leaving else {
+            machine.leave();
+            self.registrar.leave();
+            self.leaving = Some(LaneLeaving { give_up: now + LEAVE_PATIENCE, let_go: false });
+            return false;
+        };
+        if !leaving.let_go && now >= leaving.give_up {
+            leaving.let_go = true;
+            machine.left(now, None);
+        }
+        machine.is_done(now, settings)
+    }
+
+    /// When leaving is given up.
+    pub(super) fn gives_up(&self) -> Option<Nanos> {
+        self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
+    }
+
+    /// Tells the controller another capacity, if it is much another.
+    pub(super) fn tell_capacity(&mut self, capacity: u32) {
+        if capacity.abs_diff(self.hello.capacity) > self.hello.capacity / 10 {
+            self.hello.capacity = capacity.max(1);
+            self.registrar.set_hello(self.hello.clone());
+        }
+    }
+}

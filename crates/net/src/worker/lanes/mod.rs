@@ -1,0 +1,169 @@
+//! A server of many cores as workers of a rack: one thread for packets, cores behind it (RingLeader under
+//! Rain).
+//!
+//! The packet thread stands in the NIC's place: it has the socket, the lanes (workers with registrations of
+//! their own over one memory of tasks, [`sluice_host::worker::Lanes`]) and the dispatcher of
+//! [`sluice_cores`]. A task that comes over a lane goes to the dispatcher, from there to a core, where its
+//! service runs as a coroutine; what has ended is answered here. Each service has a slice, a priority, and as
+//! many lanes as its cores may hold tasks for. After each batch of packets its tokens are made to follow the
+//! room that the cores have at its priority.
+//!
+//! Left out: adaptive depths, early tokens and patience, which the room makes needless; costs of a testbed's
+//! processor for packets.
+
+mod engine;
+mod lane;
+mod options;
+#[allow(unsafe_code, reason = "a signal handler")]
+mod overflow;
+mod report;
+mod serving;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sluice_control::WorkerHello;
+use sluice_cores::{
+    CoreDispatcher, CoreDispatcherSettings, CorePace, CoreThreads, CoresError, RequestTable, ServiceOfCores,
+    ThreadSettings,
+};
+use sluice_host::orchestrator::{NicSettings, ServiceId};
+use sluice_host::worker::QUOTA_MAX;
+use sluice_wire::{Nanos, TASK_BYTES_MAX};
+
+use self::engine::{BehindLanes, LanesEngine};
+use self::lane::ServerLane;
+pub use self::options::{LANE_CORES_MAX, LANE_DEPTH, LaneServerOptions, LaneService, lanes_of_service};
+use self::serving::ServiceHandler;
+use super::options::bind;
+use super::report::WorkerReport;
+use super::stopper::Stopper;
+use crate::NetError;
+use crate::clock::monotonic;
+use crate::pin::pin_thread;
+use crate::registrar::WorkerRegistrar;
+use crate::service::Service;
+use crate::udp::{Socket, Waiting, sys};
+
+/// How long a thread of cores looks out before it sleeps, where packets are waited for by spinning a little.
+const SPINS: Nanos = Nanos::from_micros(20);
+
+/// A server of many cores that is ready to run.
+pub struct LaneServer {
+    engine: LanesEngine,
+    pin: Option<usize>,
+    stopper: Stopper,
+}
+
+impl LaneServer {
+    /// Opens the socket, starts the cores and begins to register. Each coroutine serves with an instance that
+    /// `make` makes, on the thread of its core.
+    ///
+    /// # Errors
+    /// What the socket says, [`NetError::Unreachable`] for an address that nobody could send to,
+    /// [`NetError::NotForCores`] and [`NetError::Cores`] for what such a server cannot be.
+    pub fn new<S: Service + 'static>(
+        options: &LaneServerOptions,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Result<Self, NetError> {
+        options.check()?;
+        let worker = &options.worker;
+        let socket = bind(worker)?;
+        let stopper = Stopper::new(socket.waker());
+        let settings = engine::settings(options);
+        let packet_max = worker.datagram_max.saturating_sub(sluice_wire::HEADER_BYTES);
+        let lanes = lanes(options, &socket, &make().types())?;
+        let table = RequestTable::new(lanes.len() * settings.held_max);
+        let (dispatcher, seats) = CoreDispatcher::new(&behind(options)?, table.clone())?;
+        let bell = socket.waker();
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(move || bell.wake());
+        let make: Arc<dyn Fn() -> ServiceHandler<S> + Send + Sync> =
+            Arc::new(move || ServiceHandler::new(make(), TASK_BYTES_MAX as usize, packet_max));
+        let threads = CoreThreads::spawn(seats, of_threads(options), &table, &make, &wake)?;
+        let behind = BehindLanes { dispatcher, threads: Some(threads) };
+        let engine = LanesEngine::new(options, settings, socket, lanes, behind, stopper.clone());
+        Ok(Self { engine, pin: worker.pin, stopper })
+    }
+
+    /// What ends [`LaneServer::run`].
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Takes packets on this thread until it is stopped and has finished what it holds.
+    ///
+    /// # Errors
+    /// [`NetError::Refused`] when the controller will not have a lane, [`NetError::Pin`] when the core is not
+    /// to be had, [`NetError::Cores`] when a thread of cores has ended, and what ends the socket.
+    pub fn run(self) -> Result<WorkerReport, NetError> {
+        if let Some(core) = self.pin {
+            pin_thread(core)?;
+        }
+        sys::sharpen_timers();
+        self.engine.run()
+    }
+}
+
+impl fmt::Debug for LaneServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneServer").finish_non_exhaustive()
+    }
+}
+
+/// The lanes of all services, which begin to register.
+fn lanes(
+    options: &LaneServerOptions,
+    socket: &Socket,
+    types: &[sluice_wire::TaskType],
+) -> Result<Vec<ServerLane>, NetError> {
+    let worker = &options.worker;
+    let at = crate::identity::reachable(socket.local())?;
+    let each = options.lanes();
+    let of = options.services.iter().enumerate();
+    let places = of.flat_map(|(service, of)| (1..=each).map(move |number| (service, of, number)));
+    places
+        .map(|(service, of, number)| {
+            let hello = WorkerHello {
+                name: format!("{}.{}.{number}", worker.name, of.slice),
+                life: crate::identity::random_bits()?,
+                at,
+                slice: of.slice.clone(),
+                types: types.to_vec(),
+                labels: worker.labels.clone(),
+                quota: QUOTA_MAX,
+                capacity: worker.capacity / each as u32,
+                server: worker.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
+                rejoins: 0,
+                held: None,
+            };
+            let bell = socket.waker();
+            let line =
+                WorkerRegistrar::worker(worker.controller.clone(), hello.clone(), move || bell.wake())?;
+            Ok(ServerLane::new(options, hello, line, service))
+        })
+        .collect()
+}
+
+fn behind(options: &LaneServerOptions) -> Result<CoreDispatcherSettings, NetError> {
+    let LaneServerOptions { cores, depth, balancing, assignment, .. } = *options;
+    let of = options.services.iter().enumerate().filter_map(|(number, of)| {
+        let service = ServiceId::new(number)?;
+        Some(ServiceOfCores { service, priority: of.priority, floor: 1, trigger: None })
+    });
+    let nic = NicSettings { depth, balancing, ..NicSettings::paper(cores).map_err(CoresError::from)? };
+    let factor = options.worker.dilation.max(1).into();
+    let moves_every = Nanos::from_micros(5).times(factor);
+    let (services, threads) = (of.collect(), options.threads());
+    Ok(CoreDispatcherSettings { nic, services, assignment, threads, moves_every })
+}
+
+fn of_threads(options: &LaneServerOptions) -> ThreadSettings {
+    ThreadSettings {
+        pace: CorePace { dilation: options.worker.dilation.max(1), ..CorePace::default() },
+        clock: monotonic,
+        spins: if options.worker.waiting == Waiting::Block { Nanos(0) } else { SPINS },
+        stack_bytes: options.stack_bytes,
+        on_stack: overflow::knows,
+        on_start: |_| sys::sharpen_timers(),
+    }
+}

@@ -1,0 +1,154 @@
+//! A clear end for a process in which a coroutine's stack has overflowed.
+//!
+//! Each stack ends in a page that nobody may touch. Whoever does gets a SIGSEGV, and Rust's own handler knows
+//! threads' stacks only: it would end the process without a word. This one knows coroutines', says what
+//! happened, and ends the process as broken; all other faults go on to the handler before it. Left out: calls
+//! of other languages whose frames leap over the page.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use sluice_cores::StackOf;
+
+use crate::exit::Kind;
+
+/// Stacks that are known; the overflow of one beyond them ends the process without a word.
+const KNOWN_MAX: usize = 8_192;
+/// The page that nobody may touch: what is reserved on all machines that we build for is no more.
+const GUARD_BYTES: usize = 4_096;
+
+static KNOWN: [AtomicUsize; KNOWN_MAX] = [const { AtomicUsize::new(0) }; KNOWN_MAX];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static SAYS: OnceLock<String> = OnceLock::new();
+static BEFORE: OnceLock<Former> = OnceLock::new();
+
+struct Former(libc::sigaction);
+
+/// Knows a coroutine's stack from now on.
+pub(super) fn knows(stack: StackOf) {
+    let kib = (stack.base - stack.limit) / 1_024;
+    SAYS.get_or_init(|| {
+        format!(
+            "a coroutine's stack of {kib} KiB has overflowed, and this process ends: give it more with \
+             --stack, or let the service call less deeply\n"
+        )
+    });
+    BEFORE.get_or_init(install);
+    let place = COUNT.fetch_add(1, Relaxed) % KNOWN_MAX;
+    KNOWN[place].store(stack.limit, Release);
+}
+
+fn install() -> Former {
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a sigaction is plain numbers, for which zeroes are an empty mask and no flags; the handler has
+    // the signature that SA_SIGINFO asks for and does only what a signal handler may. The call writes
+    // `before` whole, or fails and leaves its zeroes, which are the default action.
+    let before = unsafe {
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGSEGV, &raw const action, before.as_mut_ptr());
+        before.assume_init()
+    };
+    Former(before)
+}
+
+/// On the thread's signal stack, which Rust gives each thread that it starts.
+extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel hands a valid siginfo to a handler that was installed with SA_SIGINFO.
+    let at = unsafe { (*info).si_addr() } as usize;
+    let is_guard = |known: &AtomicUsize| {
+        let limit = known.load(Acquire);
+        limit != 0 && (limit..limit + GUARD_BYTES).contains(&at)
+    };
+    if KNOWN.iter().any(is_guard) {
+        let says = SAYS.get().map_or("", String::as_str);
+        // SAFETY: both calls are allowed in a signal handler; the text lives for ever.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, says.as_ptr().cast(), says.len());
+            libc::_exit(Kind::Broken.code().into());
+        }
+    }
+    // The fault comes again, and the handler before this one takes it.
+    if let Some(Former(before)) = BEFORE.get() {
+        // SAFETY: it is the action that was in force before, as the kernel gave it.
+        unsafe { libc::sigaction(libc::SIGSEGV, &raw const *before, ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+
+    use sluice_cores::{
+        CoreDispatcher, CoreDispatcherSettings, CorePace, CoreThreads, Handler, RequestTable, ServiceOfCores,
+        ThreadSettings, Yielding,
+    };
+    use sluice_host::orchestrator::{Assignment, NicSettings, Priority, ServiceId};
+    use sluice_wire::Nanos;
+
+    use super::*;
+    use crate::clock::monotonic;
+
+    struct Deep;
+
+    impl Handler<u32> for Deep {
+        fn handle(&mut self, _: &RequestTable<u32>, _: u32, _: &Yielding<'_>) -> Nanos {
+            Nanos(descend(u64::MAX))
+        }
+    }
+
+    #[expect(unconditional_recursion, reason = "it is to overflow")]
+    fn descend(depth: u64) -> u64 {
+        let here = std::hint::black_box([depth; 64]);
+        descend(here[7] - 1) + here[3]
+    }
+
+    #[test]
+    #[ignore = "ends its process; the test below starts it"]
+    fn overflows() {
+        let service = ServiceId::new(0).expect("legal");
+        let priority = Priority::new(0).expect("legal");
+        let settings = CoreDispatcherSettings {
+            nic: NicSettings::paper(1).expect("legal"),
+            services: vec![ServiceOfCores { service, priority, floor: 0, trigger: None }],
+            assignment: Assignment::CompleteShare,
+            threads: 1,
+            moves_every: Nanos(0),
+        };
+        let table = RequestTable::new(1);
+        let (mut dispatcher, seats) = CoreDispatcher::new(&settings, table.clone()).expect("legal");
+        let of_threads = ThreadSettings {
+            pace: CorePace::default(),
+            clock: monotonic,
+            spins: Nanos(0),
+            stack_bytes: 64 * 1_024,
+            on_stack: knows,
+            on_start: |_| (),
+        };
+        let make: Arc<dyn Fn() -> Deep + Send + Sync> = Arc::new(|| Deep);
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(|| ());
+        let _threads = CoreThreads::spawn(seats, of_threads, &table, &make, &wake).expect("threads");
+        let place = dispatcher.place().expect("one");
+        dispatcher.offer(service, place, monotonic()).expect("taken");
+        dispatcher.dispatch(monotonic()).expect("given");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn a_stack_that_overflows_ends_the_process_with_one_clear_line() {
+        let program = std::env::current_exe().expect("it runs");
+        let name = format!("{}::overflows", module_path!().split_once("::").expect("in a crate").1);
+        let ended = Command::new(program).args([&*name, "--exact", "--ignored", "--nocapture"]).output();
+        let ended = ended.expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(Kind::Broken.code().into()), "{said}");
+        assert!(said.contains("a coroutine's stack of 68 KiB has overflowed"), "{said}");
+    }
+}
