@@ -310,8 +310,11 @@ impl Point {
         };
         let kinds = match &self.policy {
             Policy::Program(choice) => choice.kinds(),
-            Policy::Reference(_) | Policy::Server(_) | Policy::Fabric(_) => 1,
-            Policy::Sparrow(_) | Policy::Datacenter(_) => 1,
+            Policy::Reference(_)
+            | Policy::Server(_)
+            | Policy::Fabric(_)
+            | Policy::Sparrow(_)
+            | Policy::Datacenter(_) => 1,
         };
         let policy = self.policy.to_string();
         let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
