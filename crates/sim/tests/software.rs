@@ -86,9 +86,10 @@ fn tasks_that_are_due_at_once_share_their_places() {
     let trace = |name: &str, apart| {
         let lines = (0..4_000).flat_map(|job| line(job, apart));
         let service = |job: u32, task: u32| 400 + (job * 7 + task * 13) % 800;
-        let text: String = lines.map(|(at, job, task)| format!("{at},a,{}\n", service(job, task))).collect();
+        let lines: Vec<String> =
+            lines.map(|(at, job, task)| format!("{at},a,{}", service(job, task))).collect();
         let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
+        fs::write(&path, lines.join("\n")).unwrap();
         format!("scaled-trace:{}", path.display())
     };
     let at =

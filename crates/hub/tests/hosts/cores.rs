@@ -156,7 +156,7 @@ fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet(
     let client = rack.client("c");
     for round in 0..4_u32 {
         let submit = |i: u32| {
-            let task_type = if i % 5 == 0 { OTHER } else { ECHO };
+            let task_type = if i.is_multiple_of(5) { OTHER } else { ECHO };
             (i, client.submit(task_type, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits"))
         };
         let pending: Vec<(u32, Pending)> = (round * 300..(round + 1) * 300).map(submit).collect();

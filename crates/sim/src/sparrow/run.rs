@@ -185,7 +185,9 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             }
         }
         if self.held_tasks + job.len() > BACKLOG_MAX {
-            job.iter().for_each(|task| self.observer.failed(task.at, Outcome::PushedBack));
+            for task in &job {
+                self.observer.failed(task.at, Outcome::PushedBack);
+            }
             return closed;
         }
         self.held_tasks += job.len();
@@ -200,7 +202,9 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             && let Some(job) = self.held_back.pop_front()
         {
             self.held_tasks -= job.len();
-            job.iter().for_each(|_| self.waiting.enter(self.now));
+            for _ in &job {
+                self.waiting.enter(self.now);
+            }
             let scheduler = self.turn as u8;
             self.turn = (self.turn + 1) % self.schedulers.len();
             self.send(self.now + self.ways[0], Event::Comes(scheduler, ToScheduler::Job(job)));
