@@ -3,7 +3,7 @@
 use sluice_wire::Nanos;
 
 use crate::agenda::Moment;
-use crate::group::{GROUP, Group};
+use crate::group::{GROUP, Keys};
 
 /// Below a moment's order stands the alarm.
 const ALARM_BITS: u32 = 24;
@@ -25,7 +25,7 @@ impl AlarmId {
 #[derive(Debug)]
 pub(crate) struct Alarms {
     /// The lowest level first: each key of the next one is the earliest of a group of this one.
-    levels: Vec<Vec<Group>>,
+    levels: Vec<Vec<Keys>>,
     first: u128,
 }
 
@@ -37,7 +37,7 @@ impl Alarms {
         let mut levels = Vec::new();
         while groups > 1 || levels.is_empty() {
             groups = groups.div_ceil(GROUP).max(1);
-            levels.push(vec![Group::of(Moment::NEVER.key()); groups]);
+            levels.push(vec![Keys::of(Moment::NEVER.key()); groups]);
         }
         Self { levels, first: Moment::NEVER.key() }
     }

@@ -3,16 +3,16 @@
 /// So many keys.
 pub(crate) const GROUP: usize = 8;
 
-/// The keys, and the smaller one of each pair of neighbours: a change looks at one neighbour, and whoever asks
-/// for the smallest of all at half as many. There is no branch that a processor could guess wrong, and it
-/// compares those side by side that do not wait for each other.
+/// The keys, and the smaller one of each pair of neighbours: a change looks at one neighbour, and whoever
+/// asks for the smallest of all at half as many. There is no branch that a processor could guess wrong, and
+/// it compares those side by side that do not wait for each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
+pub(crate) struct Keys {
     keys: [u128; GROUP],
     pairs: [u128; GROUP / 2],
 }
 
-impl Group {
+impl Keys {
     /// All of them alike.
     pub(crate) const fn of(key: u128) -> Self {
         Self { keys: [key; GROUP], pairs: [key; GROUP / 2] }

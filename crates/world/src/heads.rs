@@ -3,7 +3,7 @@
 use sluice_wire::Nanos;
 
 use crate::agenda::Moment;
-use crate::group::{GROUP, Group};
+use crate::group::{GROUP, Keys};
 
 /// Most sources of a world: the agenda, the alarms, clocks and lanes.
 pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;
@@ -16,7 +16,7 @@ const GROUPS: usize = 4;
 /// the earliest of all once than to keep them in a tree that each change climbs.
 #[derive(Debug)]
 pub(crate) struct Heads {
-    groups: [Group; GROUPS],
+    groups: [Keys; GROUPS],
     /// So many groups have sources.
     used: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Heads {
 impl Heads {
     /// So many sources, of which nothing comes.
     pub(crate) fn new(sources: usize) -> Self {
-        let mut heads = Self { groups: [Group::of(Moment::NEVER.key()); GROUPS], used: 0 };
+        let mut heads = Self { groups: [Keys::of(Moment::NEVER.key()); GROUPS], used: 0 };
         heads.make_room(sources);
         heads
     }

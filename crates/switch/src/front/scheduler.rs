@@ -32,9 +32,9 @@ pub(crate) trait Scheduler: Debug + Send {
 
     fn front_mut(&mut self) -> &mut Front;
 
-    /// A worker of this slice was granted a token, which says what it stands behind. Most programs tell nobody
-    /// to send any.
-    fn token(&mut self, _pass: &mut Pass, _now: Nanos, _of: SliceId, _to: Granted, _rank: Rank) -> Verdict {
+    /// A worker of this slice was granted a token, which says what it stands behind. Most programs tell
+    /// nobody to send any.
+    fn token(&mut self, _pass: &mut Pass, _now: Nanos, _: SliceId, _: Granted, _rank: Rank) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
