@@ -1,4 +1,5 @@
-//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`. Prints how
+//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`.
+//! Prints how
 //! many it took.
 
 use std::env;

@@ -84,7 +84,8 @@ impl Policy {
         Err(wrong(text::unknown("policy", name, known)))
     }
 
-    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a datacenter
+    /// All policies: the programs, then the references, those of one server, Sparrow, and those of a
+    /// datacenter
     /// and of a fabric.
     pub fn all() -> impl Iterator<Item = About> {
         let programs = Choice::all().map(|program| About {

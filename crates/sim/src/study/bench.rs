@@ -274,7 +274,8 @@ impl Bench {
         match searched.into_iter().find(|trace| !trace.is_scaled()) {
             None => Ok(()),
             Some(trace) => Err(StudyError::Point(format!(
-                "{0} has a rate of its own ({1:.0} tasks per second), so that no rate can be searched for: write \
+                "{0} has a rate of its own ({1:.0} tasks per second), so that no rate can be searched \
+                for: write \
                  scaled-trace:{0} to have its times stretched to each rate that is tried",
                 trace.label(),
                 trace.rate_per_s()
@@ -314,7 +315,8 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
-            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, `hf2t` or a \
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, \
+            `hf2t` or a \
              TOML file"
         ),
     })?;
