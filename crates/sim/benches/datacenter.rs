@@ -4,7 +4,8 @@
 //! under Horus. The rack has as many workers below one switch under RackSched. Both have Exp(100 µs) at load
 //! 0.8, in what their switches and workers take, and take turns in one run. Prints one line of JSON.
 
-mod baseline;
+#[path = "baseline/timing.rs"]
+mod timing;
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +15,7 @@ use sluice_sim::testbed::{RackLayout, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_wire::Nanos;
 
-use baseline::{median, timed};
+use timing::{median, timed};
 
 const LOAD: f64 = 0.8;
 const WORKERS: u32 = 475;

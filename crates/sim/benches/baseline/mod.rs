@@ -3,13 +3,15 @@
 //! It draws the same tasks from the same streams and fills the same histogram. It knows one queue and workers
 //! that are all alike; it has no warm-up, classes, slowdowns, averages over time or checks.
 
+mod timing;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fs;
-use std::time::Instant;
 
 use sluice_sim::stats::Distribution;
 use sluice_sim::workload::Request;
+
+pub(crate) use timing::{median, timed};
 
 /// Serves so many of `requests` with so many workers, first come first served, and gives their latencies.
 pub(crate) fn serve(requests: impl IntoIterator<Item = Request>, workers: usize, tasks: u64) -> Distribution {
@@ -77,29 +79,6 @@ pub(crate) fn serve_lean(
         }
     }
     latencies
-}
-
-/// What `work` gives, and how many nanoseconds this thread had a processor for it; those of the wall clock
-/// where the kernel does not tell.
-pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (begun, on_cpu) = (Instant::now(), on_cpu_ns());
-    let done = work();
-    let spent = match (on_cpu, on_cpu_ns()) {
-        (Some(from), Some(to)) => (to - from) as f64,
-        _ => begun.elapsed().as_nanos() as f64,
-    };
-    (spent, done)
-}
-
-fn on_cpu_ns() -> Option<u64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse().ok()
-}
-
-/// The middle one.
-pub(crate) fn median(mut of: Vec<f64>) -> f64 {
-    of.sort_by(f64::total_cmp);
-    of[of.len() / 2]
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

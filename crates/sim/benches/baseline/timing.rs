@@ -1,0 +1,27 @@
+//! How long work takes a thread, and which of many times counts.
+
+use std::fs;
+use std::time::Instant;
+
+/// What `work` gives, and how many nanoseconds this thread had a processor for it; those of the wall clock
+/// where the kernel does not tell.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let (begun, on_cpu) = (Instant::now(), on_cpu_ns());
+    let done = work();
+    let spent = match (on_cpu, on_cpu_ns()) {
+        (Some(from), Some(to)) => (to - from) as f64,
+        _ => begun.elapsed().as_nanos() as f64,
+    };
+    (spent, done)
+}
+
+/// The middle one.
+pub(crate) fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+fn on_cpu_ns() -> Option<u64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok()
+}
