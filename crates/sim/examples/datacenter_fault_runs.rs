@@ -1,6 +1,5 @@
-//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`.
-//! Prints how
-//! many it took.
+//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`. Prints
+//! how many it took.
 
 use std::env;
 use std::io::{self, Write};

@@ -1,9 +1,8 @@
 //! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves and spines
 //! that die and come back with an empty memory (Horus A.3), held to the protocol's promises.
 //!
-//! One seed is one run. When a leaf is out, its spines' controller takes it from their tables; when it
-//! is back,
-//! it goes below them again in another generation. When a spine is out, its racks go below another one, if
+//! One seed is one run. When a leaf is out, the controller takes it from spines' tables; when it is back, it
+//! goes below its spine again in another generation. When a spine is out, its racks go below another one, if
 //! there is one; when it is back, in another life, it gets them back, and its clients hear of its life.
 
 mod oracle;
@@ -22,17 +21,17 @@ use crate::faults::{Broken, Many, Tally, run_each};
 use crate::nodes::ClientSide;
 use crate::policy::Policy;
 use crate::testbed::Testbed;
-use oracle::DatacenterOracle;
-use scenario::{DatacenterScenario, Death, END, FAULTS_END, Outage, SETTLED, SUBMIT_END};
+use oracle::HopOracle;
+use scenario::{Death, END, FAULTS_END, HopScenario, Outage, SETTLED, SUBMIT_END};
 
 /// One run of a system, from its seed to the closing of the books.
 ///
 /// # Errors
 /// The first promise that broke.
 pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
-    let scenario = DatacenterScenario::of(&Policy::Datacenter(system), seed);
+    let scenario = HopScenario::of(&Policy::Datacenter(system), seed);
     let point = &scenario.point;
-    let watched = vec![(point, Placement::of(point), DatacenterOracle::new(SETTLED))];
+    let watched = vec![(point, Placement::of(point), HopOracle::new(SETTLED))];
     let mut datacenter = Datacenter::new(Runs::Datacenter(system), 0, watched);
     let mut trial =
         Trial { datacenter: &mut datacenter, testbed: &point.testbed, outages: &scenario.outages };
@@ -59,7 +58,7 @@ enum Step {
 
 /// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
 struct Trial<'t> {
-    datacenter: &'t mut Datacenter<DatacenterOracle>,
+    datacenter: &'t mut Datacenter<HopOracle>,
     testbed: &'t Testbed,
     outages: &'t [Outage],
 }

@@ -29,7 +29,7 @@ struct Fate {
 
 /// The book of all tasks.
 #[derive(Debug)]
-pub(super) struct DatacenterOracle {
+pub(super) struct HopOracle {
     fates: HashMap<TaskId, Fate>,
     /// Tasks that are tried first from then on find everything as it should be.
     settled: Nanos,
@@ -38,7 +38,7 @@ pub(super) struct DatacenterOracle {
     pub(super) broken: Option<String>,
 }
 
-impl DatacenterOracle {
+impl HopOracle {
     pub(super) fn new(settled: Nanos) -> Self {
         Self { fates: HashMap::new(), settled, now: Nanos(0), broken: None }
     }
@@ -68,7 +68,7 @@ impl DatacenterOracle {
     }
 }
 
-impl TaskWatch for DatacenterOracle {
+impl TaskWatch for HopOracle {
     fn tried(&mut self, submit: &Submit) {
         let now = self.now;
         let fate =
@@ -127,7 +127,7 @@ impl TaskWatch for DatacenterOracle {
 }
 
 /// It looks at tasks, and not at when they were due.
-impl Observer for DatacenterOracle {
+impl Observer for HopOracle {
     fn sent(&mut self, _: Nanos) -> Mark {
         Mark::None
     }

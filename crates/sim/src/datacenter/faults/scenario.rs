@@ -41,12 +41,12 @@ pub(super) struct Outage {
 
 /// One run's settings, all drawn from its seed.
 #[derive(Clone, Debug)]
-pub(super) struct DatacenterScenario {
+pub(super) struct HopScenario {
     pub(super) point: Point,
     pub(super) outages: Vec<Outage>,
 }
 
-impl DatacenterScenario {
+impl HopScenario {
     pub(super) fn of(policy: &Policy, seed: u64) -> Self {
         let dice = &mut Dice::named(seed, "datacenter faults", 0);
         let racks: Vec<u32> = (0..dice.between(2, 4)).map(|_| dice.between(1, 4) as u32).collect();
