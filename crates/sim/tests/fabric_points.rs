@@ -67,7 +67,10 @@ fn what_does_not_go_together_is_refused_in_one_line() {
     let shorter = Testbed::hf2t().changed(&shorter).expect("who looks at pauses is up to the policy");
     for (point, says) in [
         (rack(Testbed::rain()), "testbed `rain` has none: take hf2t"),
-        (Point { workload: tasks, ..flows.clone() }, "write a workload such as flows:web-search"),
+        (
+            Point { workload: tasks, transient: true, ..flows.clone() },
+            "write a workload such as flows:web-search",
+        ),
         (
             Point { policy: Policy::parse("rain:2").expect("it is one"), ..flows.clone() },
             "take a policy such as letflow",

@@ -56,13 +56,11 @@ pub(crate) struct SchemeAbout {
 
 /// The paper's (HF²T §5.1).
 const PAPER: Pacing = Pacing { percentile: GapShare::P99, alpha: Some(Alpha { short: 20, long: 80 }) };
-const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, alpha=20/80, alpha=none \
-                     or t=99, \
-                     with commas";
-const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a flowlet (the testbed's, \
-                     2rtt); each-hop, each \
-                        switch chooses; paced, hosts make pauses (HF²T); alpha=20/80 or alpha=none, how T \
-                        follows the flowlet\'s length; t=99, the percentile of gaps that T is";
+const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, alpha=20/80, \
+                     alpha=none or t=99, with commas";
+const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a flowlet (the testbed's, 2rtt); \
+                        each-hop, each switch chooses; paced, hosts make pauses (HF²T); alpha=20/80 or \
+                        alpha=none, how T follows the flowlet\'s length; t=99, the percentile of gaps that T is";
 
 const ALL: [SchemeAbout; 5] = [
     SchemeAbout {

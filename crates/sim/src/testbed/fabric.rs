@@ -246,9 +246,8 @@ impl FabricTestbed {
     pub(crate) fn topology(&self) -> Result<Topology, String> {
         let wrong = || {
             format!(
-                "fabric.topology = `{}`: write fat-tree:K, or leaf-spine:LEAVES:SPINES:HOSTS with the \
-                hosts at \
-                 each leaf",
+                "fabric.topology = `{}`: write fat-tree:K, or leaf-spine:LEAVES:SPINES:HOSTS with the hosts \
+                 at each leaf",
                 self.topology.escape_debug()
             )
         };

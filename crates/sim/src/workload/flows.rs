@@ -21,9 +21,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Reads `flows:web-search`, `flows:hadoop`, `flows:storage`, or `flows:FILE`, a file with a size
-    /// in bytes
-    /// and a percentage on each line, looked for from `folder`; none if it does not begin so.
+    /// Reads `flows:web-search`, `flows:hadoop`, `flows:storage`, or `flows:FILE`, a file with a size in
+    /// bytes and a percentage on each line, looked for from `folder`; none if it does not begin so.
     pub(super) fn named(text: &str, folder: &Path) -> Option<Result<Self, WorkloadError>> {
         let name = text.strip_prefix(FLOWS)?;
         let sizes = match name {
