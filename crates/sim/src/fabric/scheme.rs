@@ -60,7 +60,8 @@ const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, a
                      alpha=none or t=99, with commas";
 const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a flowlet (the testbed's, 2rtt); \
                         each-hop, each switch chooses; paced, hosts make pauses (HF²T); alpha=20/80 or \
-                        alpha=none, how T follows the flowlet\'s length; t=99, the percentile of gaps that T is";
+                        alpha=none, how T follows the flowlet\'s length; t=99, the percentile of gaps that \
+                        T is";
 
 const ALL: [SchemeAbout; 5] = [
     SchemeAbout {
