@@ -43,13 +43,17 @@ fn topologies_that_are_none_are_refused() {
     assert_says(&error, "no path leads from switch");
 }
 
+fn assert_refused<const N: usize>(cases: [(FabricSettings, &str); N]) {
+    for (settings, says) in cases {
+        let error = Fabric::new(&fat_tree(4), &settings, 1, 0).expect_err(says);
+        assert_says(&error, says);
+    }
+}
+
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn buffers_marks_and_frames_that_make_no_sense_are_refused() {
     let given = FabricSettings::default();
-    let letflow = LetFlow::new(Nanos(25_000));
-    let pacer = PacerSettings::new(Nanos(25_000));
-    let dcqcn = given.dcqcn.expect("it is on");
-    for (settings, says) in [
+    assert_refused([
         (FabricSettings { pfc: Some(Pfc { headroom: Some(27_000) }), ..given }, "loses frames under PFC"),
         (FabricSettings { buffer_bytes: 100_000, ..given }, "a buffer of 100000 bytes"),
         (FabricSettings { ecn: Ecn { k_min: 5, k_max: 4, p_max: 0.1 }, ..given }, "the bounds of ECN"),
@@ -59,6 +63,14 @@ fn settings_that_make_no_sense_are_refused() {
             FabricSettings { frames: FrameSizes { payload: 0, ..given.frames }, ..given },
             "the payload of a frame is 0 bytes",
         ),
+    ]);
+}
+
+#[test]
+fn load_balancers_that_make_no_sense_are_refused() {
+    let given = FabricSettings::default();
+    let letflow = LetFlow::new(Nanos(25_000));
+    assert_refused([
         (
             FabricSettings {
                 balancer: PathBalancer::LetFlow(LetFlow { threshold: Nanos(84), ..letflow }),
@@ -77,6 +89,22 @@ fn settings_that_make_no_sense_are_refused() {
             FabricSettings { balancer: PathBalancer::Drill(Drill { samples: 0 }), ..given },
             "the samples of DRILL",
         ),
+        (
+            FabricSettings {
+                balancer: PathBalancer::Conga(Conga { bits: 0, ..Conga::new(Nanos(100_000)) }),
+                ..given
+            },
+            "the bits of CONGA's levels is 0: give 1 to 8",
+        ),
+    ]);
+}
+
+#[test]
+fn hosts_that_make_no_sense_are_refused() {
+    let given = FabricSettings::default();
+    let pacer = PacerSettings::new(Nanos(25_000));
+    let dcqcn = given.dcqcn.expect("it is on");
+    assert_refused([
         (
             FabricSettings { pacer: Some(PacerSettings { threshold: Nanos(80), ..pacer }), ..given },
             "no longer than a packet",
@@ -104,13 +132,6 @@ fn settings_that_make_no_sense_are_refused() {
             "percentile 99.5 of the gaps: give one from 97.5 to 99",
         ),
         (
-            FabricSettings {
-                balancer: PathBalancer::Conga(Conga { bits: 0, ..Conga::new(Nanos(100_000)) }),
-                ..given
-            },
-            "the bits of CONGA's levels is 0: give 1 to 8",
-        ),
-        (
             FabricSettings { window: Some(WindowSettings::default()), ..given },
             "who decides how fast hosts send is DCQCN and windows: give one of them",
         ),
@@ -133,10 +154,7 @@ fn settings_that_make_no_sense_are_refused() {
             FabricSettings { answers: Answers { every: 2, after: Nanos(0) }, ..given },
             "the time to an answer is 0 ns",
         ),
-    ] {
-        let error = Fabric::new(&fat_tree(4), &settings, 1, 0).expect_err(says);
-        assert_says(&error, says);
-    }
+    ]);
 }
 
 #[test]
