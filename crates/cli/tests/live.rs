@@ -112,7 +112,7 @@ fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
     // nginx need not be on this machine; then a line says what to install.
     let missing = found["missing"].as_array().expect("a list").len();
     let nginx = if missing == 0 { &["nginx"][..] } else { &[] };
-    assert_eq!(names, [&["central", "rain:1"], nginx, &["reuseport"]].concat());
+    assert_eq!(names, [&["central", "rain:2,patient,early"], nginx, &["reuseport"]].concat());
     assert!(rows.iter().all(|row| row["unanswered"] == 0), "{rows:?}");
     let kept = fs::read_to_string(folder.path().join("versus/versus.json")).expect("it is there");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).expect("JSON"), found);

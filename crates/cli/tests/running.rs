@@ -146,7 +146,7 @@ fn a_watch_prints_a_look_a_line_until_it_is_ended() {
         (watch, looks)
     };
     let (people, lines) =
-        watch(&[], &|line, looks| looks > 1 && line.contains("work open, 2 workers, 4 tokens parked"));
+        watch(&[], &|line, looks| looks > 1 && line.contains("work open, 2 workers, 2 tokens parked"));
     assert!(
         lines.len() < MOST_LOOKS && lines.iter().all(|line| line.contains(" s  switch up, epoch ")),
         "{lines:?}"
