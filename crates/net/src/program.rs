@@ -432,8 +432,8 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_outside_one_to_eight_or_a_dilation_below_one_is_refused() {
-        for wrong in [["--quota", "0"], ["--quota", "9"], ["--dilate", "0"], ["--waiting", "sleep"]] {
+    fn a_quota_outside_one_to_sixteen_or_a_dilation_below_one_is_refused() {
+        for wrong in [["--quota", "0"], ["--quota", "17"], ["--dilate", "0"], ["--waiting", "sleep"]] {
             assert!(args(&wrong).is_err(), "{wrong:?}");
         }
     }

@@ -94,6 +94,7 @@ impl RackSched {
     pub fn in_fabric(samples: u8, config: Config, spines: u16) -> Self {
         let mut leaf = Self::new(Settings { samples, tracked: false }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
+        leaf.front.below_spines = true;
         leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
         leaf
     }

@@ -33,7 +33,7 @@ fn the_ten_line_service_and_client_work_and_the_service_sums_up_on_sigterm() {
 
 #[test]
 fn a_flag_that_makes_no_sense_ends_with_two_and_one_line() {
-    for flags in [&["--quota", "9"][..], &["--faults", "lost=1"], &["--listen", "0.0.0.0:0"], &["--frob"]] {
+    for flags in [&["--quota", "17"][..], &["--faults", "lost=1"], &["--listen", "0.0.0.0:0"], &["--frob"]] {
         let output =
             Command::new(example("reverse_service")).args(flags).arg("--json").output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

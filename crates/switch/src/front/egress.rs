@@ -139,8 +139,7 @@ impl Front {
     fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
         let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
         Packet::Reject(Reject {
-            // Of whom it was submitted to: in a fabric that is a spine.
-            epoch: submit.epoch,
+            epoch: if self.below_spines { submit.epoch } else { self.config.epoch },
             client: submit.client,
             task: submit.task,
             attempt: submit.attempt,

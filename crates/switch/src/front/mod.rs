@@ -48,6 +48,8 @@ pub(crate) struct Front {
     pub(crate) kinds: u8,
     /// The largest quota: how far a TOKEN's count may run ahead of what the switch has granted.
     pub(crate) quota_max: u8,
+    /// Whether tasks come from spines: what is refused then names the life of the spine that it went to.
+    pub(crate) below_spines: bool,
     term: Term,
 }
 
@@ -79,7 +81,19 @@ impl Front {
         let memory = FrontMemory::new(&mut layout, &config, back);
         let refusals = Refusals::default();
         let (term, quota_max) = (config.term, QUOTA_MAX);
-        Self { config, layout, refusals, tables, memory, feed, classes: 1, kinds: 1, quota_max, term }
+        Self {
+            config,
+            layout,
+            refusals,
+            tables,
+            memory,
+            feed,
+            classes: 1,
+            kinds: 1,
+            quota_max,
+            below_spines: false,
+            term,
+        }
     }
 
     const fn shape(&self, servers: u16) -> Shape {

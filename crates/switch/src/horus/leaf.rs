@@ -88,6 +88,7 @@ impl Horus {
     /// replies and REJECTs go.
     pub fn in_fabric(reading: FabricReading, config: Config, spines: u16) -> Self {
         let mut leaf = Self::alone(Feed::Pushed { reports: true }, reading.of_a_rack(), config);
+        leaf.front.below_spines = true;
         leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
         leaf
     }
