@@ -15,7 +15,7 @@ mod error;
 #[path = "../../crates/net/src/exit.rs"]
 pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/fail.rs"]
+#[path = "../../crates/ground/src/fail/mod.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/net/src/faults.rs"]
@@ -29,6 +29,9 @@ mod plan;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/ground/src/print.rs"]
 mod print;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/net/src/served.rs"]
+pub mod served;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/ground/src/units.rs"]
 mod units;

@@ -9,10 +9,6 @@ use sluice_sim::policy::Policy;
 
 use crate::fail::{Failure, Outcome};
 
-/// The policy of whoever names none: of all settings of Rain it is within a few per cent of the best on most
-/// workloads (docs/ranks.md).
-pub const DEFAULT: &str = "rain:2,patient,early";
-
 /// The policies of a command that runs some.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PolicyArgs {

@@ -14,8 +14,8 @@ use sluice_ground::plan::{
     SwitchPlan, Target, Types, WorkerPlan,
 };
 use sluice_ground::results::kept::{Keeper, PLAN};
-use sluice_net::program::ServedSlice;
 use sluice_net::rdma::Mtu;
+use sluice_net::served::ServedSlice;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 

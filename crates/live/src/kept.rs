@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
+use sluice_ground::plan::POLICY_DEFAULT;
 use sluice_ground::policies;
 use sluice_ground::results::files;
 use sluice_sim::study::numbers;
@@ -181,7 +182,7 @@ pub(crate) struct VersusSettings {
 impl Default for VersusSettings {
     fn default() -> Self {
         Self {
-            policies: vec![policies::DEFAULT.to_owned()],
+            policies: vec![POLICY_DEFAULT.to_owned()],
             today: vec![Today::Nginx, Today::Reuseport],
             workload: "bimodal:10us:100us:0.9".to_owned(),
             load: 0.8,

@@ -24,6 +24,7 @@ pub mod rdma;
 pub mod registrar;
 pub mod rpc;
 pub mod schedule;
+pub mod served;
 pub mod server;
 pub mod service;
 pub mod udp;

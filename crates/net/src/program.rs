@@ -13,7 +13,6 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::thread;
 
 use clap::{Parser, value_parser};
@@ -28,11 +27,11 @@ use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
+use crate::served::{LANE_CORES_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{
-    LANE_CORES_MAX, LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions,
-    WorkerReport,
+    LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport,
 };
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
@@ -118,35 +117,6 @@ pub struct WorkerArgs {
     /// Say nothing but errors and the summary.
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-/// A slice that a server of many cores serves, and how important its tasks are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedSlice {
-    /// Its name.
-    pub slice: String,
-    /// 0 to 7, a larger number goes first.
-    pub priority: u8,
-}
-
-impl FromStr for ServedSlice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some((slice, priority)) = text.split_once('=').filter(|(slice, _)| !slice.is_empty()) else {
-            return Err(format!("`{}` is no SLICE=PRIORITY, such as get=1", text.escape_debug()));
-        };
-        let known = priority.parse().ok().filter(|known| Priority::new(*known).is_ok());
-        let wrong =
-            || format!("`{}` is no priority: write 0 to 7, a larger one first", priority.escape_debug());
-        Ok(Self { slice: slice.to_owned(), priority: known.ok_or_else(wrong)? })
-    }
-}
-
-impl fmt::Display for ServedSlice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.slice, self.priority)
-    }
 }
 
 /// How a thread waits for packets.

@@ -1,7 +1,7 @@
 //! `sluice sim`: one policy under one load, or under some.
 
 use sluice_ground::fail::Outcome;
-use sluice_ground::policies::DEFAULT;
+use sluice_ground::plan::POLICY_DEFAULT;
 
 use crate::study::Asked;
 use crate::study::args::Curves;
@@ -10,7 +10,7 @@ use crate::study::args::Curves;
 pub(crate) fn run(args: &Curves) -> Outcome<()> {
     let asked = Asked {
         command: "sim",
-        policies: vec![args.policies.one("sim", DEFAULT)?],
+        policies: vec![args.policies.one("sim", POLICY_DEFAULT)?],
         offered: Some(&args.offered),
         setting: &args.setting,
         slo: None,

@@ -1,7 +1,6 @@
 //! A worker of a plan that is a server of many cores: which slices it serves, and what it has no use for.
 
-use sluice_net::program::ServedSlice;
-use sluice_net::worker::{LANE_CORES_MAX, lanes_of_service};
+use sluice_net::served::{LANE_CORES_MAX, LANE_DEPTH, ServedSlice, lanes_of_service};
 
 use super::parts::{CoresPlan, Plan, WorkerPlan};
 use super::section::Section;
@@ -30,7 +29,7 @@ impl WorkerPlan {
 
 impl CoresPlan {
     fn lanes_of_slice(&self) -> usize {
-        lanes_of_service(self.cores.into(), sluice_net::worker::LANE_DEPTH)
+        lanes_of_service(self.cores.into(), LANE_DEPTH)
     }
 }
 

@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
 use sluice_net::first::FirstPacket;
-use sluice_net::program::ServedSlice;
+use sluice_net::served::ServedSlice;
 use sluice_switch::registry::Choice;
 use sluice_wire::registrations::Sizes;
 
 use super::rdma::RdmaPlan;
 use super::types::Types;
 use crate::flags::Io;
+
+/// The policy of whoever names none: of all settings of Rain it is within a few per cent of the best on most
+/// workloads (docs/ranks.md).
+pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
 
 /// A rack, its load and its faults.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,14 +13,13 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
-    live, state_in,
+    Arrivals, Event, LoadPlan, POLICY_DEFAULT, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
+    Target, WorkerPlan, live, state_in,
 };
 use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
-use crate::policies;
 use crate::units;
 
 /// How a switch may wait for packets.
@@ -72,7 +71,7 @@ fn policy(top: &Section<'_>) -> Outcome<String> {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| policies::DEFAULT.to_owned()))
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| POLICY_DEFAULT.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {

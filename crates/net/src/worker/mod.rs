@@ -26,7 +26,7 @@ use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::{Socket, sys};
 pub(crate) use engine::Engine;
-pub use lanes::{LANE_CORES_MAX, LANE_DEPTH, LaneServer, LaneServerOptions, LaneService, lanes_of_service};
+pub use lanes::{LaneServer, LaneServerOptions, LaneService};
 pub use options::WorkerOptions;
 use options::bind;
 pub use pace::{HostCosts, Slowed};

@@ -33,7 +33,7 @@ use sluice_wire::{Nanos, TASK_BYTES_MAX};
 
 use self::engine::{BehindLanes, LanesEngine};
 use self::lane::ServerLane;
-pub use self::options::{LANE_CORES_MAX, LANE_DEPTH, LaneServerOptions, LaneService, lanes_of_service};
+pub use self::options::{LaneServerOptions, LaneService};
 use self::serving::ServiceHandler;
 use super::options::bind;
 use super::report::WorkerReport;

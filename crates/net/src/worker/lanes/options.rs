@@ -1,11 +1,11 @@
 //! How a server of many cores is set up, and what it refuses.
 
 use sluice_cores::CoresError;
-use sluice_host::orchestrator::{Assignment, Balancing, CORES_MAX, NicSettings, Priority, SERVICES_MAX};
-use sluice_host::worker::QUOTA_MAX;
+use sluice_host::orchestrator::{Assignment, Balancing, NicSettings, Priority, SERVICES_MAX};
 use sluice_wire::Nanos;
 
 use crate::NetError;
+use crate::served::{LANE_DEPTH, lanes_of_service};
 use crate::worker::options::WorkerOptions;
 
 /// A coroutine's stack, unless it is said otherwise: RocksDB's deepest call takes a sixth of it.
@@ -92,15 +92,4 @@ impl LaneServerOptions {
             threads => threads,
         }
     }
-}
-
-/// The most cores that a server may have.
-pub const LANE_CORES_MAX: usize = CORES_MAX;
-/// Requests of a priority that a core has room for, unless it is said otherwise (RingLeader §7.1).
-pub const LANE_DEPTH: u32 = 4;
-
-/// Lanes of each service of a server with so many cores, with room for `depth` of its requests each: as many
-/// as carry all tasks that they may hold.
-pub const fn lanes_of_service(cores: usize, depth: u32) -> usize {
-    (cores * depth as usize).div_ceil(QUOTA_MAX as usize)
 }

@@ -1,0 +1,47 @@
+//! What a server of many cores serves, as flags and plans say it, and how many workers it is to the switch.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sluice_host::orchestrator::{CORES_MAX, Priority};
+use sluice_host::worker::QUOTA_MAX;
+
+/// The most cores that a server may have.
+pub const LANE_CORES_MAX: usize = CORES_MAX;
+/// Requests of a priority that a core has room for, unless it is said otherwise (RingLeader §7.1).
+pub const LANE_DEPTH: u32 = 4;
+
+/// Lanes of each service of a server with so many cores, with room for `depth` of its requests each: as many
+/// as carry all tasks that they may hold.
+pub const fn lanes_of_service(cores: usize, depth: u32) -> usize {
+    (cores * depth as usize).div_ceil(QUOTA_MAX as usize)
+}
+
+/// A slice that a server of many cores serves, and how important its tasks are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedSlice {
+    /// Its name.
+    pub slice: String,
+    /// 0 to 7, a larger number goes first.
+    pub priority: u8,
+}
+
+impl FromStr for ServedSlice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((slice, priority)) = text.split_once('=').filter(|(slice, _)| !slice.is_empty()) else {
+            return Err(format!("`{}` is no SLICE=PRIORITY, such as get=1", text.escape_debug()));
+        };
+        let known = priority.parse().ok().filter(|known| Priority::new(*known).is_ok());
+        let wrong =
+            || format!("`{}` is no priority: write 0 to 7, a larger one first", priority.escape_debug());
+        Ok(Self { slice: slice.to_owned(), priority: known.ok_or_else(wrong)? })
+    }
+}
+
+impl fmt::Display for ServedSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.slice, self.priority)
+    }
+}
