@@ -68,7 +68,7 @@ impl SwitchDriver {
     /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when the kernel refuses an option.
     ///
     /// # Panics
-    /// If the program's size is not sound; see [`Choice::build`].
+    /// If the program's size is not sound; see [`Choice::build`](sluice_switch::registry::Choice::build).
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max,

@@ -3,7 +3,7 @@
 use sluice_wire::{Endpoint, Epoch, Generation, RackNews, SliceId, Update, WorkerId};
 
 /// What a spine writes as a task's queue when it took the leaf from its list of idle racks (the paper's
-/// *idleSelected*); else that is the leaf's average load, in [`Average::bits`].
+/// *idleSelected*); else that is the leaf's average load, in [`Average::bits`](super::Average::bits).
 pub const IDLE_SELECTED: u32 = u32::MAX;
 
 /// How a leaf is known to one of its spines.
