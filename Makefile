@@ -14,7 +14,7 @@ help:
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
 	@echo 'make mutants  changes the crates without I/O in small ways and says which changes no test notices; hours, and it goes on where it was stopped'
-	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; six minutes'
+	@echo 'make versus  Rain against what stands in front of services today (nginx, SO_REUSEPORT), on one trace; eight minutes'
 	@echo 'make audit   known vulnerabilities among the dependencies; needs the network'
 
 demo:
