@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Policies) -> Outcome<()> {
     }
     let only: Vec<&str> = all.iter().filter(|one| !one.live && !one.flows).map(|one| one.name).collect();
     print::line(format_args!(
-        "\nThe references ({}) know every queue at once, which no switch can: they exist in the simulator only.",
+        "\nWhat no single switch can run ({}) exists in the simulator only.",
         only.join(", ")
     ))
 }
