@@ -189,7 +189,7 @@ pub(crate) struct ServerSettings {
     decision: Option<Nanos>,
 }
 
-/// Behind plain sockets: two datagrams in and one out, a system call each. Measured here, see
+/// Behind plain sockets: two datagrams in and one out, a system call each. Reckoned, not measured: see
 /// `docs/software.md`.
 const SOCKETS: Nanos = Nanos::from_micros(6);
 /// Without the kernel: what RingLeader §2.1 says of Shinjuku's dispatcher, five million requests a second.
