@@ -53,7 +53,11 @@ impl Server {
             ..Dispatch::default()
         });
         assert_eq!(self.lanes.of(&packet), lane);
-        self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
+        let answers = self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
+        if let (Some(other), Packet::Dispatch(dispatch)) = (answers, &packet) {
+            assert!(replies(&self.out).is_empty(), "what it keeps is the other lane's");
+            self.lanes.answer_repeat(other, NOW, &self.settings, dispatch, &mut self.out);
+        }
         std::mem::take(&mut self.out)
     }
 
@@ -126,6 +130,22 @@ fn a_task_that_one_lane_has_finished_is_answered_from_there_whoever_gets_it() {
     let again = server.comes(0, 1, 2);
     assert_eq!((runs(&again), replies(&again)), (vec![], vec![(12, 1, 2)]));
     assert_eq!(runs(&server.comes(0, 2, 1)), [(1, 2)], "other tasks it runs itself");
+}
+
+#[test]
+fn a_lane_that_knows_a_task_answers_and_not_one_that_may_have_forgotten_it() {
+    let mut server = Server::new(2);
+    server.settings.retry_horizon = Nanos(10);
+    server.comes(0, 1, 1);
+    server.ends(0, 1);
+    let later = NOW + Nanos::from_millis(60_000);
+    server.lanes.lane(0).tick(later, &server.settings, &mut server.out);
+    server.out.clear();
+    server.settings.repeats = false;
+    assert_eq!(runs(&server.comes(1, 2, 1)), [(1, 2)], "whatever was forgotten");
+    server.settings.repeats = true;
+    assert_eq!((runs(&server.comes(1, 2, 2)), replies(&server.comes(1, 2, 3))), (vec![], vec![]));
+    assert_eq!(replies(&server.ends(1, 1)), [(11, 2, 3)]);
 }
 
 #[test]

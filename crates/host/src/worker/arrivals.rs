@@ -76,7 +76,7 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Leaves the task of a DISPATCH that has arrived to another lane, which has answered it.
+    /// Leaves the task of a DISPATCH that has arrived to another lane, which answers it.
     pub(super) fn leave_it(
         &mut self,
         now: Nanos,
@@ -88,18 +88,30 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Answers a task that was held, finished or perhaps forgotten here, and came over another lane; says
-    /// whether it was.
-    pub(super) fn answers(
+    /// Answers a task that was held, finished or perhaps forgotten here, and came over another lane.
+    pub(super) fn answer_repeat(
         &mut self,
         received: Nanos,
         settings: &WorkerSettings,
         dispatch: &Dispatch,
         out: &mut Vec<Action>,
-    ) -> bool {
+    ) {
         let sender = self.sender();
-        let Some(work) = &mut self.work else { return false };
-        work.repeat(dispatch, sender, out) || work.too_old(received, settings, dispatch, sender, out)
+        if let Some(work) = &mut self.work
+            && !work.repeat(dispatch, sender, out)
+        {
+            work.too_old(received, settings, dispatch, sender, out);
+        }
+    }
+
+    /// Whether a task may have been finished here and forgotten since.
+    pub(super) fn may_have_forgotten(
+        &self,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+    ) -> bool {
+        self.work.as_ref().is_some_and(|work| work.may_have_forgotten(received, settings, dispatch))
     }
 
     /// Whether a task is held here or has been finished.

@@ -7,7 +7,7 @@
 //!
 //! What is one is the promise that no task runs twice in one life: a client's later attempt may meet another
 //! lane's token. So a DISPATCH that brings a task to a lane is first shown to all others, and one that holds
-//! or has finished it answers in its place.
+//! or has finished it answers in its place, with the bytes that it keeps.
 //!
 //! How many tokens a lane has out follows the room that the cores have ([`Lanes::share_room`]). Left out are
 //! adaptive depths, early tokens and patience: the cores' room says it all.
@@ -66,7 +66,9 @@ impl Lanes {
         exactly.or_else(|| self.position(|lane| lane.is_for(worker, None))).unwrap_or(0)
     }
 
-    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]).
+    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]). Says which lane is to answer in
+    /// its place ([`Self::answer_repeat`]), if another one holds the task, has finished it, or may have forgotten it.
+    #[must_use]
     pub fn packet(
         &mut self,
         lane: usize,
@@ -74,11 +76,27 @@ impl Lanes {
         settings: &WorkerSettings,
         packet: &Packet,
         out: &mut Vec<Action>,
-    ) {
+    ) -> Option<usize> {
         match packet {
             Packet::Dispatch(dispatch) => self.dispatch(lane, (now, received), settings, dispatch, out),
-            other => self.lanes[lane].packet(now, received, settings, other, out),
+            other => {
+                self.lanes[lane].packet(now, received, settings, other, out);
+                None
+            }
         }
+    }
+
+    /// Lets a lane answer the task of a DISPATCH that came to another one. The bytes of its answer are this
+    /// lane's.
+    pub fn answer_repeat(
+        &mut self,
+        lane: usize,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+        out: &mut Vec<Action>,
+    ) {
+        self.lanes[lane].answer_repeat(received, settings, dispatch, out);
     }
 
     /// As [`Worker::finished`], but that no token leaves before the room is shared out anew.
@@ -121,18 +139,23 @@ impl Lanes {
         settings: &WorkerSettings,
         dispatch: &Dispatch,
         out: &mut Vec<Action>,
-    ) {
+    ) -> Option<usize> {
         let arrival = self.lanes[lane].arrive(now, received, settings, dispatch, out);
-        let is_new = matches!(arrival, Some(Arrival::Fresh | Arrival::Late));
-        let others = self.lanes.iter_mut().enumerate().filter(|(other, _)| *other != lane);
-        let is_answered = is_new
-            && settings.repeats
-            && others.into_iter().any(|(_, other)| other.answers(received, settings, dispatch, out));
-        if is_answered {
+        let is_new = matches!(arrival, Some(Arrival::Fresh | Arrival::Late)) && settings.repeats;
+        let answers = is_new.then(|| self.who_answers(received, settings, dispatch)).flatten();
+        let answers = answers.filter(|other| *other != lane);
+        if answers.is_some() {
             self.lanes[lane].leave_it(now, settings, dispatch, out);
         } else {
             self.lanes[lane].settle((now, received), settings, dispatch, arrival, out);
         }
+        answers
+    }
+
+    /// Who knows a task, or else may have forgotten it.
+    fn who_answers(&self, received: Nanos, settings: &WorkerSettings, dispatch: &Dispatch) -> Option<usize> {
+        let knows = self.position(|lane| lane.knows(dispatch.task));
+        knows.or_else(|| self.position(|lane| lane.may_have_forgotten(received, settings, dispatch)))
     }
 
     fn position(&self, is_meant: impl FnMut(&Worker) -> bool) -> Option<usize> {

@@ -166,6 +166,17 @@ impl Work {
         }
     }
 
+    /// Whether a task may have been finished here and forgotten since.
+    pub(super) fn may_have_forgotten(
+        &self,
+        received: Nanos,
+        settings: &WorkerSettings,
+        dispatch: &Dispatch,
+    ) -> bool {
+        let oldest = dispatch.age.span().map(|age| received - (age + settings.transit));
+        !self.finished.knows_all_since(oldest.unwrap_or_default())
+    }
+
     /// Refuses a task that may have been finished here and forgotten since; says whether it did.
     pub(super) fn too_old(
         &mut self,
@@ -175,8 +186,7 @@ impl Work {
         sender: Sender,
         out: &mut Vec<Action>,
     ) -> bool {
-        let oldest = dispatch.age.span().map(|age| received - (age + settings.transit));
-        if self.finished.knows_all_since(oldest.unwrap_or_default()) {
+        if !self.may_have_forgotten(received, settings, dispatch) {
             return false;
         }
         self.counts.too_old += 1;

@@ -152,7 +152,8 @@ fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet(
     let rack = Rack::with(faults, &[ECHO, OTHER], 1_000);
     let both = Both { pauses: true, takes: Nanos::from_micros(20), ..Both::default() };
     both.let_go.store(true, Ordering::Release);
-    let server = Server::start(&rack, "s", &both, |_| {});
+    // Two lanes a service at least: attempts of one task meet tokens of different lanes.
+    let server = Server::start(&rack, "s", &both, |options| options.cores = 4);
     let client = rack.client("c");
     for round in 0..4_u32 {
         let submit = |i: u32| {

@@ -191,8 +191,18 @@ impl LanesEngine {
                 continue;
             }
             let times = (now, datagram.received);
-            self.machines.packet(index, times, &self.settings, &packet, &mut self.actions);
+            let answers = self.machines.packet(index, times, &self.settings, &packet, &mut self.actions);
             lane.perform(index, now, &mut self.actions, &mut self.runs, outbox);
+            if let (Some(other), Packet::Dispatch(dispatch)) = (answers, &packet) {
+                self.machines.answer_repeat(
+                    other,
+                    datagram.received,
+                    &self.settings,
+                    dispatch,
+                    &mut self.actions,
+                );
+                self.lanes[other].perform(other, now, &mut self.actions, &mut self.runs, outbox);
+            }
         }
     }
 
