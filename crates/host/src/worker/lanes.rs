@@ -66,8 +66,9 @@ impl Lanes {
         exactly.or_else(|| self.position(|lane| lane.is_for(worker, None))).unwrap_or(0)
     }
 
-    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]). Says which lane is to answer in
-    /// its place ([`Self::answer_repeat`]), if another one holds the task, has finished it, or may have forgotten it.
+    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]). Says which lane is to
+    /// answer in its place ([`Self::answer_repeat`]), if another one holds the task, has finished it, or
+    /// may have forgotten it.
     #[must_use]
     pub fn packet(
         &mut self,
