@@ -296,7 +296,7 @@ impl Point {
             }
             Policy::Program(_) | Policy::Server(_) if !testbed.racks.are_none() => Some(format!(
                 "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or \
-                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
+                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb, dc-rain) or a reference"
             )),
             _ => None,
         }

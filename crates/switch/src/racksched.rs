@@ -34,7 +34,9 @@ use sluice_wire::{
 use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
-use crate::horus::{FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, submitted, told_below};
+use crate::horus::{
+    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted, told_below,
+};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
@@ -95,7 +97,8 @@ impl RackSched {
         let mut leaf = Self::new(Settings { samples, tracked: false }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
         leaf.front.below_spines = true;
-        leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
+        leaf.uplink =
+            Some(Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config));
         leaf
     }
 

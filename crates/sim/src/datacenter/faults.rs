@@ -226,7 +226,9 @@ mod tests {
 
     #[test]
     fn seeds_with_dying_leaves_and_spines_keep_their_promises_over_two_hops() {
-        for (system, seeds) in [("dc-horus:told=replies", 300), ("dc-rs-h", 150), ("dc-rs-lb", 150)] {
+        for (system, seeds) in
+            [("dc-horus:told=replies", 300), ("dc-rs-h", 150), ("dc-rs-lb", 150), ("dc-rain:2", 150)]
+        {
             let tally = keeps(system, seeds);
             assert!(
                 tally.run_again > 0,

@@ -103,7 +103,7 @@ impl<O: TaskWatch> Datacenter<O> {
             times: testbed.switch,
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, testbed)).collect(),
             leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
-            workers: DatacenterWorkers::new(alarms, &control.seats, testbed),
+            workers: DatacenterWorkers::new(alarms, &control.seats, control.runs.feed(), testbed),
             world,
             control,
             pools,
