@@ -16,7 +16,10 @@ pub enum System {
     Hierarchy,
     /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
     /// its authors' code call RS-R).
-    Balanced,
+    Balanced {
+        /// Each client has so many connections, and each of these goes to one rack; zero: each task to any.
+        flows: u16,
+    },
     /// Horus' spines above racks of Rain, whose workers have so many tokens each.
     Rain {
         /// Tokens of each worker.
@@ -39,6 +42,10 @@ const TOKENS: u8 = 2;
 /// What Rain's are called before those of Horus.
 const RAIN_ARGUMENTS: &str =
     "N, how many tokens each worker has: 1 to 8, else 2; and the settings of dc-horus";
+
+/// What the balancer's are called.
+const BALANCED_ARGUMENTS: &str =
+    "flows=N, each client has N connections, each of which goes to one rack: else each task goes to any";
 
 /// What Horus' settings are called.
 const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
@@ -68,8 +75,8 @@ impl System {
         SystemAbout {
             name: "dc-rs-lb",
             about: "racks below spines: any rack, and RackSched chooses its worker",
-            arguments: "",
-            example: "dc-rs-lb",
+            arguments: BALANCED_ARGUMENTS,
+            example: "dc-rs-lb:flows=2",
         },
         SystemAbout {
             name: "dc-rain",
@@ -83,7 +90,7 @@ impl System {
     pub(crate) const fn feed(self) -> Feed {
         match self {
             Self::Rain { tokens, .. } => Feed::Tokens { ranked: tokens > 1 },
-            Self::Horus(_) | Self::Hierarchy | Self::Balanced => Feed::Pushed { reports: true },
+            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => Feed::Pushed { reports: true },
         }
     }
 
@@ -91,7 +98,7 @@ impl System {
     pub(crate) const fn tokens(self) -> u8 {
         match self {
             Self::Rain { tokens, .. } => tokens,
-            Self::Horus(_) | Self::Hierarchy | Self::Balanced => 0,
+            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => 0,
         }
     }
 
@@ -101,8 +108,8 @@ impl System {
         let bare = match name {
             "dc-horus" => return Some(horus(settings.unwrap_or_default())),
             "dc-rain" => return Some(rain(settings.unwrap_or_default())),
+            "dc-rs-lb" => return Some(balanced(settings)),
             "dc-rs-h" => Self::Hierarchy,
-            "dc-rs-lb" => Self::Balanced,
             _ => return None,
         };
         Some(match settings {
@@ -120,6 +127,15 @@ fn horus(settings: &str) -> Result<System, String> {
         })?;
     }
     Ok(System::Horus(reading))
+}
+
+fn balanced(settings: Option<&str>) -> Result<System, String> {
+    let Some(settings) = settings else { return Ok(System::Balanced { flows: 0 }) };
+    let flows = settings.strip_prefix("flows=").and_then(|flows| flows.parse().ok());
+    flows
+        .filter(|flows| *flows > 0)
+        .map(|flows| System::Balanced { flows })
+        .ok_or_else(|| format!("`{settings}` means nothing to dc-rs-lb; its settings: {BALANCED_ARGUMENTS}"))
 }
 
 fn rain(settings: &str) -> Result<System, String> {
@@ -173,7 +189,8 @@ impl fmt::Display for System {
                 write_name(f, "dc-rain", &settings.collect::<Vec<_>>())
             }
             Self::Hierarchy => f.write_str("dc-rs-h"),
-            Self::Balanced => f.write_str("dc-rs-lb"),
+            Self::Balanced { flows: 0 } => f.write_str("dc-rs-lb"),
+            Self::Balanced { flows } => write!(f, "dc-rs-lb:flows={flows}"),
         }
     }
 }
@@ -218,6 +235,7 @@ mod tests {
             "dc-horus:only=loads",
             "dc-rs-h",
             "dc-rs-lb",
+            "dc-rs-lb:flows=2",
             "dc-rain:1",
             "dc-rain:2,idle-from=3,told=replies",
         ] {
@@ -230,9 +248,15 @@ mod tests {
 
     #[test]
     fn a_setting_that_means_nothing_is_refused_by_name() {
-        for text in
-            ["dc-horus:idle-from=0", "dc-horus:told", "dc-horus:", "dc-rs-h:2", "dc-rain:9", "dc-rain:0"]
-        {
+        for text in [
+            "dc-horus:idle-from=0",
+            "dc-horus:told",
+            "dc-horus:",
+            "dc-rs-h:2",
+            "dc-rain:9",
+            "dc-rain:0",
+            "dc-rs-lb:flows=0",
+        ] {
             let read = System::parse(text).expect("it names a system");
             assert_eq!(read.is_ok(), text == "dc-horus:", "{text}");
         }
