@@ -38,10 +38,10 @@ pub(crate) struct SystemAbout {
 }
 
 /// Tokens of each worker, unless something else is asked for.
-const TOKENS: u8 = 2;
+const TOKENS: u8 = 1;
 /// What Rain's are called before those of Horus.
 const RAIN_ARGUMENTS: &str =
-    "N, how many tokens each worker has: 1 to 8, else 2; and the settings of dc-horus";
+    "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus";
 
 /// What the balancer's are called.
 const BALANCED_ARGUMENTS: &str =
