@@ -3,8 +3,8 @@
 //!
 //! The simulator's time and dice, and not its nodes, which lie above this crate: what breaks in a worker is
 //! found here, by its own crate's tests, and a scene that breaks is made smaller until nothing in it can be
-//! left out. All that is under way is counted, so that no token is missing while load goes on; fault runs look
-//! for that at rest.
+//! left out. All that is under way is counted, so that no token is missing while load goes on; fault runs
+//! look for that at rest.
 
 mod checks;
 mod switch;
@@ -69,9 +69,17 @@ enum Event {
     ToSwitch(Packet),
     ToWorker(Dispatch),
     AnswerToWorker(Packet),
-    Granted { grant: WorkerRegistration, life: u32 },
+    Granted {
+        grant: WorkerRegistration,
+        life: u32,
+    },
     Reopened,
-    Ran { slot: u64, started: Nanos, task: TaskId, life: u32 },
+    Ran {
+        slot: u64,
+        started: Nanos,
+        task: TaskId,
+        life: u32,
+    },
     Submission,
     /// The stretch of time that a test asked for.
     End,
