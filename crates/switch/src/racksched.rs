@@ -91,8 +91,8 @@ impl RackSched {
         Self::new(Settings { samples, tracked: false }, config)
     }
 
-    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf, by
-    /// a hash.
+    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf,
+    /// by a hash.
     ///
     /// # Panics
     /// Likewise, and if there are no flows.

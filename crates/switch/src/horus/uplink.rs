@@ -70,7 +70,7 @@ struct Pool {
 
 /// How a pool's rack stands after a pass.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct RackStand {
     /// Idle workers.
     pub(crate) idle: u16,
     /// Tasks before all of its workers together.
@@ -200,8 +200,8 @@ impl Uplink {
     }
 
     /// A task or token passed a program that sees itself how its rack stands.
-    pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: Standing, carries_load: bool) {
-        let Standing { idle, tasks, thought } = stands;
+    pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: RackStand, carries_load: bool) {
+        let RackStand { idle, tasks, thought } = stands;
         let idle = self.reading.parts.looks_for_idle().then_some((idle, thought));
         self.tell(pass, pool, self.mean_of(pool, tasks), idle, carries_load);
     }
