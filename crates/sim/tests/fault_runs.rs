@@ -29,6 +29,7 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("draconis:poll=20us", 500),
         ("draconis:poll=20us,classes=4", 250),
         ("draconis:poll=20us,labels", 250),
+        ("draconis:poll=20us,classes=2,jobs=5", 250),
         ("racksched:2", 1_500),
         ("racksched:2,tracked", 1_500),
         ("pallas", 1_500),

@@ -155,6 +155,7 @@ impl Names {
 pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
     match packet {
         Packet::Submit(of) => Some(of.task),
+        Packet::Job(of) => Some(of.first().task),
         Packet::Dispatch(of) => Some(of.task),
         Packet::Reply(of) => Some(of.task),
         Packet::Reject(of) => Some(of.task),
@@ -186,6 +187,10 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
                 "SUBMIT task {task}, try {attempt}: type {class}, {}, first sent {age} ago",
                 bytes(&of.payload)
             )
+        }
+        Packet::Job(of) => {
+            let (tasks, attempt, class) = (of.tasks(), of.first().attempt, of.first().task_type);
+            format!("JOB of {tasks} tasks from task {task} on, try {attempt}: type {class}")
         }
         Packet::Dispatch(of) => {
             let (attempt, sent, wait) = (of.attempt, count(of.sent), us(of.wait_ns));
@@ -219,7 +224,8 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
         },
         Packet::Reject(of) => {
             let (attempt, reason, again) = (of.attempt, of.reason, us(of.retry_after_ns));
-            format!("REJECT task {task}, try {attempt}: {reason}; not before {again}")
+            let more = if of.behind > 0 { format!(" and {} behind it", of.behind) } else { String::new() };
+            format!("REJECT task {task}{more}, try {attempt}: {reason}; not before {again}")
         }
         Packet::Notice(of) => {
             format!(

@@ -7,7 +7,7 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Packet, Submit};
+use sluice_wire::Packet;
 
 use super::event::Event;
 use super::hosts::{Host, SWITCH};
@@ -101,11 +101,13 @@ impl Rack<'_> {
             return Ok(());
         }
         for (came, event) in std::mem::take(&mut self.switch.unread) {
-            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event
-                && let Packet::Submit(submit) = *self.world.packets.get(*packet)
-            {
-                let age = submit.age.plus(self.world.now.since(came));
-                *self.world.packets.get_mut(*packet) = Packet::Submit(Submit { age, ..submit });
+            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event {
+                let late = self.world.now.since(came);
+                match self.world.packets.get_mut(*packet) {
+                    Packet::Submit(submit) => submit.age = submit.age.plus(late),
+                    Packet::Job(job) => *job = job.with_age(job.first().age.plus(late)),
+                    _ => {}
+                }
             }
             self.happen(event)?;
         }
