@@ -56,6 +56,8 @@ pub struct ClientRegistration {
     pub shares: Vec<(SliceId, u32)>,
     /// How many classes of tasks the switch tells apart, by their priority; 1 where all are alike.
     pub classes: u8,
+    /// How many tasks the switch takes in one submission; 1 where each comes alone.
+    pub jobs: u8,
     /// What a class is, in slices where that goes by a task's size.
     pub sizes: Vec<(SliceId, Sizes)>,
     /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.

@@ -480,6 +480,11 @@ impl Worker {
         self.work.as_ref().map_or(0, |work| work.held() as u32)
     }
 
+    /// How many of the held tasks do not run yet.
+    fn not_running(&self) -> u32 {
+        self.work.as_ref().map_or(0, |work| (work.held() - work.running()) as u32)
+    }
+
     /// After the registration was closed: when the last task has come, or come too late.
     fn nothing_comes_after(&self, settings: &WorkerSettings) -> Option<Nanos> {
         match self.phase {

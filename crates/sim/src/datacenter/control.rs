@@ -240,6 +240,7 @@ impl Control {
             slices: (0..self.types).map(|of| (self.task_type(pool, TaskType(of)), slice)).collect(),
             shares: vec![(slice, share(outstanding, self.clients.into()))],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for: self.retry_for,
         }

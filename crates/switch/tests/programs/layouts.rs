@@ -109,11 +109,13 @@ fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
         "r2p2:2",
         "draconis",
         "draconis:labels",
+        "draconis:jobs=4",
         "pallas",
     ] {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
         assert_eq!(shape.feed, choice.feed(), "{program}");
         assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");
+        assert_eq!(shape.jobs, choice.jobs(), "{program}");
         assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
     }
 }
