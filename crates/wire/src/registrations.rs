@@ -31,6 +31,9 @@ pub struct WorkerRegistration {
     pub start: Serial,
     /// Where the switch is.
     pub switch: Endpoint,
+    /// Whether clients submit to spines above it: then replies that go past it name no life of it, which a
+    /// client would take for its spine's.
+    pub below_spines: bool,
 }
 
 /// A client's registration.

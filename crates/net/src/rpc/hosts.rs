@@ -108,6 +108,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             quota: number("quota", message.quota)?,
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
+            below_spines: false,
         };
         Ok(Self {
             registration,

@@ -291,9 +291,13 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
         (false, false) => "kept by the switch",
     };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
+    let cores = scenario.cores.map_or_else(String::new, |of| {
+        let servers = number_of(of.servers, "server");
+        format!(", lanes of {servers} with {} each", number_of(of.cores, "core"))
+    });
     format!(
-        "{}: {} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to \
-         {:.1} us; {limit} may wait in a slice, their bytes {bytes}{early}; {} to come",
+        "{}: {}{cores} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up \
+         to {:.1} us; {limit} may wait in a slice, their bytes {bytes}{early}; {} to come",
         scenario.program.name(),
         number_of(*workers, "worker"),
         quotas.join(" "),

@@ -1,7 +1,7 @@
 //! What programs take of the chip, and where in it their parts live.
 
 use sluice_switch::horus::{FabricReading, Horus, Spine};
-use sluice_switch::rain::{Kinds, Rain};
+use sluice_switch::rain::{Kinds, Rain, RainLeaf};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
@@ -54,6 +54,16 @@ fn the_switches_of_a_fabric_fit_the_chip() {
         (totals.stages, totals.blocks, totals.units)
     });
     assert_eq!(takes, [(10, 111, 17), (8, 210, 13)]);
+}
+
+#[test]
+fn a_rack_of_rain_below_24_spines_fits_the_chip_with_what_it_told_behind_its_queue() {
+    for (depth, expected) in [(1, (12, 417, 23)), (2, (12, 442, 25))] {
+        let leaf = RainLeaf::in_fabric(depth, FabricReading::default(), Config::full(Epoch(1)), 24);
+        let totals = leaf.layout().totals();
+        assert_eq!((totals.stages, totals.blocks, totals.units), expected, "{depth} tokens");
+        assert_eq!(stage(&leaf, "told"), 11);
+    }
 }
 
 #[test]
