@@ -23,7 +23,7 @@ pub(crate) use background::RackHosts;
 pub use cores::CoreTimes;
 pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
-pub use racks::RackLayout;
+pub use racks::{Outage, RackLayout};
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -386,9 +386,10 @@ impl Testbed {
         self.way_back().times(2) + self.worker.send + self.worker.receive
     }
 
-    /// Whether packets can be lost, come twice or overtake each other.
+    /// Whether packets can be lost, come twice or overtake each other, or switches be out.
     pub fn has_faults(&self) -> bool {
-        !self.faults.are_none() || self.background().is_some_and(|(fabric, _)| !fabric.pfc)
+        let may_lose = self.background().is_some_and(|(fabric, _)| !fabric.pfc);
+        !self.faults.are_none() || !self.racks.outages.is_empty() || may_lose
     }
 
     /// The fabric below a rack, and what else crosses it.

@@ -197,7 +197,7 @@ impl Rack {
                 self.call(|worker, now, settings, out| worker.packet(now, now, settings, &packet, out));
             }
             Event::Granted { grant, life } if life == self.life => self.granted(grant),
-            Event::Granted { .. } => {}
+            Event::Granted { .. } | Event::End => {}
             Event::Reopened => {
                 self.switch.reopen();
                 let is_registered = self.applied != WorkerRegistration::default();
@@ -208,7 +208,6 @@ impl Rack {
             }
             Event::Ran { slot, started, task, life } => self.ran(slot, started, task, life),
             Event::Submission => self.submission(),
-            Event::End => {}
         }
     }
 

@@ -138,6 +138,10 @@ impl Plane {
                     long = cell.map(|cell| Long { cell, outside: Some(body) });
                 }
             }
+            Packet::Job(job) => {
+                (0..job.tasks()).for_each(|_| self.tally.add(Count::Submits));
+                *job = job.with_age(job.first().age.plus(late));
+            }
             Packet::Token(_) => self.tally.add(Count::Tokens),
             Packet::Reply(_) => long = Some(Long { cell: Handle::NONE, outside: Some(body) }),
             _ => {}

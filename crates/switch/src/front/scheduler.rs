@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, Update, WorkerId,
+    Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, TaskJob, Update, WorkerId,
 };
 
 use super::{Front, Granted};
@@ -20,6 +20,16 @@ pub(crate) struct Entering<'a> {
     /// When it arrived first.
     pub(crate) arrived: Nanos,
     /// What the program noted when it sent the task round; `None` for a new one.
+    pub(crate) memo: Option<u64>,
+}
+
+/// Several tasks of one submission at the queue: new, or what is left of them after a pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EnteringJob<'a> {
+    pub(crate) job: &'a TaskJob,
+    /// When it arrived first.
+    pub(crate) arrived: Nanos,
+    /// What the program noted when it sent the rest round; `None` for a new one.
     pub(crate) memo: Option<u64>,
 }
 
@@ -40,6 +50,11 @@ pub(crate) trait Scheduler: Debug + Send {
 
     /// A task wants to a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
+
+    /// Several tasks want to workers. Only programs that say how many they take are asked.
+    fn job(&mut self, _pass: &mut Pass, _now: Nanos, _job: EnteringJob<'_>) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
 
     /// A spine forwards a task.
     fn forwarded(&mut self, _pass: &mut Pass, _now: Nanos, _from: Endpoint, _task: &Dispatch) -> Verdict {
