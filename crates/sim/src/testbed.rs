@@ -388,9 +388,8 @@ impl Testbed {
 
     /// Whether packets can be lost, come twice or overtake each other, or switches be out.
     pub fn has_faults(&self) -> bool {
-        !self.faults.are_none()
-            || !self.racks.outages.is_empty()
-            || self.background().is_some_and(|(fabric, _)| !fabric.pfc)
+        let may_lose = self.background().is_some_and(|(fabric, _)| !fabric.pfc);
+        !self.faults.are_none() || !self.racks.outages.is_empty() || may_lose
     }
 
     /// The fabric below a rack, and what else crosses it.

@@ -2,7 +2,7 @@
 
 use sluice_fabric::{Fabric, FabricError, FlowArrivals, Traffic};
 use sluice_wire::roce::write_len;
-use sluice_wire::{Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
+use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
 
 use super::scheme::Scheme;
 use super::settings::settings_of;
@@ -52,7 +52,8 @@ impl JoinedFabric {
         let (fabric, _) = testbed.background()?;
         let large = classes.iter().filter(|class| class.large > 0.0);
         let bytes = large.map(|class| class.bytes).max().unwrap_or(0);
-        let packet = frame_bytes(&Packet::Token(<_>::default())) + u32::from(bytes);
+        let small = JOB_TASKS_MAX * INLINE_BYTES;
+        let packet = frame_bytes(&Packet::Token(<_>::default())) + u32::from(bytes).max(small as u32);
         let (longest, most) = (packet.max(write_bytes(bytes)), fabric.settings().frames.full());
         if longest <= most {
             return Self::of(testbed, 1, 0).err();
