@@ -4,6 +4,7 @@ mod averages;
 mod leaves;
 mod parts;
 mod racksched;
+mod rows;
 mod spine;
 
 use sluice_switch::horus::{FabricReading, Horus, Mirror, RackSize, Spine, SpineLink};
