@@ -36,6 +36,8 @@ enum {
 /* What came, as long as the frame is not resized. */
 struct frame {
 	struct header *header;
+	/* Where the frame ends. */
+	void *end;
 	/* How many bytes the datagram has. */
 	__u32 length;
 	/* How long the IP header is. */
@@ -170,6 +172,7 @@ static __always_inline enum frame_is frame_take(struct xdp_md *ctx, const struct
 	frame->length = length - sizeof(*udp);
 	frame->from.port = udp->source;
 	frame->header = (void *)(udp + 1);
+	frame->end = end;
 	frame->back.link = ctx->ingress_ifindex;
 	__builtin_memcpy(frame->back.to, eth->h_source, ETH_ALEN);
 	__builtin_memcpy(frame->back.from, eth->h_dest, ETH_ALEN);

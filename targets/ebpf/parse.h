@@ -87,8 +87,51 @@ static __always_inline int parse_update(const struct header *header)
 	return header->code > UPDATE_LOAD ? MALFORMED_CODE : PARSED;
 }
 
+static __always_inline int parse_reject(const struct header *header)
+{
+	if (header->code > REJECT_UNSERVED)
+		return MALFORMED_CODE;
+	return bpf_ntohl(header->words[REJECT_BEHIND]) >= JOB_TASKS_MAX ? MALFORMED_RANGE : PARSED;
+}
+
+/* Whether nothing stands behind the end of any task's bytes. */
+static __always_inline int parse_job_bytes(const struct frame *frame, const struct header *header, __u32 lengths)
+{
+	const __be64 *bytes = (const void *)(header + 1);
+
+#pragma unroll
+	for (__u32 at = 0; at < JOB_TASKS_MAX; at++) {
+		__u32 length = lengths >> (4 * at) & 0xf;
+
+		if (at >= header->code)
+			break;
+		if ((const void *)(bytes + at + 1) > frame->end)
+			return MALFORMED_SHORT;
+		if (length < INLINE_BYTES && bpf_be64_to_cpu(bytes[at]) << (8 * length))
+			return MALFORMED_PADDING;
+	}
+	return PARSED;
+}
+
+static __always_inline int parse_job(const struct frame *frame, const struct header *header)
+{
+	__u32 tasks = header->code, lengths = bpf_ntohl(header->words[JOB_LENGTHS]);
+
+	if (tasks < 2 || tasks > JOB_TASKS_MAX)
+		return MALFORMED_CODE;
+	if (bpf_ntohs(header->task.length) != tasks * INLINE_BYTES)
+		return MALFORMED_PAYLOAD_LENGTH;
+	if (lengths >> (4 * tasks))
+		return MALFORMED_RANGE;
+#pragma unroll
+	for (__u32 at = 0; at < JOB_TASKS_MAX; at++)
+		if ((lengths >> (4 * at) & 0xf) > INLINE_BYTES)
+			return MALFORMED_RANGE;
+	return parse_job_bytes(frame, header, lengths);
+}
+
 /* The values of the kinds that no switch takes. */
-static __always_inline int parse_values(const struct header *header)
+static __always_inline int parse_values(const struct frame *frame, const struct header *header)
 {
 	switch (header->kind) {
 	case KIND_DISPATCH:
@@ -100,7 +143,7 @@ static __always_inline int parse_values(const struct header *header)
 	case KIND_ANSWER:
 		return parse_answer(header);
 	case KIND_REJECT:
-		return header->code > REJECT_UNSERVED ? MALFORMED_CODE : PARSED;
+		return parse_reject(header);
 	case KIND_NEED:
 	case KIND_PART:
 		if (header->code > 1)
@@ -110,6 +153,8 @@ static __always_inline int parse_values(const struct header *header)
 		return parse_sweep(header);
 	case KIND_UPDATE:
 		return parse_update(header);
+	case KIND_JOB:
+		return parse_job(frame, header);
 	}
 	return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
 }
@@ -131,7 +176,7 @@ static __always_inline int parse_as(const struct frame *frame, const struct head
 		return PARSED;
 	if (kind == KIND_SUBMIT)
 		return has_clean_padding(header) ? PARSED : MALFORMED_PADDING;
-	return parse_values(header);
+	return parse_values(frame, header);
 }
 
 /* PARSED, or what is wrong. */

@@ -54,7 +54,7 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 	{
 		0x0000000000000000, 0xffff0000ffffffff, 0xffffffffffff0000,
 		0x0000000000000000, 0xffff000000000000, 0xffffffffffffffff,
-		0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
+		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
 		0x00000000ffffffff, 0xffffffffffffffff,
 	},
 	/* NOTICE */
@@ -98,5 +98,12 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
 		0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
 		0xffffffffffffffff, 0xffffffffffffffff, 0x000000000000ffff,
 		0xffffffffffffffff, 0xffffffffffffffff,
+	},
+	/* JOB */
+	{
+		0x0000000000000000, 0x0000000000000000, 0xffffffffffff0000,
+		0x0000000000000000, 0x0000000000000000, 0xffffffffffffffff,
+		0xffffffffffffffff, 0xffffffffffffffff, 0x00000000ffffffff,
+		0xffffffffffffffff, 0x00000000ffffffff,
 	},
 };

@@ -32,7 +32,9 @@ enum kind {
 	KIND_EMPTY = 12,
 	/* From a rack's switch to the one above it: never taken here. */
 	KIND_UPDATE = 13,
-	KINDS = 13,
+	/* Several tasks in one submission: never taken here. */
+	KIND_JOB = 14,
+	KINDS = 14,
 };
 
 /* What a REJECT's code says. */
@@ -64,6 +66,9 @@ enum update {
 	UPDATE_LOAD = 2,
 	UPDATE_MEAN = 0,
 };
+
+/* A JOB's code is how many tasks it has, at least two; their bytes stand behind the header, eight for each. */
+enum { JOB_TASKS_MAX = 5 };
 
 /* A TOKEN's code is its rank, at most this; tasks meet tokens here whatever their ranks. */
 enum { RANK_MAX = 7 };
@@ -116,7 +121,10 @@ enum word {
 	ANSWER_SEEN = 0,
 	ANSWER_SENT = 1,
 	ANSWER_NONCE = 2,
+	REJECT_BEHIND = 0,
 	REJECT_RETRY_AFTER = 2,
+	/* Four bits for each task. */
+	JOB_LENGTHS = 0,
 	SWEEP_LEFT = 3,
 	TASK_AGE = 4,
 	DISPATCH_SEEN = 0,

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
+    ratios::draconis(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
     ratios::xdp_pair(&mut report)?;
     ratios::xdp_links(&mut report)?;

@@ -21,6 +21,8 @@ const CLASSED_MAX: f64 = 1.3;
 const LABELLED_MAX: f64 = 2.5;
 /// The same where a token parks, which takes a pass more: it goes round.
 const LABELLED_ROUND_MAX: f64 = 3.2;
+/// A policy of Draconis may take so many times what a task and its poll take without: most of it is passes.
+const POLICY_MAX: f64 = 4.0;
 /// A server's agent may take this share of a core for 32 workers that never rest, sampled every 40 µs.
 const AGENT_MAX: f64 = 0.05;
 /// From this time between samples on, µs.
@@ -73,6 +75,20 @@ struct Order {
     allocations: f64,
 }
 
+/// `crates/switch/benches/draconis.rs`.
+#[derive(Deserialize)]
+struct Policies {
+    cases: Vec<Priced>,
+}
+
+#[derive(Deserialize)]
+struct Priced {
+    policy: String,
+    ns: f64,
+    ratio: f64,
+    passes: f64,
+}
+
 /// `crates/hub/benches/switch_vs_forwarder.rs`.
 #[derive(Deserialize)]
 struct Forwarding {
@@ -122,7 +138,9 @@ struct XdpSides {
     hop_ns: f64,
     udp_ns: f64,
     ratio_hop: f64,
+    server_ns: f64,
     ratio_udp: f64,
+    ratio_server: f64,
     ratio_stack: Option<f64>,
 }
 
@@ -131,6 +149,7 @@ struct XdpLoad {
     load: f64,
     rain_share: f64,
     udp_share: f64,
+    server_share: f64,
 }
 
 /// `crates/fabric/benches/hops.rs`.
@@ -260,6 +279,18 @@ pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Draconis' policies against Draconis without them.
+pub(crate) fn draconis(report: &mut Report) -> Result<(), BenchError> {
+    let Policies { cases } = bench("sluice-switch", "draconis")?;
+    for Priced { policy, ns, ratio, passes } in &cases {
+        let of = format!("{policy} ÷ `draconis`, a task");
+        report.add(&of, *ratio, "×", Bound::AtMost(POLICY_MAX));
+        report.add(&format!("  {policy}, a task"), *ns, "ns", Bound::None);
+        report.add(&format!("  {policy}, passes a task"), *passes, "", Bound::None);
+    }
+    Ok(())
+}
+
 /// The whole UDP switch against a forwarder on the same sockets.
 pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError> {
     let Forwarding { cases } = bench("sluice-hub", "switch_vs_forwarder")?;
@@ -325,11 +356,16 @@ pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
             for (how, sides) in [("sent by hosts", sent), ("made by the kernel", made)] {
                 report.add(&format!("  XDP ÷ redirecting, {how}"), sides.ratio_hop, "×", Bound::None);
                 report.add(&format!("  XDP ÷ the UDP switch, {how}"), sides.ratio_udp, "×", Bound::None);
+                report.add(&format!("  XDP ÷ a socket server, {how}"), sides.ratio_server, "×", Bound::None);
                 if let Some(ratio) = sides.ratio_stack {
                     report.add("  XDP in the driver ÷ in the kernel's stack", ratio, "×", Bound::None);
                 }
-                let all =
-                    [("XDP", sides.rain_ns), ("redirecting", sides.hop_ns), ("the UDP switch", sides.udp_ns)];
+                let all = [
+                    ("XDP", sides.rain_ns),
+                    ("redirecting", sides.hop_ns),
+                    ("the UDP switch", sides.udp_ns),
+                    ("a socket server", sides.server_ns),
+                ];
                 for (name, ns) in all {
                     report.add(
                         &format!("  {name} over veth, {how}"),
@@ -339,8 +375,8 @@ pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
                     );
                 }
             }
-            for XdpLoad { load, rain_share, udp_share } in loads {
-                let at = format!("at {:.0} % of the UDP switch's most", 100.0 * load);
+            for XdpLoad { load, rain_share, udp_share, server_share } in loads {
+                let at = format!("at {:.0} % of a socket server's most", 100.0 * load);
                 report.add(&format!("  XDP's share of a core, {at}"), rain_share, "of a core", Bound::None);
                 report.add(
                     &format!("  the spinning UDP switch's, {at}"),
@@ -348,6 +384,8 @@ pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
                     "of a core",
                     Bound::None,
                 );
+                let server = format!("  a spinning socket server's, {at}");
+                report.add(&server, server_share, "of a core", Bound::None);
             }
         }
     }

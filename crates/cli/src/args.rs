@@ -500,6 +500,9 @@ pub(crate) struct FaultRunsOf {
     /// them.
     #[arg(long, value_name = "POLICY", value_parser = str::parse::<Choice>, default_value = "rain")]
     pub(crate) policy: Choice,
+    /// Workers are the lanes of servers of many cores, which live and die together.
+    #[arg(long)]
+    pub(crate) cores: bool,
 }
 
 #[derive(Debug, Args)]

@@ -126,6 +126,7 @@ pub(crate) const FAULT_RUNS: &str = "\
 Examples:
   sluice fault-runs --count 1000
   sluice fault-runs --policy r2p2:2 --count 1000
+  sluice fault-runs --policy rain:1 --cores --count 1000
   sluice replay-fault 7          # what happened in the run of seed 7";
 
 /// What stands at the end of `sluice --help`.

@@ -258,6 +258,8 @@ fn labels_that_nobody_has_or_asks_for_are_refused() {
     };
     let nobody = ["slice `work` has tasks that need gpu", "give a [[worker]] of it these `labels`"];
     refuses("rain:2,labels", needs, "labels = [\"ssd\"]", &nobody);
+    refuses("draconis:labels", needs, "labels = [\"ssd\"]", &nobody);
+    refuses("draconis", needs, gpu, &["gives any task to any worker", "`draconis:labels`"]);
     refuses("rain:2", needs, gpu, &["gives any task to any worker", "take `rain:2,labels`"]);
     refuses(
         "rain:2,labels",

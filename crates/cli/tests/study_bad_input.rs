@@ -62,6 +62,8 @@ fn workloads_that_do_not_parse() {
         ("get=0.9@exp:8us+scan=0.2@exp:9us", &["1.1"]),
         ("get=0.9@exp:8us+scan", &["scan"]),
         ("trace:none.csv", &["none.csv"]),
+        ("exp:10us,priority=4", &["priority = 4 is not a number from 0 (first) to 3"]),
+        ("exp:10us,priority=high", &["priority", "high"]),
         ("cdf:none.csv", &["none.csv"]),
     ] {
         refuses_sim(&["--workload", workload], parts);
@@ -81,6 +83,9 @@ fn files_that_are_malformed_are_named_with_line_and_column() {
     sim("cdf:short.csv", &["short.csv", "1"]);
     sim("cdf:bad.csv", &["bad.csv:2:3"]);
     sim("trace:trace.csv", &["trace.csv:2:"]);
+    write("cluster.csv", "600000000,,10,0,,0,u1,2,12,0.02,0.03,0.0001,0\n");
+    let priority = "the priority `12` is not a whole number from 0 to 11";
+    sim("cluster-trace:cluster.csv:500us", &["cluster.csv:1:25:", priority]);
 }
 
 #[test]

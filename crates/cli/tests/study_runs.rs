@@ -103,7 +103,7 @@ fn policies_and_what_they_take_of_a_switch_are_listed() {
     assert!(live.contains(&"rain") && !live.contains(&"central"), "{live:?}");
     let taken = run(folder.path(), &["resources", "--json"]);
     let programs = taken["programs"].as_array().expect("a list").iter();
-    let of_fabrics = ["horus-leaf", "horus-spine"];
+    let of_fabrics = ["horus-leaf", "rain-leaf", "horus-spine"];
     let names = programs.filter_map(|program| program["program"].as_str());
     // A server has memory and no stages.
     live.retain(|name| *name != "server");

@@ -270,6 +270,7 @@ impl Controller {
             slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
             shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
             classes: self.shape.map_or(1, |shape| shape.classes),
+            jobs: self.shape.map_or(1, |shape| shape.jobs),
             sizes: self.sizes().collect(),
             retry_for: self.plan.retry_for,
         };

@@ -169,7 +169,7 @@ pub fn check_told_apart(called: &str, serving: &Serving, kinds: u8, policy: &str
     }
     Err(format!(
         "{called} has tasks that not every worker serves, and `{policy}` gives any task to any worker: take \
-         `rain:2,labels`"
+         `rain:2,labels` or `draconis:labels`"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 34] = [
+pub const PLANS: [(&str, &str); 39] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -22,12 +22,17 @@ pub const PLANS: [(&str, &str); 34] = [
     ("draconis-workers", include_str!("../../../experiments/draconis-workers.toml")),
     ("draconis-policies", include_str!("../../../experiments/draconis-policies.toml")),
     ("draconis-trace", include_str!("../../../experiments/draconis-trace.toml")),
+    ("horus-2", include_str!("../../../experiments/horus-2.toml")),
     ("horus-6", include_str!("../../../experiments/horus-6.toml")),
     ("horus-7", include_str!("../../../experiments/horus-7.toml")),
+    ("horus-9", include_str!("../../../experiments/horus-9.toml")),
     ("horus-10", include_str!("../../../experiments/horus-10.toml")),
     ("horus-11", include_str!("../../../experiments/horus-11.toml")),
     ("horus-12", include_str!("../../../experiments/horus-12.toml")),
     ("horus-17", include_str!("../../../experiments/horus-17.toml")),
+    ("horus-18", include_str!("../../../experiments/horus-18.toml")),
+    ("horus-19", include_str!("../../../experiments/horus-19.toml")),
+    ("horus-rain", include_str!("../../../experiments/horus-rain.toml")),
     ("pallas-bimodal", include_str!("../../../experiments/pallas-bimodal.toml")),
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),

@@ -121,6 +121,7 @@ fn grant(epoch: u32) -> ClientRegistration {
         slices: vec![(GET, SliceId(0)), (SCAN, SliceId(1))],
         shares: vec![(SliceId(0), 8), (SliceId(1), 2)],
         classes: 1,
+        jobs: 1,
         sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     }
@@ -143,7 +144,7 @@ fn reject(to: &Submit, hint_ms: u64) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let retry_after_ns = Nanos::from_millis(hint_ms).saturated();
     let reason = RejectReason::QueueFull;
-    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, retry_after_ns })
+    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns })
 }
 
 fn notice(to: &Submit, epoch: u32) -> Packet {
@@ -154,7 +155,7 @@ fn notice(to: &Submit, epoch: u32) -> Packet {
 fn no_slice(to: &Submit) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let reason = RejectReason::UnknownType;
-    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, retry_after_ns: 0 })
+    Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns: 0 })
 }
 
 const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));

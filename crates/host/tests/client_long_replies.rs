@@ -38,6 +38,7 @@ impl Bench {
             slices: vec![(TaskType(1), SliceId(0))],
             shares: vec![(SliceId(0), 16)],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for: Nanos::from_millis(5_000),
         };
@@ -242,7 +243,16 @@ fn a_task_whose_retry_was_rejected_is_not_refused_while_an_earlier_try_s_reply_i
     let second = bench.tries().pop().expect("the first timeout passed");
     let Submit { epoch, client, task, attempt, task_type, .. } = second;
     let (reason, retry_after_ns) = (RejectReason::QueueFull, 1_000_000);
-    bench.hear(Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, retry_after_ns }));
+    bench.hear(Packet::Reject(Reject {
+        epoch,
+        client,
+        task,
+        attempt,
+        task_type,
+        reason,
+        behind: 0,
+        retry_after_ns,
+    }));
     bench.reply(&first, WORKER, LONG);
     bench.rest();
     bench.now = bench.now + Nanos::from_millis(6_000);
@@ -311,6 +321,7 @@ fn a_switch_that_restarts_meanwhile_does_not_make_the_task_run_again() {
         slices: vec![(TaskType(1), SliceId(0))],
         shares: vec![(SliceId(0), 16)],
         classes: 1,
+        jobs: 1,
         sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     };

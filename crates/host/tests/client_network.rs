@@ -227,7 +227,16 @@ impl World {
                 let retry_after_ns = Nanos::from_millis(hint_ms).saturated();
                 let reason = RejectReason::QueueFull;
                 self.note_reject(&to, epoch);
-                Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, retry_after_ns })
+                Packet::Reject(Reject {
+                    epoch,
+                    client,
+                    task,
+                    attempt,
+                    task_type,
+                    reason,
+                    behind: 0,
+                    retry_after_ns,
+                })
             }
             Answer::Notice { ahead } => {
                 let epoch = Epoch(self.heard.0 + ahead);
@@ -265,6 +274,7 @@ impl World {
                 attempt,
                 task_type: TaskType(0),
                 reason,
+                behind: 0,
                 retry_after_ns: 0,
             }),
         });
@@ -419,6 +429,7 @@ fn registration(epoch: u32, key: u32, replay_cells: u32, share: u32) -> ClientRe
         slices: vec![(TaskType(0), SliceId(0)), (TaskType(1), SliceId(1)), (TaskType(2), SliceId(5))],
         shares: vec![(SliceId(0), share), (SliceId(1), share / 2)],
         classes: 1,
+        jobs: 1,
         sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     }

@@ -40,6 +40,7 @@ impl Bench {
             slices: vec![(GET, SliceId(0)), (SCAN, SliceId(1))],
             shares: vec![(SliceId(0), 64), (SliceId(1), 64)],
             classes,
+            jobs: 1,
             sizes: vec![(SliceId(0), Sizes::new(&ends).unwrap())],
             retry_for: DEADLINE,
         };

@@ -3,8 +3,8 @@
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
-    Attempt, Dispatch, Epoch, Generation, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId,
-    WorkerId,
+    Attempt, Dispatch, Epoch, Generation, Handle, Incarnation, Nanos, Packet, Payload, Place, ReplyStatus,
+    Serial, TaskId, WorkerId,
 };
 
 const EPOCH: Epoch = Epoch(3);
@@ -39,6 +39,11 @@ impl Server {
 
     /// The next DISPATCH of a lane brings this task; what came of it.
     fn comes(&mut self, lane: usize, sequence: u32, attempt: u16) -> Vec<Action> {
+        self.brings(lane, sequence, attempt, Dispatch::default())
+    }
+
+    /// The same with bytes.
+    fn brings(&mut self, lane: usize, sequence: u32, attempt: u16, of: Dispatch) -> Vec<Action> {
         self.sent[lane] += 1;
         let sent = Serial(self.sent[lane]);
         let task = TaskId { incarnation: Incarnation(7), sequence: Serial(sequence) };
@@ -50,7 +55,7 @@ impl Server {
             seen: sent,
             task,
             attempt: Attempt(attempt),
-            ..Dispatch::default()
+            ..of
         });
         assert_eq!(self.lanes.of(&packet), lane);
         let answers = self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
@@ -181,4 +186,19 @@ fn tokens_follow_the_room_and_those_that_are_out_count_first() {
     assert_eq!(server.out(), [2, 8]);
     server.room(3);
     assert_eq!(server.out(), [2, 8], "what is out stays out");
+}
+
+#[test]
+fn a_task_whose_bytes_are_still_to_come_takes_room() {
+    let mut server = Server::new(1);
+    let payload = Payload { len: 640, handle: Handle(1), ..Payload::EMPTY };
+    let brought = server.brings(0, 1, 1, Dispatch { payload, place: Place::AtClient, ..Dispatch::default() });
+    assert_eq!(runs(&brought), [], "it does not run before its bytes are there");
+    for task in 2..=8 {
+        server.comes(0, task, 1);
+        server.ends(0, u64::from(task) - 1);
+    }
+    assert_eq!(server.out(), [0]);
+    server.room(3);
+    assert_eq!(server.out(), [2], "of three, one is its");
 }

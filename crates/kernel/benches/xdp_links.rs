@@ -1,5 +1,5 @@
 //! Rain in XDP over veth links, beside a program that only redirects between the same links, and beside the
-//! UDP switch.
+//! UDP switch and a socket server.
 //!
 //! Each stands in a rack of its own: a worker's host and a client's, whose frames the kernel takes
 //! (`targets/ebpf/load.bpf.c`). A pair is a TOKEN and a SUBMIT, and what comes out for them; either comes
@@ -8,9 +8,9 @@
 //! First the kernel makes the frames, so that little but the switch is measured; then hosts send them from
 //! sockets, as they do in a rack, which is what the bound is on.
 //!
-//! Then the CPU that each uses under loads of 10, 50 and 90 % of what the UDP switch can take: of Rain the
-//! time above that of frames that are dropped at its door; of the UDP switch, which spins on a core of its
-//! own, that thread's.
+//! Then the CPU that each uses under loads of 10, 50 and 90 % of what the socket server can take: of Rain the
+//! time above that of frames that are dropped at its door; of the UDP switch and the server, which spin on a
+//! core of their own, that thread's.
 //!
 //! It takes root; without, it prints why it measured nothing.
 
@@ -35,7 +35,7 @@ const PAIRS: u32 = 65_536;
 const PAIRS_UDP: u32 = 16_384;
 /// Rain must take this share of the packets that the redirecting program takes.
 const TARGET: f64 = 0.8;
-/// Of what the UDP switch can take.
+/// Of what the socket server can take.
 const LOADS: [f64; 3] = [0.1, 0.5, 0.9];
 const LASTS: Duration = Duration::from_millis(500);
 const LOAD_ROUNDS: usize = 5;
@@ -51,13 +51,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut sides = Kind::ALL.map(Side::new).into_iter().collect::<Result<Vec<_>, _>>()?;
     // The kernel gives frames that it made itself only to links whose drivers carry a program.
     let native = &mut sides[..=Kind::Door as usize];
-    let made = Measured::of(native, |side| side.block(if side.is_udp() { PAIRS_UDP } else { PAIRS }))?;
+    let made = Measured::of(native, |side| side.block(if side.is_process() { PAIRS_UDP } else { PAIRS }))?;
     let sent = Measured::of(&mut sides, |side| side.sockets(PAIRS_UDP))?;
     made.tell("made by the kernel", &sides);
     sent.tell("sent from sockets", &sides);
     let ns = &made.ns;
-    let udp_pairs_per_s = 1e9 / (ns[Kind::Udp as usize] - ns[Kind::Door as usize]);
-    let loads = LOADS.map(|load| loaded(&mut sides, load, load * udp_pairs_per_s));
+    let server_pairs_per_s = 1e9 / (ns[Kind::Server as usize] - ns[Kind::Door as usize]);
+    let loads = LOADS.map(|load| loaded(&mut sides, load, load * server_pairs_per_s));
     let loads = loads.into_iter().collect::<Result<Vec<_>, _>>()?.join(",");
     let ratio = sent.ratio(Kind::Hop);
     println!(
@@ -104,8 +104,10 @@ impl Measured {
         for (side, ns) in sides.iter().zip(&self.ns) {
             eprintln!("  {:9} {ns:6.0} ns a pair, {:9.0} packets/core-s", side.name(), 2e9 / ns);
         }
-        let [hop, half, udp] = [Kind::Hop, Kind::Half, Kind::Udp].map(|kind| self.ratio(kind));
-        eprintln!("  Rain over redirecting all {hop:.2}, tasks alone {half:.2}, the UDP switch {udp:.1}");
+        let [hop, half, udp, server] =
+            [Kind::Hop, Kind::Half, Kind::Udp, Kind::Server].map(|kind| self.ratio(kind));
+        eprintln!("  Rain over redirecting all {hop:.2}, tasks alone {half:.2}");
+        eprintln!("  Rain over the UDP switch {udp:.1}, a socket server {server:.1}");
         if self.has(Kind::Stack) {
             eprintln!("  Rain in the driver over Rain in the stack {:.2}", self.ratio(Kind::Stack));
         }
@@ -116,16 +118,18 @@ impl Measured {
     }
 
     fn json(&self) -> String {
-        let [hop, half, udp] = [Kind::Hop, Kind::Half, Kind::Udp].map(|kind| self.ratio(kind));
-        let [rain_ns, hop_ns, half_ns, udp_ns, door_ns] = [0, 1, 2, 3, 4].map(|at| self.ns[at]);
+        let [hop, half, udp, server] =
+            [Kind::Hop, Kind::Half, Kind::Udp, Kind::Server].map(|kind| self.ratio(kind));
+        let [rain_ns, hop_ns, half_ns, udp_ns, server_ns, door_ns] = [0, 1, 2, 3, 4, 5].map(|at| self.ns[at]);
         let stack = if self.has(Kind::Stack) {
             let (ns, ratio) = (self.ns[Kind::Stack as usize], self.ratio(Kind::Stack));
             format!(r#""stack_ns":{ns:.1},"ratio_stack":{ratio:.4},"#)
         } else {
             String::new()
         };
+        let server = format!(r#""server_ns":{server_ns:.1},"ratio_server":{server:.4},"#);
         format!(
-            r#"{{{stack}"rain_ns":{rain_ns:.1},"hop_ns":{hop_ns:.1},"half_ns":{half_ns:.1},"udp_ns":{udp_ns:.1},"door_ns":{door_ns:.1},"ratio_hop":{hop:.4},"ratio_half":{half:.4},"ratio_udp":{udp:.4}}}"#
+            r#"{{{stack}{server}"rain_ns":{rain_ns:.1},"hop_ns":{hop_ns:.1},"half_ns":{half_ns:.1},"udp_ns":{udp_ns:.1},"door_ns":{door_ns:.1},"ratio_hop":{hop:.4},"ratio_half":{half:.4},"ratio_udp":{udp:.4}}}"#
         )
     }
 }
@@ -139,24 +143,28 @@ fn lacks() -> Option<String> {
 
 /// One load: what the switches use of a core, as a line of JSON.
 fn loaded(sides: &mut [Side], load: f64, pairs_per_s: f64) -> Result<String, Box<dyn Error>> {
-    let mut shares = [const { Vec::new() }; 2];
+    let mut shares = [const { Vec::new() }; 3];
     for _ in 0..LOAD_ROUNDS {
         let door = sides[Kind::Door as usize].paced(pairs_per_s, LASTS)?;
         let rain = sides[Kind::Rain as usize].paced(pairs_per_s, LASTS)?;
         let udp = sides[Kind::Udp as usize].paced(pairs_per_s, LASTS)?;
+        let server = sides[Kind::Server as usize].paced(pairs_per_s, LASTS)?;
         shares[0].push(rain.kernel - door.kernel);
         shares[1].push(udp.thread + udp.kernel - door.kernel);
+        shares[2].push(server.thread + server.kernel - door.kernel);
     }
-    let [rain, udp] = shares.map(median);
+    let shares = shares.map(median);
+    let percent = shares.map(|share| format!("{:5.1} %", 100.0 * share));
     eprintln!(
-        "{:3.0} % load, {pairs_per_s:8.0} pairs/s: Rain {:5.1} % of a core, the UDP switch {:5.1} %",
+        "{:3.0} % load, {pairs_per_s:8.0} pairs/s, of a core: Rain {}, the UDP switch {}, a server {}",
         100.0 * load,
-        100.0 * rain,
-        100.0 * udp
+        percent[0],
+        percent[1],
+        percent[2]
     );
-    Ok(format!(
-        r#"{{"load":{load},"pairs_per_s":{pairs_per_s:.0},"rain_share":{rain:.4},"udp_share":{udp:.4}}}"#
-    ))
+    let [rain, udp, server] = shares;
+    let shares = format!(r#""rain_share":{rain:.4},"udp_share":{udp:.4},"server_share":{server:.4}"#);
+    Ok(format!(r#"{{"load":{load},"pairs_per_s":{pairs_per_s:.0},{shares}}}"#))
 }
 
 fn median(mut numbers: Vec<f64>) -> f64 {

@@ -98,7 +98,7 @@ pub struct Sweep<'s> {
 pub struct Versus {
     /// Run again what the versus.toml in an earlier run's results says; flags say what is different.
     pub plan: Option<PathBuf>,
-    /// The schedulers to compare, such as rain:1; --within and --better look at the first [default:
+    /// The schedulers to compare, such as rain:1; --within and --better look at each [default:
     /// rain:2,patient,early].
     #[arg(long, value_name = "POLICIES")]
     pub policy: Vec<String>,
@@ -131,11 +131,10 @@ pub struct Versus {
     /// The number that fixes which tasks come when [default: 1].
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Fail (exit code 3) if the first policy's p99 slowdown is more than this many times that of one central
-    /// queue.
+    /// Fail (exit code 3) if a policy's p99 slowdown is more than this many times that of one central queue.
     #[arg(long, value_name = "RATIO")]
     pub within: Option<f64>,
-    /// Fail (exit code 3) unless it is at least this many times below the best of what stands there today.
+    /// Fail (exit code 3) unless each is at least this many times below the best of what stands there today.
     #[arg(long, value_name = "RATIO")]
     pub better: Option<f64>,
     /// Trace, results and nginx's files go into this folder [default: out/versus].

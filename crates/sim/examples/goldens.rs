@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::faults::replay;
+use sluice_sim::faults::{RackKind, replay};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
@@ -114,7 +114,7 @@ fn points(policy: &str) {
 fn told(policy: &str, seed: u64) {
     let program = Choice::parse(policy).expect("it was one");
     let mut story = String::new();
-    let outcome = replay(&program, seed, &mut |line| _ = writeln!(story, "{line:?}"));
+    let outcome = replay(&RackKind::of(program), seed, &mut |line| _ = writeln!(story, "{line:?}"));
     say(&format!("{policy} | seed {seed}"), &format!("{story}{outcome:?}"));
 }
 

@@ -294,9 +294,13 @@ impl Point {
             Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
                 Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
             }
+            Policy::Reference(_) if !testbed.racks.outages.is_empty() => Some(format!(
+                "{policy} knows no switches that are out: leave racks.outages out, or take a policy of a \
+                 datacenter"
+            )),
             Policy::Program(_) | Policy::Server(_) if !testbed.racks.are_none() => Some(format!(
                 "{policy} is for one switch, and this testbed has racks below spines: leave [racks] out, or \
-                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb) or a reference"
+                 take a policy of a datacenter (dc-horus, dc-rs-h, dc-rs-lb, dc-rain) or a reference"
             )),
             _ => None,
         }

@@ -136,11 +136,8 @@ impl Policy {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
             Self::Program(choice) => choice.quota(),
-            Self::Reference(_)
-            | Self::Server(_)
-            | Self::Sparrow(_)
-            | Self::Datacenter(_)
-            | Self::Fabric(_) => 0,
+            Self::Datacenter(system) => system.tokens(),
+            Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Fabric(_) => 0,
         }
     }
 
@@ -173,6 +170,9 @@ impl Policy {
                 let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
                 let detour = choice.software().map_or(Nanos(0), |software| detour(software, testbed));
                 (with_token.0 as f64, (refill + detour).0 as f64)
+            }
+            Self::Datacenter(system) if system.tokens() > 0 => {
+                ((reply_only + testbed.worker.send).0 as f64, testbed.refill().0 as f64)
             }
             Self::Datacenter(_) => (reply_only.0 as f64, reply_only.0 as f64),
             Self::Reference(_) | Self::Fabric(_) => (0.0, 0.0),

@@ -31,7 +31,7 @@ impl Point {
             }
             Policy::Datacenter(system) => {
                 let ran = datacenter::replicate(self, *system, replication, recorder, stop)?;
-                Ok(ran.observer.finish(ran.counts, ran.gauges))
+                Ok(ran.observer.finish(ran.counts, ran.gauges).with_depths(ran.depths))
             }
             Policy::Server(orchestration) => {
                 let (testbed, classes) = (&self.testbed, &self.workload.classes);

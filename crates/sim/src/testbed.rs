@@ -20,7 +20,7 @@ use crate::workload::{Class, equal_spans};
 pub use cores::CoreTimes;
 pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
-pub use racks::RackLayout;
+pub use racks::{Outage, RackLayout};
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -377,9 +377,9 @@ impl Testbed {
         self.way_back().times(2) + self.worker.send + self.worker.receive
     }
 
-    /// Whether packets can be lost, come twice or overtake each other.
+    /// Whether packets can be lost, come twice or overtake each other, or switches be out.
     pub fn has_faults(&self) -> bool {
-        !self.faults.are_none()
+        !self.faults.are_none() || !self.racks.outages.is_empty()
     }
 
     /// From a client's send to a worker's NIC.

@@ -33,7 +33,15 @@ fn p99(measured: &Measured) -> u64 {
     measured.classes[0].latency.quantile(0.99)
 }
 
-const ALL: [&str; 5] = ["dc-horus", "dc-horus:only=idle", "dc-horus:only=loads", "dc-rs-h", "dc-rs-lb"];
+const ALL: [&str; 7] = [
+    "dc-horus",
+    "dc-horus:only=idle",
+    "dc-horus:only=loads",
+    "dc-rs-h",
+    "dc-rs-lb",
+    "dc-rain:1",
+    "dc-rain:2,only=loads",
+];
 
 #[test]
 fn one_seed_gives_the_same_bytes_on_any_thread() {
@@ -83,7 +91,7 @@ fn under_loss(policy: &str) -> Counts {
 
 #[test]
 fn what_the_network_loses_is_tried_again() {
-    for policy in ["dc-horus:told=replies", "dc-rs-h"] {
+    for policy in ["dc-horus:told=replies", "dc-rs-h", "dc-rain:2,told=replies"] {
         let counts = under_loss(policy);
         assert_eq!(counts.replied, 40_000, "{policy}: {counts:?}");
         assert!(counts.retries > 1_000 && counts.lost_packets > 1_500, "{policy}: {counts:?}");

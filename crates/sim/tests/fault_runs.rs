@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::thread;
 
-use sluice_sim::faults::{Broken, replay, run, run_many};
+use sluice_sim::faults::{Broken, RackKind, replay, run, run_many};
 use sluice_switch::registry::Choice;
 
 #[test]
@@ -29,6 +29,7 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("draconis:poll=20us", 500),
         ("draconis:poll=20us,classes=4", 250),
         ("draconis:poll=20us,labels", 250),
+        ("draconis:poll=20us,classes=2,jobs=5", 250),
         ("racksched:2", 1_500),
         ("racksched:2,tracked", 1_500),
         ("pallas", 1_500),
@@ -44,17 +45,49 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
     }
 }
 
+/// Their workers are lanes: several live and die together, answer for each other, and run all that they hold
+/// at once.
+#[test]
+fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
+    for (policy, seeds) in [("rain:1", 1_000), ("rain:2,classes=4", 250), ("rain:2,labels", 250)] {
+        let kind = RackKind::of_servers(program(policy)).expect("it suits them");
+        keep_every_promise(&kind, " --cores", seeds);
+    }
+}
+
+#[test]
+fn what_servers_of_many_cores_have_no_use_for_is_refused_in_a_line() {
+    for (policy, what) in [
+        ("rain:2,patient,early", "early tokens"),
+        ("rain:2,patient", "patience"),
+        ("rain:adaptive", "adaptive depths"),
+        ("r2p2:2", "other ways of giving tasks to workers"),
+    ] {
+        let why = RackKind::of_servers(program(policy)).expect_err("it does not suit them").to_string();
+        assert!(why.contains(what) && why.ends_with("take rain:1") && !why.contains('\n'), "{policy}: {why}");
+    }
+}
+
+fn program(policy: &str) -> Choice {
+    Choice::parse(policy).expect("a policy")
+}
+
 fn keeps_every_promise(policy: &str, seeds: u64) {
-    let program = Choice::parse(policy).expect("a policy");
+    keep_every_promise(&RackKind::of(program(policy)), "", seeds);
+}
+
+fn keep_every_promise(kind: &RackKind, flags: &str, seeds: u64) {
+    let program = kind.program();
+    let policy = program.to_string();
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let many = run_many(&program, 0..seeds, threads, |_| true);
+    let many = run_many(kind, 0..seeds, threads, |_| true);
     if let Some(broken) = many.broken {
-        let again = format!("sluice replay-fault {} --policy {policy}", broken.seed);
+        let again = format!("sluice replay-fault {} --policy {policy}{flags}", broken.seed);
         panic!("{policy}: {broken}\n  commit {}; to see its packets: {again}", commit());
     }
     let told = format!("{policy}: {} runs: {:?}", many.runs, many.tally);
     println!("{told}");
-    assert!(seeds < 1_000 || many.tally.is_explained(&program), "{told}");
+    assert!(seeds < 1_000 || many.tally.is_explained(kind), "{told}");
     assert!(many.tally.replied * 10 >= many.tally.submitted * 8, "{told}");
     assert!(many.tally.run_again > 0, "no seed made a task run twice: the faults are too kind; {told}");
 }
@@ -63,9 +96,9 @@ fn keeps_every_promise(policy: &str, seeds: u64) {
 /// the rack would bear less than half of what is sent if only services were counted.
 #[test]
 fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
-    let program = Choice::parse("draconis:poll=20us,classes=4").expect("a policy");
+    let kind = RackKind::of(program("draconis:poll=20us,classes=4"));
     for seed in [1064, 1348, 1362, 1420, 2232] {
-        run(&program, seed).unwrap_or_else(|broken| panic!("{broken}"));
+        run(&kind, seed).unwrap_or_else(|broken| panic!("{broken}"));
     }
 }
 
@@ -73,12 +106,12 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 fn one_seed_replays_one_run_to_the_letter() {
     let record = |seed| {
         let mut lines = Vec::new();
-        let outcome = replay(&Choice::default(), seed, &mut |line| lines.push(line.to_owned()));
+        let outcome = replay(&RackKind::default(), seed, &mut |line| lines.push(line.to_owned()));
         (outcome, lines)
     };
     let (outcome, lines) = record(7);
     assert_eq!(record(7), (outcome.clone(), lines.clone()));
-    assert_eq!(run(&Choice::default(), 7), outcome, "watching a run changes nothing");
+    assert_eq!(run(&RackKind::default(), 7), outcome, "watching a run changes nothing");
     assert!(lines.iter().any(|line| line.what.starts_with("DISPATCH task")));
 }
 

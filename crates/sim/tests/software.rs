@@ -1,6 +1,7 @@
 //! Schedulers in software: what their decisions take, and what each part of Sparrow does.
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
@@ -78,22 +79,41 @@ fn reservations_that_are_taken_back_need_no_question() {
     assert!(takes_back < keeps, "{takes_back} and {keeps}");
 }
 
+/// Jobs of eight tasks, so many microseconds from one task to the next.
+fn trace_of_jobs(folder: &Path, apart: u32) -> String {
+    let line = |job: u32| (0..8).map(move |task| (job * 400 + task * apart, job, task));
+    let service = |job: u32, task: u32| 400 + (job * 7 + task * 13) % 800;
+    let lines: Vec<String> =
+        (0..4_000).flat_map(line).map(|(at, job, task)| format!("{at},a,{}", service(job, task))).collect();
+    let path = folder.join(format!("{apart}.csv"));
+    fs::write(&path, lines.join("\n")).unwrap();
+    format!("scaled-trace:{}", path.display())
+}
+
 #[test]
 fn tasks_that_are_due_at_once_share_their_places() {
     // Jobs of eight: batch sampling gives them the idlest of sixteen workers, not each the better of two.
     let folder = tempfile::tempdir().unwrap();
-    let line = |job: u32, apart: u32| (0..8).map(move |task| (job * 400 + task * apart, job, task));
-    let trace = |name: &str, apart| {
-        let lines = (0..4_000).flat_map(|job| line(job, apart));
-        let service = |job: u32, task: u32| 400 + (job * 7 + task * 13) % 800;
-        let lines: Vec<String> =
-            lines.map(|(at, job, task)| format!("{at},a,{}", service(job, task))).collect();
-        let path = folder.path().join(name);
-        fs::write(&path, lines.join("\n")).unwrap();
-        format!("scaled-trace:{}", path.display())
-    };
     let at =
         |workload: &str| delay_us(&run(&point("sparrow:2,message=0ns", workload, 20_000.0, 20_000)), 0.9);
-    let [together, apart] = [trace("together.csv", 0), trace("apart.csv", 1)].map(|trace| at(&trace));
+    let [together, apart] = [0, 1].map(|apart| at(&trace_of_jobs(folder.path(), apart)));
     assert!(together < apart, "{together} and {apart}");
+}
+
+#[test]
+fn tasks_that_are_due_at_once_are_one_submission_where_draconis_takes_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |policy: &str, apart: u32| {
+        run(&point(policy, &trace_of_jobs(folder.path(), apart), 20_000.0, 8_000)).counts
+    };
+    let rounds = |apart: u32| {
+        let [alone, together] =
+            ["draconis:poll=20us", "draconis:poll=20us,jobs=5"].map(|policy| at(policy, apart));
+        assert_eq!((alone.replied, together.replied), (alone.sent, together.sent));
+        (together.recirculations as f64 - alone.recirculations as f64) / together.replied as f64
+    };
+    // Of eight, five and three go in one packet: each but the first of them goes round.
+    let together = rounds(0);
+    assert!((together - 0.75).abs() < 0.05, "{together} rounds a task more");
+    assert_eq!(rounds(1), 0.0, "tasks that are due one after the other go alone");
 }

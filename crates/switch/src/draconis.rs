@@ -12,6 +12,8 @@
 //! Priority classes are queues of their own: a pass sees one, and a poll goes round to the next. Where
 //! workers differ, tasks are swapped (module `swaps`).
 //!
+//! Several tasks may come in one submission: a pass adds the first, and the others go round (module `jobs`).
+//!
 //! Ours: an entry holds the number of its ticket, so that a retrieve knows a task from a place that a failed
 //! add left, and a flag holds where its pointer belongs, so that adds cannot overrun the ring while a fix is
 //! on its way; a full queue rejects aloud; and what the shared front does about loss and registration.
@@ -23,6 +25,7 @@
 //! Left out: the variants that run in a server.
 
 mod asked;
+mod jobs;
 mod memory;
 mod rounds;
 mod settings;
@@ -31,11 +34,11 @@ mod swaps;
 use sluice_wire::tables::{RingCounts, SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, Serial, SliceId, Submit, Sweep, SweepOf};
 
-use crate::front::{Entering, Front, Granted, Scheduler};
+use crate::front::{Entering, EnteringJob, Front, Granted, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
-use memory::{CLEAR, Entry, Retrieved};
+use memory::{Entry, Retrieved};
 use rounds::{QueueId, SelfNote, TaskNote};
 
 pub(crate) use asked::Settings;
@@ -61,27 +64,25 @@ impl Scheduler for Draconis {
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         match task.memo.map(TaskNote::read) {
             Some(TaskNote::Fix { queue, ticket }) => {
-                let s = self.index(queue);
-                self.add.write(pass, s, ticket);
-                self.add_fix.write(pass, s, CLEAR);
+                self.land_add_fix(pass, queue, ticket);
                 self.full(task.submit)
             }
             Some(TaskNote::Carried(carrier)) => self.carried(pass, now, task, carrier),
             Some(TaskNote::CarriedFix(carrier)) => self.carried_fix(pass, task, carrier),
-            None => match self.place_of(task.submit) {
-                Ok((queue, class, limit)) => self.add(pass, queue, class, limit, task),
-                Err(reason) => self.front.reject(task.submit, reason),
-            },
+            None => self.task_comes(pass, task),
         }
+    }
+
+    /// Several tasks: one a pass adds itself.
+    fn job(&mut self, pass: &mut Pass, _: Nanos, job: EnteringJob<'_>) -> Verdict {
+        self.enter(pass, job)
     }
 
     /// A fix of the retrieve pointer lands, or a token looks at its next class.
     fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
         match SelfNote::read(memo) {
             SelfNote::Fix { queue, ticket } => {
-                let s = self.index(queue);
-                self.retrieve.write(pass, s, ticket);
-                self.retrieve_fix.write(pass, s, CLEAR);
+                self.land_retrieve_fix(pass, queue, ticket);
                 Verdict::Drop(Refusal::FixDone)
             }
             SelfNote::Poll { worker, generation, class } => {
@@ -141,6 +142,14 @@ impl Scheduler for Draconis {
 }
 
 impl Draconis {
+    /// A task that has not been here adds itself.
+    fn task_comes(&mut self, pass: &mut Pass, task: Entering<'_>) -> Verdict {
+        match self.place_of(task.submit) {
+            Ok((queue, class, limit)) => self.add(pass, queue, class, limit, task),
+            Err(reason) => self.front.reject(task.submit, reason),
+        }
+    }
+
     /// Where a task goes, its class by what it needs, and how many may wait there; or why it may not.
     fn place_of(&self, submit: &Submit) -> Result<(QueueId, u8, u32), RejectReason> {
         let (slice, SliceRow { limit, .. }) = self.front.open_slice(submit)?;

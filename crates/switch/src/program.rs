@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{
     Endpoint, Generation, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep,
-    TaskId, WorkerId,
+    TaskId, TaskJob, WorkerId,
 };
 
 use crate::horus::Mirror;
@@ -106,6 +106,8 @@ pub struct Circulating {
 pub enum Cargo {
     /// A task that is not settled yet. The driver keeps its payload.
     Task(Submit),
+    /// Several tasks of one submission that have not entered yet. Their bytes are in it.
+    Job(TaskJob),
     /// The controller's broom.
     Sweep(Sweep),
     /// Nothing: the program sends a note to itself. A task that came in the same pass waits, as in
@@ -118,7 +120,7 @@ impl Circulating {
     pub const fn payload(&self) -> Handle {
         match &self.cargo {
             Cargo::Task(submit) => submit.payload.handle,
-            Cargo::Sweep(_) | Cargo::Note => Handle::NONE,
+            Cargo::Job(_) | Cargo::Sweep(_) | Cargo::Note => Handle::NONE,
         }
     }
 }

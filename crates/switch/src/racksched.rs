@@ -27,13 +27,16 @@ use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{
-    Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Update, WorkerId,
+    Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Submit, Update,
+    WorkerId,
 };
 
 use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
-use crate::horus::{FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, submitted, told_below};
+use crate::horus::{
+    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted, told_below,
+};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
@@ -55,6 +58,8 @@ pub struct RackSched {
     /// The same loads for each sample, by seat.
     loads: Vec<Register<u32>>,
     random: Random,
+    /// How many flows each client has, if tasks go where their flow does.
+    flows: Option<u32>,
     /// What stands below a spine.
     uplink: Option<Uplink>,
 }
@@ -86,6 +91,16 @@ impl RackSched {
         Self::new(Settings { samples, tracked: false }, config)
     }
 
+    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf, by
+    /// a hash.
+    ///
+    /// # Panics
+    /// Likewise, and if there are no flows.
+    pub fn spine_of_flows(flows: u16, config: Config) -> Self {
+        assert!(flows > 0, "a client has one flow at least");
+        Self { flows: Some(flows.into()), ..Self::spine(1, config) }
+    }
+
     /// A leaf of a fabric, with room for so many spines: tasks come from these only.
     ///
     /// # Panics
@@ -94,7 +109,8 @@ impl RackSched {
         let mut leaf = Self::new(Settings { samples, tracked: false }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
         leaf.front.below_spines = true;
-        leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
+        leaf.uplink =
+            Some(Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config));
         leaf
     }
 
@@ -126,7 +142,7 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
-        Self { front, settings, seats, loads, random: Random::new(config.seed), uplink: None }
+        Self { front, settings, seats, loads, random: Random::new(config.seed), flows: None, uplink: None }
     }
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
@@ -144,6 +160,12 @@ impl RackSched {
             position = (position + 1 + self.random.below(stride)) % seats;
         }
         best.unwrap_or((Seat { slice: slice.0, position }, 0))
+    }
+
+    /// Where a task's flow goes: a hash of its client and the flow's number there.
+    const fn of_flow(&self, slice: SliceId, submit: &Submit, flows: u32, seats: u16) -> Seat {
+        let flow = (submit.client.0 as u64) << 32 | (submit.task.sequence.0 % flows) as u64;
+        Seat { slice: slice.0, position: Random::new(self.front.config.seed ^ flow).below(seats) }
     }
 
     /// Counts a worker's load up or down, or sets it.
@@ -191,7 +213,10 @@ impl RackSched {
         if seats == 0 {
             return self.front.reject(submit, RejectReason::NoWorkers);
         }
-        let (seat, occupancy) = self.choose(pass, slice, seats);
+        let (seat, occupancy) = match self.flows {
+            Some(flows) => (self.of_flow(slice, submit, flows, seats), 0),
+            None => self.choose(pass, slice, seats),
+        };
         let worker = self.seats.worker(seat);
         if self.settings.tracked {
             let generation = self.front.tables.worker(worker).map_or(Generation(0), |row| row.generation);

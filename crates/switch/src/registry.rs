@@ -134,6 +134,11 @@ impl Choice {
         self.0.settings().classes()
     }
 
+    /// The most tasks that it takes in one submission; 1 where each comes alone.
+    pub fn jobs(&self) -> u8 {
+        self.0.settings().jobs()
+    }
+
     /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
     /// slice. Then classes are told by what tasks need.
     pub fn kinds(&self) -> u8 {

@@ -74,6 +74,11 @@ pub(crate) trait ProgramSettings: fmt::Display {
         1
     }
 
+    /// The most tasks that it takes in one submission.
+    fn jobs(&self) -> u8 {
+        1
+    }
+
     /// Whether each class of a slice has room for C tasks, rather than all together.
     fn limits_each_class(&self) -> bool {
         self.kinds() > 1

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sluice_wire::{
     Age, Attempt, ClientId, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nonce, Packet, Payload, Probe,
-    Rank, Serial, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
+    Rank, Serial, Submit, TaskId, TaskJob, TaskType, Token, WorkerId, encode, encoded_len, large_descriptor,
 };
 
 use crate::model::Model;
@@ -233,9 +233,21 @@ impl Rack {
             6 => from = worker_at(0),
             7 => from.set_port(from.port() + 1),
             8 => from = elsewhere(from),
+            9 => return self.job(from, &submit),
             _ => {}
         }
         self.packet(from, &Packet::Submit(submit), &body);
+    }
+
+    /// The same task and others behind it in one submission, which Rain does not take.
+    fn job(&mut self, from: SocketAddr, first: &Submit) {
+        let Some(mut job) = TaskJob::of(*first) else { return };
+        for _ in 0..=self.below(4) {
+            let sequence = first.task.sequence.plus(job.tasks().into());
+            let task = TaskId { sequence, ..first.task };
+            job.push(&Submit { task, payload: self.payload(&[]), ..*first });
+        }
+        self.packet(from, &Packet::Job(job), &[]);
     }
 
     fn payload(&mut self, body: &[u8]) -> Payload {

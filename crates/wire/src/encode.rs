@@ -3,17 +3,20 @@
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
 
-use crate::layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES};
+use crate::layout::{HEADER_BYTES, Header, INLINE_BYTES, MAX_PAYLOAD_BYTES};
 use crate::view::has_clean_padding;
 use crate::{
-    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation,
+    Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, EncodeError, Endpoint, Generation, Kind,
     MeanQueue, Need, Notice, Packet, Part, Payload, Place, Probe, RackNews, Reject, RejectReason, Reply,
-    ReplyStatus, Submit, Sweep, SweepOf, TaskId, Token, Update, WorkerId,
+    ReplyStatus, Submit, Sweep, SweepOf, TaskId, TaskJob, Token, Update, WorkerId,
 };
 
 /// How many bytes [`encode`] writes for this packet.
 pub const fn encoded_len(packet: &Packet) -> usize {
-    HEADER_BYTES + packet.body_len()
+    match packet {
+        Packet::Job(job) => HEADER_BYTES + job_bytes(job),
+        _ => HEADER_BYTES + packet.body_len(),
+    }
 }
 
 /// Writes a packet to the front of `out` and says how many bytes that took.
@@ -31,14 +34,43 @@ pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, Enc
     if packet.payload().is_some_and(|payload| !has_clean_padding(payload)) {
         return Err(EncodeError::Padding);
     }
-    let buffer = EncodeError::Buffer { needs: HEADER_BYTES + stated, has: out.len() };
+    let buffer = EncodeError::Buffer { needs: encoded_len(packet), has: out.len() };
     let (header, behind) = Header::mut_from_prefix(out).map_err(|_| buffer)?;
+    if let Packet::Job(job) = packet {
+        return encode_job(job, header, behind.get_mut(..job_bytes(job)).ok_or(buffer)?);
+    }
     let behind = behind.get_mut(..stated).ok_or(buffer)?;
     // Built where it goes: a header that is written in pieces and then copied whole waits for its own stores.
     *header = Header::empty(packet.kind());
     fill(header, packet);
     behind.copy_from_slice(body);
     Ok(HEADER_BYTES + stated)
+}
+
+/// A job's tasks stand behind the header, eight bytes each. One alone is a SUBMIT.
+fn encode_job(job: &TaskJob, header: &mut Header, behind: &mut [u8]) -> Result<usize, EncodeError> {
+    if job.behind() == 0 {
+        return Err(EncodeError::PayloadLength);
+    }
+    if job.iter().any(|task| !has_clean_padding(&task.payload)) {
+        return Err(EncodeError::Padding);
+    }
+    *header = Header::empty(Kind::Job);
+    submit(header, job.first());
+    header.code = job.tasks();
+    header.length = (behind.len() as u16).into();
+    header.inline = [0; INLINE_BYTES];
+    let mut lengths = 0;
+    for (at, (place, task)) in behind.chunks_exact_mut(INLINE_BYTES).zip(job.iter()).enumerate() {
+        place.copy_from_slice(&task.payload.inline);
+        lengths |= u32::from(task.payload.len) << (4 * at);
+    }
+    header.words[0] = lengths.into();
+    Ok(HEADER_BYTES + behind.len())
+}
+
+const fn job_bytes(job: &TaskJob) -> usize {
+    job.tasks() as usize * INLINE_BYTES
 }
 
 /// Whether bytes that are in the header are said to be elsewhere, or more of them than any packet brought.
@@ -63,6 +95,7 @@ fn fill(header: &mut Header, packet: &Packet) {
         Packet::Sweep(p) => sweep(header, p),
         Packet::Empty(p) => empty(header, p),
         Packet::Update(p) => update(header, p),
+        Packet::Job(p) => submit(header, p.first()),
     }
 }
 
@@ -149,7 +182,7 @@ fn reject(header: &mut Header, p: &Reject) {
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();
     set_try(header, p.client, p.task, p.attempt);
-    header.words = [0, 0, p.retry_after_ns, 0, 0].map(U32::new);
+    header.words = [p.behind.into(), 0, p.retry_after_ns, 0, 0].map(U32::new);
 }
 
 fn notice(header: &mut Header, p: &Notice) {

@@ -102,11 +102,13 @@ pub enum Kind {
     Empty = 12,
     /// Rack's switch to the one above it: what is new there.
     Update = 13,
+    /// Client to switch: several tasks in one submission.
+    Job = 14,
 }
 
 impl Kind {
     /// All of them, in the order of their codes, which start at 1.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Submit,
         Self::Dispatch,
         Self::Reply,
@@ -120,6 +122,7 @@ impl Kind {
         Self::Sweep,
         Self::Empty,
         Self::Update,
+        Self::Job,
     ];
 
     /// The name, as the protocol writes it.
@@ -138,6 +141,7 @@ impl Kind {
             Self::Sweep => "SWEEP",
             Self::Empty => "EMPTY",
             Self::Update => "UPDATE",
+            Self::Job => "JOB",
         }
     }
 
@@ -178,7 +182,7 @@ struct Uses {
     codes: &'static str,
 }
 
-const USES: [Uses; 13] = [
+const USES: [Uses; 14] = [
     Uses {
         kind: Kind::Submit,
         fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
@@ -219,7 +223,7 @@ const USES: [Uses; 13] = [
     Uses {
         kind: Kind::Reject,
         fields: "code epoch task_type client incarnation sequence attempt",
-        words: ["", "", "retry after, ns", "", ""],
+        words: ["tasks behind it in its JOB that are not taken either", "", "retry after, ns", "", ""],
         codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens, \
                 5 labels of no kind",
     },
@@ -259,13 +263,19 @@ const USES: [Uses; 13] = [
         words: ["mean queue, 1/65,536 of a task", "", "", "", ""],
         codes: "0 idle workers, 1 none any more (the mean is zero in both), 2 the mean queue",
     },
+    Uses {
+        kind: Kind::Job,
+        fields: "code epoch key task_type priority constraints client incarnation sequence attempt length",
+        words: ["bytes of each task, 4 bits each, the first lowest", "", "", "", "age, 16,384 ns"],
+        codes: "how many tasks, 2 to 5; length is 8 for each, behind the header, zero-padded",
+    },
 ];
 
 /// Per kind, ones where its header must be zero.
-static UNUSED: [[u8; HEADER_BYTES]; 13] = unused();
+static UNUSED: [[u8; HEADER_BYTES]; 14] = unused();
 
-const fn unused() -> [[u8; HEADER_BYTES]; 13] {
-    let mut masks = [[0; HEADER_BYTES]; 13];
+const fn unused() -> [[u8; HEADER_BYTES]; 14] {
+    let mut masks = [[0; HEADER_BYTES]; 14];
     let mut kind = 0;
     while kind < USES.len() {
         assert!(USES[kind].kind as usize == kind + 1, "the table stands in the order of the codes");

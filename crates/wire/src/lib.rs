@@ -33,6 +33,7 @@ pub mod registrations;
 pub mod roce;
 pub mod serving;
 pub mod sizes;
+mod submit;
 pub mod tables;
 pub mod tallies;
 mod view;
@@ -45,4 +46,5 @@ pub use large::{
 };
 pub use layout::{HEADER_BYTES, INLINE_BYTES, Kind, MAX_PAYLOAD_BYTES, VERSION};
 pub use packet::*;
+pub use submit::{JOB_TASKS_MAX, Payload, Submit, TaskJob};
 pub use view::{View, parse};

@@ -3,76 +3,9 @@
 use core::fmt;
 
 use crate::{
-    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Handle, INLINE_BYTES, Key, Kind, MeanQueue, Nonce,
-    Rank, Serial, SliceId, TaskId, TaskType, WorkerId, descriptor_len,
+    Age, Attempt, ClientId, Endpoint, Epoch, Generation, Key, Kind, MeanQueue, Nonce, Payload, Rank, Serial,
+    SliceId, Submit, TaskId, TaskJob, TaskType, WorkerId,
 };
-
-/// A task's or a reply's bytes, as the state machines see them.
-///
-/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then
-/// holds what the submitter put there: the length and checksum of all bytes of the task or reply, of which
-/// this packet may carry only the first `len`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payload {
-    /// How many bytes this packet brings.
-    pub len: u16,
-    /// The bytes themselves, zero-padded, when `len` is at most [`INLINE_BYTES`].
-    pub inline: [u8; INLINE_BYTES],
-    /// Where a longer payload lies; [`Handle::NONE`] for a short one.
-    pub handle: Handle,
-}
-
-impl Payload {
-    /// No bytes at all.
-    pub const EMPTY: Self = Self { len: 0, inline: [0; INLINE_BYTES], handle: Handle::NONE };
-
-    /// Whether the queue entry cannot hold it.
-    pub const fn is_large(&self) -> bool {
-        self.len as usize > INLINE_BYTES
-    }
-
-    /// How many bytes the whole task or reply has: of a large one, what its descriptor says.
-    pub const fn total(&self) -> u32 {
-        if self.is_large() { descriptor_len(self.inline) } else { self.len as u32 }
-    }
-
-    /// Whether more bytes belong to it than this packet brings.
-    pub const fn has_more(&self) -> bool {
-        self.total() > self.len as u32
-    }
-}
-
-impl Default for Payload {
-    fn default() -> Self {
-        Self::EMPTY
-    }
-}
-
-/// A task on its way from a client to the switch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Submit {
-    /// The switch's life that the client knows.
-    pub epoch: Epoch,
-    /// The client's registration.
-    pub key: Key,
-    /// The client's index.
-    pub client: ClientId,
-    /// The task.
-    pub task: TaskId,
-    /// Which try this is.
-    pub attempt: Attempt,
-    /// What kind of work it is.
-    pub task_type: TaskType,
-    /// Its class, 0 first, where the switch has classes of tasks; else carried through.
-    pub priority: u8,
-    /// The labels that it needs beside those of its type, a bit each, where the switch tells kinds of workers
-    /// apart; else carried through.
-    pub constraints: u8,
-    /// How long ago the client first sent the task.
-    pub age: Age,
-    /// The task's bytes.
-    pub payload: Payload,
-}
 
 /// Where the first bytes of a DISPATCH's large payload are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -312,6 +245,9 @@ pub struct Reject {
     pub task_type: TaskType,
     /// Why.
     pub reason: RejectReason,
+    /// So many tasks behind it in its [`TaskJob`] are not taken either, for the same reason; none if it came
+    /// alone.
+    pub behind: u8,
     /// When to try again, ns from now; a hint.
     pub retry_after_ns: u32,
 }
@@ -459,6 +395,8 @@ pub enum Packet {
     Empty(Empty),
     /// A rack's switch to the one above it: what is new there.
     Update(Update),
+    /// Client to switch: several tasks.
+    Job(TaskJob),
 }
 
 impl Packet {
@@ -511,6 +449,7 @@ impl Packet {
             Self::Sweep(_) => Kind::Sweep,
             Self::Empty(_) => Kind::Empty,
             Self::Update(_) => Kind::Update,
+            Self::Job(_) => Kind::Job,
         }
     }
 

@@ -31,6 +31,9 @@ pub struct WorkerRegistration {
     pub start: Serial,
     /// Where the switch is.
     pub switch: Endpoint,
+    /// Whether clients submit to spines above it: then replies that go past it name no life of it, which a
+    /// client would take for its spine's.
+    pub below_spines: bool,
 }
 
 /// A client's registration.
@@ -53,6 +56,8 @@ pub struct ClientRegistration {
     pub shares: Vec<(SliceId, u32)>,
     /// How many classes of tasks the switch tells apart, by their priority; 1 where all are alike.
     pub classes: u8,
+    /// How many tasks the switch takes in one submission; 1 where each comes alone.
+    pub jobs: u8,
     /// What a class is, in slices where that goes by a task's size.
     pub sizes: Vec<(SliceId, Sizes)>,
     /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.

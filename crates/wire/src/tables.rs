@@ -43,6 +43,8 @@ pub struct Shape {
     /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
     /// slice. Then tasks are told apart by what they need, not by their priority.
     pub kinds: u8,
+    /// The most tasks that it takes in one submission; 1 where each comes alone.
+    pub jobs: u8,
     /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's
     /// bytes.
     pub plain_writes: bool,

@@ -11,9 +11,9 @@ use zerocopy::byteorder::network_endian::U32;
 use crate::layout::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD_BYTES, VERSION};
 use crate::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, MeanQueue, Need, Nonce, Notice, Packet, ParseError, Part, Payload, Place,
-    Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf,
-    TaskId, TaskType, Token, Update, WorkerId,
+    INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, MeanQueue, Need, Nonce, Notice, Packet, ParseError, Part,
+    Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit,
+    Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
 /// Reads a packet and its payload's bytes, which are empty when the payload is inline.
@@ -100,6 +100,8 @@ impl<'a> View<'a> {
             Kind::Sweep => read(header, body, |header| Ok(Packet::Sweep(header.sweep()?))),
             Kind::Empty => read(header, body, |header| Ok(Packet::Empty(header.idle()))),
             Kind::Update => read(header, body, |header| header.update().map(Packet::Update)),
+            // Its bytes are in it, as those of a short payload.
+            Kind::Job => read(header, &[], |header| header.job(body).map(Packet::Job)),
         }
     }
 }
@@ -228,7 +230,7 @@ impl Header {
 
     #[inline]
     fn reject(&self) -> Result<Reject, ParseError> {
-        let [_, _, retry_after_ns, ..] = self.words();
+        let [behind, _, retry_after_ns, ..] = self.words();
         let reason = RejectReason::ALL.get(usize::from(self.code)).ok_or(ParseError::Code)?;
         Ok(Reject {
             epoch: self.epoch(),
@@ -237,6 +239,10 @@ impl Header {
             attempt: self.attempt(),
             task_type: self.task_type(),
             reason: *reason,
+            behind: u8::try_from(behind)
+                .ok()
+                .filter(|behind| usize::from(*behind) < JOB_TASKS_MAX)
+                .ok_or(ParseError::Range)?,
             retry_after_ns,
         })
     }
@@ -327,6 +333,35 @@ impl Header {
             pool: SliceId(self.slice.get()),
             news,
         })
+    }
+
+    fn job(&self, body: &[u8]) -> Result<TaskJob, ParseError> {
+        let tasks = usize::from(self.code);
+        if !(2..=JOB_TASKS_MAX).contains(&tasks) {
+            return Err(ParseError::Code);
+        }
+        if body.len() != tasks * INLINE_BYTES {
+            return Err(ParseError::PayloadLength);
+        }
+        let lengths = self.words[0].get();
+        let length = |at: usize| (lengths >> (4 * at) & 0xf) as u16;
+        if lengths >> (4 * tasks) != 0 || (0..tasks).any(|at| usize::from(length(at)) > INLINE_BYTES) {
+            return Err(ParseError::Range);
+        }
+        let head = Submit { payload: Payload::EMPTY, ..self.submit()? };
+        let (bytes, _) = body.as_chunks::<INLINE_BYTES>();
+        let mut tasks = bytes.iter().enumerate().map(|(at, inline)| {
+            let payload = Payload { len: length(at), inline: *inline, handle: Handle::NONE };
+            let sequence = head.task.sequence.plus(at as u32);
+            let clean = has_clean_padding(&payload);
+            clean
+                .then_some(Submit { payload, task: TaskId { sequence, ..head.task }, ..head })
+                .ok_or(ParseError::Padding)
+        });
+        let first = tasks.next().ok_or(ParseError::PayloadLength)??;
+        let mut job = TaskJob::of(first).ok_or(ParseError::PayloadLength)?;
+        tasks.try_for_each(|task| if job.push(&task?) { Ok(()) } else { Err(ParseError::Range) })?;
+        Ok(job)
     }
 
     #[inline]

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sluice_wire::{
     Dispatch, EncodeError, HEADER_BYTES, Handle, Incarnation, Kind, MAX_PAYLOAD_BYTES, Packet, ParseError,
-    Payload, Place, RejectReason, SLOT_HEAD_BYTES, Serial, SliceId, Submit, TaskId, VERSION, check_large,
-    descriptor_len, encode, encoded_len, large_descriptor, parse, read_slot, slot_head,
+    Payload, Place, RejectReason, SLOT_HEAD_BYTES, Serial, SliceId, Submit, TaskId, TaskJob, VERSION,
+    check_large, descriptor_len, encode, encoded_len, large_descriptor, parse, read_slot, slot_head,
 };
 
 fn encoded(packet: &Packet, body: &[u8]) -> Vec<u8> {
@@ -49,7 +49,7 @@ proptest! {
 
     #[test]
     fn bytes_behind_a_good_start_are_a_packet_or_refused(
-        kind in 0..=13_u8,
+        kind in 0..=14_u8,
         rest in prop::collection::vec(prop_oneof![9 => Just(0), 1 => any::<u8>()], 0..100),
     ) {
         check(&[&[VERSION, kind, HEADER_BYTES as u8][..], &rest].concat())?;
@@ -187,4 +187,10 @@ fn a_slot_names_its_task() {
 #[test]
 fn the_checksum_is_the_usual_crc_32() {
     assert_eq!(large_descriptor(b"123456789"), [0, 0, 0, 9, 0xcb, 0xf4, 0x39, 0x26]);
+}
+
+#[test]
+fn a_job_makes_no_packet_larger_in_memory() {
+    let [job, dispatch, packet] = [size_of::<TaskJob>(), size_of::<Dispatch>(), size_of::<Packet>()];
+    assert!(job <= dispatch && packet <= dispatch + 8, "{job}, {dispatch} and {packet} bytes");
 }

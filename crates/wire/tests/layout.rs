@@ -41,6 +41,11 @@ fn sample(kind: Kind) -> Vec<u8> {
     samples().into_iter().find(|(name, _)| *name == kind.name()).unwrap().1
 }
 
+/// How many the sample of a JOB has.
+fn job_tasks() -> u8 {
+    sample(Kind::Job)[CODE]
+}
+
 /// A sample with some bytes replaced.
 fn with(kind: Kind, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut sample = sample(kind);
@@ -74,7 +79,7 @@ fn each_reason_is_given_for_what_it_names() {
         ([sample(Kind::Token), vec![0]].concat(), ParseError::Long),
         (with(Kind::Token, VERSION, &[2]), ParseError::Version),
         (with(Kind::Token, KIND, &[0]), ParseError::Kind),
-        (with(Kind::Token, KIND, &[14]), ParseError::Kind),
+        (with(Kind::Token, KIND, &[15]), ParseError::Kind),
         (with(Kind::Token, HEADER_LENGTH, &[89]), ParseError::HeaderLength),
         (with(Kind::Submit, LENGTH, &[0xff, 0xff]), ParseError::PayloadLength),
         (with(Kind::Submit, INLINE + 5, &[1]), ParseError::Padding),
@@ -90,6 +95,14 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Dispatch, CODE, &[2]), ParseError::PayloadLength),
         (with(Kind::Dispatch, CODE, &[3]), ParseError::Code),
         (with(Kind::Sweep, WORDS + 13, &[1]), ParseError::Range),
+        (with(Kind::Reject, WORDS, &[0, 0, 0, 5]), ParseError::Range),
+        (with(Kind::Job, CODE, &[1]), ParseError::Code),
+        (with(Kind::Job, CODE, &[6]), ParseError::Code),
+        (with(Kind::Job, CODE, &[job_tasks() - 1]), ParseError::PayloadLength),
+        (with(Kind::Job, WORDS, &[0, 0, 0, 0x19]), ParseError::Range),
+        (with(Kind::Job, WORDS, &[1]), ParseError::Range),
+        (with(Kind::Job, WORDS + 3, &[0]), ParseError::Padding),
+        (with(Kind::Job, LENGTH, &[0, 8]), ParseError::Long),
     ];
     for (at, (bytes, reason)) in cases.into_iter().enumerate() {
         assert_eq!(parse(&bytes).unwrap_err(), reason, "case {at}");
@@ -107,6 +120,7 @@ fn a_field_that_the_kind_does_not_use_must_be_zero() {
         (Kind::Reject, SLICE),
         (Kind::Empty, WORDS + 8),
         (Kind::Update, KEY),
+        (Kind::Job, INLINE),
     ];
     for (kind, at) in cases {
         assert_eq!(parse(&with(kind, at, &[1])).unwrap_err(), ParseError::Unused, "{kind:?} {at}");

@@ -58,6 +58,7 @@ pub(super) fn client_task(tasks: u32) {
         slices: vec![(TaskType(1), SliceId(0))],
         shares: vec![(SliceId(0), 256)],
         classes: 1,
+        jobs: 1,
         sizes: Vec::new(),
         retry_for: Nanos::from_millis(5_000),
     };

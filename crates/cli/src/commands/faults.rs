@@ -7,19 +7,37 @@ use serde_json::{Value, json};
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
-use sluice_sim::faults::{self, Line, Many};
-use sluice_switch::registry::Choice;
+use sluice_sim::faults::{self, Line, Many, RackKind};
 
-use crate::args::{FaultRuns, ReplayFault};
+use crate::args::{FaultRuns, FaultRunsOf, ReplayFault};
 
 /// Seeds between two lines of progress.
 const CHUNK: u64 = 1_000;
 
+impl FaultRunsOf {
+    fn kind(&self) -> Outcome<RackKind> {
+        if self.cores {
+            RackKind::of_servers(self.policy).map_err(Failure::bad_input)
+        } else {
+            Ok(RackKind::of(self.policy))
+        }
+    }
+
+    /// The command that tells a run.
+    fn replay_line(&self, seed: u64) -> String {
+        let Self { policy, cores } = self;
+        let is_default = RackKind::of(*policy) == RackKind::default();
+        let policy = if is_default { String::new() } else { format!(" --policy {policy}") };
+        format!("sluice replay-fault {seed}{policy}{}", if *cores { " --cores" } else { "" })
+    }
+}
+
 /// Tells one run.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
+    let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();
     let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
-    let replayed = faults::replay(&args.runs.policy, args.seed, &mut |line| {
+    let replayed = faults::replay(&kind, args.seed, &mut |line| {
         if wanted(line) {
             lines.line(line);
         }
@@ -36,6 +54,7 @@ pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
 
 /// Runs seeds until one breaks a promise, all are done, or a signal comes.
 pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
+    let kind = args.runs.kind()?;
     let stop = Stop::on_signals()?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let end = args.count.map_or(u64::MAX, |count| args.from.saturating_add(count));
@@ -44,7 +63,7 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     let mut from = args.from;
     while from < end && !stop.is_asked() {
         let to = end.min(from.saturating_add(CHUNK));
-        let many = faults::run_many(&args.runs.policy, from..to, threads, |_| !stop.is_asked());
+        let many = faults::run_many(&kind, from..to, threads, |_| !stop.is_asked());
         runs += many.runs;
         report(args, &many, runs, started)?;
         from = to;
@@ -59,22 +78,18 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
 
 /// What is found as JSON: `schemas/fault-runs.v1.json`.
 fn json_of(args: &FaultRuns, runs: u64, broken: &Value) -> Value {
-    let policy = args.runs.policy.to_string();
+    let (policy, cores) = (args.runs.policy.to_string(), args.runs.cores);
     let schema = "sluice.fault-runs.v1";
-    json!({ "schema": schema, "policy": policy, "from": args.from, "runs": runs, "broken": broken })
-}
-
-/// The command that tells a run.
-fn replay_line(program: &Choice, seed: u64) -> String {
-    let policy = if *program == Choice::default() { String::new() } else { format!(" --policy {program}") };
-    format!("sluice replay-fault {seed}{policy}")
+    json!({
+        "schema": schema, "policy": policy, "cores": cores, "from": args.from, "runs": runs, "broken": broken
+    })
 }
 
 fn report(args: &FaultRuns, many: &Many, runs: u64, started: Instant) -> Outcome<()> {
     if let Some(broken) = &many.broken {
         let seed = broken.seed;
         let commit = env!("SLUICE_COMMIT");
-        let again = replay_line(&args.runs.policy, seed);
+        let again = args.runs.replay_line(seed);
         let why = format!("{broken}; commit {commit}; to see its packets: {again}");
         if args.json {
             let found = json!({ "seed": seed, "commit": commit, "why": broken.to_string() });

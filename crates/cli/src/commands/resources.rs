@@ -6,6 +6,7 @@ use sluice_ground::print;
 use sluice_report::table::Table;
 use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::pipeline::{Layout, STAGES};
+use sluice_switch::rain::RainLeaf;
 use sluice_switch::registry::{Choice, Published};
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
@@ -18,9 +19,11 @@ const BLOCKS: u32 = 960;
 const UNITS: u32 = 48;
 
 /// A fabric's switches, which are no policies of a rack.
-const OF_FABRIC: [&str; 2] = ["horus-leaf", "horus-spine"];
+const OF_FABRIC: [&str; 3] = ["horus-leaf", "rain-leaf", "horus-spine"];
 /// Spines above a leaf: those of a pod.
 const SPINES: u16 = 24;
+/// Tokens of each worker of a rack of Rain.
+const TOKENS: u8 = 2;
 /// Leaves below a spine, and pools: those of a pod that serves 1,024.
 const LEAVES: u16 = 64;
 const POOLS: u16 = 1_024;
@@ -61,6 +64,7 @@ fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
     let (reading, full) = (FabricReading::default(), Config::full(Epoch(1)));
     Ok(match asked {
         "horus-leaf" => Some(Box::new(Horus::in_fabric(reading, full, SPINES))),
+        "rain-leaf" => Some(Box::new(RainLeaf::in_fabric(TOKENS, reading, full, SPINES))),
         "horus-spine" => {
             let config = Config { workers: LEAVES, slices: POOLS, types: POOLS, ..full };
             Some(Box::new(Spine::new(reading, config).map_err(Failure::bad_input)?))

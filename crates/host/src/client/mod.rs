@@ -16,6 +16,7 @@
 //! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
 
 mod budget;
+mod bundle;
 mod fetches;
 mod fetching;
 mod renewal;
@@ -35,6 +36,8 @@ use sluice_wire::{
 pub use types::{
     Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
 };
+
+pub use bundle::Bundle;
 
 use budget::Budget;
 use fetches::Fetches;
@@ -203,6 +206,11 @@ impl Client {
         self.slots.len()
     }
 
+    /// How many tasks its switch takes in one submission; 1 where each goes alone. See [`Bundle`].
+    pub fn jobs(&self) -> u8 {
+        self.granted.as_ref().map_or(1, |grant| grant.jobs)
+    }
+
     /// Where the switch of the last grant is.
     pub fn switch(&self) -> Option<Endpoint> {
         self.granted.as_ref().map(|grant| grant.switch)
@@ -329,9 +337,24 @@ impl Client {
         }
     }
 
+    /// A REJECT of a task that was not sent alone may be one of those behind it as well.
+    fn on_reject(&mut self, now: Nanos, settings: &ClientSettings, reject: &Reject, out: &mut Vec<Action>) {
+        for at in 0..=reject.behind.into() {
+            let sequence = reject.task.sequence.plus(at);
+            let one = Reject { task: TaskId { sequence, ..reject.task }, behind: 0, ..*reject };
+            self.on_reject_of(now, settings, &one, out);
+        }
+    }
+
     /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent
     /// in.
-    fn on_reject(&mut self, now: Nanos, settings: &ClientSettings, reject: &Reject, out: &mut Vec<Action>) {
+    fn on_reject_of(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        reject: &Reject,
+        out: &mut Vec<Action>,
+    ) {
         let Some(id) = self.hear(now, settings, reject.task, reject.epoch, out) else { return };
         let living = self.living().is_some();
         let slot = self.slots.get(id);
@@ -689,6 +712,7 @@ mod tests {
             slices: vec![(TaskType(0), SliceId(0))],
             shares: vec![(SliceId(0), 8)],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for: Nanos(9),
         }

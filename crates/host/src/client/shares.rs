@@ -139,6 +139,7 @@ mod tests {
             slices: vec![(KIND, slice)],
             shares: vec![(slice, limit)],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for: Nanos(1),
         };

@@ -240,7 +240,7 @@ impl fmt::Display for UnknownWhy {
 /// What the driver is to do, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send this to the switch.
+    /// Send this to the switch; with what leaves at the same time, if that is a [`Bundle`](super::Bundle).
     ToSwitch(Submit),
     /// Send these bytes of a task, in PARTs, to the worker that asks.
     Parts {
@@ -315,7 +315,7 @@ pub struct ClientStats {
     pub submitted: u64,
     /// Offers that were pushed back.
     pub pushed_back: u64,
-    /// SUBMIT packets, first attempts and retries.
+    /// Tasks sent, first attempts and retries; several may go in one packet.
     pub sent: u64,
     /// Retries paid from the budget.
     pub retries_paid: u64,

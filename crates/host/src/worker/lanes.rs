@@ -115,9 +115,12 @@ impl Lanes {
         lane.finished(now, settings, slot, started, status, reply, out);
     }
 
-    /// Shares out the room that the cores have for one service, `room` tasks beside those that are here,
-    /// among its lanes: first to the tokens that are out. They leave with the next [`Worker::tick`].
+    /// Shares out the room that the cores have for one service, `room` tasks beside those that run, among its
+    /// lanes: first to the tasks whose bytes are not here yet, then to the tokens that are out. More leave
+    /// with the next [`Worker::tick`].
     pub fn share_room(&mut self, of: &[usize], room: u32) {
+        let fetching: u32 = of.iter().map(|lane| self.lanes[*lane].not_running()).sum();
+        let room = room.saturating_sub(fetching);
         let out: u32 = of.iter().map(|lane| self.lanes[*lane].tokens_out()).sum();
         let (mut kept, mut more) = (room.min(out), room.saturating_sub(out));
         let take = |left: &mut u32, most: u32| {

@@ -103,6 +103,7 @@ struct Registration {
     generation: Generation,
     worker: WorkerId,
     slice: SliceId,
+    below_spines: bool,
 }
 
 impl Registration {
@@ -343,8 +344,8 @@ impl Worker {
     }
 
     fn reset(&mut self, grant: &WorkerRegistration) {
-        let WorkerRegistration { worker, key, epoch, generation, slice, .. } = *grant;
-        self.at = Registration { key, epoch, generation, worker, slice };
+        let WorkerRegistration { worker, key, epoch, generation, slice, below_spines, .. } = *grant;
+        self.at = Registration { key, epoch, generation, worker, slice, below_spines };
         self.feeding = Feeding::new(grant.feed);
         self.newest = self.newest.max(epoch);
         self.issued = grant.start;
@@ -479,6 +480,11 @@ impl Worker {
         self.work.as_ref().map_or(0, |work| work.held() as u32)
     }
 
+    /// How many of the held tasks do not run yet.
+    fn not_running(&self) -> u32 {
+        self.work.as_ref().map_or(0, |work| (work.held() - work.running()) as u32)
+    }
+
     /// After the registration was closed: when the last task has come, or come too late.
     fn nothing_comes_after(&self, settings: &WorkerSettings) -> Option<Nanos> {
         match self.phase {
@@ -499,7 +505,9 @@ impl Worker {
     }
 
     const fn sender(&self) -> Sender {
-        Sender { worker: self.at.worker, epoch: self.newest, reports: self.feeding.reports() }
+        let reports = self.feeding.reports();
+        let epoch = if self.at.below_spines && !reports { Epoch(0) } else { self.newest };
+        Sender { worker: self.at.worker, epoch, reports }
     }
 }
 

@@ -102,6 +102,11 @@ impl Work {
         self.held.len()
     }
 
+    /// How many of them run.
+    pub(super) const fn running(&self) -> usize {
+        self.running
+    }
+
     /// The finished tasks.
     pub(super) const fn finished(&self) -> &Finished {
         &self.finished

@@ -153,6 +153,7 @@ impl Bench {
                     attempt,
                     task_type,
                     reason,
+                    behind: 0,
                     retry_after_ns: hint,
                 })
             }
@@ -181,6 +182,7 @@ impl Bench {
             slices: vec![(TaskType(1), SliceId(0))],
             shares: vec![(SliceId(0), share)],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for,
         };

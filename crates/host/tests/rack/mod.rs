@@ -1,20 +1,21 @@
 //! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
 //! Everything follows from the seed.
 //!
-//! Not the simulator's nodes, which lie above this crate: what breaks in a worker is found here, by its own
-//! crate's tests, and a scene that breaks is made smaller until nothing in it can be left out. All that is
-//! under way is in sight, so that no token is missing while load goes on; fault runs look for that at rest.
+//! The simulator's time and dice, and not its nodes, which lie above this crate: what breaks in a worker is
+//! found here, by its own crate's tests, and a scene that breaks is made smaller until nothing in it can be
+//! left out. All that is under way is counted, so that no token is missing while load goes on; fault runs
+//! look for that at rest.
 
 mod checks;
 mod switch;
-
-use std::collections::BTreeMap;
 
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId,
 };
+use sluice_world::dice::Dice;
+use sluice_world::{Address, ClockId, EventEngine, Happens};
 
 use checks::Checks;
 use switch::Switch;
@@ -25,6 +26,9 @@ const DELAY_MAX: Nanos = Nanos::from_micros(200);
 const START: Serial = Serial(u32::MAX - 7);
 const RPC_MAX: Nanos = Nanos::from_micros(400);
 const LEAD_MAX: Nanos = Nanos::from_micros(15);
+/// Where everything happens but the early tokens, whose clock strikes at a place of its own.
+const RACK: Address = Address::node(0);
+const EARLY: Address = Address::node(1);
 
 /// What a run is like; rates in per mille of packets (or, for events, of submissions).
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +69,20 @@ enum Event {
     ToSwitch(Packet),
     ToWorker(Dispatch),
     AnswerToWorker(Packet),
-    Granted { grant: WorkerRegistration, life: u32 },
+    Granted {
+        grant: WorkerRegistration,
+        life: u32,
+    },
     Reopened,
-    Ran { slot: u64, started: Nanos, task: TaskId, life: u32 },
+    Ran {
+        slot: u64,
+        started: Nanos,
+        task: TaskId,
+        life: u32,
+    },
     Submission,
+    /// The stretch of time that a test asked for.
+    End,
 }
 
 /// The rack.
@@ -76,8 +90,12 @@ pub(crate) struct Rack {
     scene: Scene,
     now: Nanos,
     dice: Dice,
-    agenda: BTreeMap<(Nanos, u64), Event>,
-    entries: u64,
+    engine: EventEngine<Event, ()>,
+    ticks: ClockId,
+    early: ClockId,
+    /// Packets between the switch and the worker that are tokens, and that are tasks.
+    tokens_under_way: usize,
+    dispatches_under_way: usize,
     faulty: bool,
     loaded: bool,
     settings: WorkerSettings,
@@ -96,12 +114,16 @@ pub(crate) struct Rack {
 
 impl Rack {
     pub(crate) fn new(scene: Scene) -> Self {
+        let mut engine = EventEngine::new();
         let mut rack = Self {
             scene,
             now: Nanos(1_000),
-            dice: Dice(scene.seed),
-            agenda: BTreeMap::new(),
-            entries: 0,
+            dice: Dice::new(scene.seed, 0),
+            ticks: engine.clock(RACK),
+            early: engine.clock(EARLY),
+            engine,
+            tokens_under_way: 0,
+            dispatches_under_way: 0,
             faulty: true,
             loaded: true,
             settings: settings(&scene),
@@ -144,39 +166,29 @@ impl Rack {
     }
 
     fn until(&mut self, end: Nanos) {
-        loop {
-            let event = self.agenda.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= end);
-            let due = |at: Option<Nanos>| at.map(|at| at.max(self.now)).filter(|at| *at <= end);
-            let tick = due(self.worker.deadline(&self.settings));
-            if let Some(early) = due(self.worker.early_at(&self.settings))
-                && [event, tick].into_iter().flatten().all(|at| early < at)
-            {
-                self.now = early;
-                self.call(Worker::early);
-                assert_eq!(self.worker.early_at(&self.settings), None, "one early token a task");
-                continue;
-            }
-            match (event, tick) {
-                (Some(at), tick) if tick.is_none_or(|tick| at <= tick) => {
-                    self.now = at;
-                    let (_, event) = self.agenda.pop_first().expect("its key was just read");
-                    self.happen(event);
+        self.engine.cue(end, RACK, Event::End);
+        while let Some((at, place, what)) = self.engine.take_next() {
+            self.now = at;
+            match what {
+                Happens::Cue(Event::End) => return,
+                Happens::Cue(event) => self.happen(event),
+                _ if place == EARLY => {
+                    self.call(Worker::early);
+                    assert_eq!(self.worker.early_at(&self.settings), None, "one early token a task");
                 }
-                (_, Some(at)) => {
-                    self.now = at;
+                _ => {
                     self.call(Worker::tick);
                     let next = self.worker.deadline(&self.settings);
                     assert!(next.is_none_or(|next| next > self.now), "a tick leaves nothing due");
                 }
-                _ => break,
             }
         }
-        self.now = end;
     }
 
     fn happen(&mut self, event: Event) {
         match event {
             Event::ToSwitch(packet) => {
+                self.tokens_under_way -= usize::from(matches!(packet, Packet::Token(_)));
                 let sent = self.switch.packet(self.now, packet);
                 self.send_to_worker(sent);
             }
@@ -185,11 +197,11 @@ impl Rack {
                 self.call(|worker, now, settings, out| worker.packet(now, now, settings, &packet, out));
             }
             Event::Granted { grant, life } if life == self.life => self.granted(grant),
-            Event::Granted { .. } => {}
+            Event::Granted { .. } | Event::End => {}
             Event::Reopened => {
                 self.switch.reopen();
                 let is_registered = self.applied != WorkerRegistration::default();
-                let lost = self.faulty && is_registered && self.dice.per_mille(500);
+                let lost = self.faulty && is_registered && self.dice.chance(500);
                 if !lost {
                     self.grant_later();
                 }
@@ -200,6 +212,7 @@ impl Rack {
     }
 
     fn deliver(&mut self, mut dispatch: Dispatch) {
+        self.dispatches_under_way -= 1;
         self.handles += 1;
         dispatch.payload.handle = Handle(self.handles);
         self.checks.payload_made(dispatch.payload.handle);
@@ -235,7 +248,7 @@ impl Rack {
             let wait = self.dice.below(self.scene.between_tasks_max.0);
             self.after(Nanos(wait), Event::Submission);
             self.disturb();
-            let repeat = self.dice.per_mille(self.scene.repeats) && !self.tasks.is_empty();
+            let repeat = self.dice.chance(self.scene.repeats) && !self.tasks.is_empty();
             let (task, attempt) = if repeat { self.repeated_task() } else { self.new_task() };
             let sent = self.switch.submit(self.now, task, attempt);
             self.send_to_worker(sent);
@@ -262,17 +275,17 @@ impl Rack {
         if !self.faulty || !self.switch.is_open() {
             return;
         }
-        if self.dice.per_mille(self.scene.moves) {
+        if self.dice.chance(self.scene.moves) {
             self.change_generation();
-        } else if self.dice.per_mille(self.scene.restarts) {
+        } else if self.dice.chance(self.scene.restarts) {
             self.switch.restart();
-        } else if self.dice.per_mille(self.scene.crashes) {
+        } else if self.dice.chance(self.scene.crashes) {
             self.worker = Worker::new();
             self.life += 1;
             self.applied = WorkerRegistration::default();
             self.checks.new_life();
             self.change_generation();
-        } else if self.dice.per_mille(self.scene.quota_changes) {
+        } else if self.dice.chance(self.scene.quota_changes) {
             self.quota = 1 + self.dice.below(8) as u8;
             self.grant_later();
         }
@@ -321,6 +334,14 @@ impl Rack {
                 | Action::Forget(_) => {}
             }
         }
+        self.wind();
+    }
+
+    /// Sets the clocks to what the worker waits for.
+    fn wind(&mut self) {
+        let due = |at: Option<Nanos>| at.map_or(Nanos(u64::MAX), |at| at.max(self.now));
+        self.engine.set(self.ticks, due(self.worker.deadline(&self.settings)));
+        self.engine.set(self.early, due(self.worker.early_at(&self.settings)));
     }
 
     /// The service says how long it will take, more or less.
@@ -343,32 +364,35 @@ impl Rack {
     fn send(&mut self, packet: Event) {
         let way = Nanos(RTT.0 / 2);
         if !self.faulty {
-            self.after(way, packet);
+            self.go(way, packet);
             return;
         }
-        let copies = if self.dice.per_mille(self.scene.loss) {
+        let copies = if self.dice.chance(self.scene.loss) {
             0
         } else {
-            1 + u64::from(self.dice.per_mille(self.scene.duplicates))
+            1 + u64::from(self.dice.chance(self.scene.duplicates))
         };
         for _ in 0..copies {
-            let late = if self.dice.per_mille(self.scene.delays) { self.dice.below(DELAY_MAX.0) } else { 0 };
-            self.after(way + Nanos(late), packet);
+            let late = if self.dice.chance(self.scene.delays) { self.dice.below(DELAY_MAX.0) } else { 0 };
+            self.go(way + Nanos(late), packet);
         }
     }
 
+    fn go(&mut self, way: Nanos, packet: Event) {
+        self.tokens_under_way += usize::from(matches!(packet, Event::ToSwitch(Packet::Token(_))));
+        self.dispatches_under_way += usize::from(matches!(packet, Event::ToWorker(_)));
+        self.after(way, packet);
+    }
+
     fn after(&mut self, wait: Nanos, event: Event) {
-        self.entries += 1;
-        self.agenda.insert((self.now + wait, self.entries), event);
+        self.engine.cue(self.now + wait, RACK, event);
     }
 
     /// Every token that was issued is parked, on its way, or became a task that is held or on its way.
     fn nothing_is_in_limbo(&self) {
-        let on_the_way = |is: fn(&Event) -> bool| self.agenda.values().filter(|event| is(event)).count();
-        let tokens = on_the_way(|event| matches!(event, Event::ToSwitch(Packet::Token(_))));
-        let dispatches = on_the_way(|event| matches!(event, Event::ToWorker(_)));
         let stats = self.worker.stats();
-        let found = self.switch.parked() as usize + tokens + dispatches + stats.held as usize;
+        let under_way = self.tokens_under_way + self.dispatches_under_way;
+        let found = self.switch.parked() as usize + under_way + stats.held as usize;
         let promised = stats.tokens_out + stats.held;
         assert!(self.fills_the_quota(promised), "promise 4: {stats:?}");
         assert!(found >= promised as usize, "promise 4: only {found} tokens exist, {stats:?}");
@@ -384,22 +408,5 @@ impl Rack {
     fn fills_the_quota(&self, promised: u32) -> bool {
         let early = u32::from(self.scene.early.is_some() && self.worker.stats().held > 0);
         (self.applied.quota.into()..=u32::from(self.quota_max) + early).contains(&promised)
-    }
-}
-
-/// A small generator: one seed, one run.
-struct Dice(u64);
-
-impl Dice {
-    /// Uniform below `limit`, or 0.
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % limit.max(1)
-    }
-
-    fn per_mille(&mut self, rate: u64) -> bool {
-        self.below(1_000) < rate
     }
 }

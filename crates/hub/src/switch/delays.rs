@@ -38,7 +38,7 @@ impl Delays {
     /// The way from a packet's sender to the switch.
     pub const fn to_switch(&self, packet: &Packet) -> Nanos {
         match packet {
-            Packet::Submit(_) => self.client,
+            Packet::Submit(_) | Packet::Job(_) => self.client,
             Packet::Token(_) | Packet::Probe(_) | Packet::Reply(_) => self.worker,
             _ => Nanos(0),
         }

@@ -148,6 +148,10 @@ impl Plane {
                 self.client_at = task.client_at;
                 (long, room) = self.reserve(&mut task.payload, body);
             }
+            Packet::Job(job) => {
+                (0..job.tasks()).for_each(|_| self.tally.add(Count::Submits));
+                *job = job.with_age(job.first().age.plus(late));
+            }
             Packet::Token(_) => self.tally.add(Count::Tokens),
             Packet::Reply(_) => long = Some(Long { cell: Handle::NONE, outside: Some(body) }),
             _ => {}

@@ -9,6 +9,8 @@ use sluice_wire::RejectReason;
 
 use crate::rack::{ECHO, OTHER, Rack, Running, until};
 
+/// Where workers differ.
+const POLICIES: [&str; 2] = ["rain:1,labels", "draconis:poll=500us,labels"];
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Answers with its own name, and serves all types of a rack with labels.
@@ -36,21 +38,33 @@ fn run(client: &Client, errand: impl Into<Errand>) -> Ended {
 
 #[test]
 fn a_task_goes_only_to_workers_that_have_what_it_says_it_needs() {
-    let rack = Rack::with_labels();
+    POLICIES.into_iter().for_each(goes_where_it_is_served);
+}
+
+fn goes_where_it_is_served(policy: &str) {
+    let rack = Rack::with_labels(policy);
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let needs = Needs::of(["gpu"]);
     let done_by = |errand: Errand| run(&client, errand).outcome.done().map(<[u8]>::to_vec);
     until("a worker without labels", || done_by(ECHO.into()).as_deref() == Some(b"plain"));
     for _ in 0..50 {
-        assert_eq!(done_by(Errand::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]));
-        assert_eq!(done_by(OTHER.into()).as_deref(), Some(&b"fast"[..]), "what its type needs stands");
+        assert_eq!(done_by(Errand::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]), "{policy}");
+        assert_eq!(
+            done_by(OTHER.into()).as_deref(),
+            Some(&b"fast"[..]),
+            "{policy}: what its type needs stands"
+        );
     }
 }
 
 #[test]
 fn a_task_that_needs_what_nobody_has_is_told_so_at_once() {
-    let rack = Rack::with_labels();
+    POLICIES.into_iter().for_each(tells_at_once_what_nobody_has);
+}
+
+fn tells_at_once_what_nobody_has(policy: &str) {
+    let rack = Rack::with_labels(policy);
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let why = |labels: &[&str]| {
@@ -59,11 +73,11 @@ fn a_task_that_needs_what_nobody_has_is_told_so_at_once() {
         (ended.attempts, ended.outcome)
     };
     let rejected = Outcome::Refused(RefusedWhy::Rejected(RejectReason::Unserved));
-    assert_eq!(why(&["gpu", "ssd"]), (1, rejected), "the switch says so, and is not asked again");
+    assert_eq!(why(&["gpu", "ssd"]), (1, rejected), "{policy}: the switch says so, and is not asked again");
     let unknown = Outcome::Refused(RefusedWhy::UnknownLabel);
-    assert_eq!(why(&["gpu", "tpu"]), (0, unknown), "the plan names no such label");
+    assert_eq!(why(&["gpu", "tpu"]), (0, unknown), "{policy}: the plan names no such label");
     let report = client.close().expect("no error");
-    assert_eq!((report.tasks.submitted, report.tasks.refused, report.tasks.sent), (2, 2, 1));
+    assert_eq!((report.tasks.submitted, report.tasks.refused, report.tasks.sent), (2, 2, 1), "{policy}");
 }
 
 #[test]

@@ -101,14 +101,14 @@ impl Rack {
 
     /// One slice, for [`ECHO`], which needs nothing, and [`OTHER`], which needs the label `gpu`. `ssd` is a
     /// label that no kind of workers has beside it.
-    pub(crate) fn with_labels() -> Self {
+    pub(crate) fn with_labels(program: &str) -> Self {
         let (none, gpu) = (Labels::NONE, Labels(1));
         let serving = Serving::of(&[none, gpu], &[none, gpu]).expect("all are served");
         let (name, types) = ("main".to_owned(), vec![ECHO, OTHER]);
         let mut rack = Self::of(vec![SlicePlan { name, types, serving, ..SlicePlan::default() }]);
         rack.labels = ["gpu", "ssd"].map(str::to_owned).to_vec();
         rack.needs = vec![(OTHER, gpu)];
-        rack.program = Choice::parse("rain:1,labels").expect("it is known");
+        rack.program = Choice::parse(program).expect("it is known");
         rack.begin()
     }
 

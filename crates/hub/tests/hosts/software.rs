@@ -22,30 +22,38 @@ fn task(number: u32) -> Vec<u8> {
     number.to_be_bytes().repeat(3 + number as usize % 40)
 }
 
-fn submit(client: &Client, tasks: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
-    let of = |number: u32| client.submit(TaskType(ECHO.0), &task(number), DEADLINE).expect("it fits");
-    tasks.map(|number| (number, of(number))).collect()
+/// A task's bytes, and what becomes of it.
+type Waiting = (Vec<u8>, Pending);
+
+fn submit(client: &Client, tasks: std::ops::Range<u32>, task: fn(u32) -> Vec<u8>) -> Vec<Waiting> {
+    let of = |bytes: &[u8]| client.submit(TaskType(ECHO.0), bytes, DEADLINE).expect("it fits");
+    tasks.map(task).map(|bytes| (bytes.clone(), of(&bytes))).collect()
 }
 
-fn all_come_back(pending: Vec<(u32, Pending)>) {
-    for (number, pending) in pending {
+fn all_come_back(pending: Vec<Waiting>) {
+    for (bytes, pending) in pending {
         let ended = pending.wait();
-        assert_eq!(ended.outcome.done(), Some(&task(number)[..]), "{number}: {}", ended.outcome);
+        assert_eq!(ended.outcome.done(), Some(&bytes[..]), "{bytes:?}: {}", ended.outcome);
     }
 }
 
+/// As many as fit an entry, so that several go in one submission.
+fn small_task(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
 /// Faults on every socket; a worker is killed, then the switch and its controller.
-fn survives(policy: &str) {
+fn survives(policy: &str, task: fn(u32) -> Vec<u8>) {
     let mut rack = rack(policy, "loss=0.02,dup=0.02,reorder=0.05,delay=1ms");
     let echo = Echo::default();
     let victim = rack.worker("victim", echo.clone());
     let _workers = ["a", "b"].map(|name| rack.worker(name, echo.clone()));
     let client = rack.client("c");
-    let first = submit(&client, 0..300);
+    let first = submit(&client, 0..300, task);
     victim.kill();
-    let second = submit(&client, 300..600);
+    let second = submit(&client, 300..600, task);
     rack.restart();
-    let third = submit(&client, 600..900);
+    let third = submit(&client, 600..900, task);
     [first, second, third].into_iter().for_each(all_come_back);
     let report = client.close().expect("no error");
     assert_eq!((report.tasks.replied, report.outstanding), (900, 0));
@@ -53,12 +61,30 @@ fn survives(policy: &str) {
 
 #[test]
 fn a_server_loses_nothing_under_faults_when_a_worker_and_it_are_killed() {
-    survives("server:1");
+    survives("server:1", task);
 }
 
 #[test]
 fn draconis_loses_nothing_under_faults_when_a_worker_and_the_switch_are_killed() {
-    survives("draconis:poll=500us");
+    survives("draconis:poll=500us", task);
+}
+
+#[test]
+fn jobs_of_draconis_lose_nothing_under_faults_when_a_worker_and_the_switch_are_killed() {
+    survives("draconis:poll=500us,jobs=5", small_task);
+}
+
+#[test]
+fn small_tasks_of_a_client_go_in_one_packet_where_the_switch_takes_that() {
+    for (policy, together) in [("draconis:poll=500us,jobs=5", true), ("draconis:poll=500us", false)] {
+        let rack = rack(policy, "loss=0");
+        let _worker = rack.worker("w", Echo::default());
+        let client = rack.client("c");
+        all_come_back(submit(&client, 0..2_000, small_task));
+        let alone = rack.counted("tokens") + rack.counted("submits");
+        assert!(rack.counted("submits") >= 2_000, "{policy}: a submission counts for each of its tasks");
+        assert_eq!(rack.counted("received") < alone, together, "{policy}: {alone}");
+    }
 }
 
 #[test]
@@ -68,7 +94,7 @@ fn a_worker_of_draconis_fetches_long_tasks_from_their_client_and_one_of_a_server
         let _worker = rack.worker("w", Echo::default());
         let client = rack.client("c");
         for number in 0..20 {
-            all_come_back(submit(&client, number..number + 1));
+            all_come_back(submit(&client, number..number + 1, task));
         }
         let needs = client.report().expect("it lives").tasks.needs;
         assert_eq!(needs >= 20, fetches, "{policy}: {needs}");
@@ -81,6 +107,6 @@ fn a_server_takes_and_sends_one_datagram_a_system_call() {
     let rack = rack("server:1", "loss=0");
     let _worker = rack.worker("w", Echo::default());
     let client = rack.client("c");
-    all_come_back(submit(&client, 0..200));
+    all_come_back(submit(&client, 0..200, task));
     assert!(rack.counted("batches") >= rack.counted("received"), "batches hold one datagram at most");
 }

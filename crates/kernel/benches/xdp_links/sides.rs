@@ -20,6 +20,7 @@ use sluice_net::clock::{Clock, thread_cpu};
 use sluice_net::pin::pin_thread;
 use sluice_net::udp::{Socket, SocketOptions, Waiting};
 use sluice_switch::Config;
+use sluice_switch::registry::Choice;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Endpoint, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nanos, Nonce, Packet,
@@ -63,6 +64,8 @@ pub(crate) enum Kind {
     Half,
     /// The UDP switch, behind the kernel's stack.
     Udp,
+    /// A socket server: one queue, a system call for each datagram that comes or goes.
+    Server,
     /// Each frame ends as it comes in.
     Door,
     /// The XDP program, carried by the kernel's stack.
@@ -70,7 +73,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] = [Self::Rain, Self::Hop, Self::Half, Self::Udp, Self::Door, Self::Stack];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Rain, Self::Hop, Self::Half, Self::Udp, Self::Server, Self::Door, Self::Stack];
 }
 
 /// A rack, its load, and its middle.
@@ -115,13 +119,15 @@ impl Side {
             Kind::Hop => "redirect",
             Kind::Half => "half",
             Kind::Udp => "UDP",
+            Kind::Server => "server",
             Kind::Door => "door",
             Kind::Stack => "in stack",
         }
     }
 
-    pub(crate) const fn is_udp(&self) -> bool {
-        matches!(self.kind, Kind::Udp)
+    /// Whether it is a process behind the kernel's stack.
+    pub(crate) const fn is_process(&self) -> bool {
+        matches!(self.kind, Kind::Udp | Kind::Server)
     }
 
     /// CPU time of a pair, ns. Nothing may be lost on the way.
@@ -270,7 +276,7 @@ impl Side {
                 self.held.push(hop);
                 Ok(())
             }
-            Kind::Door | Kind::Udp => {
+            Kind::Door | Kind::Udp | Kind::Server => {
                 let name = if self.kind == Kind::Door { "door" } else { "pass" };
                 let (rack, load) = (&self.rack, &mut self.load);
                 rack.switch().within(|| -> Result<_, Box<dyn Error>> {
@@ -278,8 +284,9 @@ impl Side {
                     links.iter().try_for_each(|link| program.attach(link, XdpMode::Driver).map(drop))?;
                     Ok(())
                 })??;
-                if self.kind == Kind::Udp {
-                    self.udp = Some(self.rack.switch().within(|| udp(self.at(), self.ops()))??);
+                if self.is_process() {
+                    let policy = if self.kind == Kind::Server { "server:1" } else { "rain:2" };
+                    self.udp = Some(self.rack.switch().within(|| udp(policy, self.at(), self.ops()))??);
                 }
                 Ok(())
             }
@@ -443,8 +450,9 @@ fn size() -> Config {
     Config { workers: 64, clients: 16, slices: 1, types: 16, tasks_per_slice: 4_096, ..Config::full(EPOCH) }
 }
 
-fn udp(at: SocketAddr, ops: Vec<TableOp>) -> Result<SwitchDriver, Box<dyn Error>> {
-    let config = SwitchConfig { at, waiting: Waiting::Spin, ..SwitchConfig::new(size()) };
+fn udp(policy: &str, at: SocketAddr, ops: Vec<TableOp>) -> Result<SwitchDriver, Box<dyn Error>> {
+    let program = Choice::parse(policy)?;
+    let config = SwitchConfig { program, at, waiting: Waiting::Spin, ..SwitchConfig::new(size()) };
     let mut driver = SwitchDriver::new(&config)?;
     driver.handle().tables().send(ops, |_| ())?;
     driver.step_at(Clock::start().now())?;

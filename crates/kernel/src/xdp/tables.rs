@@ -108,6 +108,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
         feed: Feed::TOKENS,
         classes: 1,
         kinds: 1,
+        jobs: 1,
         plain_writes: true,
         quota_max: QUOTA_MAX,
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
-use sluice_host::client::{Action, Client, ClientSettings, Outcome as HostOutcome, Submission};
+use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
@@ -244,6 +244,7 @@ impl Engine {
                 }
             }
         }
+        self.effects.close(self.client.switch(), self.socket.outbox());
         if now >= self.expire_at {
             self.expire_at = now + EXPIRE_EVERY;
             self.expire(now);
@@ -274,7 +275,7 @@ impl Engine {
         }
         task.teller.sent();
         self.effects.tellers.put(tag, task.teller);
-        self.perform(now, &[]);
+        self.perform_first(now, &[]);
         None
     }
 
@@ -290,6 +291,13 @@ impl Engine {
     }
 
     fn perform(&mut self, at: Nanos, bytes: &[u8]) {
+        self.perform_first(at, bytes);
+        self.effects.close(self.client.switch(), self.socket.outbox());
+    }
+
+    /// The same, where more may follow that leaves in the same packet.
+    fn perform_first(&mut self, at: Nanos, bytes: &[u8]) {
+        self.effects.bundle.allow(self.client.jobs());
         let to = self.client.switch();
         self.effects.perform(&mut self.actions, to, self.socket.outbox(), at, bytes);
         self.after_effects();
@@ -358,6 +366,8 @@ struct Effects {
     unreadable: u64,
     renew: bool,
     ended: bool,
+    /// Tasks that are about to leave in one packet.
+    bundle: Bundle,
 }
 
 impl Effects {
@@ -373,12 +383,20 @@ impl Effects {
             unreadable: 0,
             renew: false,
             ended: false,
+            bundle: Bundle::new(1),
         }
     }
 
     /// As many bytes of a task as its first packet brings: it must be large if there are more.
     fn first_bytes(&self) -> usize {
         self.first_max.min(self.first_granted.max(INLINE_BYTES + 1))
+    }
+
+    /// What was put together so far leaves.
+    fn close(&mut self, switch: Option<Endpoint>, outbox: &mut Outbox) {
+        if let (Some(packet), Some(switch)) = (self.bundle.close(), switch) {
+            outbox.send_with(switch, |out| encode(&packet, &[], out).unwrap_or(0));
+        }
     }
 
     /// Does all of `actions`. `bytes` are those of the reply or part that caused them, which arrived at `at`.
@@ -394,6 +412,13 @@ impl Effects {
             match action {
                 Action::ToSwitch(submit) => {
                     let Some(switch) = switch else { continue };
+                    if self.bundle.takes(&submit) {
+                        continue;
+                    }
+                    self.close(Some(switch), outbox);
+                    if self.bundle.takes(&submit) {
+                        continue;
+                    }
                     let body = self.payloads.first(&submit.payload);
                     outbox.send_with(switch, |out| encode(&Packet::Submit(submit), body, out).unwrap_or(0));
                 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use sluice_control::check_name;
-use sluice_wire::Endpoint;
 use sluice_wire::sizes::{QUOTA_LIMIT, QUOTA_MAX};
 use sluice_wire::tables::KINDS_MAX;
+use sluice_wire::{Endpoint, JOB_TASKS_MAX};
 use tonic::Status;
 
 use super::shown;
@@ -95,6 +95,15 @@ pub(super) fn classes(field: &'static str, count: u32) -> Result<u8, Malformed> 
         0 => Ok(1),
         count if usize::from(count) <= KINDS_MAX => Ok(count),
         count => Err(Malformed::new(field, format!("is {count}, {KINDS_MAX} are the most"))),
+    }
+}
+
+/// How many tasks may come in one submission; an older sender says nothing of it.
+pub(super) fn jobs(field: &'static str, count: u32) -> Result<u8, Malformed> {
+    match number(field, count)? {
+        0 => Ok(1),
+        count if usize::from(count) <= JOB_TASKS_MAX => Ok(count),
+        count => Err(Malformed::new(field, format!("is {count}, {JOB_TASKS_MAX} are the most"))),
     }
 }
 

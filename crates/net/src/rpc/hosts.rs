@@ -11,7 +11,7 @@ use sluice_wire::{
 };
 use tonic::Status;
 
-use super::fields::{Malformed, classes, endpoint, name, name_or_none, number, present, reachable};
+use super::fields::{Malformed, classes, endpoint, jobs, name, name_or_none, number, present, reachable};
 use super::{shown, v1};
 
 impl From<&WorkerHello> for v1::RenewWorkerRequest {
@@ -110,6 +110,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             quota: number("quota", message.quota)?,
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
+            below_spines: false,
         };
         Ok(Self {
             registration,
@@ -175,6 +176,7 @@ impl From<&ClientGrant> for v1::ClientGrant {
                 .map(|(s, tasks)| v1::Share { slice: s.0.into(), tasks: *tasks })
                 .collect(),
             classes: grant.classes.into(),
+            jobs: grant.jobs.into(),
             sizes: grant.sizes.iter().map(sizes_message).collect(),
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
@@ -202,6 +204,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             slices: message.types.iter().map(mapping).collect::<Result<_, _>>()?,
             shares: message.shares.iter().map(share).collect::<Result<_, Malformed>>()?,
             classes: classes("classes", message.classes)?,
+            jobs: jobs("jobs", message.jobs)?,
             sizes: message.sizes.iter().map(sizes).collect::<Result<_, Malformed>>()?,
             retry_for: Nanos(message.retry_for_ns),
         };

@@ -10,7 +10,7 @@ use sluice_wire::{
     SweepOf, TaskType, Term, WorkerId,
 };
 
-use super::fields::{Malformed, classes, endpoint, number, present, quota_max};
+use super::fields::{Malformed, classes, endpoint, jobs, number, present, quota_max};
 use super::v1;
 use super::v1::table_answer::Answer;
 use super::v1::table_op::Op;
@@ -226,6 +226,7 @@ impl From<Shape> for v1::Shape {
             servers: shape.servers.into(),
             classes: shape.classes.into(),
             kinds: shape.kinds.into(),
+            jobs: shape.jobs.into(),
             plain_writes: shape.plain_writes,
             quota_max: shape.quota_max.into(),
         }
@@ -250,6 +251,7 @@ impl TryFrom<v1::Shape> for Shape {
             servers: number("shape.servers", message.servers)?,
             classes: classes("shape.classes", message.classes)?,
             kinds: classes("shape.kinds", message.kinds)?,
+            jobs: jobs("shape.jobs", message.jobs)?,
             plain_writes: message.plain_writes,
             quota_max: quota_max("shape.quota_max", message.quota_max)?,
         })
@@ -549,6 +551,7 @@ mod tests {
             servers: 10,
             classes: 4,
             kinds: 3,
+            jobs: 5,
             plain_writes: true,
             quota_max: 9,
         };

@@ -42,9 +42,9 @@ impl Runs {
         }
     }
 
-    fn feed(&self) -> Feed {
+    pub(super) fn feed(&self) -> Feed {
         match self {
-            Self::Datacenter(_) => Feed::Pushed { reports: true },
+            Self::Datacenter(system) => system.feed(),
             Self::Alone(choice) => choice.feed(),
         }
     }
@@ -52,7 +52,7 @@ impl Runs {
     /// Who is pushed tasks has no tokens, and says that it takes one task.
     fn quota(&self) -> u8 {
         match self {
-            Self::Datacenter(_) => 1,
+            Self::Datacenter(system) => system.tokens().max(1),
             Self::Alone(choice) => choice.quota().max(1),
         }
     }
@@ -166,15 +166,19 @@ impl Control {
             ..self.config(epoch)
         };
         let limit = self.queue + workers * u32::from(self.runs.quota());
+        let queues = Config {
+            tasks_per_slice: limit.next_power_of_two(),
+            tokens_per_slice: token_cells(workers, 2 * u32::from(QUOTA_MAX)),
+            ..config
+        };
+        let spines = self.spines as u16;
         let (scheduler, limit) = match &self.runs {
-            Runs::Datacenter(system) => (SwitchProgram::leaf(*system, config, self.spines as u16), 1),
+            Runs::Datacenter(system @ System::Rain { .. }) => {
+                (SwitchProgram::leaf(*system, queues, spines), self.queue)
+            }
+            Runs::Datacenter(system) => (SwitchProgram::leaf(*system, config, spines), 1),
             Runs::Alone(choice) => {
-                let config = Config {
-                    tasks_per_slice: limit.next_power_of_two(),
-                    tokens_per_slice: token_cells(workers, 2 * u32::from(QUOTA_MAX)),
-                    replay_cells: self.replay_cells(workers),
-                    ..config
-                };
+                let config = Config { replay_cells: self.replay_cells(workers), ..queues };
                 (SwitchProgram::alone(choice, config), self.queue)
             }
         };
@@ -210,6 +214,7 @@ impl Control {
             feed: self.runs.feed(),
             start: START,
             switch: LEAVES.at(at).endpoint(),
+            below_spines: self.spines > 0,
             ..WorkerRegistration::default()
         }
     }
@@ -235,6 +240,7 @@ impl Control {
             slices: (0..self.types).map(|of| (self.task_type(pool, TaskType(of)), slice)).collect(),
             shares: vec![(slice, share(outstanding, self.clients.into()))],
             classes: 1,
+            jobs: 1,
             sizes: Vec::new(),
             retry_for: self.retry_for,
         }

@@ -12,6 +12,8 @@ mod clients;
 mod control;
 mod faults;
 mod imbalance;
+mod intervals;
+mod outages;
 mod passes;
 mod placement;
 mod places;

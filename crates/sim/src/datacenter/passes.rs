@@ -4,7 +4,7 @@ use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Refusal, WriteAhead};
 use sluice_wire::{Nanos, Packet, RackNews};
 
-use super::places::SPINES;
+use super::places::{SPINES, WORKERS};
 use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
 use super::world::Datacenter;
@@ -53,14 +53,15 @@ impl<O: TaskWatch> Datacenter<O> {
         }
     }
 
-    /// Whose a packet is, by its task or by what it tells of.
+    /// Whose a packet is, by its task, by what it tells of, or by the worker that sent it.
     #[inline]
-    fn belongs_to(&self, packet: &Packet) -> usize {
+    fn belongs_to(&self, from: Address, packet: &Packet) -> usize {
         match packet {
             Packet::Submit(of) => self.control.pool_of(of.task_type),
             Packet::Dispatch(of) => self.control.pool_of(of.task_type),
             Packet::Reply(of) => self.control.pool_of(of.task_type),
             Packet::Update(of) => of.pool.0.into(),
+            _ if from.at(0) == WORKERS => self.workers.seats[from.place() as usize].pool.into(),
             _ => 0,
         }
     }
@@ -75,9 +76,9 @@ impl<O: TaskWatch> SwitchSide for Datacenter<O> {
     }
 
     #[inline]
-    fn takes_in(&mut self, _: Address, id: PacketId) -> Try<Self, (bool, bool)> {
+    fn takes_in(&mut self, from: Address, id: PacketId) -> Try<Self, (bool, bool)> {
         let packet = self.world.packets.get(id);
-        self.pool = self.belongs_to(packet);
+        self.pool = self.belongs_to(from, packet);
         let is_task = matches!(packet, Packet::Submit(_) | Packet::Dispatch(_));
         if is_task {
             self.pools[self.pool].meter.in_switch.enter(self.world.now);

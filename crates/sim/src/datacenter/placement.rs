@@ -49,8 +49,8 @@ impl Placement {
     /// How often each spine gets a task, as shares of the last number: by its workers (Horus §3.2), or by
     /// its racks where they are drawn evenly. Sums up to each spine.
     pub(super) fn weights(&self, system: Option<System>) -> Vec<u64> {
-        let of_rack =
-            |rack: &PlacedRack| if system == Some(System::Balanced) { 1 } else { u64::from(rack.workers) };
+        let is_even = matches!(system, Some(System::Balanced { .. }));
+        let of_rack = |rack: &PlacedRack| if is_even { 1 } else { u64::from(rack.workers) };
         let mut sum = 0;
         let below = |spine: usize| {
             self.racks.iter().filter(move |rack| rack.spine == spine).map(of_rack).sum::<u64>()
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(layout.racks.iter().map(|rack| rack.spine).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
         assert_eq!(layout.workers(), 49);
         assert_eq!(layout.weights(Some(System::Horus(FabricReading::default()))), [16, 49]);
-        assert_eq!(layout.weights(Some(System::Balanced)), [3, 5]);
+        assert_eq!(layout.weights(Some(System::Balanced { flows: 0 })), [3, 5]);
         assert_eq!(Placement::new(&[(0, 3)], &[]).weights(None), [3]);
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_outcome::study::Depths;
 use sluice_wire::{Epoch, Nanos};
 
 use super::clients::{PoolRequests, Submitter};
-use super::control::{Control, Runs};
+use super::control::{Control, Runs, WorkerSeat};
 use super::imbalance::Imbalance;
+use super::intervals::Intervals;
+use super::outages::turns;
 use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS, clock_of, pool_of};
 use super::system::System;
@@ -33,6 +36,7 @@ pub(crate) struct PoolEnd<O> {
     pub(crate) observer: O,
     pub(crate) counts: Counts,
     pub(crate) gauges: Gauges,
+    pub(crate) depths: Vec<Depths>,
 }
 
 /// Runs one replication of a point, until `observer` has seen enough or no request is left.
@@ -76,7 +80,8 @@ pub(super) fn run<O: TaskWatch>(
         let (observer, counts, gauges) = pool.meter.finish(now);
         let [imbalance_p50, imbalance_p99] =
             pool.imbalance.and_then(|imbalance| imbalance.told()).map_or([None; 2], |told| told.map(Some));
-        PoolEnd { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges } }
+        let depths = pool.intervals.map(Intervals::ended).unwrap_or_default();
+        PoolEnd { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges }, depths }
     };
     Ok(datacenter.pools.into_iter().map(ended).collect())
 }
@@ -103,7 +108,7 @@ impl<O: TaskWatch> Datacenter<O> {
             times: testbed.switch,
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, testbed)).collect(),
             leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
-            workers: DatacenterWorkers::new(alarms, &control.seats, testbed),
+            workers: DatacenterWorkers::new(alarms, &control.seats, control.runs.feed(), testbed),
             world,
             control,
             pools,
@@ -111,6 +116,9 @@ impl<O: TaskWatch> Datacenter<O> {
             client_settings: client_settings(testbed),
             clients_say: Vec::new(),
             watch: testbed.racks.watch,
+            testbed: testbed.clone(),
+            turns: turns(&testbed.racks),
+            turned: 0,
             has_faults: testbed.has_faults(),
             at: LEAVES,
             pool: 0,
@@ -137,6 +145,12 @@ impl<O: TaskWatch> Datacenter<O> {
         }
         if testbed.racks.watch > Nanos(0) {
             self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
+        }
+        if testbed.racks.interval > Nanos(0) {
+            self.world.engine.cue(testbed.racks.interval, SPINES, Reminder::Interval);
+        }
+        for (at, _) in &self.turns {
+            self.world.engine.cue(*at, SPINES, Reminder::Turn);
         }
         (0..self.pools.len()).for_each(|pool| self.draw(pool));
     }
@@ -174,6 +188,8 @@ impl<O: TaskWatch> Datacenter<O> {
             Happens::Cue(Reminder::Client(machine)) => self.wake(machine as usize),
             Happens::Cue(Reminder::Worker) => self.worker_ticks(at.place() as usize),
             Happens::Cue(Reminder::Look) => self.look(),
+            Happens::Cue(Reminder::Interval) => self.interval_ends(),
+            Happens::Cue(Reminder::Turn) => self.next_turn(),
         }
     }
 
@@ -189,6 +205,29 @@ impl<O: TaskWatch> Datacenter<O> {
             }
             _ => self.at_switch(to, mail),
         }
+    }
+
+    #[cold]
+    fn next_turn(&mut self) {
+        let (_, turn) = self.turns[self.turned];
+        self.turned += 1;
+        let testbed = self.testbed.clone();
+        self.takes(turn, &testbed);
+    }
+
+    /// An interval ends for all pools, and the next one begins.
+    #[cold]
+    fn interval_ends(&mut self) {
+        let now = self.world.now;
+        for (at, pool) in self.pools.iter_mut().enumerate() {
+            let lives =
+                |seat: &&WorkerSeat| usize::from(seat.pool) == at && self.leaves[seat.leaf as usize].lives;
+            let workers = self.workers.seats.iter().filter(lives).count() as u32;
+            if let Some(intervals) = &mut pool.intervals {
+                intervals.end(now, workers);
+            }
+        }
+        self.world.engine.cue(now + self.testbed.racks.interval, SPINES, Reminder::Interval);
     }
 
     /// The queues are looked at, and again after a while.
@@ -241,5 +280,6 @@ fn pool_of_run<O: TaskWatch>(
         arrivals,
         meter: Meter::new(observer, layout.workers()),
         imbalance: watched.then(Imbalance::new),
+        intervals: (point.testbed.racks.interval > Nanos(0)).then(Intervals::default),
     }
 }

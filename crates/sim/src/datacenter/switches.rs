@@ -2,6 +2,7 @@
 
 use sluice_switch::horus::{Horus, HorusError, Mirror, RackSize, Spine, SpineLink};
 use sluice_switch::racksched::RackSched;
+use sluice_switch::rain::RainLeaf;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -33,6 +34,7 @@ pub(super) enum SwitchProgram {
     HorusSpine(Box<Spine>),
     HorusLeaf(Box<Horus>),
     RackSched(Box<RackSched>),
+    RainLeaf(Box<RainLeaf>),
     /// A leaf that clients submit to.
     Alone(Box<dyn Program>),
 }
@@ -47,6 +49,7 @@ impl DatacenterSwitch {
             SwitchProgram::HorusSpine(spine) => &mut **spine,
             SwitchProgram::HorusLeaf(leaf) => &mut **leaf,
             SwitchProgram::RackSched(switch) => &mut **switch,
+            SwitchProgram::RainLeaf(leaf) => &mut **leaf,
             SwitchProgram::Alone(program) => &mut **program,
         }
     }
@@ -62,9 +65,12 @@ impl SwitchProgram {
     /// A spine.
     pub(super) fn spine(system: System, config: Config) -> Result<Self, HorusError> {
         Ok(match system {
-            System::Horus(reading) => Self::HorusSpine(Box::new(Spine::new(reading, config)?)),
+            System::Horus(reading) | System::Rain { reading, .. } => {
+                Self::HorusSpine(Box::new(Spine::new(reading, config)?))
+            }
             System::Hierarchy => Self::RackSched(Box::new(RackSched::spine(SAMPLES, config))),
-            System::Balanced => Self::RackSched(Box::new(RackSched::spine(ANY, config))),
+            System::Balanced { flows: 0 } => Self::RackSched(Box::new(RackSched::spine(ANY, config))),
+            System::Balanced { flows } => Self::RackSched(Box::new(RackSched::spine_of_flows(flows, config))),
         })
     }
 
@@ -72,7 +78,10 @@ impl SwitchProgram {
     pub(super) fn leaf(system: System, config: Config, spines: u16) -> Self {
         match system {
             System::Horus(reading) => Self::HorusLeaf(Box::new(Horus::in_fabric(reading, config, spines))),
-            System::Hierarchy | System::Balanced => {
+            System::Rain { tokens, reading } => {
+                Self::RainLeaf(Box::new(RainLeaf::in_fabric(tokens, reading, config, spines)))
+            }
+            System::Hierarchy | System::Balanced { .. } => {
                 Self::RackSched(Box::new(RackSched::in_fabric(SAMPLES, config, spines)))
             }
         }
@@ -94,7 +103,7 @@ impl SwitchProgram {
         match self {
             Self::HorusSpine(spine) => spine.set_workers(pool, leaf, Some(size)),
             // Its rack's mean is all that RackSched looks at.
-            Self::RackSched(_) | Self::HorusLeaf(_) | Self::Alone(_) => Ok(()),
+            Self::RackSched(_) | Self::HorusLeaf(_) | Self::RainLeaf(_) | Self::Alone(_) => Ok(()),
         }
     }
 
@@ -107,6 +116,7 @@ impl SwitchProgram {
         match self {
             Self::HorusLeaf(leaf) => leaf.set_spine(spine, row),
             Self::RackSched(leaf) => leaf.set_spine(spine, row),
+            Self::RainLeaf(leaf) => leaf.set_spine(spine, row),
             Self::HorusSpine(_) | Self::Alone(_) => Ok(()),
         }
     }
@@ -116,6 +126,7 @@ impl SwitchProgram {
         match self {
             Self::HorusLeaf(leaf) => leaf.link(pool, Some(spine)),
             Self::RackSched(leaf) => leaf.link(pool, Some(spine)).map(|()| None),
+            Self::RainLeaf(leaf) => leaf.link(pool, Some(spine)),
             Self::HorusSpine(_) | Self::Alone(_) => Ok(None),
         }
     }

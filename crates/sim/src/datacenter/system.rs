@@ -3,6 +3,8 @@
 use std::fmt;
 
 use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, PolicyParts};
+use sluice_wire::sizes::QUOTA_MAX;
+use sluice_wire::tables::Feed;
 
 /// What spines and leaves run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,17 @@ pub enum System {
     Hierarchy,
     /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
     /// its authors' code call RS-R).
-    Balanced,
+    Balanced {
+        /// Each client has so many connections, and each of these goes to one rack; zero: each task to any.
+        flows: u16,
+    },
+    /// Horus' spines above racks of Rain, whose workers have so many tokens each.
+    Rain {
+        /// Tokens of each worker.
+        tokens: u8,
+        /// How Horus is read.
+        reading: FabricReading,
+    },
 }
 
 /// A system for people.
@@ -24,6 +36,16 @@ pub(crate) struct SystemAbout {
     pub(crate) arguments: &'static str,
     pub(crate) example: &'static str,
 }
+
+/// Tokens of each worker, unless something else is asked for.
+const TOKENS: u8 = 1;
+/// What Rain's are called before those of Horus.
+const RAIN_ARGUMENTS: &str =
+    "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus";
+
+/// What the balancer's are called.
+const BALANCED_ARGUMENTS: &str =
+    "flows=N, each client has N connections, each of which goes to one rack: else each task goes to any";
 
 /// What Horus' settings are called.
 const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
@@ -37,7 +59,7 @@ const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers o
 
 impl System {
     /// All of them, each as it is without settings.
-    pub(crate) const ALL: [SystemAbout; 3] = [
+    pub(crate) const ALL: [SystemAbout; 4] = [
         SystemAbout {
             name: "dc-horus",
             about: "racks below spines: idle racks and workers first, else the shorter of two random queues",
@@ -53,18 +75,41 @@ impl System {
         SystemAbout {
             name: "dc-rs-lb",
             about: "racks below spines: any rack, and RackSched chooses its worker",
-            arguments: "",
-            example: "dc-rs-lb",
+            arguments: BALANCED_ARGUMENTS,
+            example: "dc-rs-lb:flows=2",
+        },
+        SystemAbout {
+            name: "dc-rain",
+            about: "racks of Rain below Horus' spines: a rack is idle while an idle worker's token is parked",
+            arguments: RAIN_ARGUMENTS,
+            example: "dc-rain:2",
         },
     ];
+
+    /// How tasks come to workers.
+    pub(crate) const fn feed(self) -> Feed {
+        match self {
+            Self::Rain { tokens, .. } => Feed::Tokens { ranked: tokens > 1 },
+            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => Feed::Pushed { reports: true },
+        }
+    }
+
+    /// Tokens of each worker; where tasks are pushed there are none.
+    pub(crate) const fn tokens(self) -> u8 {
+        match self {
+            Self::Rain { tokens, .. } => tokens,
+            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => 0,
+        }
+    }
 
     /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
     pub(crate) fn parse(text: &str) -> Option<Result<Self, String>> {
         let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let bare = match name {
             "dc-horus" => return Some(horus(settings.unwrap_or_default())),
+            "dc-rain" => return Some(rain(settings.unwrap_or_default())),
+            "dc-rs-lb" => return Some(balanced(settings)),
             "dc-rs-h" => Self::Hierarchy,
-            "dc-rs-lb" => Self::Balanced,
             _ => return None,
         };
         Some(match settings {
@@ -82,6 +127,34 @@ fn horus(settings: &str) -> Result<System, String> {
         })?;
     }
     Ok(System::Horus(reading))
+}
+
+fn balanced(settings: Option<&str>) -> Result<System, String> {
+    let Some(settings) = settings else { return Ok(System::Balanced { flows: 0 }) };
+    let flows = settings.strip_prefix("flows=").and_then(|flows| flows.parse().ok());
+    flows
+        .filter(|flows| *flows > 0)
+        .map(|flows| System::Balanced { flows })
+        .ok_or_else(|| format!("`{settings}` means nothing to dc-rs-lb; its settings: {BALANCED_ARGUMENTS}"))
+}
+
+fn rain(settings: &str) -> Result<System, String> {
+    let (mut tokens, mut reading) = (TOKENS, FabricReading::default());
+    for setting in settings.split(',').filter(|_| !settings.is_empty()) {
+        let is_read = match setting.parse() {
+            Ok(number) if (1..=QUOTA_MAX).contains(&number) => {
+                tokens = number;
+                true
+            }
+            _ => take(&mut reading, setting).is_some(),
+        };
+        if !is_read {
+            return Err(format!(
+                "`{setting}` means nothing to dc-rain; its settings: {RAIN_ARGUMENTS}: {HORUS_ARGUMENTS}"
+            ));
+        }
+    }
+    Ok(System::Rain { tokens, reading })
 }
 
 fn take(reading: &mut FabricReading, setting: &str) -> Option<()> {
@@ -109,17 +182,25 @@ fn take(reading: &mut FabricReading, setting: &str) -> Option<()> {
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reading = match self {
-            Self::Horus(reading) => reading,
-            Self::Hierarchy => return f.write_str("dc-rs-h"),
-            Self::Balanced => return f.write_str("dc-rs-lb"),
-        };
-        f.write_str("dc-horus")?;
-        for (at, setting) in settings(*reading).iter().enumerate() {
-            write!(f, "{}{setting}", if at == 0 { ':' } else { ',' })?;
+        match self {
+            Self::Horus(reading) => write_name(f, "dc-horus", &settings(*reading)),
+            Self::Rain { tokens, reading } => {
+                let settings = [tokens.to_string()].into_iter().chain(settings(*reading));
+                write_name(f, "dc-rain", &settings.collect::<Vec<_>>())
+            }
+            Self::Hierarchy => f.write_str("dc-rs-h"),
+            Self::Balanced { flows: 0 } => f.write_str("dc-rs-lb"),
+            Self::Balanced { flows } => write!(f, "dc-rs-lb:flows={flows}"),
         }
-        Ok(())
     }
+}
+
+fn write_name(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fmt::Result {
+    f.write_str(name)?;
+    for (at, setting) in settings.iter().enumerate() {
+        write!(f, "{}{setting}", if at == 0 { ':' } else { ',' })?;
+    }
+    Ok(())
 }
 
 /// What differs from the text's reading.
@@ -154,6 +235,9 @@ mod tests {
             "dc-horus:only=loads",
             "dc-rs-h",
             "dc-rs-lb",
+            "dc-rs-lb:flows=2",
+            "dc-rain:1",
+            "dc-rain:2,idle-from=3,told=replies",
         ] {
             assert_eq!(
                 System::parse(text).map(|read| read.map(|system| system.to_string())),
@@ -164,7 +248,15 @@ mod tests {
 
     #[test]
     fn a_setting_that_means_nothing_is_refused_by_name() {
-        for text in ["dc-horus:idle-from=0", "dc-horus:told", "dc-horus:", "dc-rs-h:2"] {
+        for text in [
+            "dc-horus:idle-from=0",
+            "dc-horus:told",
+            "dc-horus:",
+            "dc-rs-h:2",
+            "dc-rain:9",
+            "dc-rain:0",
+            "dc-rs-lb:flows=0",
+        ] {
             let read = System::parse(text).expect("it names a system");
             assert_eq!(read.is_ok(), text == "dc-horus:", "{text}");
         }

@@ -4,6 +4,7 @@ mod side;
 
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::Nanos;
+use sluice_wire::tables::Feed;
 
 use super::control::WorkerSeat;
 use super::places::WORKERS;
@@ -16,6 +17,8 @@ const NEVER: Nanos = Nanos(u64::MAX);
 const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
 /// A task comes in a SUBMIT and a DISPATCH, and where there is a spine in another DISPATCH.
 const PACKETS: u64 = 3;
+/// A worker whose tokens were lost asks so often before a task that waits for it ends.
+const PROBES_A_DEADLINE: u64 = 20;
 /// As long as a task may wait at most.
 const MAX_WAIT: Nanos = Nanos::from_millis(2);
 
@@ -34,12 +37,14 @@ pub(super) struct DatacenterWorkers {
     /// Which life of its process each leads.
     pub(super) lives: Vec<u32>,
     pub(super) settings: WorkerSettings,
+    /// Whether their tokens say what stands before them.
+    are_ranked: bool,
     actions: Vec<Action>,
 }
 
 impl DatacenterWorkers {
     /// Workers that are not registered yet.
-    pub(super) fn new(alarms: AlarmId, seats: &[WorkerSeat], testbed: &Testbed) -> Self {
+    pub(super) fn new(alarms: AlarmId, seats: &[WorkerSeat], feed: Feed, testbed: &Testbed) -> Self {
         let count = seats.len();
         let node = |worker| Node::new(Worker::new(), WORKERS.at(worker as u32));
         Self {
@@ -51,6 +56,7 @@ impl DatacenterWorkers {
             held: vec![0; count],
             lives: vec![0; count],
             settings: settings(testbed),
+            are_ranked: matches!(feed, Feed::Tokens { ranked: true }),
             actions: Vec::new(),
         }
     }
@@ -68,6 +74,12 @@ fn settings(testbed: &Testbed) -> WorkerSettings {
     if !testbed.has_faults() {
         return WorkerSettings { first_rtt: NEVER, repeats: false, transit, ..WorkerSettings::default() };
     }
-    let retry_horizon = testbed.retries.deadline + MAX_WAIT + transit;
-    WorkerSettings { transit, retry_horizon, ..WorkerSettings::default() }
+    let (plain, deadline) = (WorkerSettings::default(), testbed.retries.deadline);
+    WorkerSettings {
+        transit,
+        retry_horizon: deadline + MAX_WAIT + transit,
+        probe_longest: plain.probe_longest.min(Nanos(deadline.0 / PROBES_A_DEADLINE)),
+        probe_max_busy: plain.probe_max_busy.min(Nanos(deadline.0 / PROBES_A_DEADLINE)),
+        ..plain
+    }
 }

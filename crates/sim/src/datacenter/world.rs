@@ -8,6 +8,8 @@ use sluice_wire::{Nanos, Packet};
 use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
 use super::imbalance::Imbalance;
+use super::intervals::Intervals;
+use super::outages::Turn;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
 use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
@@ -27,6 +29,10 @@ pub(super) enum Reminder {
     Worker,
     /// Queues are looked at.
     Look,
+    /// An interval ends.
+    Interval,
+    /// The next of the outages' turns is due.
+    Turn,
 }
 
 /// The world of a datacenter: packets are lost where the testbed says so.
@@ -38,6 +44,7 @@ pub(super) struct PoolRun<O> {
     pub(super) arrivals: PoolRequests,
     pub(super) meter: Meter<O>,
     pub(super) imbalance: Option<Imbalance>,
+    pub(super) intervals: Option<Intervals>,
 }
 
 /// A datacenter in a world of its own.
@@ -57,6 +64,10 @@ pub(super) struct Datacenter<O> {
     pub(super) clients_say: Vec<Action>,
     /// How often queues are looked at; never, if zero.
     pub(super) watch: Nanos,
+    pub(super) testbed: Testbed,
+    /// What happens to switches, and how much of it has.
+    pub(super) turns: Vec<(Nanos, Turn)>,
+    pub(super) turned: usize,
     /// Whether packets, or who sends them, can be lost.
     pub(super) has_faults: bool,
     /// The switch whose pass it is.

@@ -1,6 +1,7 @@
 //! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
+use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::event::Event;
@@ -45,7 +46,7 @@ impl Rack<'_> {
         let told = match host {
             Host::Worker(worker) if self.workers[worker].leaving => {
                 let node = &self.workers[worker];
-                Told::WorkerLeave { call, name: node.name(), life: node.life }
+                Told::WorkerLeave { call, name: node.name(), life: self.registered_life(worker) }
             }
             Host::Worker(worker) => Told::WorkerHello { call, hello: self.worker_hello(worker) },
             Host::Client(client) => Told::ClientHello { call, hello: self.client_hello(client) },
@@ -73,11 +74,18 @@ impl Rack<'_> {
                 node.grant = Some(grant);
                 node.quota_highest = node.quota_highest.max(grant.quota);
                 self.await_change(worker);
-                self.on_worker(worker, |machine, now, settings, out| machine.grant(now, settings, grant, out))
+                // No token of a lane leaves before the room is shared out.
+                let quota = if self.has_cores() { 0 } else { grant.quota };
+                let grant = WorkerRegistration { quota, ..grant };
+                self.on_worker(worker, |machine, now, settings, out| {
+                    machine.grant(now, settings, grant, out);
+                })?;
+                self.settle_lanes(worker)
             }
             Answer::Left { final_sent } => {
                 let final_sent = *final_sent;
-                self.on_worker(worker, |machine, now, _, _| machine.left(now, final_sent))
+                self.on_worker(worker, |machine, now, _, _| machine.left(now, final_sent))?;
+                self.settle_lanes(worker)
             }
             Answer::Wait { retry_after, .. } => {
                 self.ask_later(Host::Worker(worker), *retry_after);
@@ -115,7 +123,7 @@ impl Rack<'_> {
         let node = &self.workers[worker];
         WorkerHello {
             name: node.name(),
-            life: node.life,
+            life: self.registered_life(worker),
             at: node.node.as_ref().map_or_else(Endpoint::default, |node| node.at.endpoint()),
             slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
@@ -127,6 +135,12 @@ impl Rack<'_> {
             workers: 0,
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
+    }
+
+    /// What a worker says its life is: each lane of a server registers with one of its own.
+    fn registered_life(&self, worker: usize) -> Life {
+        let lane = worker - self.scenario.process_of(worker).start;
+        self.workers[worker].life ^ ((lane as Life) << 8)
     }
 
     fn server_hello(&self, server: usize) -> ServerHello {

@@ -9,6 +9,7 @@ use super::limits::{FAULTS_END, SETTLED, TYPES};
 use super::rack::Rack;
 use super::scenario::Disaster;
 use super::story::{self, Who};
+use super::workers::WorkerProcess;
 use crate::names;
 
 /// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
@@ -21,7 +22,7 @@ impl Rack<'_> {
         self.say(who, || what);
         match disaster {
             Disaster::WorkerCrash { worker, back_after } => {
-                self.workers[worker].stop();
+                self.process_ends(worker);
                 self.after(back_after, Event::WorkerBack(worker));
             }
             Disaster::WorkerStall { worker, lasts } => self.stall(worker, lasts),
@@ -31,8 +32,10 @@ impl Rack<'_> {
             Disaster::WorkerFreeze { worker, lasts } => {
                 let until = self.world.now + lasts;
                 self.stall(worker, lasts);
-                let dealings = &mut self.workers[worker].dealings;
-                dealings.frozen_until = dealings.frozen_until.max(until);
+                for worker in self.scenario.process_of(worker) {
+                    let dealings = &mut self.workers[worker].dealings;
+                    dealings.frozen_until = dealings.frozen_until.max(until);
+                }
             }
             Disaster::ClientFreeze { client, lasts } => {
                 let dealings = &mut self.clients[client].dealings;
@@ -116,20 +119,26 @@ impl Rack<'_> {
     }
 
     fn stall(&mut self, worker: usize, lasts: Nanos) {
-        let core = &mut self.workers[worker].core;
+        let first = self.scenario.process_of(worker).start;
+        let core = &mut self.workers[first].core;
         core.stalled_until = core.stalled_until.max(self.world.now + lasts);
         self.after(lasts, Event::WorkerGoesOn(worker));
     }
 
+    /// A process is gone, with all workers that live in it.
+    pub(super) fn process_ends(&mut self, worker: usize) {
+        self.workers[self.scenario.process_of(worker)].iter_mut().for_each(WorkerProcess::stop);
+    }
+
     /// From its next renewal on, if a worker's depth is its host's business.
     pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.hosts_choose_depth() {
+        if self.scenario.program.hosts_choose_depth() && self.scenario.cores.is_none() {
             self.scenario.quotas[worker] = quota;
         }
     }
 
     fn cut(&mut self, host: Host, lasts: Nanos) {
-        self.world.network.weather.cut(host, self.world.now + lasts);
+        self.world.network.weather.cut(self.process_at(host), self.world.now + lasts);
     }
 
     pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {

@@ -1,11 +1,13 @@
 //! How a seed's scenario is drawn.
 
-use sluice_switch::registry::Choice;
+use sluice_host::worker::QUOTA_MAX;
 use sluice_wire::{Nanos, TaskType};
 
+use super::cores::CoresScenario;
 use super::crossings::cross;
 use super::early::EarlyScenario;
 use super::hosts::Host;
+use super::kind::RackKind;
 use super::labels::Hands;
 use super::limits::{AMPLE, DEADLINE, TYPES};
 use super::network::{REPLIES, Rates};
@@ -20,21 +22,28 @@ const STALL_MAX: Nanos = Nanos::from_millis(8);
 const RINGS: u64 = 5;
 /// The stream that says in which seeds workers forget, so that the others stay what they are.
 const FORGETTING: u64 = 6;
+/// Of a thousand seeds with servers of many cores, those in which they forget: what one lane forgot another
+/// must not run.
+const FORGETFUL_SERVERS: u64 = 60;
 
 impl Scenario {
-    pub(super) fn of(program: &Choice, seed: u64) -> Self {
+    pub(super) fn of(kind: &RackKind, seed: u64) -> Self {
+        let program = &kind.program;
         let dice = &mut Dice::new(seed, 1);
         let rings = &mut Dice::new(seed, RINGS);
         let workers = dice.between(1, 6) as usize;
         let slices = dice.between(1, 2.min(workers as u64)) as usize;
+        let cores = kind.has_cores.then(|| CoresScenario::of(seed));
+        let workers = cores.map_or(workers, |cores| cores.lanes_of_all(slices));
         let clients = dice.between(1, 2) as usize;
         let quotas: Vec<u8> = (0..workers).map(|_| dice.pick(&[1, 1, 2, 2, 3, 8])).collect();
         let mut scenario = Self {
             program: *program,
             workers,
+            cores,
             clients,
             slices,
-            quotas: if program.hosts_choose_depth() { quotas } else { vec![program.quota().max(1); workers] },
+            quotas: quotas_of(kind, quotas),
             service_max: Nanos::from_micros(dice.pick(&[20, 60, 200])),
             gap: Nanos::from_micros(dice.between(150, 500)),
             limit: dice.pick(&[Some(1), Some(4), Some(16), None]),
@@ -42,15 +51,15 @@ impl Scenario {
             no_retry: dice.pick(&[0, 0, 100]),
             retry_for: if dice.chance(100) { Nanos::from_millis(dice.pick(&[3, 8])) } else { DEADLINE },
             no_room: dice.pick(&[0, 0, 50]),
-            held_max: dice.pick(&[AMPLE, AMPLE, 3]),
+            held_max: dice.pick(&[AMPLE, AMPLE, if kind.has_cores { AMPLE } else { 3 }]),
             replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
             hands: Hands::default(),
-            serves: draw_served(&mut Dice::named(seed, "types", 0), workers, slices),
+            serves: draw_served(&mut Dice::named(seed, "types", 0), kind, workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, just_room_for(program, workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
-            early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth()),
+            early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth() && !kind.has_cores),
             writes_ahead: rings.chance(700) && program.writes_ahead(),
             ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
             copies: rings.pick(&[0, 0, 1]) as u16,
@@ -60,31 +69,40 @@ impl Scenario {
         };
         scenario.disasters = scenario.draw_disasters(dice);
         let forgetting = &mut Dice::new(seed, FORGETTING);
-        if forgetting.chance(6) {
+        let per_mille = if kind.has_cores { FORGETFUL_SERVERS } else { 6 };
+        if forgetting.chance(per_mille) {
             scenario.forget();
             let outage = |lasts| Disaster::Outage { lasts };
             scenario.disasters = twice_long(forgetting, outage);
         }
         let troubles = &mut Dice::named(seed, "troubles", 0);
         scenario.troubles = Trouble::draw(troubles, &scenario);
-        if troubles.chance(6) {
+        if troubles.chance(per_mille) {
             scenario.forget();
             let stall = |lasts| Trouble::SwitchStall { lasts };
             (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
         }
         if program.kinds() > 1 {
-            scenario.hands = Hands::draw(&mut Dice::named(seed, "labels", 0), workers);
+            scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario
+    }
+
+    /// A server's lanes have the labels of their server.
+    fn draw_hands(&self, dice: &mut Dice, workers: usize) -> Hands {
+        let each = if self.cores.is_some() { self.workers_per_server() } else { 1 };
+        Hands::draw(dice, workers.div_ceil(each)).of_each(each)
     }
 
     /// Many replies are lost, and twice the only worker, or the switch, is to stand still for longer than the
     /// worker remembers a task: a try that waited meanwhile comes to the worker that ran the task and has
     /// forgotten it.
     fn forget(&mut self) {
-        (self.workers, self.slices) = (1, 1);
-        self.quotas.truncate(1);
+        self.slices = 1;
+        self.cores = self.cores.map(CoresScenario::alone);
+        self.workers = self.cores.map_or(1, |cores| cores.lanes_of_all(1));
+        self.quotas.truncate(self.workers);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
     }
@@ -136,9 +154,20 @@ fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> 
     vec![(Nanos::from_millis(3), lasts()), (Nanos::from_millis(16), lasts())]
 }
 
-/// In half of the seeds half of the workers serve what their own slice is for and nothing else.
-fn draw_served(dice: &mut Dice, workers: usize, slices: usize) -> Vec<Vec<TaskType>> {
-    let narrow = dice.chance(500);
+/// Whoever chooses depths draws them. A lane may always have as many tokens as there can be: what binds is
+/// the room of its server's cores.
+fn quotas_of(kind: &RackKind, drawn: Vec<u8>) -> Vec<u8> {
+    match &kind.program {
+        _ if kind.has_cores => vec![QUOTA_MAX; drawn.len()],
+        program if program.hosts_choose_depth() => drawn,
+        program => vec![program.quota().max(1); drawn.len()],
+    }
+}
+
+/// In half of the seeds half of the workers serve what their own slice is for and nothing else. A server's
+/// lanes serve what its program does.
+fn draw_served(dice: &mut Dice, kind: &RackKind, workers: usize, slices: usize) -> Vec<Vec<TaskType>> {
+    let narrow = dice.chance(500) && !kind.has_cores;
     let mut of = |worker: usize| {
         let own = TaskType((worker % slices) as u16);
         if narrow && dice.chance(500) { vec![own] } else { (0..TYPES).map(TaskType).collect() }

@@ -15,7 +15,7 @@ use super::event::Event;
 use super::hosts::Host;
 use super::oracle::Life;
 use super::rack::Rack;
-use super::servers::{MTU, Mishap, ServerNode, Servers, WORKERS, path_to};
+use super::servers::{MTU, Mishap, ServerNode, Servers, path_to};
 use super::story::{self, Who};
 use crate::dice::Dice;
 use crate::nodes::WorkerSide;
@@ -119,7 +119,7 @@ impl Rack<'_> {
 
     /// Registers what the slices need, and connects to a switch that is new; if it did, it says so at once.
     fn server_granted(&mut self, server: usize, grant: &ServerGrant) {
-        let Servers { nodes, dice, slots, reliable } = &mut self.servers;
+        let Servers { nodes, dice, slots, reliable, .. } = &mut self.servers;
         let node = &mut nodes[server];
         let ServerGrant { server: id, epoch, switch, without_icrc, .. } = *grant;
         let to = WriterEnd { server: id, epoch, switch, icrc: !without_icrc };
@@ -147,8 +147,8 @@ impl Rack<'_> {
         node.connect(to, *reliable, first(dice));
         node.dealings.asked = None;
         self.renew(Host::Server(server));
-        let workers = server * WORKERS;
-        for worker in workers..(workers + WORKERS).min(self.workers.len()) {
+        let count = self.servers.workers;
+        for worker in server * count..((server + 1) * count).min(self.workers.len()) {
             self.workers[worker].rejoins += 1;
             self.on_worker(worker, |machine, _, _, _| machine.suspend())?;
             self.renew(Host::Worker(worker));

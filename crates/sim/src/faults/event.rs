@@ -39,6 +39,7 @@ pub(super) enum Event {
     Finish {
         worker: usize,
         life: Life,
+        slot: u64,
     },
     Early {
         worker: usize,

@@ -121,10 +121,12 @@ impl Rack<'_> {
 
     /// Every worker's whole quota is parked, of a patient one's at least one token, and nothing else is.
     fn inspect_parked(&mut self) -> Result<(), String> {
+        if let Some(cores) = self.scenario.cores {
+            self.inspect_room_at_rest(&cores)?;
+        }
         let mut all_parked = 0;
         for worker in 0..self.workers.len() {
-            let quota = u32::from(self.scenario.quotas[worker]);
-            let quota = if self.scenario.program.patience() > 0 { quota.min(1) } else { quota };
+            let quota = self.parked_at_least(worker);
             let highest = u32::from(self.workers[worker].quota_highest);
             let parked = self.parked_of(worker);
             let Some(parked) = parked.filter(|parked| (quota..=highest.max(quota)).contains(parked)) else {
@@ -144,6 +146,17 @@ impl Rack<'_> {
         }
     }
 
+    /// How many of a worker's tokens are parked at rest, at the least: all, but that cores' room is a
+    /// server's and not a lane's.
+    fn parked_at_least(&self, worker: usize) -> u32 {
+        let quota = u32::from(self.scenario.quotas[worker]);
+        match self.scenario.cores {
+            Some(_) => 0,
+            None if self.scenario.program.patience() > 0 => quota.min(1),
+            None => quota,
+        }
+    }
+
     /// The switch knows the worker by the registration that the worker holds.
     fn inspect_registration(&mut self, worker: usize) -> Result<(), String> {
         match self.parked_of(worker) {
@@ -153,13 +166,13 @@ impl Rack<'_> {
     }
 
     /// Tokens of a worker that lives that are parked in the switch, if it is registered there.
-    fn parked_of(&mut self, worker: usize) -> Option<u32> {
+    pub(super) fn parked_of(&mut self, worker: usize) -> Option<u32> {
         let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives())?;
         self.parked(grant.worker, grant)
     }
 
     /// Tokens of this registration that are parked in the switch.
-    fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
+    pub(super) fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
         let epoch = self.switch.epoch();
         let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
         match program.table(TableOp::ReadWorker(worker)) {

@@ -39,6 +39,12 @@ impl Hands {
         Self { serving, has, needs }
     }
 
+    /// The same where so many workers each have them together.
+    pub(super) fn of_each(self, workers: usize) -> Self {
+        let has = self.has.iter().flat_map(|has| std::iter::repeat_n(*has, workers)).collect();
+        Self { has, ..self }
+    }
+
     /// What a worker's labels are called.
     pub(super) fn names_of(&self, worker: usize) -> Vec<String> {
         let has = self.has.get(worker).copied().unwrap_or_default();

@@ -5,9 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use sluice_switch::registry::Choice;
-
-use super::{Broken, Tally, run};
+use super::{Broken, RackKind, Tally, run};
 
 /// What many runs add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,15 +31,15 @@ impl Many {
     }
 }
 
-/// Runs these seeds under a program on so many threads, until one breaks a promise or `go_on` says no. It is
+/// Runs these seeds of a rack on so many threads, until one breaks a promise or `go_on` says no. It is
 /// asked after each run, with what there is so far.
 pub fn run_many(
-    program: &Choice,
+    kind: &RackKind,
     seeds: Range<u64>,
     threads: usize,
     go_on: impl Fn(&Many) -> bool + Sync,
 ) -> Many {
-    run_each(|seed| run(program, seed), seeds, threads, go_on)
+    run_each(|seed| run(kind, seed), seeds, threads, go_on)
 }
 
 /// The same with runs of another kind.

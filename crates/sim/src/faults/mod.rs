@@ -13,6 +13,7 @@ mod broken;
 mod bytes;
 mod clients;
 mod controller;
+mod cores;
 mod crossings;
 mod dealings;
 mod disasters;
@@ -23,7 +24,9 @@ mod event;
 mod gate;
 mod hosts;
 mod inspection;
+mod kind;
 mod labels;
+mod lanes;
 mod large;
 mod limits;
 mod many;
@@ -45,25 +48,25 @@ mod ways;
 mod workers;
 
 pub use broken::Broken;
+pub use kind::{NotForServers, RackKind};
 pub(crate) use many::run_each;
 pub use many::{Many, run_many};
 pub use oracle::Tally;
 use rack::Rack;
-use sluice_switch::registry::Choice;
 pub use story::{Line, Only, Who};
 
-/// One run under a switch's program, from its seed to the closing of the books.
+/// One run of a rack, from its seed to the closing of the books.
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn run(program: &Choice, seed: u64) -> Result<Tally, Broken> {
-    Rack::new(program, seed, None).run()
+pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
+    Rack::new(kind, seed, None).run()
 }
 
 /// One run, with a line for every packet, call and failure.
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn replay(program: &Choice, seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
-    Rack::new(program, seed, Some(line)).run()
+pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
+    Rack::new(kind, seed, Some(line)).run()
 }

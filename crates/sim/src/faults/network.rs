@@ -129,7 +129,7 @@ impl Weather for Network {
 /// The number of a packet's kind in the rates.
 const fn kind(packet: &Packet) -> usize {
     match packet {
-        Packet::Submit(_) => 0,
+        Packet::Submit(_) | Packet::Job(_) => 0,
         Packet::Dispatch(_) | Packet::Empty(_) => 1,
         Packet::Reply(_) => REPLIES,
         Packet::Token(_) => 3,

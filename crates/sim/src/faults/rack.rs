@@ -2,14 +2,15 @@
 
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
-use sluice_switch::registry::Choice;
 use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
 use super::clients::{ClientProcess, client_settings};
 use super::controller::Brain;
+use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
+use super::kind::RackKind;
 use super::limits::{END, FAULTS_END, REST};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
@@ -42,6 +43,8 @@ pub(super) struct Rack<'t> {
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
     pub(super) workers: Vec<WorkerProcess>,
+    /// What stands behind their lanes, where they are servers of many cores.
+    pub(super) servers_of_cores: Vec<ServerCores>,
     pub(super) worker_settings: WorkerSettings,
     /// What workers say; empty between calls.
     pub(super) worker_actions: Vec<worker::Action>,
@@ -83,8 +86,8 @@ impl Scene for Rack<'_> {
 }
 
 impl<'t> Rack<'t> {
-    pub(super) fn new(program: &Choice, seed: u64, trace: Trace<'t>) -> Self {
-        let scenario = Scenario::of(program, seed);
+    pub(super) fn new(kind: &RackKind, seed: u64, trace: Trace<'t>) -> Self {
+        let scenario = Scenario::of(kind, seed);
         let mut rack = Self {
             seed,
             world: World::new(Network::new(seed, scenario.rates.clone())),
@@ -94,6 +97,7 @@ impl<'t> Rack<'t> {
             switch: SwitchNode::new(&scenario),
             brain: Brain::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerProcess::new).collect(),
+            servers_of_cores: servers_of_cores(&scenario),
             worker_settings: worker_settings(&scenario),
             worker_actions: Vec::new(),
             clients: (0..scenario.clients).map(ClientProcess::new).collect(),
@@ -218,7 +222,7 @@ impl<'t> Rack<'t> {
             }
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
-            Event::Finish { worker, life } => self.finish(worker, life)?,
+            Event::Finish { worker, life, slot } => self.finish(worker, life, slot)?,
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
@@ -278,7 +282,7 @@ impl<'t> Rack<'t> {
     }
 
     pub(super) fn host_is_cut(&self, host: Host) -> bool {
-        self.world.network.weather.is_cut(host, self.world.now)
+        self.world.network.weather.is_cut(self.process_at(host), self.world.now)
     }
 
     /// The operating system says that nobody listens at the switch: half the time.
@@ -287,7 +291,10 @@ impl<'t> Rack<'t> {
             return;
         }
         let outcome = match self.host_at(from) {
-            Some(Host::Worker(worker)) => self.on_worker(worker, Worker::refused),
+            Some(Host::Worker(worker)) => {
+                let mut process = self.scenario.process_of(worker);
+                process.try_for_each(|worker| self.on_worker(worker, Worker::refused))
+            }
             Some(Host::Client(client)) => self.on_client(client, Client::refused),
             Some(Host::Server(_)) | None => Ok(()),
         };
@@ -296,7 +303,10 @@ impl<'t> Rack<'t> {
 
     fn wake(&mut self, host: Host) -> Result<(), String> {
         match host {
-            Host::Worker(worker) => self.worker_wakes(worker),
+            Host::Worker(worker) => {
+                self.worker_wakes(worker)?;
+                self.settle_lanes(worker)
+            }
             Host::Client(client) => self.wake_or_thaw(client),
             // It has no timers but its renewals.
             Host::Server(_) => Ok(()),
@@ -316,9 +326,15 @@ impl<'t> Rack<'t> {
     /// The periodic look at what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
         (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+        self.inspect_room()?;
         self.inspect_bytes()?;
         self.inspect_queues()?;
         self.after(Nanos(20_000), Event::Inspect);
         Ok(())
     }
+}
+
+fn servers_of_cores(scenario: &Scenario) -> Vec<ServerCores> {
+    let server = |cores: &CoresScenario| ServerCores::new(cores, scenario.slices);
+    scenario.cores.iter().flat_map(|cores| (0..cores.servers).map(move |_| server(cores))).collect()
 }

@@ -1,16 +1,22 @@
 //! What a seed stands for: how large the rack is, how bad the network, and what fails when.
 
+use std::ops::Range;
+
 use sluice_switch::registry::Choice;
 use sluice_wire::sizes::token_cells;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
+use super::cores::CoresScenario;
 use super::early::EarlyScenario;
 use super::hosts::Host;
 use super::labels::Hands;
 use super::limits::{AMPLE, FAULTS_END, TYPES};
 use super::network::Rates;
 use super::ways::End;
+
+/// Workers of one core that share a server's memory.
+const WORKERS_PER_SERVER: usize = 2;
 
 /// Something that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,8 @@ pub(super) struct Scenario {
     /// What the switch runs.
     pub(super) program: Choice,
     pub(super) workers: usize,
+    /// The servers of many cores whose lanes these workers are, if they are none of one core.
+    pub(super) cores: Option<CoresScenario>,
     pub(super) clients: usize,
     pub(super) slices: usize,
     pub(super) quotas: Vec<u8>,
@@ -135,15 +143,29 @@ impl Scenario {
         !matches!(self.program.feed(), Feed::Pushed { .. }) || self.held_max >= AMPLE
     }
 
+    /// Workers whose memory is one server's.
+    pub(super) fn workers_per_server(&self) -> usize {
+        self.cores.map_or(WORKERS_PER_SERVER, |cores| cores.lanes_of_server(self.slices))
+    }
+
+    /// Workers that are one process with this one: itself, or all lanes of its server.
+    pub(super) fn process_of(&self, worker: usize) -> Range<usize> {
+        let lanes = self.cores.map_or(1, |cores| cores.lanes_of_server(self.slices));
+        let first = worker - worker % lanes;
+        first..(first + lanes).min(self.workers)
+    }
+
     /// What a worker says it can bear: tasks per second.
-    pub(super) const fn capacity(&self) -> u32 {
-        (2_000_000_000 / self.service_max.0) as u32
+    pub(super) fn capacity(&self) -> u32 {
+        let of_core = (2_000_000_000 / self.service_max.0) as u32;
+        self.cores.map_or(of_core, |of| of_core * of.cores as u32 / of.lanes as u32)
     }
 
     /// The mean gap between a client's tasks now: once faults are over, half of what the workers can bear.
     pub(super) fn gap_at(&self, now: Nanos) -> Nanos {
         // Where not all serve all, one worker may have to bear it alone.
-        let shared = if self.program.kinds() > 1 { 1 } else { self.workers / self.slices };
+        let cores = self.cores.map_or(self.workers, |of| of.servers * of.cores);
+        let shared = if self.program.kinds() > 1 { 1 } else { (cores / self.slices).max(1) };
         let workers_per_slice = shared as u64;
         // A worker waits while its poll goes round to the last queue.
         let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);

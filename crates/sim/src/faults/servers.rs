@@ -24,8 +24,6 @@ use super::scenario::Scenario;
 use crate::dice::Dice;
 use crate::names;
 
-/// Workers of a server.
-pub(super) const WORKERS: usize = 2;
 /// Slices of the switch.
 const SLICES: u16 = 2;
 /// A task's id and first packet, in whole words.
@@ -58,6 +56,8 @@ pub(super) struct Servers {
     pub(super) dice: Dice,
     pub(super) slots: u32,
     pub(super) reliable: bool,
+    /// Workers of a server.
+    pub(super) workers: usize,
 }
 
 /// A server's process, if it lives.
@@ -90,29 +90,34 @@ impl Servers {
         let count = Self::count(scenario);
         let nodes =
             (0..usize::from(count)).map(|index| ServerNode::new(index, scenario.ring_slots)).collect();
-        Self { nodes, dice, slots: scenario.ring_slots, reliable }
+        let workers = scenario.workers_per_server();
+        Self { nodes, dice, slots: scenario.ring_slots, reliable, workers }
     }
 
     pub(super) fn count(scenario: &Scenario) -> u16 {
-        if scenario.writes_ahead { scenario.workers.div_ceil(WORKERS) as u16 } else { 0 }
+        if scenario.writes_ahead {
+            scenario.workers.div_ceil(scenario.workers_per_server()) as u16
+        } else {
+            0
+        }
     }
 
     /// The name of a worker's server; empty, if nothing is written ahead.
     pub(super) fn name_for(&self, worker: usize) -> String {
-        self.nodes.get(worker / WORKERS).map_or_else(String::new, ServerNode::name)
+        self.nodes.get(worker / self.workers).map_or_else(String::new, ServerNode::name)
     }
 
     /// What the slot of this ticket holds: whose it is, and what its bytes consist of.
     pub(super) fn slot(&self, worker: usize, slice: SliceId, ticket: u32) -> Option<(TaskId, Handle)> {
         let place = (ticket & (self.slots - 1)) as usize;
-        let (task, bytes) = read_slot(self.nodes[worker / WORKERS].memory.get(&(slice, place))?)?;
+        let (task, bytes) = read_slot(self.nodes[worker / self.workers].memory.get(&(slice, place))?)?;
         Some((task, Handle(u32::from_be_bytes(*bytes.first_chunk()?))))
     }
 
     /// Whether nothing but the network can keep a WRITE from a worker's server: a reliable pair waits for
     /// nothing.
     pub(super) fn takes(&self, worker: usize) -> bool {
-        let node = &self.nodes[worker / WORKERS];
+        let node = &self.nodes[worker / self.workers];
         node.lives() && !self.reliable
     }
 }

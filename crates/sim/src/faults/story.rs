@@ -155,6 +155,7 @@ impl Names {
 pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
     match packet {
         Packet::Submit(of) => Some(of.task),
+        Packet::Job(of) => Some(of.first().task),
         Packet::Dispatch(of) => Some(of.task),
         Packet::Reply(of) => Some(of.task),
         Packet::Reject(of) => Some(of.task),
@@ -186,6 +187,10 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
                 "SUBMIT task {task}, try {attempt}: type {class}, {}, first sent {age} ago",
                 bytes(&of.payload)
             )
+        }
+        Packet::Job(of) => {
+            let (tasks, attempt, class) = (of.tasks(), of.first().attempt, of.first().task_type);
+            format!("JOB of {tasks} tasks from task {task} on, try {attempt}: type {class}")
         }
         Packet::Dispatch(of) => {
             let (attempt, sent, wait) = (of.attempt, count(of.sent), us(of.wait_ns));
@@ -219,7 +224,8 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
         },
         Packet::Reject(of) => {
             let (attempt, reason, again) = (of.attempt, of.reason, us(of.retry_after_ns));
-            format!("REJECT task {task}, try {attempt}: {reason}; not before {again}")
+            let more = if of.behind > 0 { format!(" and {} behind it", of.behind) } else { String::new() };
+            format!("REJECT task {task}{more}, try {attempt}: {reason}; not before {again}")
         }
         Packet::Notice(of) => {
             format!(
@@ -285,9 +291,13 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
         (false, false) => "kept by the switch",
     };
     let early = if scenario.early.is_some() { ", early tokens" } else { "" };
+    let cores = scenario.cores.map_or_else(String::new, |of| {
+        let servers = number_of(of.servers, "server");
+        format!(", lanes of {servers} with {} each", number_of(of.cores, "core"))
+    });
     format!(
-        "{}: {} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up to \
-         {:.1} us; {limit} may wait in a slice, their bytes {bytes}{early}; {} to come",
+        "{}: {}{cores} with quotas of {}, {}, {}; each client sends a task every {:.1} us, service takes up \
+         to {:.1} us; {limit} may wait in a slice, their bytes {bytes}{early}; {} to come",
         scenario.program.name(),
         number_of(*workers, "worker"),
         quotas.join(" "),

@@ -7,7 +7,7 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
-use sluice_wire::{Packet, Submit};
+use sluice_wire::Packet;
 
 use super::event::Event;
 use super::hosts::{Host, SWITCH};
@@ -23,13 +23,18 @@ impl Rack<'_> {
         self.say(who, || what);
         match trouble {
             Trouble::OneWay { from, to, lasts } => {
+                let [from, to] = [from, to].map(|end| self.end_at(end));
                 self.world.network.weather.ways.close(from, to, self.world.now + lasts);
             }
             Trouble::SwitchStall { lasts } => {
                 self.switch.stalled_until = self.switch.stalled_until.max(self.world.now + lasts);
                 self.after(lasts, Event::SwitchGoesOn);
             }
-            Trouble::NewAddress(Host::Worker(worker)) => self.workers[worker].change_address(),
+            Trouble::NewAddress(Host::Worker(worker)) => {
+                let process = self.scenario.process_of(worker);
+                let first = process.start;
+                self.workers[process].iter_mut().for_each(|worker| worker.change_address(first));
+            }
             Trouble::NewAddress(Host::Client(client)) => self.clients[client].change_address(),
             // Memory is found at its address.
             Trouble::NewAddress(Host::Server(_)) => {}
@@ -41,7 +46,7 @@ impl Rack<'_> {
                 self.after(gone_after, Event::Trouble(Trouble::WorkerGone { worker, back_after }));
             }
             Trouble::WorkerGone { worker, back_after } => {
-                self.workers[worker].stop();
+                self.process_ends(worker);
                 self.after(back_after, Event::WorkerBack(worker));
             }
         }
@@ -49,11 +54,26 @@ impl Rack<'_> {
     }
 
     pub(super) fn calls_get_through(&self, host: Host) -> bool {
-        !self.is_closed(End::Host(host), End::Controller)
+        !self.is_closed(End::Host(self.process_at(host)), End::Controller)
     }
 
     pub(super) fn answers_get_through(&self, host: Host) -> bool {
-        !self.is_closed(End::Controller, End::Host(host))
+        !self.is_closed(End::Controller, End::Host(self.process_at(host)))
+    }
+
+    /// The host whose place this one's process has: of a server's lanes the first.
+    pub(super) fn process_at(&self, host: Host) -> Host {
+        match host {
+            Host::Worker(worker) => Host::Worker(self.scenario.process_of(worker).start),
+            other => other,
+        }
+    }
+
+    fn end_at(&self, end: End) -> End {
+        match end {
+            End::Host(host) => End::Host(self.process_at(host)),
+            other => other,
+        }
     }
 
     fn is_closed(&self, from: End, to: End) -> bool {
@@ -81,11 +101,13 @@ impl Rack<'_> {
             return Ok(());
         }
         for (came, event) in std::mem::take(&mut self.switch.unread) {
-            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event
-                && let Packet::Submit(submit) = *self.world.packets.get(*packet)
-            {
-                let age = submit.age.plus(self.world.now.since(came));
-                *self.world.packets.get_mut(*packet) = Packet::Submit(Submit { age, ..submit });
+            if let Event::Mail(_, Mail::Packet { packet, .. }) = &event {
+                let late = self.world.now.since(came);
+                match self.world.packets.get_mut(*packet) {
+                    Packet::Submit(submit) => submit.age = submit.age.plus(late),
+                    Packet::Job(job) => *job = job.with_age(job.first().age.plus(late)),
+                    _ => {}
+                }
             }
             self.happen(event)?;
         }

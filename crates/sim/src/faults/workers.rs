@@ -78,11 +78,11 @@ impl WorkerProcess {
         self.core = Core::default();
     }
 
-    /// The process goes on behind another address.
-    pub(super) fn change_address(&mut self) {
+    /// The process, which began as this worker, goes on behind another address.
+    pub(super) fn change_address(&mut self, first: usize) {
         self.starts += 1;
         if let Some(node) = &mut self.node {
-            node.at = worker_at(self.index, self.starts);
+            node.at = worker_at(first as u16, self.starts);
         }
     }
 
@@ -115,6 +115,7 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
         patience: scenario.program.patience(),
+        at_once: if scenario.cores.is_some() { scenario.held_max } else { 1 },
         ..WorkerSettings::default()
     }
 }

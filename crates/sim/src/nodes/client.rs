@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use sluice_host::client::{Action, Client, ClientSettings, Outcome};
+use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
 use sluice_wire::{Nanos, Need, Packet, Payload, Submit, TaskId};
 
 use super::{Call, Node, Scene, Try, keep_room};
@@ -73,11 +73,14 @@ pub(crate) trait ClientSide: Scene {
     /// Does what a client's machine said.
     #[inline]
     fn client_acts(&mut self, client: usize) -> Try<Self> {
-        let ClientCall { now, node: &mut Node { at, .. }, out, .. } = self.client(client);
+        let ClientCall { now, node: &mut Node { at, ref machine, .. }, out, .. } = self.client(client);
+        let jobs = machine.jobs();
         let actions = mem::take(out);
+        let mut bundle = Bundle::new(jobs);
         for action in &actions {
-            self.client_does(client, at, now, action)?;
+            self.client_does(client, (at, now), action, &mut bundle)?;
         }
+        self.client_closes(client, (at, now), &mut bundle);
         keep_room(self.clients_say(), actions);
         if self.wakes_clients() {
             self.arm_client(client);
@@ -86,10 +89,21 @@ pub(crate) trait ClientSide: Scene {
     }
 
     #[inline]
-    fn client_does(&mut self, client: usize, at: Address, now: Nanos, action: &Action) -> Try<Self> {
+    fn client_does(
+        &mut self,
+        client: usize,
+        (at, now): (Address, Nanos),
+        action: &Action,
+        bundle: &mut Bundle,
+    ) -> Try<Self> {
         match action {
             Action::ToSwitch(submit) => {
                 let bytes = self.tries(submit)?;
+                if !bundle.is_off() {
+                    let task = Submit { payload: bytes.unwrap_or(submit.payload), ..*submit };
+                    self.client_bundles(client, (at, now), &task, bundle);
+                    return Ok(());
+                }
                 self.send(at, self.front(client), now, |place| submit_into(place, submit, bytes));
             }
             Action::Done { tag, task, outcome, .. } => self.ends(client, *task, *tag, outcome)?,
@@ -103,6 +117,31 @@ pub(crate) trait ClientSide: Scene {
             bytes_or_controller => self.client_keeps(client, bytes_or_controller)?,
         }
         Ok(())
+    }
+
+    /// A task leaves with those before it, or behind them.
+    fn client_bundles(
+        &mut self,
+        client: usize,
+        (at, now): (Address, Nanos),
+        task: &Submit,
+        bundle: &mut Bundle,
+    ) {
+        if bundle.takes(task) {
+            return;
+        }
+        self.client_closes(client, (at, now), bundle);
+        if !bundle.takes(task) {
+            self.send(at, self.front(client), now, |place| *place = Packet::Submit(*task));
+        }
+    }
+
+    /// What was put together leaves.
+    #[inline]
+    fn client_closes(&mut self, client: usize, (at, now): (Address, Nanos), bundle: &mut Bundle) {
+        if let Some(packet) = bundle.close() {
+            self.send(at, self.front(client), now, |place| *place = packet);
+        }
     }
 
     fn arm_client(&mut self, client: usize) {

@@ -41,6 +41,26 @@ pub(crate) trait WorkerSide: Scene {
     /// A packet is received from then on: says until when, and puts its bytes where the machine wants them.
     fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, packet: PacketId) -> Try<Self, Nanos>;
 
+    /// Whom of those at its place a packet is for.
+    fn meant(&mut self, worker: usize, _packet: PacketId) -> usize {
+        worker
+    }
+
+    /// Whether workers are lanes of servers of many cores, so that this core goes on while tasks run.
+    fn has_cores(&self) -> bool {
+        false
+    }
+
+    /// Such a lane takes a packet whose bytes are where it wants them.
+    fn lane_takes(&mut self, _lane: usize, _at: Nanos, _arrived: Nanos, _packet: PacketId) -> Try<Self> {
+        Ok(())
+    }
+
+    /// … and hands a task to the cores.
+    fn hands_over(&mut self, _worker: usize, _run: TaskRun) -> Try<Self> {
+        Ok(())
+    }
+
     /// A packet was received by then, and a task that it brought runs or does not.
     fn received(&mut self, worker: usize, at: Nanos, packet: PacketId, runs: bool);
 
@@ -210,11 +230,17 @@ pub(crate) trait WorkerSide: Scene {
         arrived: Nanos,
         packet: PacketId,
     ) -> Try<Self> {
+        let worker = self.meant(worker, packet);
         let at = self.unpacks(worker, from, arrived, packet)?;
-        if let Some(WorkerCall { node, settings, packets, out, .. }) = self.worker(worker) {
-            node.machine.packet(at, arrived, settings, packets.get(packet), out);
-        }
-        let runs = self.worker_acts(worker, desk, at)?;
+        let runs = if self.has_cores() {
+            self.lane_takes(worker, at, arrived, packet)?;
+            false
+        } else {
+            if let Some(WorkerCall { node, settings, packets, out, .. }) = self.worker(worker) {
+                node.machine.packet(at, arrived, settings, packets.get(packet), out);
+            }
+            self.worker_acts(worker, desk, at)?
+        };
         self.received(worker, at, packet, runs);
         self.packets().free(packet);
         Ok(())
@@ -230,13 +256,20 @@ pub(crate) trait WorkerSide: Scene {
         let actions = mem::take(out);
         let (mut free_at, mut runs) = (from, None);
         for action in &actions {
-            match action {
-                Action::Run { .. } => runs = Some(action),
+            match *action {
+                Action::Run { slot, task, task_type, payload } => {
+                    let run = TaskRun { slot, task, task_type, payload, started: free_at };
+                    if self.has_cores() {
+                        self.hands_over(worker, run)?;
+                    } else {
+                        runs = Some(run);
+                    }
+                }
                 _ => free_at = self.does(worker, at, free_at, action)?,
             }
         }
-        let runs = if let Some(&Action::Run { slot, task, task_type, payload }) = runs {
-            self.serves(worker, desk, TaskRun { slot, task, task_type, payload, started: free_at })?;
+        let runs = if let Some(run) = runs {
+            self.serves(worker, desk, TaskRun { started: free_at, ..run })?;
             true
         } else {
             self.core(desk).free_at = free_at;

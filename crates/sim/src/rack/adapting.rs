@@ -66,7 +66,7 @@ impl<O: Observer> Staged<'_, O> {
         let Some(step) = self.nodes.controller.next_step() else { return };
         let answer = self.nodes.switch.table(step);
         if let TableOp::Inject(sweep) = step {
-            let Ok(()) = self.pass(Arrival::Control(sweep), false);
+            let Ok(()) = self.pass(Arrival::Control(sweep), 0);
         }
         self.tell(Event::TableAnswered(answer));
         for worker in 0..self.nodes.plan.workers() {

@@ -94,6 +94,13 @@ impl Clients {
         self.next.is_some()
     }
 
+    /// The client whose turn it is.
+    fn next_in_turn(&mut self) -> usize {
+        let client = self.turn;
+        self.turn = if client + 1 == self.all.len() { 0 } else { client + 1 };
+        client
+    }
+
     fn submission(&mut self, request: &Request) -> Submission {
         Submission {
             task_type: request.task_type,

@@ -64,7 +64,7 @@ impl Fates {
 /// Kinds beyond the commonest share the rates of what they resemble.
 const fn kind(packet: &Packet) -> usize {
     match packet {
-        Packet::Submit(_) => 0,
+        Packet::Submit(_) | Packet::Job(_) => 0,
         Packet::Dispatch(_) => 1,
         Packet::Reply(_) | Packet::Need(_) | Packet::Part(_) => 2,
         Packet::Token(_) => 3,

@@ -16,7 +16,7 @@ pub struct Gauge {
 }
 
 /// What racks can be asked for.
-const ALL: [Gauge; 19] = [
+const ALL: [Gauge; 21] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -67,6 +67,13 @@ const ALL: [Gauge; 19] = [
         name: "idle_updates_per_task",
         unit: Unit::Ratio,
         of: |run| run.per_task(run.one.counts.idle_updates),
+    },
+    // Tasks that found no end, and their share (Horus, Figures 9 and 18).
+    Gauge { name: "lost_tasks", unit: Unit::Count, of: |run| run.one.counts.unknown as f64 },
+    Gauge {
+        name: "lost_share",
+        unit: Unit::Share,
+        of: |run| run.one.counts.unknown as f64 / (run.one.counts.sent as f64).max(1.0),
     },
     // The longest queue over the mean one, as often as the testbed looks (Horus, Figure 12).
     Gauge { name: "imbalance_p50", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p50.unwrap_or(0.0) },

@@ -33,6 +33,34 @@ pub struct RackLayout {
     /// How often queues are looked at for their imbalance; never, if this is zero.
     #[serde(with = "span")]
     pub watch: Nanos,
+    /// How often it is told what tasks took that ended since; never, if this is zero.
+    #[serde(with = "span", skip_serializing_if = "is_never")]
+    pub interval: Nanos,
+    /// Switches that are out for a while.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
+}
+
+/// A leaf or a spine that is out: silent, and its memory lost (Horus §4.3, Appendix C). A leaf that is out from
+/// the beginning on is a rack that joins later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Outage {
+    /// The leaf, by its rack's place; or
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<u32>,
+    /// the spine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spine: Option<u32>,
+    /// When it dies.
+    #[serde(with = "span")]
+    pub at: Nanos,
+    /// How long the controller does not know of it, and tasks go there all the same.
+    #[serde(with = "span")]
+    pub heard_after: Nanos,
+    /// After so long it is back, and the controller knows; never, if this is zero.
+    #[serde(with = "span")]
+    pub lasts: Nanos,
 }
 
 impl RackLayout {
@@ -57,9 +85,22 @@ impl RackLayout {
             return None;
         }
         let sizes = self.sizes(workers);
-        self.bad_sizes(workers, &sizes).or_else(|| self.bad_spines(sizes.len())).or_else(|| {
-            let is_rare = self.watch == Nanos(0) || self.watch >= WATCH_MIN;
-            (!is_rare).then(|| "racks.watch is too short: look every 1us at most".to_owned())
+        self.bad_sizes(workers, &sizes)
+            .or_else(|| self.bad_spines(sizes.len()))
+            .or_else(|| {
+                let times = [("watch", self.watch), ("interval", self.interval)];
+                let is_rare = |time: Nanos| time == Nanos(0) || time >= WATCH_MIN;
+                let (name, _) = times.into_iter().find(|(_, time)| !is_rare(*time))?;
+                Some(format!("racks.{name} is too short: look every 1us at most"))
+            })
+            .or_else(|| self.bad_outages(sizes.len()))
+    }
+
+    fn bad_outages(&self, racks: usize) -> Option<String> {
+        let spines = usize::from(self.spines);
+        self.outages.iter().enumerate().find_map(|(at, outage)| {
+            let why = outage.complaint(racks, spines)?;
+            Some(format!("racks.outages: the one numbered {at} {why}"))
         })
     }
 
@@ -107,6 +148,30 @@ impl RackLayout {
     }
 }
 
+impl Outage {
+    fn complaint(&self, racks: usize, spines: usize) -> Option<String> {
+        let beyond = |what: &str, named: u32, there: usize| {
+            (named as usize >= there).then(|| {
+                format!("is of {what} {named}, and there are {there}: name one from 0 to {}", there - 1)
+            })
+        };
+        match (self.leaf, self.spine) {
+            (Some(leaf), None) => beyond("leaf", leaf, racks),
+            (None, Some(spine)) => beyond("spine", spine, spines),
+            _ => Some("is of no switch, or of two: write leaf or spine".to_owned()),
+        }
+        .or_else(|| {
+            (self.lasts > Nanos(0) && self.heard_after > self.lasts)
+                .then(|| "is heard of when it is over: make heard_after at most lasts".to_owned())
+        })
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+fn is_never(span: &Nanos) -> bool {
+    *span == Nanos(0)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 const fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -127,6 +192,14 @@ mod tests {
             ("spines = 3\nworkers = [16, 16]", "write 2"),
             ("spines = 1\neach = 8\nwatch = \"10ns\"", "racks.watch"),
             ("spines = 1\neach = 8\nhop = \"11s\"", "racks.hop"),
+            ("spines = 1\neach = 8\ninterval = \"10ns\"", "racks.interval"),
+            ("spines = 1\neach = 8\noutages = [{ leaf = 4 }]", "there are 4"),
+            ("spines = 1\neach = 8\noutages = [{ spine = 1 }]", "spine 1"),
+            ("spines = 1\neach = 8\noutages = [{ at = \"1s\" }]", "leaf or spine"),
+            (
+                "spines = 1\neach = 8\noutages = [{ leaf = 1, heard_after = \"2s\", lasts = \"1s\" }]",
+                "at most lasts",
+            ),
         ] {
             let said = Testbed::parse(&format!("workers = 32\n[racks]\n{text}")).unwrap_err().to_string();
             assert!(said.contains(key) && !said.contains('\n'), "{text}: {said}");

@@ -1,9 +1,9 @@
-//! How Draconis is asked for: `draconis`, `draconis:classes=4`, `draconis:labels,swaps=8`.
+//! How Draconis is asked for: `draconis`, `draconis:classes=4,jobs=5`, `draconis:labels,swaps=8`.
 
 use core::fmt;
 
 use sluice_units::WholeSpan;
-use sluice_wire::Nanos;
+use sluice_wire::{JOB_TASKS_MAX, Nanos};
 
 use crate::arguments;
 
@@ -13,6 +13,8 @@ const CLASSES: &str = "classes";
 const LABELS: &str = "labels";
 /// What asks for the design without what we healed.
 const AS_PUBLISHED: &str = "as-published";
+/// What asks for several tasks in one submission.
+const JOBS: &str = "jobs";
 /// The most swaps that a memo can count.
 const SWAPS_MAX: u8 = 63;
 
@@ -23,6 +25,8 @@ pub(crate) struct Settings {
     pub(super) classes: u8,
     pub(super) labels: bool,
     pub(super) swapping: Swapping,
+    /// The most tasks in one submission.
+    pub(super) jobs: u8,
     pub(super) as_published: bool,
 }
 
@@ -43,7 +47,7 @@ pub(super) const SWAPPING: Swapping =
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { every: Nanos(0), classes: 1, labels: false, swapping: SWAPPING, as_published: false }
+        Self { every: Nanos(0), classes: 1, labels: false, swapping: SWAPPING, jobs: 1, as_published: false }
     }
 }
 
@@ -57,6 +61,7 @@ impl Settings {
             Some(("node", span)) => self.swapping.node = wait(span)?,
             Some(("rack", span)) => self.swapping.rack = wait(span)?,
             Some(("swaps", number)) => self.swapping.most = arguments::number(number, 1..=SWAPS_MAX)?,
+            Some((JOBS, number)) => self.jobs = arguments::number(number, 2..=JOB_TASKS_MAX as u8)?,
             Some((CLASSES, number)) => {
                 self.classes =
                     arguments::number(number, 2..=4).filter(|classes| classes.is_power_of_two())?;
@@ -75,7 +80,7 @@ fn wait(text: &str) -> Option<Nanos> {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { every, classes, labels, swapping, as_published } = *self;
+        let Self { every, classes, labels, swapping, jobs, as_published } = *self;
         let mut written = Arguments { f, before: "" };
         if every != Nanos(0) {
             written.add(format_args!("poll={}", WholeSpan(every)))?;
@@ -94,6 +99,9 @@ impl fmt::Display for Settings {
         }
         if swapping.rack != SWAPPING.rack {
             written.add(format_args!("rack={}", WholeSpan(swapping.rack)))?;
+        }
+        if jobs > 1 {
+            written.add(format_args!("{JOBS}={jobs}"))?;
         }
         if as_published { written.add(format_args!("{AS_PUBLISHED}")) } else { Ok(()) }
     }

@@ -80,7 +80,7 @@ impl Draconis {
             if settings.labels { (&SWAPPED_COLUMNS, 10) } else { (&COLUMNS, 7) };
         let back = BackStages { gen_out: 2, sent };
         let mut front = Front::new(Self::NAME, settings.feed(), config, back);
-        (front.classes, front.kinds) = (settings.classes(), settings.kinds());
+        (front.classes, front.kinds, front.jobs) = (settings.classes(), settings.kinds(), settings.jobs());
         let layout = &mut front.layout;
         let (slices, start) = (config.slices as usize, config.counters_start.0);
         let queues = slices * usize::from(settings.classes);

@@ -1,10 +1,10 @@
-//! What goes round: fixes of pointers, polls that look at the next class, and tasks that are carried past
-//! others.
+//! What goes round: fixes of pointers, polls that look at the next class, tasks that are carried past others,
+//! and what is left of a submission of several tasks.
 //!
 //! A memo has 64 bits. So what is carried knows the low bits of its worker's generation and of its ticket:
 //! both are completed from what the switch has when it comes by, which is at most a few laps further.
 
-use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
+use sluice_wire::{Generation, Nanos, SliceId, TaskJob, WorkerId};
 
 use crate::program::{Cargo, Circulating, Verdict};
 
@@ -43,6 +43,17 @@ pub(super) enum TaskNote {
     Carried(Carrier),
     /// Likewise, and takes the add pointer back first, which it left too far.
     CarriedFix(Carrier),
+}
+
+/// What a job that goes round is noted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobNote {
+    /// Its last task has entered, behind a retrieve pointer that has to be put right first.
+    Fix { queue: QueueId, ticket: u32 },
+    /// Its next task may enter.
+    Next,
+    /// Its next task found its queue full, and takes the add pointer back.
+    Full { queue: QueueId, ticket: u32 },
 }
 
 /// A token with a task that does not suit its worker.
@@ -168,6 +179,37 @@ impl TaskNote {
     }
 }
 
+impl JobNote {
+    /// A fix of the retrieve pointer has the same memo with a job as without.
+    pub(super) const fn read(memo: u64) -> Self {
+        let (queue, ticket) = fix_of(memo);
+        match memo >> KIND_SHIFT {
+            0 => Self::Fix { queue, ticket },
+            1 => Self::Next,
+            _ => Self::Full { queue, ticket },
+        }
+    }
+
+    /// What a task is noted for that takes the add pointer back, with others behind it.
+    pub(super) const fn of_full(memo: u64) -> Self {
+        let (queue, ticket) = fix_of(memo);
+        Self::Full { queue, ticket }
+    }
+
+    const fn memo(self) -> u64 {
+        match self {
+            Self::Fix { queue, ticket } => fix_memo(queue, ticket),
+            Self::Next => 1 << KIND_SHIFT,
+            Self::Full { queue, ticket } => 2 << KIND_SHIFT | fix_memo(queue, ticket),
+        }
+    }
+
+    /// Sends the job round.
+    pub(super) const fn go(self, job: TaskJob, arrived: Nanos) -> Verdict {
+        Verdict::Again(Circulating { cargo: Cargo::Job(job), arrived, memo: self.memo() })
+    }
+}
+
 const fn fix_memo(queue: QueueId, ticket: u32) -> u64 {
     (queue.class as u64) << 48 | (queue.slice.0 as u64) << 32 | ticket as u64
 }
@@ -209,6 +251,12 @@ mod tests {
         {
             assert_eq!(TaskNote::read(note.memo()), note);
         }
+        let ticket = u32::MAX;
+        for note in [JobNote::Fix { queue, ticket }, JobNote::Next, JobNote::Full { queue, ticket }] {
+            assert_eq!(JobNote::read(note.memo()), note);
+        }
+        let fix = SelfNote::Fix { queue, ticket };
+        assert_eq!(JobNote::read(fix.memo()), JobNote::Fix { queue, ticket });
     }
 
     #[test]

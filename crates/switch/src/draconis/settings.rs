@@ -26,7 +26,8 @@ impl ProgramSettings for Settings {
          labels, tasks go to workers that have what they need, others are swapped past (not with classes); \
          swaps=16, behind labels: so many a poll at most, 1 to 63; node=10us, behind labels: how long a task \
          waits for a worker that meets all that it wishes for; rack=20us, behind labels: how long then for \
-         one that meets any; as-published, without what we healed (not with labels)"
+         one that meets any; jobs=5, a submission may have so many tasks, 2 to 5: one enters a pass; \
+         as-published, without what we healed (not with labels)"
     }
 
     fn example(&self) -> &'static str {
@@ -59,6 +60,10 @@ impl ProgramSettings for Settings {
 
     fn kinds(&self) -> u8 {
         if self.labels { KINDS_MAX as u8 } else { 1 }
+    }
+
+    fn jobs(&self) -> u8 {
+        self.jobs
     }
 
     /// A queue for each class has its own pointers; where tasks are swapped there is one.

@@ -145,6 +145,7 @@ impl Front {
             attempt: submit.attempt,
             task_type: submit.task_type,
             reason,
+            behind: 0,
             retry_after_ns: retry_after.saturated(),
         })
     }

@@ -31,7 +31,7 @@ use memory::{FrontMemory, replay_word};
 use sources::Tables;
 
 pub(crate) use memory::BackStages;
-pub(crate) use scheduler::{Entering, HandedDown, Scheduler};
+pub(crate) use scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
 
 /// The part that all programs have.
 #[derive(Debug)]
@@ -46,6 +46,8 @@ pub(crate) struct Front {
     pub(crate) classes: u8,
     /// Of workers, likewise.
     pub(crate) kinds: u8,
+    /// The most tasks that it takes in one submission.
+    pub(crate) jobs: u8,
     /// The largest quota: how far a TOKEN's count may run ahead of what the switch has granted.
     pub(crate) quota_max: u8,
     /// Whether tasks come from spines: what is refused then names the life of the spine that it went to.
@@ -90,6 +92,7 @@ impl Front {
             feed,
             classes: 1,
             kinds: 1,
+            jobs: 1,
             quota_max,
             below_spines: false,
             term,
@@ -111,6 +114,7 @@ impl Front {
             feed: self.feed,
             classes: self.classes,
             kinds: self.kinds,
+            jobs: self.jobs,
             plain_writes: false,
             quota_max: self.quota_max,
         }
@@ -204,24 +208,43 @@ impl Front {
         submit: &Submit,
         room: bool,
     ) -> Result<(), Verdict> {
-        self.tables.admit_client(from, submit.client, submit.key).map_err(Verdict::Drop)?;
-        if submit.epoch != self.config.epoch {
-            self.refusals.add(Refusal::WrongEpoch);
-            return Err(Verdict::Send { to: from, packet: Packet::Notice(self.notice(submit)) });
-        }
-        let cells = self.config.replay_cells;
-        let residue = submit.task.sequence.0 & (cells - 1);
-        let cell = submit.client.0 as usize * cells as usize + residue as usize;
-        let word = replay_word(submit.task.sequence, submit.attempt);
-        let is_newer = |held: u64| (word.wrapping_sub(held) as i64) > 0;
-        let held = self.memory.replay.branch(pass, cell, is_newer, |_| word, |held| held);
-        if !is_newer(held) {
+        self.admit_sender(from, submit)?;
+        if !self.enters_once(pass, submit) {
             return Err(Verdict::Drop(Refusal::Replayed));
         }
         if !room {
             return Err(self.reject(submit, RejectReason::NoRoom));
         }
         Ok(())
+    }
+
+    /// Whether a task's client is who it says, and knows this life of the switch.
+    #[inline(always)]
+    fn admit_sender(&mut self, from: Endpoint, submit: &Submit) -> Result<(), Verdict> {
+        self.tables.admit_client(from, submit.client, submit.key).map_err(Verdict::Drop)?;
+        if submit.epoch != self.config.epoch {
+            self.refusals.add(Refusal::WrongEpoch);
+            return Err(Verdict::Send { to: from, packet: Packet::Notice(self.notice(submit)) });
+        }
+        Ok(())
+    }
+
+    /// Whether this try of a task comes for the first time; from now on it has come.
+    #[inline(always)]
+    pub(crate) fn enters_once(&mut self, pass: &mut Pass, submit: &Submit) -> bool {
+        let cells = self.config.replay_cells;
+        let residue = submit.task.sequence.0 & (cells - 1);
+        let cell = submit.client.0 as usize * cells as usize + residue as usize;
+        let word = replay_word(submit.task.sequence, submit.attempt);
+        let is_newer = |held: u64| (word.wrapping_sub(held) as i64) > 0;
+        let held = self.memory.replay.branch(pass, cell, is_newer, |_| word, |held| held);
+        is_newer(held)
+    }
+
+    /// Whether the client of a task that goes round is still registered as it was.
+    pub(crate) fn knows_sender(&self, submit: &Submit) -> bool {
+        let row = self.tables.clients.get(submit.client.0 as usize).and_then(Option::as_ref);
+        row.is_some_and(|row| row.key == submit.key)
     }
 
     /// A worker asks how its counters stand.

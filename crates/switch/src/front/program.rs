@@ -1,10 +1,10 @@
 //! A scheduler behind the front is a [`Program`].
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, SliceId, Sweep};
+use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, TaskJob};
 
 use super::control;
-use super::scheduler::{Entering, HandedDown, Scheduler};
+use super::scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
 use crate::horus::Mirror;
 use crate::pipeline::{Layout, Pass};
 use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
@@ -69,6 +69,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
                 Err(verdict) => verdict,
             }
         }
+        Arrival::Wire { from, packet: Packet::Job(job), .. } => job_in(program, pass, now, from, &job),
         Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
         Arrival::Wire { from, packet: Packet::Reject(reject), .. } => program.rejected(pass, from, &reject),
         Arrival::Wire { from, packet: Packet::Dispatch(task), room } => {
@@ -83,6 +84,9 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
             program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
         }
+        Arrival::Round(Circulating { cargo: Cargo::Job(job), arrived, memo }) => {
+            program.job(pass, now, EnteringJob { job: &job, arrived, memo: Some(memo) })
+        }
         Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, now, memo),
         Arrival::Control(sweep) => sweep_in(program, pass, now, sweep, 0),
         Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), memo, .. }) => {
@@ -90,6 +94,23 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         }
         Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
         Arrival::Wire { .. } => Verdict::Drop(Refusal::Unexpected),
+    }
+}
+
+/// Several tasks come in one submission, if the program takes so many.
+fn job_in<S: Scheduler>(
+    program: &mut S,
+    pass: &mut Pass,
+    now: Nanos,
+    from: Endpoint,
+    job: &TaskJob,
+) -> Verdict {
+    if job.tasks() > program.front().jobs {
+        return Verdict::Drop(Refusal::Unexpected);
+    }
+    match program.front_mut().admit_sender(from, job.first()) {
+        Ok(()) => program.job(pass, now, EnteringJob { job, arrived: now, memo: None }),
+        Err(verdict) => verdict,
     }
 }
 

@@ -4,7 +4,8 @@ use core::fmt::Debug;
 
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Psn, Rank, Reject, Reply, ServerId, SliceId, Submit, Sweep, Update, WorkerId,
+    Dispatch, Endpoint, Nanos, Psn, Rank, Reject, Reply, ServerId, SliceId, Submit, Sweep, TaskJob, Update,
+    WorkerId,
 };
 
 use super::{Front, Granted};
@@ -32,6 +33,16 @@ pub(crate) struct HandedDown<'a> {
     pub(crate) room: bool,
 }
 
+/// Several tasks of one submission at the queue: new, or what is left of them after a pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EnteringJob<'a> {
+    pub(crate) job: &'a TaskJob,
+    /// When it arrived first.
+    pub(crate) arrived: Nanos,
+    /// What the program noted when it sent the rest round; `None` for a new one.
+    pub(crate) memo: Option<u64>,
+}
+
 /// The scheduling itself: what tokens and tasks do that the front has let in.
 pub(crate) trait Scheduler: Debug + Send {
     /// As the registry and the pipeline's checks call it.
@@ -49,6 +60,11 @@ pub(crate) trait Scheduler: Debug + Send {
 
     /// A task wants to a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
+
+    /// Several tasks want to workers. Only programs that say how many they take are asked.
+    fn job(&mut self, _pass: &mut Pass, _now: Nanos, _job: EnteringJob<'_>) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
 
     /// A spine forwards a task.
     fn forwarded(&mut self, _pass: &mut Pass, _now: Nanos, _down: HandedDown<'_>) -> Verdict {

@@ -25,7 +25,7 @@ use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
-use super::uplink::{Thought, Uplink, submitted, told_below};
+use super::uplink::{Thought, Uplink, UplinkStages, submitted, told_below};
 use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
@@ -87,7 +87,8 @@ impl Horus {
     pub fn in_fabric(reading: FabricReading, config: Config, spines: u16) -> Self {
         let mut leaf = Self::alone(Feed::Pushed { reports: true }, reading.of_a_rack(), config);
         leaf.front.below_spines = true;
-        leaf.uplink = Some(Uplink::new(&mut leaf.front.layout, reading, spines, &config));
+        leaf.uplink =
+            Some(Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config));
         leaf
     }
 
@@ -108,8 +109,7 @@ impl Horus {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
         let uplink = self.uplink.as_mut().ok_or(unknown)?;
         uplink.link(pool, spine)?;
-        let told = uplink.introduces(pool, self.idle.entries(pool.0));
-        Ok(told.filter(|_| self.reading.parts.looks_for_idle()))
+        Ok(uplink.introduces(pool, self.idle.entries(pool.0)))
     }
 
     /// The mean queue of a pool's workers as the leaf reckons it; `None` in a rack alone.

@@ -23,10 +23,24 @@ use crate::refusal::Refusal;
 
 /// Numbers of a spine that may be under way at once: one that comes later than so many after it is dropped.
 const WINDOW: u32 = 1 << 10;
-/// The stage of the numbers' cells.
-const NUMBERS_STAGE: u8 = 1;
-const AVERAGES_STAGE: u8 = 8;
-const TOLD_STAGE: u8 = 9;
+
+/// The stages of the arrays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UplinkStages {
+    /// The numbers' cells.
+    pub(crate) numbers: u8,
+    /// Whether a rack was told to be idle; and its average, if one is kept.
+    pub(crate) idle: u8,
+    /// The load that was told.
+    pub(crate) told: u8,
+    /// Whether averages are kept here.
+    pub(crate) averages: bool,
+}
+
+impl UplinkStages {
+    /// Those of programs that push tasks to workers and learn of their ends by replies.
+    pub(crate) const PUSHED: Self = Self { numbers: 1, idle: 8, told: 9, averages: true };
+}
 
 /// Spines, averages, and what was told.
 #[derive(Debug)]
@@ -36,7 +50,8 @@ pub(crate) struct Uplink {
     pools: Box<[Pool]>,
     /// By spine and number modulo [`WINDOW`]: the newest number that was let in.
     numbers: Register<u32>,
-    averages: Register<u32>,
+    /// There if the program does not see it in each pass.
+    averages: Option<Register<u32>>,
     /// Whether the spine was told last that there are idle workers.
     told_idle: Register<bool>,
     /// The mean that was told last; by replies, how many of them came since.
@@ -54,6 +69,17 @@ struct Pool {
     share: Option<Average>,
 }
 
+/// How a pool's rack stands after a pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// Idle workers.
+    pub(crate) idle: u16,
+    /// Tasks before all of its workers together.
+    pub(crate) tasks: u32,
+    /// What the task's spine thinks.
+    pub(crate) thought: Thought,
+}
+
 /// What a task's spine thinks of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thought {
@@ -65,19 +91,25 @@ pub(crate) enum Thought {
 
 impl Uplink {
     /// No spine is known.
-    pub(crate) fn new(layout: &mut Layout, reading: FabricReading, spines: u16, config: &Config) -> Self {
+    pub(crate) fn new(
+        layout: &mut Layout,
+        (reading, at): (FabricReading, UplinkStages),
+        spines: u16,
+        config: &Config,
+    ) -> Self {
         let pools = usize::from(config.slices);
         let cells = usize::from(spines) * WINDOW as usize;
         layout.table("spines", 0, 144 + 32 + 16 + 32, spines.into());
-        layout.table("links and shares of pools", AVERAGES_STAGE - 1, 16 + 16 + 32, pools);
+        layout.table("links and shares of pools", at.idle - 1, 16 + 16 + 32, pools);
+        let averages = at.averages.then(|| Register::new(layout, "averages", at.idle, 32, pools, 0));
         Self {
             reading,
             spines: vec![None; spines.into()].into_boxed_slice(),
             pools: vec![Pool::default(); pools].into_boxed_slice(),
-            numbers: Register::new(layout, "numbers", NUMBERS_STAGE, 32, cells, 0),
-            averages: Register::new(layout, "averages", AVERAGES_STAGE, 32, pools, 0),
-            told_idle: Register::new(layout, "told idle", AVERAGES_STAGE, 1, pools, false),
-            told: Register::new(layout, "told", TOLD_STAGE, 32, pools, 0),
+            numbers: Register::new(layout, "numbers", at.numbers, 32, cells, 0),
+            averages,
+            told_idle: Register::new(layout, "told idle", at.idle, 1, pools, false),
+            told: Register::new(layout, "told", at.told, 32, pools, 0),
             mirror: None,
         }
     }
@@ -125,10 +157,16 @@ impl Uplink {
         let share = RackSize::new(workers.into()).ok().map(Average::share);
         let place = &mut self.pools[usize::from(pool.0)];
         (place.workers, place.share) = (workers.into(), share);
-        if !self.reading.as_published {
-            let average = share.map_or(Ok(Average::default()), |share| Average::of(tasks, share));
-            self.averages.poke(pool.0.into(), average.unwrap_or(Average::MAX).bits());
+        let average = self.mean_of(pool, tasks);
+        if let Some(averages) = self.averages.as_mut().filter(|_| !self.reading.as_published) {
+            averages.poke(pool.0.into(), average.bits());
         }
+    }
+
+    /// The mean queue of a pool's workers, with so many tasks before them.
+    pub(crate) fn mean_of(&self, pool: SliceId, tasks: u32) -> Average {
+        let share = self.pools[usize::from(pool.0)].share;
+        share.map_or(Average::default(), |share| Average::of(tasks, share).unwrap_or(Average::MAX))
     }
 
     /// Lets a spine's task in, once; gives the spine's place here.
@@ -173,6 +211,25 @@ impl Uplink {
         is_reply: bool,
     ) {
         let average = self.count(pass, pool, more);
+        self.tell(pass, pool, average, idle, is_reply);
+    }
+
+    /// A task or token passed a program that sees itself how its rack stands.
+    pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: Standing, carries_load: bool) {
+        let Standing { idle, tasks, thought } = stands;
+        let idle = self.reading.parts.looks_for_idle().then_some((idle, thought));
+        self.tell(pass, pool, self.mean_of(pool, tasks), idle, carries_load);
+    }
+
+    /// Perhaps something is told.
+    fn tell(
+        &mut self,
+        pass: &mut Pass,
+        pool: SliceId,
+        average: Average,
+        idle: Option<(u16, Thought)>,
+        is_reply: bool,
+    ) {
         let index = usize::from(pool.0);
         let mut news = None;
         if let Some((entries, thought)) = idle {
@@ -201,7 +258,10 @@ impl Uplink {
             let sum = i64::from(held).saturating_add(more);
             u32::try_from(sum.max(0)).unwrap_or(u32::MAX)
         };
-        Average::from_bits(with(self.averages.update(pass, pool.0.into(), with)))
+        let averages = self.averages.as_mut();
+        averages.map_or(Average::default(), |averages| {
+            Average::from_bits(with(averages.update(pass, pool.0.into(), with)))
+        })
     }
 
     /// The load is told if it is due and nothing else is.
@@ -238,6 +298,9 @@ impl Uplink {
     pub(crate) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
         let is_idle = entries >= self.reading.idle_from;
         self.told_idle.poke(pool.0.into(), is_idle);
+        if !self.reading.parts.looks_for_idle() {
+            return None;
+        }
         self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
     }
 
@@ -250,7 +313,7 @@ impl Uplink {
         let news = if is_idle {
             RackNews::Idle
         } else {
-            let average = self.averages.peek(index);
+            let average = self.average(pool).bits();
             if self.reading.told == LoadsTold::ByOne {
                 self.told.poke(index, average);
             }
@@ -272,7 +335,8 @@ impl Uplink {
 
     /// The mean queue of a pool's workers.
     pub(crate) fn average(&self, pool: SliceId) -> Average {
-        Average::from_bits(self.averages.peek(pool.0.into()))
+        let averages = self.averages.as_ref();
+        averages.map_or(Average::default(), |averages| Average::from_bits(averages.peek(pool.0.into())))
     }
 }
 

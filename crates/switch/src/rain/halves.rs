@@ -91,17 +91,24 @@ impl Halves {
         Self { halves: level(0), rings: level(1) }
     }
 
-    /// An entry comes into this ring.
+    /// An entry comes into this ring. Says how many the first one has then; of four, it sees one half only.
     #[inline]
-    pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8) {
+    pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8) -> Option<u32> {
         let (slice, ring) = (usize::from(slice.0), usize::from(ring));
-        let Some(halves) = &mut self.halves else { return };
+        let halves = self.halves.as_mut()?;
         let Some(rings) = &mut self.rings else {
-            halves.update(pass, slice, |pair| pair.plus(ring));
-            return;
+            let old = halves.update(pass, slice, |pair| pair.plus(ring));
+            return Some(old.plus(ring).of(0));
         };
         halves.update(pass, slice, |pair| pair.plus(ring >> 1));
         rings.update(pass, slice << 1 | ring >> 1, |pair| pair.plus(ring & 1));
+        None
+    }
+
+    /// The control software's look: how many the first of two rings has.
+    pub(super) fn first(&self, slice: SliceId) -> Option<u32> {
+        let halves = self.halves.as_ref().filter(|_| self.rings.is_none())?;
+        Some(halves.peek(slice.0.into()).of(0))
     }
 
     /// An entry leaves: from the ring that is wished for if it has one, else from one that has, the first of

@@ -70,7 +70,12 @@ pub(super) fn narrow_columns(first: u8) -> Vec<Column> {
     columns(NARROW, first)
 }
 
-fn task_columns(kinds: Kinds, first: u8) -> Vec<Column> {
+/// Those of a program that has more to do behind the ring.
+pub(super) fn columns_before_another(kinds: Kinds, first: u8) -> Vec<Column> {
+    columns(if kinds == Kinds::ONE { CLOSER } else { NARROW }, first)
+}
+
+pub(super) fn task_columns(kinds: Kinds, first: u8) -> Vec<Column> {
     columns(if kinds == Kinds::ONE { PAPER } else { CLOSER }, first)
 }
 
@@ -79,12 +84,17 @@ fn columns(parts: &[Part], first: u8) -> Vec<Column> {
 }
 
 impl RainMemory {
-    pub(super) fn new(layout: &mut Layout, config: &Config, kinds: Kinds, stages: Stages) -> Self {
-        let columns = task_columns(kinds, stages.rings);
+    pub(super) fn new(
+        layout: &mut Layout,
+        config: &Config,
+        kinds: Kinds,
+        stages: Stages,
+        columns: &[Column],
+    ) -> Self {
         Self {
             balance: Register::new(layout, "balance", Stages::BALANCE, 32, config.slices.into(), 0),
             tokens: ParkedTokens::new(layout, config, kinds.ranks, stages),
-            tasks: WaitingTasks::new(layout, config, &columns, kinds.classes, stages),
+            tasks: WaitingTasks::new(layout, config, columns, kinds.classes, stages),
         }
     }
 }

@@ -23,6 +23,7 @@
 mod engine;
 mod fill;
 mod halves;
+mod leaf;
 mod memory;
 mod notes;
 mod rings;
@@ -33,16 +34,19 @@ mod sweeps;
 mod tasks;
 mod tokens;
 
+use alloc::vec::Vec;
+
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Sweep};
 
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
-use crate::pipeline::Pass;
+use crate::pipeline::{Column, Pass};
 use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 use engine::RdmaEngine;
+pub use leaf::RainLeaf;
 use memory::RainMemory;
 pub use selective::Selective;
 pub(crate) use settings::Settings;
@@ -76,6 +80,11 @@ impl Rain {
     /// # Panics
     /// As [`Rain::new`], and if there are kinds that cannot be counted.
     pub fn of_kinds(config: Config, kinds: Kinds) -> Self {
+        Self::with_columns(config, kinds, |first| memory::task_columns(kinds, first))
+    }
+
+    /// The same with a waiting task's entry as these columns say, from a stage on.
+    fn with_columns(config: Config, kinds: Kinds, columns: impl FnOnce(u8) -> Vec<Column>) -> Self {
         for count in [kinds.ranks, kinds.classes] {
             let counts = count.is_power_of_two() && usize::from(count) <= KINDS_MAX;
             assert!(counts, "1, 2 or 4 ranks and classes, not {count}");
@@ -85,7 +94,7 @@ impl Rain {
         let feed = Feed::Tokens { ranked: kinds.ranks > 1 };
         let mut front = Front::new(Self::NAME, feed, config, back);
         front.classes = kinds.classes;
-        let memory = RainMemory::new(&mut front.layout, &config, kinds, stages);
+        let memory = RainMemory::new(&mut front.layout, &config, kinds, stages, &columns(stages.rings));
         let engine = (config.servers > 0)
             .then(|| RdmaEngine::new(&mut front.layout, &config, kinds.classes, stages.rings + 3));
         Self { front, memory, engine }
@@ -118,7 +127,7 @@ impl Scheduler for Rain {
         if self.memory.tasks.are_classed() {
             self.token_among_classes(pass, now, slice, granted, rank)
         } else {
-            self.token_of::<false>(pass, now, slice, granted, rank)
+            self.token_of::<false>(pass, now, slice, granted, rank).0
         }
     }
 
@@ -126,35 +135,7 @@ impl Scheduler for Rain {
     /// as a new arrival, past its replay cell.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        let Entering { submit, arrived, memo } = task;
-        let round = memo.unwrap_or(0);
-        if round > ROUNDS_MAX {
-            return self.front.reject(submit, RejectReason::StaleTokens);
-        }
-        let (slice, limit) = match self.front.open_slice(submit) {
-            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
-            Err(reason) => return self.front.reject(submit, reason),
-        };
-        let s = slice.0 as usize;
-        let full = -(limit as i32);
-        let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
-        if balance <= full {
-            return self.front.reject(submit, RejectReason::QueueFull);
-        }
-        if balance <= 0 {
-            let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
-            let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
-            self.memory.tasks.write(pass, waiting, task);
-            return write.map_or(Verdict::Parked, Verdict::Ahead);
-        }
-        let ParkedToken { worker, generation } = self.memory.tokens.take(pass, slice);
-        if !self.front.is_live(pass, worker, generation) {
-            return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: round + 1 });
-        }
-        let granted = Granted { worker, generation, seen: None };
-        let queued = Queued { wait: now.since(arrived), occupancy: 0 };
-        self.front.dispatch(pass, submit, granted, queued)
+        self.task_of(pass, now, task).0
     }
 
     #[inline(never)]
@@ -216,9 +197,10 @@ impl Rain {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        self.token_of::<true>(pass, now, slice, granted, rank)
+        self.token_of::<true>(pass, now, slice, granted, rank).0
     }
 
+    /// Says also what is left in the slice's queue, if the pass has seen that.
     #[inline(always)]
     fn token_of<const CLASSED: bool>(
         &mut self,
@@ -227,23 +209,73 @@ impl Rain {
         slice: SliceId,
         granted: Granted,
         rank: Rank,
-    ) -> Verdict {
+    ) -> (Verdict, Option<Left>) {
         let cap = self.front.config.tokens_per_slice;
         let wish = if CLASSED { self.memory.tasks.wish(pass, slice) } else { 0 };
         let balance =
             self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
         if balance >= cap as i32 {
             debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
-            return Verdict::Drop(Refusal::TokenRingFull);
+            return (Verdict::Drop(Refusal::TokenRingFull), None);
         }
+        let balance_left = balance + 1;
         if balance >= 0 {
             let token = ParkedToken { worker: granted.worker, generation: granted.generation };
-            self.memory.tokens.park(pass, slice, rank, token);
+            let first = self.memory.tokens.park(pass, slice, rank, token);
             self.front.note_granted(pass, granted);
-            return Verdict::Parked;
+            let left = Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) };
+            return (Verdict::Parked, Some(left));
         }
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
+        let verdict = self.front.dispatch_from(pass, &task.submit(), place, granted, queued);
+        (verdict, Some(Left { balance: balance_left, first: 0 }))
     }
+
+    /// Says also what is left in the slice's queue, if the pass has seen that.
+    #[inline(always)]
+    fn task_of(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> (Verdict, Option<Left>) {
+        let Entering { submit, arrived, memo } = task;
+        let round = memo.unwrap_or(0);
+        if round > ROUNDS_MAX {
+            return (self.front.reject(submit, RejectReason::StaleTokens), None);
+        }
+        let (slice, limit) = match self.front.open_slice(submit) {
+            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
+            Err(reason) => return (self.front.reject(submit, reason), None),
+        };
+        let s = slice.0 as usize;
+        let full = -(limit as i32);
+        let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
+        if balance <= full {
+            return (self.front.reject(submit, RejectReason::QueueFull), Some(Left { balance, first: 0 }));
+        }
+        let balance_left = balance - 1;
+        if balance <= 0 {
+            let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
+            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
+            let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
+            self.memory.tasks.write(pass, waiting, task);
+            let verdict = write.map_or(Verdict::Parked, Verdict::Ahead);
+            return (verdict, Some(Left { balance: balance_left, first: 0 }));
+        }
+        let (ParkedToken { worker, generation }, first) = self.memory.tokens.take(pass, slice);
+        let left = Some(Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) });
+        if !self.front.is_live(pass, worker, generation) {
+            let memo = round + 1;
+            return (Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo }), left);
+        }
+        let granted = Granted { worker, generation, seen: None };
+        let queued = Queued { wait: now.since(arrived), occupancy: 0 };
+        (self.front.dispatch(pass, submit, granted, queued), left)
+    }
+}
+
+/// What a pass has left in a slice's queue.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// As [`RainMemory::balance`].
+    balance: i32,
+    /// Parked tokens of the first rank; all of them where they are not told apart.
+    first: u32,
 }

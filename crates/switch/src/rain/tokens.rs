@@ -65,34 +65,45 @@ impl ParkedTokens {
         self.rings.each() - 1
     }
 
-    /// A token parks; the balance has counted it.
+    /// A token parks; the balance has counted it. Says how many of the first rank there are then, where two
+    /// ranks are told apart.
     #[inline]
-    pub(super) fn park(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank, token: ParkedToken) {
-        let ring = if self.rings.each() == 1 { slice.0 as usize } else { self.count(pass, slice, rank) };
+    pub(super) fn park(
+        &mut self,
+        pass: &mut Pass,
+        slice: SliceId,
+        rank: Rank,
+        token: ParkedToken,
+    ) -> Option<u32> {
+        let (ring, first) =
+            if self.rings.each() == 1 { (slice.0 as usize, None) } else { self.count(pass, slice, rank) };
         let ticket = self.rings.join(pass, ring);
         self.rings.write(pass, ring, ticket, token);
+        first
     }
 
     /// Counts a token that parks under its rank; says in which ring.
     #[inline(always)]
-    fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> usize {
+    fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> (usize, Option<u32>) {
         let rank = rank.get().min(self.last());
-        self.counts.add(pass, slice, rank);
-        self.rings.of(slice, rank)
+        let first = self.counts.add(pass, slice, rank);
+        (self.rings.of(slice, rank), first)
     }
 
-    /// Takes the token of the least rank. The balance has told that there is one.
+    /// Takes the token of the least rank. The balance has told that there is one. Says how many of the first
+    /// rank are left, where ranks are told apart.
     #[inline]
-    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
+    pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId) -> (ParkedToken, Option<u32>) {
         if self.rings.each() == 1 {
-            return self.rings.pop(pass, slice.0 as usize).0;
+            return (self.rings.pop(pass, slice.0 as usize).0, None);
         }
         self.take_ranked(pass, slice)
     }
 
     #[inline(always)]
-    fn take_ranked(&mut self, pass: &mut Pass, slice: SliceId) -> ParkedToken {
-        self.take_from(pass, slice, 0).0
+    fn take_ranked(&mut self, pass: &mut Pass, slice: SliceId) -> (ParkedToken, Option<u32>) {
+        let (token, found) = self.take_from(pass, slice, 0);
+        (token, Some(if found.ring == 0 { found.of - 1 } else { 0 }))
     }
 
     /// Takes a token of this rank if there is one, else of another. The balance has told that there is one;
@@ -101,6 +112,11 @@ impl ParkedTokens {
     pub(super) fn take_from(&mut self, pass: &mut Pass, slice: SliceId, rank: u8) -> (ParkedToken, Found) {
         let found = self.counts.take(pass, slice, rank);
         (self.rings.pop(pass, self.rings.of(slice, found.ring)).0, found)
+    }
+
+    /// The control software's look: how many tokens of the first rank are parked, where two are told apart.
+    pub(super) fn first(&self, slice: SliceId) -> Option<u32> {
+        self.counts.first(slice)
     }
 
     /// How many tokens ever entered each ring of a slice, and how many left it.

@@ -39,6 +39,8 @@ fn a_choice_is_written_as_it_is_read() {
         "draconis:labels",
         "draconis:labels,swaps=8,node=5us,rack=1ms",
         "draconis:as-published",
+        "draconis:classes=2,jobs=5",
+        "draconis:labels,jobs=2",
         "pallas",
         "pallas:weights=2/1",
         "horus",
@@ -115,6 +117,8 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         "draconis:poll=-1us",
         "draconis:poll=5s",
         "draconis:classes=3",
+        "draconis:jobs=1",
+        "draconis:jobs=6",
         "draconis:swaps=8",
         "draconis:labels,swaps=0",
         "draconis:labels,swaps=64",
@@ -166,7 +170,7 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
         ("rain", rain),
         ("r2p2", "sample= step= rise="),
         ("racksched", "tracked"),
-        ("draconis", "poll= classes= labels swaps= node= rack= as-published"),
+        ("draconis", "poll= classes= labels swaps= node= rack= jobs= as-published"),
         ("pallas", "weights="),
         ("horus", "resubmit=writes idle=uncounted as-published"),
     ];
@@ -204,6 +208,8 @@ fn a_choice_says_what_was_asked_for_and_what_was_not() {
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.limits_each_class()), [false, true, false]);
     assert_eq!(apart.map(|choice| choice.queues_per_poll()), [1, 2, 1]);
+    let jobs = ["draconis", "draconis:jobs=5", "rain:2", "server:1"].map(choice);
+    assert_eq!(jobs.map(|choice| choice.jobs()), [1, 5, 1, 1]);
     let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
     assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
     assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
+use sluice_switch::registry::Choice;
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::tables::{SliceRow, TableOp};
 use sluice_wire::{Nanos, Packet, Reply, Serial, Sweep, SweepOf, WorkerId};
 
-use crate::rack::{CLIENT, EPOCH, Rack, SLICE, at, row};
+use crate::rack::{CLIENT, EPOCH, REPLAY_CELLS, Rack, SLICE, at, row};
 
-const CHOICES: [&str; 16] = [
+const CHOICES: [&str; 20] = [
     "rain:2",
     "rain:2,labels",
     "r2p2:1",
@@ -23,6 +24,10 @@ const CHOICES: [&str; 16] = [
     "draconis:poll=1us",
     "draconis:classes=4",
     "draconis:labels,swaps=3",
+    "draconis:jobs=5",
+    "draconis:jobs=2",
+    "draconis:classes=4,jobs=5",
+    "draconis:labels,swaps=3,jobs=4",
     "pallas",
     "pallas:weights=3/1",
     "horus",
@@ -34,6 +39,8 @@ const WORKERS: u16 = 5;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Task,
+    /// So many in one submission, or as many as it may have.
+    Job(u8),
     Token(u16),
     Reply(u16),
     /// What has gone round for longest, or what left last.
@@ -46,6 +53,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => Just(Step::Task),
+        3 => (2..=5_u8).prop_map(Step::Job),
         6 => (0..WORKERS).prop_map(Step::Token),
         2 => (0..WORKERS).prop_map(Step::Reply),
         6 => any::<bool>().prop_map(|newest| Step::Round { newest }),
@@ -60,6 +68,8 @@ struct Model {
     inside: BTreeMap<u32, bool>,
     generations: [u32; WORKERS as usize],
     pushes: bool,
+    /// The most tasks in a submission.
+    jobs: u8,
 }
 
 impl Model {
@@ -69,16 +79,23 @@ impl Model {
             going: VecDeque::new(),
             inside: BTreeMap::new(),
             generations: [1; WORKERS as usize],
+            jobs: Choice::parse(choice).unwrap().jobs(),
             pushes: ["racksched", "pallas", "horus"].iter().any(|name| choice.starts_with(name)),
         }
     }
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Task => {
+            Step::Task if self.may_number(1) => {
                 let task = self.rack.next();
                 self.inside.insert(task.0, true);
                 let verdict = self.rack.task();
+                self.verdict(verdict);
+            }
+            Step::Job(tasks) if self.jobs > 1 && self.may_number(tasks) => {
+                let (first, tasks) = (self.rack.next(), tasks.min(self.jobs));
+                self.inside.extend((0..tasks).map(|at| (first.plus(at.into()).0, true)));
+                let verdict = self.rack.job(tasks);
                 self.verdict(verdict);
             }
             Step::Token(worker) if !self.pushes => {
@@ -107,16 +124,25 @@ impl Model {
                 self.rack.program.table(TableOp::SetWorker(WorkerId(worker), closed));
                 self.rack.admit(worker, generation);
             }
-            Step::Token(_) => {}
+            Step::Task | Step::Token(_) | Step::Job(_) => {}
         }
         self.check();
+    }
+
+    /// Whether no new number has the replay cell of a task that has not left: clients see to that.
+    fn may_number(&self, tasks: u8) -> bool {
+        let end = self.rack.next().plus(tasks.into());
+        let inside = self.inside.iter().filter(|(_, inside)| **inside);
+        inside.into_iter().all(|(task, _)| end.since(Serial(*task)) <= REPLAY_CELLS as i32)
     }
 
     fn verdict(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => self.left(dispatch.task.sequence),
             Verdict::Send { packet: Packet::Reject(reject), .. }
-            | Verdict::Swept { packet: Packet::Reject(reject), .. } => self.left(reject.task.sequence),
+            | Verdict::Swept { packet: Packet::Reject(reject), .. } => {
+                (0..=reject.behind.into()).for_each(|at| self.left(reject.task.sequence.plus(at)));
+            }
             Verdict::Again(circulating) => self.going.push_back(circulating),
             Verdict::Drop(Refusal::Replayed) => panic!("a new task is no replay"),
             Verdict::Send { .. }
@@ -134,7 +160,7 @@ impl Model {
     /// What the switch says of itself is what came less what left.
     fn check(&self) {
         let inside = self.inside.values().filter(|inside| **inside).count() as u32;
-        let carried = self.going.iter().filter(|going| matches!(going.cargo, Cargo::Task(_))).count() as u32;
+        let carried = self.going.iter().map(|going| tasks_in(&going.cargo)).sum::<u32>();
         assert!(self.rack.program.waiting() + carried >= inside, "a task is lost");
         assert!(inside - carried <= LIMIT, "more wait than may");
     }
@@ -164,6 +190,15 @@ impl Model {
         }
         assert!(self.inside.values().all(|inside| !inside), "{:?}", self.inside);
         assert!(self.rack.state().balance >= 0);
+    }
+}
+
+/// How many tasks have not been added yet, or are carried past others.
+fn tasks_in(cargo: &Cargo) -> u32 {
+    match cargo {
+        Cargo::Task(_) => 1,
+        Cargo::Job(job) => job.tasks().into(),
+        Cargo::Sweep(_) | Cargo::Note => 0,
     }
 }
 

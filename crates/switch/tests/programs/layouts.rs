@@ -1,7 +1,7 @@
 //! What programs take of the chip, and where in it their parts live.
 
 use sluice_switch::horus::{FabricReading, Horus, Spine};
-use sluice_switch::rain::{Kinds, Rain};
+use sluice_switch::rain::{Kinds, Rain, RainLeaf};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
@@ -57,6 +57,16 @@ fn the_switches_of_a_fabric_fit_the_chip() {
 }
 
 #[test]
+fn a_rack_of_rain_below_24_spines_fits_the_chip_with_what_it_told_behind_its_queue() {
+    for (depth, expected) in [(1, (12, 417, 23)), (2, (12, 442, 25))] {
+        let leaf = RainLeaf::in_fabric(depth, FabricReading::default(), Config::full(Epoch(1)), 24);
+        let totals = leaf.layout().totals();
+        assert_eq!((totals.stages, totals.blocks, totals.units), expected, "{depth} tokens");
+        assert_eq!(stage(&leaf, "told"), 11);
+    }
+}
+
+#[test]
 fn so_many_tasks_can_wait_in_a_programs_memory() {
     for (program, entries) in [
         ("rain:2", 131_072),
@@ -99,11 +109,13 @@ fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
         "r2p2:2",
         "draconis",
         "draconis:labels",
+        "draconis:jobs=4",
         "pallas",
     ] {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
         assert_eq!(shape.feed, choice.feed(), "{program}");
         assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");
+        assert_eq!(shape.jobs, choice.jobs(), "{program}");
         assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
     }
 }

@@ -4,6 +4,7 @@ mod choices;
 mod classes;
 mod conservation;
 mod draconis;
+mod draconis_jobs;
 mod draconis_policies;
 mod engine;
 mod fabric;

@@ -6,10 +6,13 @@ use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{ClientRow, SliceRow, SliceState, TableAnswer, TableOp, WorkerRow, WorkerState};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Incarnation, Key, Nanos, Nonce, Packet,
-    Payload, Probe, Rank, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskType, Token, WorkerId,
+    Payload, Probe, Rank, RejectReason, Serial, SliceId, Submit, Sweep, TaskId, TaskJob, TaskType, Token,
+    WorkerId,
 };
 
 pub(crate) const EPOCH: Epoch = Epoch(7);
+/// How many tasks of the client may be outstanding.
+pub(crate) const REPLAY_CELLS: u32 = 64;
 pub(crate) const SLICE: SliceId = SliceId(1);
 pub(crate) const GET: TaskType = TaskType(1);
 pub(crate) const CLIENT: ClientId = ClientId(2);
@@ -52,7 +55,7 @@ impl Rack {
             types: 4,
             tasks_per_slice: 16,
             tokens_per_slice: 64,
-            replay_cells: 64,
+            replay_cells: REPLAY_CELLS,
             servers,
             counters_start: START,
             ..Config::full(EPOCH)
@@ -165,6 +168,13 @@ impl Rack {
         self.task_of(0)
     }
 
+    /// The client's next tasks, in one submission.
+    pub(crate) fn job(&mut self, tasks: u8) -> Verdict {
+        let job = job(self.next, tasks);
+        self.next = self.next.plus(tasks.into());
+        self.wire(at(200), Packet::Job(job))
+    }
+
     /// The client's next task, of this class.
     pub(crate) fn task_of(&mut self, class: u8) -> Verdict {
         let submit = Submit { priority: class, ..submit(self.next) };
@@ -253,6 +263,13 @@ pub(crate) fn submit(sequence: Serial) -> Submit {
         payload: Payload { len: 4, inline: [1, 2, 3, 4, 0, 0, 0, 0], ..Payload::EMPTY },
         ..Submit::default()
     }
+}
+
+/// So many tasks in one submission.
+pub(crate) fn job(first: Serial, tasks: u8) -> TaskJob {
+    let mut job = TaskJob::of(submit(first)).unwrap();
+    (1..tasks.into()).for_each(|at| assert!(job.push(&submit(first.plus(at)))));
+    job
 }
 
 pub(crate) fn dispatched(verdict: Verdict) -> Dispatch {

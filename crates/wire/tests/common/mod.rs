@@ -2,9 +2,9 @@
 
 use sluice_wire::{
     Age, Answer, Attempt, BytesOf, ClientId, Counters, Dispatch, Empty, Endpoint, Epoch, Generation, Handle,
-    INLINE_BYTES, Incarnation, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet, Part, Payload, Place,
-    Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit, Sweep, SweepOf,
-    TaskId, TaskType, Token, Update, WorkerId,
+    INLINE_BYTES, Incarnation, JOB_TASKS_MAX, Key, Kind, MeanQueue, Need, Nonce, Notice, Packet, Part,
+    Payload, Place, Probe, RackNews, Rank, Reject, RejectReason, Reply, ReplyStatus, Serial, SliceId, Submit,
+    Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
 /// Numbers to fill fields with; zeros when they run out.
@@ -58,6 +58,7 @@ pub(crate) fn packet(kind: Kind, length: usize, numbers: &mut Numbers<'_>) -> (P
         Kind::Sweep => Packet::Sweep(sweep(numbers)),
         Kind::Empty => Packet::Empty(empty(numbers)),
         Kind::Update => Packet::Update(update(numbers)),
+        Kind::Job => Packet::Job(job(payload, numbers)),
     };
     let body = if packet.body_len() > 0 { body } else { Vec::new() };
     (packet, body)
@@ -69,6 +70,21 @@ fn payload(length: usize, numbers: &mut Numbers<'_>) -> (Payload, Vec<u8>) {
     let body = if length > INLINE_BYTES { length } else { 0 };
     let payload = Payload { len: u16::try_from(length).unwrap(), inline, handle: Handle::NONE };
     (payload, (0..body).map(|at| at as u8).collect())
+}
+
+/// At least two tasks; a payload that is too long for one counts as none.
+fn job(payload: Payload, n: &mut Numbers<'_>) -> TaskJob {
+    let short = if payload.is_large() { Payload::EMPTY } else { payload };
+    let mut job = TaskJob::of(submit(short, n)).unwrap();
+    for _ in 0..=usize::from(n.u8()) % (JOB_TASKS_MAX - 1) {
+        let mut next = *job.first();
+        next.task.sequence = next.task.sequence.plus(job.tasks().into());
+        next.payload.len = u16::from(n.u8()) % 9;
+        next.payload.inline = n.take();
+        next.payload.inline[usize::from(next.payload.len)..].fill(0);
+        assert!(job.push(&next));
+    }
+    job
 }
 
 fn submit(payload: Payload, n: &mut Numbers<'_>) -> Submit {
@@ -181,6 +197,7 @@ fn reject(n: &mut Numbers<'_>) -> Reject {
         attempt: Attempt(n.u16()),
         task_type: TaskType(n.u16()),
         reason: RejectReason::ALL[usize::from(n.u8()) % RejectReason::ALL.len()],
+        behind: n.u8() % JOB_TASKS_MAX as u8,
         retry_after_ns: n.u32(),
     }
 }

@@ -5,7 +5,7 @@ use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
 use super::Submitter;
 use crate::datacenter::watch::TaskWatch;
-use crate::datacenter::world::{Datacenter, Reminder};
+use crate::datacenter::world::{Datacenter, PoolRun, Reminder};
 use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::stats::{self, Replied};
 use crate::workload::Request;
@@ -131,7 +131,7 @@ impl<O: TaskWatch> ClientSide for Datacenter<O> {
     #[inline]
     fn ends(&mut self, client: usize, task: TaskId, tag: u64, how: &Outcome) -> Try<Self> {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
-        let meter = &mut self.pools[self.machines[client].pool].meter;
+        let PoolRun { meter, intervals, .. } = &mut self.pools[self.machines[client].pool];
         meter.observer.ended(self.world.now, task, how);
         match how {
             Outcome::Reply(reply) => {
@@ -140,6 +140,9 @@ impl<O: TaskWatch> ClientSide for Datacenter<O> {
                 let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
                 let served = Nanos(reply.service_ns.into());
                 let at = self.world.now;
+                if let Some(intervals) = intervals {
+                    intervals.take(waited, service);
+                }
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
             Outcome::Refused(_) => meter.failed(intended, stats::Outcome::Refused),

@@ -119,7 +119,9 @@ impl TaskWatch for HopOracle {
                 self.breaks(format!("promise 2: task {task} got a reply that no run gave"));
             }
             Ending::Refused | Ending::Unknown if is_settled => {
-                self.breaks(format!("promise 4: task {task} found no worker, long after all faults"));
+                self.breaks(format!(
+                    "promise 4: task {task} found no worker, long after all faults: {how:?}"
+                ));
             }
             _ => {}
         }

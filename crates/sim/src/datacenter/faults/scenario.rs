@@ -2,6 +2,7 @@
 
 use sluice_wire::Nanos;
 
+use crate::datacenter::outages::{Switch, Turn};
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::policy::Policy;
@@ -22,28 +23,11 @@ const DEADLINE: Nanos = Nanos::from_millis(20);
 /// bears as much as the largest.
 const LOAD: f64 = 0.15;
 
-/// A switch that dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Death {
-    Leaf(u32),
-    Spine(u32),
-}
-
-/// When it dies, when the controller hears of it, when it is back with an empty memory, and when the
-/// controller hears of that.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outage {
-    pub(super) who: Death,
-    pub(super) at: Nanos,
-    pub(super) heard_after: Nanos,
-    pub(super) lasts: Nanos,
-}
-
 /// One run's settings, all drawn from its seed.
 #[derive(Clone, Debug)]
 pub(super) struct HopScenario {
     pub(super) point: Point,
-    pub(super) outages: Vec<Outage>,
+    pub(super) turns: Vec<(Nanos, Turn)>,
 }
 
 impl HopScenario {
@@ -73,7 +57,7 @@ impl HopScenario {
         let workload = Workload::parse("exp:40us").expect("a workload");
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
         point.rate_per_s = LOAD * point.capacity_per_s();
-        Self { point, outages: outages(dice, count, spines.into()) }
+        Self { point, turns: outages(dice, count, spines.into()) }
     }
 }
 
@@ -83,8 +67,8 @@ fn rates(dice: &mut Dice) -> Rates {
     Rates { loss: share(), duplicate: share(), reorder: share() }
 }
 
-/// Three, one behind the other: each ends before the next begins.
-fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<Outage> {
+/// Three, one behind the other: each ends before the next begins. Who is out comes back with an empty memory.
+fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<(Nanos, Turn)> {
     let mut from = Nanos::from_millis(1);
     let mut outage = |_| {
         let at = from + dice.span(Nanos(0), Nanos::from_millis(2));
@@ -93,11 +77,11 @@ fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<Outage> {
         from = at + lasts + Nanos::from_millis(1);
         let is_leaf = dice.chance(500);
         let who = if is_leaf {
-            Death::Leaf(dice.below(leaves.into()) as u32)
+            Switch::Leaf(dice.below(leaves.into()) as u32)
         } else {
-            Death::Spine(dice.below(spines.into()) as u32)
+            Switch::Spine(dice.below(spines.into()) as u32)
         };
-        Outage { who, at, heard_after, lasts }
+        [(at, Turn::Dies(who)), (at + heard_after, Turn::Out(who)), (at + lasts, Turn::Back(who))]
     };
-    (0..3).map(&mut outage).collect()
+    (0..3).flat_map(&mut outage).collect()
 }

@@ -124,9 +124,8 @@ impl<O: TaskWatch> WorkerSide for Datacenter<O> {
         Ok((ReplyStatus::Done, Payload { len: 8, inline: run.payload.inline, ..Payload::EMPTY }))
     }
 
-    /// No program of a leaf ranks tokens.
     fn is_ranked(&self) -> bool {
-        false
+        self.workers.are_ranked
     }
 
     fn wakes_workers(&self) -> bool {

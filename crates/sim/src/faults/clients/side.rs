@@ -70,17 +70,27 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// An application offers its next task.
+    /// An application offers its next task; or several at once, where a submission may have so many.
     pub(in crate::faults) fn submit(&mut self, client: usize) -> Result<(), String> {
         if self.world.now >= SUBMIT_END {
             return Ok(());
         }
-        let gap = self.dice.between(1, 2 * self.scenario.gap_at(self.world.now).0);
+        let jobs = u64::from(self.scenario.program.jobs());
+        // As many tasks in the long run, however many come at once.
+        let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
         if self.world.now < self.clients[client].dealings.frozen_until {
             return Ok(());
         }
+        let tasks = if jobs > 1 { 1 + self.dice.below(jobs) } else { 1 };
         let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
+        for _ in 0..tasks {
+            self.offer(client, task_type)?;
+        }
+        self.client_acts(client)
+    }
+
+    fn offer(&mut self, client: usize, task_type: TaskType) -> Result<(), String> {
         let retry = self.world.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
         let deadline = self.world.now + DEADLINE;
         let urgency = self.urgency();
@@ -93,7 +103,6 @@ impl Rack<'_> {
         if let Ok(task) = taken {
             self.oracle.submitted(now, task)?;
         }
-        self.client_acts(client)?;
         match taken {
             Ok(task) if !retry => self.oracle.only_once(task)?,
             Err(busy) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {

@@ -15,51 +15,66 @@ use crate::nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
 use crate::world::PacketId;
 
 impl Rack<'_> {
+    /// A process starts, with all workers that live in it.
     pub(in crate::faults) fn start_worker(&mut self, worker: usize) {
         let life = self.dice.word() | 1;
-        self.world.network.weather.mend(Host::Worker(worker));
-        let node = &mut self.workers[worker];
-        node.starts += 1;
-        *node = WorkerProcess {
-            node: Some(Node::new(Worker::new(), worker_at(node.index, node.starts))),
-            life,
-            starts: node.starts,
-            ..WorkerProcess::new(worker)
-        };
-        self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
-        self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
+        let process = self.scenario.process_of(worker);
+        let first = process.start;
+        self.world.network.weather.mend(Host::Worker(first));
+        self.new_cores(worker);
+        for worker in process {
+            let node = &mut self.workers[worker];
+            node.starts += 1;
+            *node = WorkerProcess {
+                node: Some(Node::new(Worker::new(), worker_at(first as u16, node.starts))),
+                life,
+                starts: node.starts,
+                ..WorkerProcess::new(worker)
+            };
+            self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
+            self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
+        }
     }
 
     pub(in crate::faults) fn stands_still(&self, worker: usize) -> bool {
-        self.world.now < self.workers[worker].core.stalled_until
+        self.world.now < self.stands_still_until(worker)
+    }
+
+    fn stands_still_until(&self, worker: usize) -> Nanos {
+        self.workers[self.scenario.process_of(worker).start].core.stalled_until
     }
 
     /// A process that stood still goes on, unless it does so for longer than was first thought.
     pub(in crate::faults) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
-        if !self.stands_still(worker) {
-            self.turns_to_duties(worker, worker)?;
+        if self.stands_still(worker) {
+            return Ok(());
         }
-        Ok(())
+        let first = self.scenario.process_of(worker).start;
+        self.turns_to_duties(first, first)?;
+        self.settle_lanes(first)
     }
 
     /// A run of the service ends, in this life of the worker.
-    pub(in crate::faults) fn finish(&mut self, worker: usize, life: Life) -> Result<(), String> {
+    pub(in crate::faults) fn finish(&mut self, worker: usize, life: Life, slot: u64) -> Result<(), String> {
         if self.workers[worker].life != life {
             return Ok(());
         }
         if self.stands_still(worker) {
-            self.remind(self.workers[worker].core.stalled_until, Event::Finish { worker, life });
+            self.remind(self.stands_still_until(worker), Event::Finish { worker, life, slot });
             return Ok(());
         }
-        self.service_ends(worker).map(drop)
+        if self.has_cores() { self.core_ends(worker, slot) } else { self.service_ends(worker).map(drop) }
     }
 
+    /// A process leaves, with all workers that live in it.
     pub(in crate::faults) fn leave(&mut self, worker: usize) -> Result<(), String> {
-        self.workers[worker].leaving = true;
-        self.workers[worker].dealings.asked = None;
-        self.on_worker(worker, |machine, _, _, _| machine.leave())?;
-        self.renew(Host::Worker(worker));
-        Ok(())
+        for worker in self.scenario.process_of(worker) {
+            self.workers[worker].leaving = true;
+            self.workers[worker].dealings.asked = None;
+            self.on_worker(worker, |machine, _, _, _| machine.leave())?;
+            self.renew(Host::Worker(worker));
+        }
+        self.settle_lanes(worker)
     }
 
     /// A service that starts says how long it will take.
@@ -100,8 +115,9 @@ impl WorkerSide for Rack<'_> {
         &mut self.worker_actions
     }
 
+    /// A server's lanes share one: the thread that has their socket.
     fn desk(&mut self, worker: usize) -> usize {
-        worker
+        self.scenario.process_of(worker).start
     }
 
     fn core(&mut self, desk: usize) -> &mut Core {
@@ -126,6 +142,22 @@ impl WorkerSide for Rack<'_> {
         Ok(from)
     }
 
+    fn meant(&mut self, worker: usize, packet: PacketId) -> usize {
+        if self.has_cores() { self.lane_of(worker, packet) } else { worker }
+    }
+
+    fn has_cores(&self) -> bool {
+        self.scenario.cores.is_some()
+    }
+
+    fn lane_takes(&mut self, lane: usize, at: Nanos, arrived: Nanos, packet: PacketId) -> Result<(), String> {
+        self.lane_hears(lane, (at, arrived), packet)
+    }
+
+    fn hands_over(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
+        self.offer_to_cores(worker, run)
+    }
+
     fn received(&mut self, worker: usize, _: Nanos, packet: PacketId, _: bool) {
         let process = &mut self.workers[worker];
         if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
@@ -138,6 +170,10 @@ impl WorkerSide for Rack<'_> {
     /// A reply as its worker's driver sends it.
     fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Option<Reply>, String> {
         let (mut reply, process) = (*reply, &self.workers[worker]);
+        if reply.status == ReplyStatus::Old {
+            let remembers = (process.life, self.worker_settings.retry_horizon);
+            self.oracle.called_old(self.world.now, remembers, reply.task)?;
+        }
         if !matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old) {
             reply.payload = process.replies.find(reply.payload.handle)?;
         }
@@ -148,7 +184,7 @@ impl WorkerSide for Rack<'_> {
     }
 
     fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Result<Start, String> {
-        let TaskRun { task, task_type, payload, .. } = *run;
+        let TaskRun { task, task_type, payload, slot, .. } = *run;
         if !self.scenario.serves[worker].contains(&task_type) {
             return Err(format!(
                 "promise 7: worker {worker} got {task} of type {task_type}, which it does not serve"
@@ -163,7 +199,7 @@ impl WorkerSide for Rack<'_> {
         self.oracle.started(life, task, &asked)?;
         self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
         let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
-        self.after(span, Event::Finish { worker, life });
+        self.after(span, Event::Finish { worker, life, slot });
         Ok(Start { busy_until: self.world.now, outlook: self.service_says(worker, span) })
     }
 
@@ -171,6 +207,7 @@ impl WorkerSide for Rack<'_> {
         let (task, process) = (run.task, &mut self.workers[worker]);
         process.late_in_hand.retain(|late| *late != task);
         process.early.ended();
+        self.oracle.served(self.world.now, process.life, task)?;
         let reply = process.replies.keep(answer(process.life, task));
         let status = if fails(process.life, task) { ReplyStatus::Failed } else { ReplyStatus::Done };
         Ok((status, reply))
@@ -207,12 +244,16 @@ impl WorkerSide for Rack<'_> {
         Ok(())
     }
 
-    /// One that has left is gone.
+    /// A process whose workers have all left is gone.
     fn acted(&mut self, worker: usize) -> Result<(), String> {
         let (now, settings) = (self.world.now, &self.worker_settings);
-        if self.workers[worker].machine().is_some_and(|machine| machine.is_done(now, settings)) {
-            self.say(Who::Worker(worker), || "has left".to_owned());
-            self.workers[worker].stop();
+        let process = self.scenario.process_of(worker);
+        let has_left = |process: &WorkerProcess| process.machine().is_some_and(|m| m.is_done(now, settings));
+        if self.workers[process.clone()].iter().all(has_left) {
+            for worker in process {
+                self.say(Who::Worker(worker), || "has left".to_owned());
+                self.workers[worker].stop();
+            }
         }
         Ok(())
     }

@@ -41,21 +41,26 @@ impl<O: Observer> Staged<'_, O> {
     /// The request that is due is offered, and the next one drawn.
     #[inline]
     pub(in crate::rack) fn request(&mut self) {
-        let due = self.nodes.clients.next;
+        let Some(due) = self.nodes.clients.next else { return };
         self.draw();
-        if let Some(request) = due {
-            self.offer(request);
+        let client = self.nodes.clients.next_in_turn();
+        self.offer(client, due);
+        // What is due in the same instant is a job.
+        if self.nodes.clients.all[client].node.machine.jobs() > 1 {
+            while let Some(with_it) = self.nodes.clients.next.filter(|next| next.at == due.at) {
+                self.draw();
+                self.offer(client, with_it);
+            }
         }
+        let Ok(()) = self.client_acts(client);
     }
 
-    /// A request goes to the next client in turn.
+    /// A request goes to a client.
     #[inline]
-    fn offer(&mut self, request: Request) {
+    fn offer(&mut self, client: usize, request: Request) {
         self.stage.meter.sent(self.stage.world.now);
         self.stage.books.offered();
-        let clients = &mut self.nodes.clients;
-        let client = clients.turn;
-        clients.turn = if client + 1 == clients.all.len() { 0 } else { client + 1 };
+        let clients = &self.nodes.clients;
         let slice = clients.asked.slice[usize::from(request.class)];
         if clients.all[client].backlogs[slice].is_empty() && self.submit(client, &request) {
             return;
@@ -76,7 +81,7 @@ impl<O: Observer> Staged<'_, O> {
         self.send_held_back(client);
     }
 
-    /// Hands a request to the machine; says whether it was taken.
+    /// Hands a request to the machine, which acts afterwards; says whether it was taken.
     #[inline]
     fn submit(&mut self, client: usize, request: &Request) -> bool {
         let submission = self.nodes.clients.submission(request);
@@ -85,7 +90,6 @@ impl<O: Observer> Staged<'_, O> {
         if taken {
             self.stage.books.moves(Place::Backlog, Place::ToSwitch);
         }
-        let Ok(()) = self.client_acts(client);
         taken
     }
 
@@ -121,6 +125,7 @@ impl<O: Observer> Staged<'_, O> {
                 }
             }
         }
+        let Ok(()) = self.client_acts(client);
     }
 }
 

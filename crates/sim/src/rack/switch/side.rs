@@ -1,7 +1,7 @@
 //! What happens at the switch of a curve (`nodes::switch`), and what is counted there.
 
 use sluice_switch::{Arrival, Cargo, Circulating, Refusal, WriteAhead};
-use sluice_wire::{Nanos, Packet};
+use sluice_wire::{INLINE_BYTES, Nanos, Packet};
 
 use crate::nodes::{SwitchSide, Try};
 use crate::rack::books::Place;
@@ -11,44 +11,46 @@ use crate::stats::Observer;
 use crate::world::{Address, Id, PacketId, Reused};
 
 impl<O: Observer> SwitchSide for Staged<'_, O> {
-    /// Whether it is a task.
-    type Brought = bool;
+    /// How many tasks it is.
+    type Brought = u8;
 
     fn rounds(&mut self) -> &mut Reused<Circulating> {
         &mut self.stage.world.rounds
     }
 
     #[inline]
-    fn takes_in(&mut self, _: Address, id: PacketId) -> Try<Self, (bool, bool)> {
+    fn takes_in(&mut self, _: Address, id: PacketId) -> Try<Self, (u8, bool)> {
         let Stage { world, meter, books } = &mut *self.stage;
-        let is_task = matches!(world.packets.get(id), Packet::Submit(_));
-        if is_task {
+        let tasks = match world.packets.get(id) {
+            Packet::Submit(_) => 1,
+            Packet::Job(job) => job.tasks(),
+            _ => 0,
+        };
+        for _ in 0..tasks {
             meter.in_switch.enter(world.now);
             books.moves(Place::ToSwitch, Place::InSwitch);
         }
-        Ok((is_task, true))
+        Ok((tasks, true))
     }
 
     #[inline]
-    fn comes_round(&mut self, id: Id<Circulating>) -> Try<Self, bool> {
+    fn comes_round(&mut self, id: Id<Circulating>) -> Try<Self, u8> {
         let Stage { world, meter, books } = &mut *self.stage;
         meter.counts.recirculations += 1;
-        let is_task = matches!(world.rounds.get(id).cargo, Cargo::Task(_));
-        if is_task {
-            books.goes_round(false);
-        }
-        Ok(is_task)
+        let tasks = tasks_in(&world.rounds.get(id).cargo);
+        (0..tasks).for_each(|_| books.goes_round(false));
+        Ok(tasks)
     }
 
     #[inline]
-    fn pass(&mut self, arrival: Arrival, is_task: bool) -> Try<Self> {
+    fn pass(&mut self, arrival: Arrival, tasks: u8) -> Try<Self> {
         self.stage.meter.counts.passes += 1;
         let mut verdict = self.nodes.switch.program.pass(self.stage.world.now, arrival);
-        self.follows(&mut verdict, is_task)
+        self.follows(&mut verdict, tasks)
     }
 
     #[inline]
-    fn lets_out(&mut self, to: Address, packet: &mut Packet, _: bool) -> Try<Self, Nanos> {
+    fn lets_out(&mut self, to: Address, packet: &mut Packet, _: u8) -> Try<Self, Nanos> {
         let Stage { world, meter, books } = &mut *self.stage;
         let switch = &self.nodes.switch;
         match packet {
@@ -64,7 +66,13 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
                 meter.counts.polls += 1;
                 meter.counts.empty_polls += 1;
             }
-            Packet::Reject(_) | Packet::Notice(_) => {
+            Packet::Reject(reject) => {
+                for _ in 0..=reject.behind {
+                    meter.in_switch.leave(world.now);
+                    books.moves(Place::InSwitch, Place::ToClient);
+                }
+            }
+            Packet::Notice(_) => {
                 meter.in_switch.leave(world.now);
                 books.moves(Place::InSwitch, Place::ToClient);
             }
@@ -73,14 +81,16 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
         Ok(switch.leaves(world.now))
     }
 
-    fn goes_round(&mut self, round: &mut Circulating, _: bool) -> Try<Self> {
-        if let Cargo::Task(_) = round.cargo {
-            self.stage.books.goes_round(true);
-        }
+    fn goes_round(&mut self, round: &mut Circulating, _: u8) -> Try<Self> {
+        let tasks = tasks_in(&round.cargo);
+        (0..tasks).for_each(|_| self.stage.books.goes_round(true));
         let switch = &mut self.nodes.switch;
         let times = &switch.times;
-        let is_large = matches!(&round.cargo, Cargo::Task(submit) if submit.payload.is_large());
-        let bytes = if is_large { times.large_packet_bytes } else { times.packet_bytes };
+        let bytes = match &round.cargo {
+            Cargo::Task(submit) if submit.payload.is_large() => times.large_packet_bytes,
+            Cargo::Job(job) => times.packet_bytes + u32::from(job.tasks()) * INLINE_BYTES as u32,
+            _ => times.packet_bytes,
+        };
         let (through, busy_ps) = switch.port.pass(switch.leaves(self.stage.world.now), bytes);
         self.stage.meter.port_busy_ps += busy_ps;
         let (at, to) = (through + switch.times.recirculation, self.nodes.plan.places.switch);
@@ -88,7 +98,7 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
         Ok(())
     }
 
-    fn writes_ahead(&mut self, write: &WriteAhead, _: bool) -> Try<Self> {
+    fn writes_ahead(&mut self, write: &WriteAhead, _: u8) -> Try<Self> {
         let Nodes { workers, switch, .. } = &mut *self.nodes;
         let Stage { world, meter, .. } = &mut *self.stage;
         let leaves = switch.leaves(world.now);
@@ -98,11 +108,20 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
         Ok(())
     }
 
-    fn drops(&mut self, _: Refusal, is_task: bool) -> Try<Self> {
-        if is_task {
+    fn drops(&mut self, _: Refusal, tasks: u8) -> Try<Self> {
+        for _ in 0..tasks {
             self.stage.meter.in_switch.leave(self.stage.world.now);
             self.stage.books.moves(Place::InSwitch, Place::Lost);
         }
         Ok(())
+    }
+}
+
+/// How many tasks go round.
+const fn tasks_in(cargo: &Cargo) -> u8 {
+    match cargo {
+        Cargo::Task(_) => 1,
+        Cargo::Job(job) => job.tasks(),
+        Cargo::Sweep(_) | Cargo::Note => 0,
     }
 }

@@ -4,6 +4,7 @@ mod averages;
 mod leaves;
 mod parts;
 mod racksched;
+mod rain;
 mod rows;
 mod spine;
 

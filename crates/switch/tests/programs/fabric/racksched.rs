@@ -126,3 +126,22 @@ fn what_a_leaf_tells_a_client_names_no_life_of_its_own() {
         "{passed:?}"
     );
 }
+
+/// As a load balancer does that hashes: what is wrong with it is that flows are few.
+#[test]
+fn a_spine_of_flows_sends_all_tasks_of_one_to_the_same_rack() {
+    let mut spine = RackSched::spine_of_flows(3, config());
+    open(&mut spine);
+    for leaf in 0..8 {
+        let row = WorkerRow {
+            at: leaf_at(leaf),
+            generation: GENERATION,
+            open: true,
+            slice: SLICE,
+            ..WorkerRow::default()
+        };
+        spine.table(TableOp::SetWorker(WorkerId(leaf), Some(row)));
+    }
+    let racks: Vec<u16> = (3..33).map(|task| sent(&mut spine, Serial(task)).worker.0).collect();
+    assert!(racks.chunks(3).all(|three| three == &racks[..3]), "{racks:?}");
+}

@@ -1,0 +1,38 @@
+//! What a pool's tasks took, interval by interval (Horus §4.3, Figure 9).
+
+use sluice_outcome::study::Depths;
+use sluice_wire::Nanos;
+
+use crate::stats::Ended;
+
+/// The interval that goes on, and those that have ended.
+#[derive(Debug, Default)]
+pub(super) struct Intervals {
+    ended: Ended,
+    told: Vec<Depths>,
+}
+
+impl Intervals {
+    /// A task was replied to.
+    pub(super) fn take(&mut self, waits: Nanos, service: Nanos) {
+        self.ended.take(waits, service);
+    }
+
+    /// The interval ends, with so many workers whose leaves live.
+    pub(super) fn end(&mut self, now: Nanos, workers: u32) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.told.push(Depths {
+            at_ns: now.0,
+            workers,
+            tasks: ended.tasks(),
+            slowdown_p99: ended.slowdown_p99(),
+            response_p99_ns: ended.response_p99_ns(),
+            ..Depths::default()
+        });
+    }
+
+    /// All that have ended.
+    pub(super) fn ended(self) -> Vec<Depths> {
+        self.told
+    }
+}

@@ -1,0 +1,145 @@
+//! Leaves and spines that are out for a while, and what the controller does about them (Horus §4.3, A.3).
+//!
+//! Who is out is silent and loses its memory. When the controller hears of a leaf, it takes it from spines'
+//! tables; when that is back, it goes below its spine again in another generation. When a spine is out, its
+//! racks go below another one, if there is one, and clients draw others; when it is back, in another life, it
+//! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered as
+//! their leaves.
+
+use sluice_wire::{Epoch, Nanos};
+
+use super::control::Control;
+use super::watch::TaskWatch;
+use super::world::Datacenter;
+use crate::nodes::ClientSide;
+use crate::testbed::{RackLayout, Testbed};
+
+/// A switch that may be out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    Leaf(u32),
+    Spine(u32),
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Dies(Switch),
+    /// The controller hears that it is out.
+    Out(Switch),
+    /// It is back, and the controller hears of it.
+    Back(Switch),
+}
+
+/// What happens when, in a testbed's outages; in the order of time.
+pub(super) fn turns(racks: &RackLayout) -> Vec<(Nanos, Turn)> {
+    let mut turns: Vec<_> = racks
+        .outages
+        .iter()
+        .filter_map(|outage| {
+            let who = outage.leaf.map(Switch::Leaf).or(outage.spine.map(Switch::Spine))?;
+            let back = (outage.lasts > Nanos(0)).then(|| (outage.at + outage.lasts, Turn::Back(who)));
+            let out = [(outage.at, Turn::Dies(who)), (outage.at + outage.heard_after, Turn::Out(who))];
+            Some(out.into_iter().chain(back))
+        })
+        .flatten()
+        .collect();
+    turns.sort_by_key(|(at, _)| *at);
+    turns
+}
+
+impl<O: TaskWatch> Datacenter<O> {
+    pub(super) fn takes(&mut self, turn: Turn, testbed: &Testbed) {
+        match turn {
+            Turn::Dies(Switch::Leaf(leaf)) => self.leaves[leaf as usize].lives = false,
+            Turn::Dies(Switch::Spine(spine)) => self.spines[spine as usize].lives = false,
+            Turn::Out(who) => self.is_out(who),
+            Turn::Back(Switch::Leaf(leaf)) => self.leaf_is_back(leaf, testbed),
+            Turn::Back(Switch::Spine(spine)) => self.spine_is_back(spine, testbed),
+        }
+    }
+
+    /// Tasks go elsewhere from now on.
+    fn is_out(&mut self, who: Switch) {
+        match who {
+            Switch::Leaf(leaf) => {
+                for spine in &mut self.spines {
+                    Control::forget(leaf, spine);
+                }
+            }
+            Switch::Spine(spine) => {
+                let lives = self.spines.iter().position(|other| other.lives);
+                let Some(other) = lives else { return };
+                for rack in self.racks_of(spine) {
+                    self.goes_below(rack, other as u32);
+                }
+                self.weigh(|below| below != spine as usize);
+            }
+        }
+    }
+
+    fn leaf_is_back(&mut self, leaf: u32, testbed: &Testbed) {
+        let Self { control, leaves, .. } = self;
+        control.raise(leaf);
+        let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
+        leaves[leaf as usize] = control.leaf(leaf, epoch, testbed);
+        for worker in 0..self.control.seats.len() {
+            if self.control.seats[worker].leaf == leaf {
+                let switch = &self.leaves[leaf as usize];
+                let grant = self.control.worker_registration(worker, switch);
+                self.grant_worker(worker, grant);
+            }
+        }
+        let spine = self.control.pools[0].racks[leaf as usize].spine;
+        self.goes_below(leaf as usize, spine as u32);
+    }
+
+    fn spine_is_back(&mut self, spine: u32, testbed: &Testbed) {
+        let Self { control, spines, .. } = self;
+        let epoch = Epoch(spines[spine as usize].epoch.0 + 1);
+        spines[spine as usize] = control.spine(spine, epoch, testbed);
+        for rack in self.racks_of(spine) {
+            for other in (0..self.spines.len()).filter(|other| *other != spine as usize) {
+                Control::forget(rack as u32, &mut self.spines[other]);
+            }
+            self.goes_below(rack, spine);
+        }
+        self.weigh(|_| true);
+        self.register_clients(spine, epoch);
+    }
+
+    fn goes_below(&mut self, rack: usize, spine: u32) {
+        self.control.raise_uplink(rack as u32);
+        self.link(0, rack, spine);
+    }
+
+    fn racks_of(&self, spine: u32) -> Vec<usize> {
+        let racks = self.control.pools[0].racks.iter().enumerate();
+        racks.filter(|(_, rack)| rack.spine == spine as usize).map(|(at, _)| at).collect()
+    }
+
+    /// Clients draw these spines from now on.
+    fn weigh(&mut self, is_in: impl Fn(usize) -> bool) {
+        let control = &self.control;
+        let full = control.pools[0].weights(control.runs.system());
+        let own = |spine: usize| full[spine] - if spine == 0 { 0 } else { full[spine - 1] };
+        let mut sum = 0;
+        let weights = (0..full.len()).map(|spine| {
+            sum += if is_in(spine) { own(spine) } else { 0 };
+            sum
+        });
+        self.pools[0].arrivals.weights = weights.collect();
+    }
+
+    /// Clients hear of a spine's new life.
+    fn register_clients(&mut self, spine: u32, epoch: Epoch) {
+        let spines = self.spines.len();
+        for machine in (spine as usize..self.machines.len()).step_by(spines) {
+            let client = (machine / spines) as u16;
+            let grant = self.control.client_registration(0, client, spine as usize, epoch);
+            let Ok(()) = self.on_client(machine, |client, now, settings, out| {
+                client.grant(now, settings, grant, out);
+            });
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What is put into virtual time: a program, and what its workers are.
+
+use sluice_switch::registry::Choice;
+use thiserror::Error;
+
+/// A rack of fault runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RackKind {
+    pub(super) program: Choice,
+    pub(super) has_cores: bool,
+}
+
+/// Why a program does not go with servers of many cores.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "servers of many cores send tokens as their cores have room, and `{program}` has {what}: take rain:1"
+)]
+pub struct NotForServers {
+    program: String,
+    what: &'static str,
+}
+
+impl RackKind {
+    /// Workers of one core.
+    pub const fn of(program: Choice) -> Self {
+        Self { program, has_cores: false }
+    }
+
+    /// Servers of many cores, each as several workers: lanes (`host::worker::Lanes`).
+    ///
+    /// # Errors
+    /// [`NotForServers`]: lanes want a program that leaves depths to hosts, and neither adaptive depths,
+    /// early tokens nor patience, whose place their cores' room takes.
+    pub fn of_servers(program: Choice) -> Result<Self, NotForServers> {
+        let unwanted = [
+            ("other ways of giving tasks to workers", !program.hosts_choose_depth()),
+            ("adaptive depths", program.adaptive().is_some()),
+            ("early tokens", program.early().is_some()),
+            ("patience", program.patience() > 0),
+        ];
+        match unwanted.into_iter().find(|(_, is_wanted)| *is_wanted) {
+            Some((what, _)) => Err(NotForServers { program: program.to_string(), what }),
+            None => Ok(Self { program, has_cores: true }),
+        }
+    }
+
+    /// What the switch runs.
+    pub const fn program(&self) -> &Choice {
+        &self.program
+    }
+}

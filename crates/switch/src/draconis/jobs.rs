@@ -1,0 +1,98 @@
+//! Several tasks in one submission (Draconis' slides name jobs, and not how they enter).
+//!
+//! Our reading: a pass has one access to each array, so that one task enters a pass, the first, and what is
+//! left goes round. Each enters as if it had come alone, through its own replay cell. A submission that comes
+//! twice is known by its first task, and dropped whole.
+//!
+//! A pass has one packet to send. So a task that finds the retrieve pointer ahead sends the fix with the rest
+//! behind it, and the rest enters once that has landed. Where one finds its queue full, or no worker, it is
+//! rejected with all behind it in one packet: they are alike, and would find the same.
+
+use sluice_wire::Packet;
+
+use super::memory::{CLEAR, Draconis};
+use super::rounds::{JobNote, QueueId};
+use crate::front::{Entering, EnteringJob};
+use crate::pipeline::Pass;
+use crate::program::{Cargo, Circulating, Verdict};
+use crate::refusal::Refusal;
+
+impl Draconis {
+    /// A submission comes, or what is left of it comes round.
+    pub(super) fn enter(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
+        let EnteringJob { job, arrived, memo } = entering;
+        match memo.map(JobNote::read) {
+            None => self.enter_first(pass, entering),
+            Some(JobNote::Next) if !self.front.knows_sender(job.first()) => {
+                Verdict::Drop(Refusal::UnknownSource)
+            }
+            Some(JobNote::Next) => self.enter_next(pass, entering),
+            Some(JobNote::Fix { queue, ticket }) => {
+                self.land_retrieve_fix(pass, queue, ticket);
+                JobNote::Next.go(*job, arrived)
+            }
+            Some(JobNote::Full { queue, ticket }) => {
+                self.land_add_fix(pass, queue, ticket);
+                with_rest(self.full(job.first()), job.behind())
+            }
+        }
+    }
+
+    fn enter_first(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
+        if self.front.enters_once(pass, entering.job.first()) {
+            self.add_first(pass, entering)
+        } else {
+            Verdict::Drop(Refusal::Replayed)
+        }
+    }
+
+    /// A task whose newer try has come meanwhile is passed over.
+    fn enter_next(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
+        if self.front.enters_once(pass, entering.job.first()) {
+            return self.add_first(pass, entering);
+        }
+        match entering.job.rest() {
+            None => Verdict::Drop(Refusal::Replayed),
+            Some(rest) => {
+                self.front.refusals.add(Refusal::Replayed);
+                JobNote::Next.go(rest, entering.arrived)
+            }
+        }
+    }
+
+    /// The first task is added, and what that comes to is told with what becomes of the others.
+    fn add_first(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
+        let EnteringJob { job, arrived, .. } = entering;
+        let first = Entering { submit: job.first(), arrived, memo: None };
+        match (self.task_comes(pass, first), job.rest()) {
+            (Verdict::Parked, Some(rest)) => JobNote::Next.go(rest, arrived),
+            (Verdict::Again(Circulating { cargo: Cargo::Note, memo, .. }), Some(rest)) => {
+                JobNote::read(memo).go(rest, arrived)
+            }
+            (Verdict::Again(Circulating { cargo: Cargo::Task(_), memo, .. }), Some(_)) => {
+                JobNote::of_full(memo).go(*job, arrived)
+            }
+            (verdict, _) => with_rest(verdict, job.behind()),
+        }
+    }
+
+    pub(super) fn land_retrieve_fix(&mut self, pass: &mut Pass, queue: QueueId, ticket: u32) {
+        let s = self.index(queue);
+        self.retrieve.write(pass, s, ticket);
+        self.retrieve_fix.write(pass, s, CLEAR);
+    }
+
+    pub(super) fn land_add_fix(&mut self, pass: &mut Pass, queue: QueueId, ticket: u32) {
+        let s = self.index(queue);
+        self.add.write(pass, s, ticket);
+        self.add_fix.write(pass, s, CLEAR);
+    }
+}
+
+/// A REJECT of a task stands for those behind it as well.
+fn with_rest(mut verdict: Verdict, behind: u8) -> Verdict {
+    if let Verdict::Send { packet: Packet::Reject(reject), .. } = &mut verdict {
+        reject.behind = behind;
+    }
+    verdict
+}

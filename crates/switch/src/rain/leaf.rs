@@ -1,0 +1,192 @@
+//! A rack of Rain below Horus' spines (Rain §6 leaves racks under a light global layer as future work).
+//!
+//! Tasks come from spines, numbered, each number is let in once, and a pass may tell a spine one thing, all as
+//! at Horus' leaf (`horus::uplink`); what becomes of tasks and tokens is Rain's, untouched. An idle worker is a
+//! parked token before which no task stands: with one token a worker that is each of them, with more those of
+//! the first rank. So the spine's idle racks have somebody who serves at once. The load is the backlog: what
+//! waits here and what the workers hold, in the mean. Both are what the pass has seen of the balance and the
+//! ranks, so that no average has to be kept, and a lost packet shifts none.
+//!
+//! Left out: what is written ahead, classes and labels.
+//!
+//! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and 11).
+
+use sluice_wire::tables::{SliceState, WorkerRow};
+use sluice_wire::{Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
+
+use super::memory::columns_before_another;
+use super::{Kinds, Left, Rain};
+use crate::config::Config;
+use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
+use crate::horus::{
+    Average, FabricReading, HorusError, Mirror, SpineLink, Standing, Thought, Uplink, UplinkStages, submitted,
+};
+use crate::pipeline::Pass;
+use crate::program::{Parked, Verdict};
+use crate::refusal::Refusal;
+use crate::seats::Seats;
+
+/// Where what spines were told lies: behind a queue's entry.
+const UPLINK: UplinkStages = UplinkStages { numbers: 1, idle: 10, told: 11, averages: false };
+
+/// Rain's program and memory in a rack of a fabric.
+#[derive(Debug)]
+pub struct RainLeaf {
+    rain: Rain,
+    uplink: Uplink,
+    /// Tokens of each worker.
+    depth: u8,
+    /// How many workers each pool has.
+    seats: Seats,
+}
+
+impl RainLeaf {
+    /// A leaf with room for so many spines, whose workers have so many tokens each: with more than one they
+    /// say what stands before them. Of the reading counts when a rack is idle and when it tells its load.
+    ///
+    /// # Panics
+    /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
+    pub fn in_fabric(depth: u8, reading: FabricReading, config: Config, spines: u16) -> Self {
+        let kinds = Kinds { ranks: if depth > 1 { 2 } else { 1 }, classes: 1 };
+        let mut rain = Rain::with_columns(config, kinds, |first| columns_before_another(kinds, first));
+        rain.front.below_spines = true;
+        let uplink = Uplink::new(&mut rain.front.layout, (reading, UPLINK), spines, &config);
+        Self { rain, uplink, depth, seats: Seats::new(&config) }
+    }
+
+    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
+        self.uplink.set_spine(spine, row)
+    }
+
+    /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
+    ///
+    /// # Errors
+    /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
+    pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<Option<Mirror>, HorusError> {
+        self.uplink.link(pool, spine)?;
+        let parked = self.rain.memory.balance.peek(pool.0.into()).max(0);
+        let first = self.rain.memory.tokens.first(pool).unwrap_or(parked.unsigned_abs());
+        Ok(self.uplink.introduces(pool, saturated(first)))
+    }
+
+    /// Tasks before each of a pool's workers, in the mean.
+    pub fn backlog(&self, pool: SliceId) -> Average {
+        self.uplink.mean_of(pool, self.held(pool, self.rain.memory.balance.peek(pool.0.into())))
+    }
+
+    /// Tasks that wait here or are at workers, tokens and tasks on their way counted with these.
+    fn held(&self, pool: SliceId, balance: i32) -> u32 {
+        let tokens = i64::from(self.seats.of(pool)) * i64::from(self.depth);
+        u32::try_from(tokens - i64::from(balance)).unwrap_or(0)
+    }
+
+    /// After a pass that has seen the queue: perhaps the spine is told.
+    fn tells(&mut self, pass: &mut Pass, pool: SliceId, left: Option<Left>, seen: Seen) {
+        let Some(Left { balance, first }) = left else { return };
+        let tasks = self.held(pool, balance);
+        let (thought, carries_load) = match seen {
+            Seen::Task(thought) => (thought, false),
+            Seen::Token => (Thought::Unknown, true),
+        };
+        self.uplink.stands(pass, pool, Standing { idle: saturated(first), tasks, thought }, carries_load);
+    }
+
+    fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {
+        let (verdict, left) = self.rain.task_of(pass, now, task);
+        if let Ok((pool, _)) = self.rain.front.open_slice(task.submit) {
+            self.tells(pass, pool, left, seen);
+        }
+        verdict
+    }
+}
+
+/// Whose pass it was.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// A task's, whose spine has a thought of the rack.
+    Task(Thought),
+    /// A token's, which carries a load as a reply does at Horus' leaf.
+    Token,
+}
+
+fn saturated(count: u32) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+impl Scheduler for RainLeaf {
+    const NAME: &'static str = "rain-leaf";
+
+    fn front(&self) -> &Front {
+        &self.rain.front
+    }
+
+    fn front_mut(&mut self) -> &mut Front {
+        &mut self.rain.front
+    }
+
+    fn token(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        slice: SliceId,
+        granted: Granted,
+        rank: Rank,
+    ) -> Verdict {
+        let (verdict, left) = self.rain.token_of::<false>(pass, now, slice, granted, rank);
+        self.tells(pass, slice, left, Seen::Token);
+        verdict
+    }
+
+    /// Round once more: clients submit to spines.
+    fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
+        if task.memo.is_none() {
+            return Verdict::Drop(Refusal::Unexpected);
+        }
+        self.schedule(pass, now, task, Seen::Task(Thought::Unknown))
+    }
+
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
+        let HandedDown { from, task, .. } = down;
+        let spine = match self.uplink.admit(pass, from, task) {
+            Ok(spine) => spine,
+            Err(refusal) => return Verdict::Drop(refusal),
+        };
+        let submit = submitted(task);
+        let pool = self.rain.front.open_slice(&submit).map(|(pool, _)| pool);
+        let thought = pool.map_or(Thought::Unknown, |pool| self.uplink.thought(pool, spine, task.occupancy));
+        let task = Entering { submit: &submit, arrived: now, memo: None };
+        self.schedule(pass, now, task, Seen::Task(thought))
+    }
+
+    fn mirrored(&mut self) -> Option<Mirror> {
+        self.uplink.mirrored()
+    }
+
+    fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+        self.rain.sweep(pass, now, sweep, memo)
+    }
+
+    fn slice_state(&self, slice: usize) -> SliceState {
+        self.rain.slice_state(slice)
+    }
+
+    fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {
+        let change = self.seats.set(worker, row);
+        for pool in [change.left.map(|(seat, _)| seat), change.taken].into_iter().flatten() {
+            let pool = SliceId(pool.slice);
+            self.uplink.resize(pool, self.seats.of(pool), 0);
+        }
+    }
+
+    fn waiting(&self) -> u32 {
+        Scheduler::waiting(&self.rain)
+    }
+
+    fn parked(&self, slice: SliceId) -> Parked {
+        Scheduler::parked(&self.rain, slice)
+    }
+}

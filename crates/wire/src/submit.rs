@@ -1,0 +1,212 @@
+//! A task's bytes, a task as it is submitted, and several tasks in one submission.
+//!
+//! Those are alike but for their numbers, which follow each other, and their bytes, which are those that a
+//! queue entry holds. A switch takes one a pass, the first, and sends the others round.
+
+use crate::{Age, Attempt, ClientId, Epoch, Handle, INLINE_BYTES, Key, TaskId, TaskType, descriptor_len};
+
+/// A task's or a reply's bytes, as the state machines see them.
+///
+/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then
+/// holds what the submitter put there: the length and checksum of all bytes of the task or reply, of which
+/// this packet may carry only the first `len`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// How many bytes this packet brings.
+    pub len: u16,
+    /// The bytes themselves, zero-padded, when `len` is at most [`INLINE_BYTES`].
+    pub inline: [u8; INLINE_BYTES],
+    /// Where a longer payload lies; [`Handle::NONE`] for a short one.
+    pub handle: Handle,
+}
+
+impl Payload {
+    /// No bytes at all.
+    pub const EMPTY: Self = Self { len: 0, inline: [0; INLINE_BYTES], handle: Handle::NONE };
+
+    /// Whether the queue entry cannot hold it.
+    pub const fn is_large(&self) -> bool {
+        self.len as usize > INLINE_BYTES
+    }
+
+    /// How many bytes the whole task or reply has: of a large one, what its descriptor says.
+    pub const fn total(&self) -> u32 {
+        if self.is_large() { descriptor_len(self.inline) } else { self.len as u32 }
+    }
+
+    /// Whether more bytes belong to it than this packet brings.
+    pub const fn has_more(&self) -> bool {
+        self.total() > self.len as u32
+    }
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// A task on its way from a client to the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submit {
+    /// The switch's life that the client knows.
+    pub epoch: Epoch,
+    /// The client's registration.
+    pub key: Key,
+    /// The client's index.
+    pub client: ClientId,
+    /// The task.
+    pub task: TaskId,
+    /// Which try this is.
+    pub attempt: Attempt,
+    /// What kind of work it is.
+    pub task_type: TaskType,
+    /// Its class, 0 first, where the switch has classes of tasks; else carried through.
+    pub priority: u8,
+    /// The labels that it needs beside those of its type, a bit each, where the switch tells kinds of workers
+    /// apart; else carried through.
+    pub constraints: u8,
+    /// How long ago the client first sent the task.
+    pub age: Age,
+    /// The task's bytes.
+    pub payload: Payload,
+}
+
+/// The most tasks in one submission. So many fit what a DISPATCH takes in memory.
+pub const JOB_TASKS_MAX: usize = 5;
+
+/// Tasks of one client that come in one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskJob {
+    /// The first of them; what is said of it is said of all.
+    first: Submit,
+    /// Those behind it.
+    behind: u8,
+    lengths: [u8; JOB_TASKS_MAX - 1],
+    bytes: [[u8; INLINE_BYTES]; JOB_TASKS_MAX - 1],
+}
+
+impl TaskJob {
+    /// A job of one task so far; `None` if the task has more bytes than a queue entry holds.
+    pub const fn of(task: Submit) -> Option<Self> {
+        if task.payload.is_large() {
+            return None;
+        }
+        let Payload { len, inline, .. } = task.payload;
+        let first = Submit { payload: Payload { len, inline, handle: Handle::NONE }, ..task };
+        let (lengths, bytes) = ([0; JOB_TASKS_MAX - 1], [[0; INLINE_BYTES]; JOB_TASKS_MAX - 1]);
+        Some(Self { first, behind: 0, lengths, bytes })
+    }
+
+    /// Adds a task behind the last, if it differs from the first in its bytes only, which are few, and its
+    /// number is the next one; says whether it was added.
+    pub fn push(&mut self, task: &Submit) -> bool {
+        let Payload { len, inline, .. } = task.payload;
+        let mut alike = Submit { payload: task.payload, ..self.first };
+        alike.task.sequence = self.first.task.sequence.plus(u32::from(self.behind) + 1);
+        let place = usize::from(self.behind);
+        if alike != *task || task.payload.is_large() || place + 1 == JOB_TASKS_MAX {
+            return false;
+        }
+        (self.lengths[place], self.bytes[place]) = (len as u8, inline);
+        self.behind += 1;
+        true
+    }
+
+    /// The task that is next to enter.
+    pub const fn first(&self) -> &Submit {
+        &self.first
+    }
+
+    /// How many there are.
+    pub const fn tasks(&self) -> u8 {
+        self.behind + 1
+    }
+
+    /// How many there are behind the first.
+    pub const fn behind(&self) -> u8 {
+        self.behind
+    }
+
+    /// What is left once the first has entered.
+    pub fn rest(&self) -> Option<Self> {
+        let behind = self.behind.checked_sub(1)?;
+        let mut rest = Self { first: self.task(1), behind, ..*self };
+        // What has gone leaves nothing behind.
+        (rest.lengths[0], rest.bytes[0]) = (0, [0; INLINE_BYTES]);
+        rest.lengths.rotate_left(1);
+        rest.bytes.rotate_left(1);
+        Some(rest)
+    }
+
+    /// The same tasks, so much older.
+    #[must_use]
+    pub const fn with_age(mut self, age: Age) -> Self {
+        self.first.age = age;
+        self
+    }
+
+    /// All tasks, each as it would have come alone.
+    pub fn iter(&self) -> impl Iterator<Item = Submit> {
+        (0..self.tasks()).map(|at| self.task(at))
+    }
+
+    /// The task at this place, which must be one.
+    fn task(&self, at: u8) -> Submit {
+        let Some(place) = usize::from(at).checked_sub(1) else { return self.first };
+        let (len, inline) = (self.lengths[place].into(), self.bytes[place]);
+        let mut task = Submit { payload: Payload { len, inline, handle: Handle::NONE }, ..self.first };
+        task.task.sequence = self.first.task.sequence.plus(at.into());
+        task
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::{Serial, TaskType};
+
+    fn task(sequence: u32) -> Submit {
+        let inline = [sequence as u8, 0, 0, 0, 0, 0, 0, 0];
+        let payload = Payload { len: (sequence % 8) as u16 + 1, inline, handle: Handle::NONE };
+        let task = TaskId { sequence: Serial(sequence), ..TaskId::default() };
+        Submit { task, payload, ..Submit::default() }
+    }
+
+    #[test]
+    fn tasks_that_follow_each_other_are_one_job_and_come_out_of_it_one_by_one() {
+        let first = u32::MAX - 2;
+        let all: Vec<_> = (0..9).map(|at| task(first.wrapping_add(at))).collect();
+        let mut job = TaskJob::of(all[0]).unwrap();
+        let taken = all[1..].iter().filter(|task| job.push(task)).count();
+        assert_eq!((taken, usize::from(job.tasks())), (JOB_TASKS_MAX - 1, JOB_TASKS_MAX));
+        assert_eq!(job.iter().collect::<Vec<_>>(), all[..JOB_TASKS_MAX]);
+        for task in &all[..JOB_TASKS_MAX - 1] {
+            assert_eq!(job.first(), task);
+            job = job.rest().unwrap();
+        }
+        assert_eq!((*job.first(), job.rest()), (all[JOB_TASKS_MAX - 1], None));
+        assert_eq!(TaskJob::of(all[JOB_TASKS_MAX - 1]), Some(job), "nothing is left of those that went");
+    }
+
+    #[test]
+    fn what_is_not_alike_or_not_next_or_long_comes_alone() {
+        let mut job = TaskJob::of(task(7)).unwrap();
+        let mut large = task(8);
+        large.payload.len = 9;
+        let others = [
+            task(7),
+            task(9),
+            large,
+            Submit { task_type: TaskType(1), ..task(8) },
+            Submit { priority: 1, ..task(8) },
+            Submit { constraints: 1, ..task(8) },
+        ];
+        assert!(others.iter().all(|other| !job.push(other)) && job.behind() == 0);
+        assert_eq!(TaskJob::of(large), None);
+    }
+}
