@@ -219,6 +219,7 @@ impl Plan {
             capacity: 0,
             server,
             rejoins: 0,
+            workers: 0,
             held: None,
         }
     }
