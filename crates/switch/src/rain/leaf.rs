@@ -12,12 +12,12 @@
 //! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and 11).
 
 use sluice_wire::tables::{SliceState, WorkerRow};
-use sluice_wire::{Dispatch, Endpoint, Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
+use sluice_wire::{Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
 
 use super::memory::columns_before_another;
 use super::{Kinds, Left, Rain};
 use crate::config::Config;
-use crate::front::{Entering, Front, Granted, Scheduler};
+use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
 use crate::horus::{
     Average, FabricReading, HorusError, Mirror, RackStand, SpineLink, Thought, Uplink, UplinkStages,
     submitted,
@@ -150,7 +150,8 @@ impl Scheduler for RainLeaf {
         self.schedule(pass, now, task, Seen::Task(Thought::Unknown))
     }
 
-    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
+        let HandedDown { from, task, .. } = down;
         let spine = match self.uplink.admit(pass, from, task) {
             Ok(spine) => spine,
             Err(refusal) => return Verdict::Drop(refusal),
