@@ -14,7 +14,7 @@ use crate::flags::Io;
 /// The policy of racks below a spine, if nobody names one.
 pub(super) const FABRIC_POLICY: &str = "dc-horus";
 /// The most racks of one live spine.
-pub const RACKS_MAX: u16 = 64;
+const RACKS_MAX: u16 = 64;
 
 /// Which of a plan's switches one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +55,6 @@ impl Plan {
     /// What a leaf is called above its rack.
     pub fn leaf_name(rack: u16) -> String {
         format!("rack-{rack}")
-    }
-
-    /// The names by which the spine knows what is below it: a leaf's, for each pool that its rack has.
-    pub fn pools_below(&self) -> Vec<(u16, &str)> {
-        let racks = 1..=self.racks.map_or(0, |racks| racks.count);
-        let of = |rack| {
-            let has = move |slice: &str| {
-                self.workers.iter().any(|worker| self.rack_of(worker) == Some(rack) && worker.is_of(slice))
-            };
-            let names = self.slices.iter().map(|slice| slice.name.as_str());
-            names.filter(move |slice| has(slice)).map(move |slice| (rack, slice))
-        };
-        racks.flat_map(of).collect()
     }
 }
 
