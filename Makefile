@@ -47,6 +47,7 @@ reproduce:
 planted-bugs:
 	@scripts/setup
 	@scripts/planted-bugs
+	@scripts/planted-bugs-fabric
 
 mutants:
 	@scripts/setup

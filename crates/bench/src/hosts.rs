@@ -106,8 +106,15 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     }
     for index in 0..WORKERS {
         let slice = SliceId(index % slices);
-        let row =
-            WorkerRow { key: KEY, at: worker, slice, generation: GENERATION, open: true, life: 1, kind: 0 };
+        let row = WorkerRow {
+            key: KEY,
+            at: worker,
+            slice,
+            generation: GENERATION,
+            open: true,
+            life: 1,
+            ..WorkerRow::default()
+        };
         ops.push(TableOp::RaiseGeneration(WorkerId(index), GENERATION));
         ops.push(TableOp::SetWorker(WorkerId(index), Some(row)));
     }

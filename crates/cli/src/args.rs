@@ -126,6 +126,13 @@ pub(crate) struct Up {
     /// kernel, on links between network namespaces (takes root).
     #[arg(long, value_name = "WHERE", conflicts_with = "sweep")]
     pub(crate) io: Option<Io>,
+    /// Split the workers over this many racks, each with a switch of its own (a leaf), below a spine to which
+    /// all tasks go; the policy is then dc-horus.
+    #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
+    pub(crate) racks: Option<u16>,
+    /// With --racks, how many spines there are; live, there is one.
+    #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
+    pub(crate) spines: Option<u16>,
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
@@ -179,6 +186,18 @@ pub(crate) struct Switch {
     /// Leave the controller to a process of its own; the control address then serves the tables.
     #[arg(long)]
     pub(crate) controller_apart: bool,
+    /// Be the spine of the plan's racks.
+    #[arg(long, conflicts_with = "leaf")]
+    pub(crate) spine: bool,
+    /// Be the leaf of the plan's rack of this number, which registers with the spine's controller; it is
+    /// called rack-NUMBER there.
+    #[arg(long, value_name = "NUMBER", requires = "above")]
+    pub(crate) leaf: Option<u16>,
+    /// Where the spine's controller is, for a leaf.
+    #[arg(long, value_name = "ADDRESS", requires = "leaf")]
+    pub(crate) above: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
     /// End when the process of this number, our parent, does.

@@ -40,9 +40,9 @@ impl Controller {
         let stays_put = worker.in_switch && worker.fate == Fate::Stays && !moves;
         if !stays_put || !worker.row.open {
             self.begin_change(now, id, out);
-        } else if worker.row.at != worker.at {
+        } else if (worker.row.at, worker.row.workers) != (worker.at, worker.workers) {
             worker.step = Some(Step::Readdressing);
-            worker.row.at = worker.at;
+            (worker.row.at, worker.row.workers) = (worker.at, worker.workers);
             let row = worker.row;
             self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Step(id), out);
         } else {
@@ -174,7 +174,7 @@ impl Controller {
         worker.row.open = true;
         worker.row.slice = worker.slice;
         worker.rejoin = false;
-        worker.row.at = worker.at;
+        (worker.row.at, worker.row.workers) = (worker.at, worker.workers);
         let row = worker.row;
         self.ledger.ask(TableOp::SetWorker(id, Some(row)), Expect::Step(id), out);
     }

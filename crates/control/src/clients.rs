@@ -18,6 +18,7 @@ use crate::message::{Action, Answer, CallId, ClientGrant, ClientHello, Refusal, 
 use crate::name::check_name;
 use crate::note::Note;
 use crate::registration::{Contest, Fate, Waiter, Wants};
+use crate::tier::Tier;
 
 impl Controller {
     pub(crate) fn client_hello(
@@ -29,6 +30,11 @@ impl Controller {
     ) {
         if let Err(why) = check_name(&hello.name) {
             out.push(Action::Answer { call, answer: Answer::Refused { why: why.into() } });
+            return;
+        }
+        if self.plan.tier == Tier::Leaf {
+            let why = Refusal::LeafOnly { name: hello.name };
+            out.push(Action::Answer { call, answer: Answer::Refused { why } });
             return;
         }
         let index = self.find_client(&hello);

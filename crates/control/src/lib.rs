@@ -8,6 +8,9 @@
 //!
 //! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
 //!
+//! Where racks stand below a spine (Horus §3.2), the spine's controller is the same machine: its workers are
+//! leaves ([`Tier`]), each with a weight, and a leaf speaks to it by a [`LeafLine`].
+//!
 //! A switch obeys one controller, the one that claimed it last; the others hear it and stop writing (`turn`).
 //!
 //! Left out: elections between several controllers.
@@ -25,6 +28,7 @@ mod clients;
 mod controller;
 mod label_names;
 mod labels;
+mod leaf_line;
 mod ledger;
 mod message;
 mod name;
@@ -38,6 +42,7 @@ mod server;
 mod servers;
 mod slice;
 mod slices;
+mod tier;
 mod turn;
 mod types;
 mod view;
@@ -48,6 +53,7 @@ pub use controller::Controller;
 pub use label_names::{
     LabelNames, SliceLabels, check_label, check_told_apart, read_labels, read_needs, write_labels,
 };
+pub use leaf_line::{LeafAction, LeafLine, PoolSize};
 pub use message::{
     Action, Answer, CallId, ClientGrant, ClientHello, Event, Refusal, Waiting, WorkerGrant, WorkerHello,
 };
@@ -55,4 +61,5 @@ pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
+pub use tier::Tier;
 pub use view::{ClassView, ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

@@ -48,6 +48,8 @@ pub struct WorkerHello {
     /// How often it lost what its registration stood on, such as its server's queue pair: with a new number
     /// it is let in anew, in a new generation.
     pub rejoins: u32,
+    /// How many workers it stands for, if it is a leaf that registers above its rack; else zero.
+    pub workers: u16,
     /// The registration that it holds, if any.
     pub held: Option<(WorkerId, Key, Generation)>,
 }
@@ -348,6 +350,39 @@ pub enum Refusal {
     /// Too many task types.
     #[error("a worker may serve {WORKER_TYPES_MAX} types at most: start several, each for a part of them")]
     TooManyTypes,
+    /// A leaf has a weight: how many workers its rack has in the pool.
+    #[error(
+        "`{}` says that it stands for no workers, and this is a spine's controller: a worker registers with \
+         the leaf of its rack, and a leaf with at least one worker in the pool", .name.escape_debug()
+    )]
+    NoLeaf {
+        /// Its name.
+        name: String,
+    },
+    /// A rack has workers, and no leaves.
+    #[error(
+        "`{}` says that it stands for {workers} workers, as a leaf does, and this is no spine's controller: \
+         give the leaf the address of the one above", .name.escape_debug()
+    )]
+    NoSpine {
+        /// Its name.
+        name: String,
+        /// Its weight.
+        workers: u16,
+    },
+    /// A leaf takes tasks from its spine only.
+    #[error(
+        "client `{}` would send to a leaf, which takes tasks from its spine only: give it the controller of \
+         the spine",
+        .name.escape_debug()
+    )]
+    LeafOnly {
+        /// The client.
+        name: String,
+    },
+    /// Spine and leaves have one map of types and pools.
+    #[error("pools and types of racks below a spine stand in their plan: change it, and start them anew")]
+    FixedAbove,
     /// No slice of that name.
     #[error("there is no slice `{}`; known: {known}", .asked.escape_debug())]
     UnknownSlice {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::name::{NameError, check_name};
 use crate::rings::RdmaPlan;
+use crate::tier::Tier;
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::{Endpoint, Nanos, Serial, TaskType};
@@ -40,6 +41,8 @@ pub struct Plan {
     pub needs: Vec<(TaskType, Labels)>,
     /// Where hosts reach the switch.
     pub switch: Endpoint,
+    /// Where the switch stands.
+    pub tier: Tier,
     /// How long a registration stands without being renewed.
     pub lease: Nanos,
     /// How often hosts renew.
@@ -77,6 +80,7 @@ impl Plan {
             labels: Vec::new(),
             needs: Vec::new(),
             switch,
+            tier: Tier::Rack,
             lease: Nanos::from_millis(1_000),
             renew_every: Nanos::from_millis(250),
             max_wait: Nanos::from_millis(20),

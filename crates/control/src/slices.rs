@@ -13,6 +13,7 @@ use sluice_wire::tables::{SliceRow, SliceState, TableOp};
 use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
 use crate::controller::{Controller, SOON, wait};
+use crate::leaf_line::PoolSize;
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
@@ -229,6 +230,19 @@ impl Controller {
             rate += u64::from(worker.capacity);
         }
         (serving, quotas, (known > 0).then(|| rate * u64::from(serving) / known))
+    }
+
+    /// What this rack has of each slice, by index: what its leaf says above.
+    pub fn pool_sizes(&self) -> Vec<PoolSize> {
+        let of = |(index, slice): (usize, &Slice)| {
+            let id = SliceId(index as u16);
+            let (serving, quotas, rate) = self.served(id);
+            let types = self.types_of(id);
+            let workers = u16::try_from(serving).unwrap_or(u16::MAX);
+            let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
+            PoolSize { name: slice.name.clone(), types, workers, quotas, capacity }
+        };
+        self.slices.iter().enumerate().map(of).collect()
     }
 
     /// A slice was opened or closed, or neither.

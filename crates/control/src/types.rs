@@ -15,6 +15,7 @@ use crate::controller::{Controller, SOON, wait};
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerHello};
 use crate::registration::Fate;
+use crate::tier::Tier;
 use crate::worker::Worker;
 use crate::workers::listed;
 
@@ -121,6 +122,9 @@ impl Controller {
     }
 
     fn check_type(&self, task_type: TaskType, slice: Option<String>) -> Result<Option<SliceId>, Answer> {
+        if self.plan.tier != Tier::Rack {
+            return Err(Answer::Refused { why: Refusal::FixedAbove });
+        }
         if let Some(answer) = self.unreachable() {
             return Err(answer);
         }

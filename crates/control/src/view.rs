@@ -106,6 +106,8 @@ pub struct WorkerView {
     pub capacity: u32,
     /// Where it is.
     pub at: Endpoint,
+    /// How many workers it stands for, if it is a leaf.
+    pub workers: u16,
     /// How long ago it renewed.
     pub renewed_ago: Nanos,
 }
@@ -238,6 +240,7 @@ fn worker_view(id: WorkerId, worker: &Worker, now: Nanos) -> WorkerView {
         quota: worker.quota,
         capacity: worker.capacity,
         at: worker.at,
+        workers: worker.workers,
         renewed_ago: now.since(worker.registration().renewed),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Worker {
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
     pub(crate) server: String,
+    /// How many workers it stands for, if it is a leaf.
+    pub(crate) workers: u16,
     /// As it said when its present generation began.
     rejoins: Option<u32>,
     /// Whether it asks for a new generation.
@@ -60,7 +62,7 @@ pub(crate) enum Step {
     Sweeping,
     /// The new generation is let in.
     Opening,
-    /// Another address, the same generation.
+    /// Another address or weight, the same generation.
     Readdressing,
     /// The row goes.
     Clearing,
@@ -93,6 +95,7 @@ impl Worker {
             start_quota: None,
             capacity: hello.capacity,
             server: hello.server,
+            workers: hello.workers,
             rejoins: Some(hello.rejoins),
             rejoin: false,
             fate: Fate::Stays,
@@ -117,6 +120,7 @@ impl Worker {
             start_quota: None,
             capacity: 0,
             server: String::new(),
+            workers: row.workers,
             rejoins: None,
             rejoin: false,
             fate: Fate::Stays,
@@ -139,6 +143,7 @@ impl Worker {
             && self.in_switch
             && self.row.open
             && self.row.at == self.at
+            && self.row.workers == self.workers
             && self.row.slice == self.slice
             && !self.rejoin
     }

@@ -13,6 +13,7 @@ use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, Work
 use crate::name::check_name;
 use crate::plan::WORKER_TYPES_MAX;
 use crate::registration::{Contest, Fate, Waiter, Wants};
+use crate::tier::Tier;
 use crate::worker::{Step, Worker};
 
 /// An index that came this far is not given away again in this epoch.
@@ -26,7 +27,8 @@ impl Controller {
         hello: WorkerHello,
         out: &mut Vec<Action>,
     ) {
-        if let Err(why) = check_hello(&hello, self.quota_max()) {
+        let checked = check_hello(&hello, self.quota_max()).and_then(|()| check_tier(self.plan.tier, &hello));
+        if let Err(why) = checked {
             out.push(Action::Answer { call, answer: Answer::Refused { why } });
             return;
         }
@@ -75,6 +77,10 @@ impl Controller {
         slice: &str,
         out: &mut Vec<Action>,
     ) {
+        if self.plan.tier == Tier::Spine {
+            out.push(Action::Answer { call, answer: Answer::Refused { why: Refusal::FixedAbove } });
+            return;
+        }
         let admitted = self.admit_move(name, slice).and_then(|(index, slice)| {
             self.let_slice_empty(now, index, slice)?;
             Ok((index, slice))
@@ -184,7 +190,7 @@ impl Controller {
         worker.registration.renewed = now;
         worker.server.clone_from(&hello.server);
         worker.rejoin_if_lost(hello.rejoins);
-        worker.at = hello.at;
+        (worker.at, worker.workers) = (hello.at, hello.workers);
         worker.types.clone_from(&hello.types);
         worker.labels = labels;
         self.rejoin_if_other_kind(WorkerId(index));
@@ -245,7 +251,8 @@ impl Controller {
             Err(answer) => return Some(answer),
         };
         let key = self.new_key(Key(0));
-        let row = WorkerRow { key, at: hello.at, slice, life: hello.life, ..WorkerRow::default() };
+        let (at, life, workers) = (hello.at, hello.life, hello.workers);
+        let row = WorkerRow { key, at, slice, life, workers, ..WorkerRow::default() };
         self.workers.seat(index, Worker::joining(now, hello, labels, row));
         self.lease_started(now + self.plan.lease);
         self.let_worker_wait(index, Waiter { call, wants: Wants::Grant }, out);
@@ -351,6 +358,16 @@ fn check_hello(hello: &WorkerHello, most: u8) -> Result<(), Refusal> {
         return Err(Refusal::TooManyTypes);
     }
     Ok(())
+}
+
+/// Whether whoever says this is below such a switch.
+fn check_tier(tier: Tier, hello: &WorkerHello) -> Result<(), Refusal> {
+    let name = || hello.name.clone();
+    match (tier, hello.workers) {
+        (Tier::Spine, 0) => Err(Refusal::NoLeaf { name: name() }),
+        (Tier::Spine, _) | (Tier::Rack | Tier::Leaf, 0) => Ok(()),
+        (Tier::Rack | Tier::Leaf, workers) => Err(Refusal::NoSpine { name: name(), workers }),
+    }
 }
 
 /// Types for people: "1, 2", or "none".

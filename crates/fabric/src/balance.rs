@@ -17,7 +17,7 @@ use crate::conga::{Conga, CongaState};
 use crate::connections::Connections;
 use crate::error::{FabricError, require};
 use crate::flowlets::{FlowletCounts, Flowlets};
-use crate::frame::{FabricFrame, FrameKind};
+use crate::frame::FabricFrame;
 use crate::ids::{PortId, SwitchId, mix};
 use crate::wires::FabricPort;
 use crate::wiring::Wiring;
@@ -164,7 +164,7 @@ impl Balance {
         if let [only] = ways {
             return *only;
         }
-        if frame.kind == FrameKind::Data {
+        if frame.kind.is_data() {
             match self.rule {
                 PathBalancer::Ecmp | PathBalancer::Conga(_) => {}
                 PathBalancer::LetFlow(LetFlow { scope: Scope::WholePath, .. }) => {
@@ -213,7 +213,7 @@ impl Balance {
         if is_first {
             conga.enters(frame, ends);
         }
-        if frame.kind != FrameKind::Data {
+        if !frame.kind.is_data() {
             return hashed(switch, frame, ways);
         }
         if is_first {

@@ -135,4 +135,13 @@ mod tests {
         assert_eq!(buffer.admit(&mut port, FRAME, 0.01), Admission::Pause);
         assert!(buffer.release(&mut port, FRAME, 0.01, 2_000));
     }
+
+    #[test]
+    fn without_pfc_a_frame_that_is_lost_takes_no_room() {
+        let mut buffer = Buffer::new(10 * FRAME);
+        assert!((0..10).all(|_| buffer.admit_queued(0, FRAME, 8.0)));
+        assert!((0..10).all(|_| !buffer.admit_queued(0, FRAME, 8.0)));
+        buffer.release_queued(FRAME);
+        assert!(buffer.admit_queued(0, FRAME, 8.0));
+    }
 }

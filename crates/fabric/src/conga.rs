@@ -11,7 +11,7 @@ use sluice_world::dice::Dice;
 
 use crate::dcqcn::power;
 use crate::error::{FabricError, require};
-use crate::frame::{FabricFrame, FrameKind, PathTold};
+use crate::frame::{FabricFrame, PathTold};
 use crate::ids::PortId;
 use crate::wiring::Wiring;
 
@@ -151,7 +151,7 @@ impl CongaState {
         let first = (to * self.edges + from) * self.paths_most;
         let PathTold { path, level, back_path, back_level } = frame.told;
         self.there[first + usize::from(back_path)] = (back_level, now);
-        if frame.kind == FrameKind::Data {
+        if frame.kind.is_data() {
             self.from_there[first + usize::from(path)] = level;
         }
     }
@@ -176,6 +176,7 @@ impl CongaState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::FrameKind;
     use crate::ids::HostId;
     use crate::topology::{LinkSpeed, Topology};
 

@@ -8,6 +8,7 @@ use sluice_world::{ClockId, Happens};
 use crate::error::{FabricError, require};
 use crate::flow::{FinishedFlow, FlowSpec};
 use crate::flowlets::FlowletCounts;
+use crate::frame::Parcel;
 use crate::gaps::Gaps;
 use crate::hosts::{HostCounts, Hosts, sum};
 use crate::ids::{HostId, PortId};
@@ -30,6 +31,8 @@ pub struct Fabric {
     expected: Option<FlowSpec>,
     retransmit_after: Nanos,
     payload: u64,
+    /// The longest frame.
+    longest: u32,
     host_count: u32,
 }
 
@@ -40,6 +43,10 @@ pub enum FabricStep {
     Due(FlowSpec),
     /// A flow ended.
     Ended(FinishedFlow),
+    /// A parcel came to its host.
+    Came(Parcel),
+    /// A parcel was lost for want of room, which happens without PFC only.
+    Lost(Parcel),
     /// Something else.
     Other,
 }
@@ -91,6 +98,7 @@ impl Fabric {
             wires,
             retransmit_after: settings.recovery.retransmit_after,
             payload: settings.frames.payload.into(),
+            longest: settings.frames.full(),
             host_count: topology.hosts,
         })
     }
@@ -110,7 +118,7 @@ impl Fabric {
                     self.begin(flow);
                 }
                 FabricStep::Ended(finished) => ended(finished),
-                FabricStep::Other => {}
+                FabricStep::Came(_) | FabricStep::Lost(_) | FabricStep::Other => {}
             }
         }
         Ok(())
@@ -132,6 +140,24 @@ impl Fabric {
         self.hosts.begin(&mut self.wires, flow);
     }
 
+    /// A parcel leaves its host then, or once the link has room; not before now.
+    ///
+    /// # Panics
+    /// If it goes to its own host, or is longer than [`FrameSizes::full`]: switches keep room for that.
+    pub fn carry(&mut self, at: Nanos, parcel: Parcel) {
+        let Parcel { from, to, bytes, .. } = parcel;
+        assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);
+        assert!(from != to && from.0.max(to.0) < self.host_count, "a parcel from {from:?} to {to:?}");
+        let id = self.wires.frames.make(|room| *room = parcel.frame());
+        self.wires.engine.cue(at, FABRIC.at(from.0), FabricCue::Leaves(id));
+    }
+
+    /// When something happens next; at the end of time, if nothing does any more.
+    #[inline]
+    pub fn next_at(&self) -> Nanos {
+        self.wires.engine.next_at()
+    }
+
     /// Lets the next thing happen; nothing, if nothing is under way.
     #[inline]
     pub fn step(&mut self) -> Result<Option<FabricStep>, FabricError> {
@@ -141,11 +167,14 @@ impl Fabric {
         let port = PortId(at.place());
         match what {
             Happens::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
-                self.switches.arrives(&mut self.wires, port, id);
+                let lost = self.switches.arrives(&mut self.wires, port, id);
+                return Ok(Some(lost.map_or(FabricStep::Other, FabricStep::Lost)));
             }
             Happens::Mail(Fare::Frame(id)) => {
+                let parcel = self.wires.frames.get(id).parcel();
                 let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
-                return Ok(Some(ended.map_or(FabricStep::Other, FabricStep::Ended)));
+                let ended = ended.map_or(FabricStep::Other, FabricStep::Ended);
+                return Ok(Some(parcel.map_or(ended, FabricStep::Came)));
             }
             Happens::Mail(Fare::Left) if port.0 >= self.host_count => {
                 self.switches.left(&mut self.wires, port);
@@ -161,6 +190,7 @@ impl Fabric {
                 self.hosts.look(&mut self.wires, flow);
             }
             Happens::Cue(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
+            Happens::Cue(FabricCue::Leaves(id)) => self.hosts.leaves(&mut self.wires, HostId(port.0), id),
         }
         Ok(Some(FabricStep::Other))
     }

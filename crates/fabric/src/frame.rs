@@ -2,7 +2,7 @@
 
 use sluice_world::{Id, Reused};
 
-use crate::ids::{FlowKey, HostId, PortId};
+use crate::ids::{FlowKey, HostId, PortId, mix};
 
 /// The most frames of a flow that may be under way where both sides keep which of them came.
 pub(crate) const UNDER_WAY_MAX: u32 = 1_024;
@@ -53,6 +53,8 @@ pub(crate) enum FrameKind {
     /// Carries a part of a flow.
     #[default]
     Data,
+    /// Carries a [`Parcel`].
+    Parcel,
     /// Says which part of a flow is expected next.
     Ack,
     /// Says it, too, and that something else came.
@@ -61,6 +63,49 @@ pub(crate) enum FrameKind {
     Pause,
     /// Whoever gets it may send data again.
     Resume,
+}
+
+impl FrameKind {
+    /// Whether it waits, is counted and chooses its path as data do.
+    #[inline]
+    pub(crate) const fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::Parcel)
+    }
+}
+
+/// A packet of others, a rack's say: it crosses the fabric as one frame among the data, is held by PFC as
+/// they are, and nobody answers it or sends it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Who sends it.
+    pub from: HostId,
+    /// To whom.
+    pub to: HostId,
+    /// What it takes of a link, headers included.
+    pub bytes: u32,
+    /// What its sender knows it by.
+    pub tag: u32,
+}
+
+impl Parcel {
+    /// As it lies in its frame. All from one host to another are one flow to switches.
+    pub(crate) const fn frame(self) -> FabricFrame {
+        let Self { from, to, bytes, tag } = self;
+        FabricFrame {
+            kind: FrameKind::Parcel,
+            is_marked: false,
+            flow: FlowKey { slot: !from.0, life: to.0 },
+            sequence: tag,
+            bytes,
+            from,
+            to,
+            path: mix(!from.0, to.0),
+            came: 0,
+            told: PathTold { path: 0, level: 0, back_path: 0, back_level: 0 },
+            ingress: PortId(from.0),
+            next: None,
+        }
+    }
 }
 
 /// What a frame carries for CONGA (CONGA §3.1): its own path and the congestion on it so far, and what its
@@ -80,7 +125,7 @@ pub(crate) struct FabricFrame {
     /// Data: congestion was met. Answers: data had met it (CNP).
     pub(crate) is_marked: bool,
     pub(crate) flow: FlowKey,
-    /// Which of a flow's frames it is, or which one is expected.
+    /// Which of a flow's frames it is, or which one is expected; a parcel's tag.
     pub(crate) sequence: u32,
     /// What it takes of a link, headers included.
     pub(crate) bytes: u32,
@@ -96,6 +141,15 @@ pub(crate) struct FabricFrame {
     pub(crate) ingress: PortId,
     /// What waits behind it in its queue.
     pub(crate) next: Option<FrameId>,
+}
+
+impl FabricFrame {
+    /// The parcel that it carries, if it carries one.
+    #[inline]
+    pub(crate) fn parcel(&self) -> Option<Parcel> {
+        let Self { from, to, bytes, sequence: tag, .. } = *self;
+        (self.kind == FrameKind::Parcel).then_some(Parcel { from, to, bytes, tag })
+    }
 }
 
 /// Frames that wait for a link: first in, first out.
@@ -133,5 +187,20 @@ impl FrameQueue {
         self.bytes -= u64::from(frame.bytes);
         self.ends = frame.next.map(|next| (next, last));
         Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flows_frames_carry_its_bytes_and_a_header_each() {
+        let sizes = FrameSizes::default();
+        for bytes in [0, 1, 999, 1_000, 1_001, 1_999, 2_000, 37_123] {
+            let count = sizes.count(bytes);
+            let carried = (count - 1) * u64::from(sizes.full()) + u64::from(sizes.last(bytes));
+            assert_eq!(carried, bytes + count * u64::from(sizes.header), "{bytes} bytes");
+        }
     }
 }

@@ -161,6 +161,7 @@ impl Hosts {
                 wires.frames.free(id);
                 return self.answered(wires, &frame);
             }
+            FrameKind::Parcel => self.progress = wires.now,
             FrameKind::Pause => wires.pause(port),
             FrameKind::Resume => {
                 wires.resume(port);
@@ -169,6 +170,12 @@ impl Hosts {
         }
         wires.frames.free(id);
         None
+    }
+
+    /// A frame that others made leaves its host: before flows' frames, and not while the link is paused.
+    pub(crate) fn leaves(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
+        wires.ports[host.index()].data.push(&mut wires.frames, id);
+        self.offer(wires, host);
     }
 
     /// What a host sent has left.

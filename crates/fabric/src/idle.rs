@@ -4,7 +4,7 @@ use sluice_wire::Nanos;
 
 use crate::error::FabricError;
 use crate::flow::FlowSpec;
-use crate::frame::FrameSizes;
+use crate::frame::{FrameSizes, Parcel};
 use crate::ids::{PortId, SwitchId};
 use crate::topology::{FabricEnd, Topology};
 use crate::wires::fs_a_byte;
@@ -49,6 +49,17 @@ impl Idle {
             before += delay;
         }
         Nanos(end / 1_000)
+    }
+
+    /// What a parcel takes from its host to the other, over the first of the shortest paths; each arrival is
+    /// rounded up to a nanosecond.
+    pub fn carries(&self, parcel: &Parcel) -> Nanos {
+        let Parcel { from, to, bytes, .. } = *parcel;
+        let link = |socket: &PortSpec| {
+            let span_ps = u64::from(bytes) * fs_a_byte(socket.speed.gbps) / 1_000;
+            span_ps.div_ceil(1_000) + socket.speed.delay.0
+        };
+        Nanos(self.path(&FlowSpec { at: Nanos(0), from, to, bytes: 0 }).map(link).sum())
     }
 
     /// How many links a flow's shortest paths have.

@@ -43,7 +43,7 @@ pub use error::FabricError;
 pub use fabric::{Fabric, FabricCounts, FabricStep};
 pub use flow::{FinishedFlow, FlowSpec};
 pub use flowlets::FlowletCounts;
-pub use frame::FrameSizes;
+pub use frame::{FrameSizes, Parcel};
 pub use gaps::Gaps;
 pub use hosts::HostCounts;
 pub use idle::Idle;

@@ -101,8 +101,10 @@ impl Pfc {
     /// What comes at most over a link after a pause was asked for: the PFC frame waits for one that has just
     /// begun, and the other end finishes one that it has just begun.
     pub fn least(speed: LinkSpeed, frames: &FrameSizes) -> u64 {
-        let under_way = 2.0 * speed.delay.0 as f64 * speed.gbps / 8.0;
-        under_way.ceil() as u64 + 2 * u64::from(frames.full()) + u64::from(frames.pause)
+        let LinkSpeed { gbps, delay } = speed;
+        let under_way = if delay.0 == 0 { 0.0 } else { 2.0 * delay.0 as f64 * gbps / 8.0 };
+        let whole = 2 * u64::from(frames.full()) + u64::from(frames.pause);
+        whole.saturating_add(under_way.ceil() as u64)
     }
 
     /// The headroom of a port with such a link.
@@ -276,7 +278,7 @@ impl FabricSettings {
                     let LinkSpeed { gbps, delay } = socket.speed;
                     return Err(FabricError::Headroom { headroom, gbps, delay_ns: delay.0, least });
                 }
-                reserved += headroom + u64::from(frames.full());
+                reserved = u64::saturating_add(reserved, headroom.saturating_add(frames.full().into()));
             }
             if reserved >= self.buffer_bytes {
                 let (buffer, ports) = (self.buffer_bytes, ports.len());

@@ -5,7 +5,7 @@ use sluice_world::dice::Dice;
 use crate::balance::{Balance, Junction};
 use crate::buffer::{Admission, Buffer, Ingress};
 use crate::flowlets::FlowletCounts;
-use crate::frame::{FrameId, FrameKind};
+use crate::frame::{FrameId, FrameKind, Parcel};
 use crate::ids::{PortId, SwitchId};
 use crate::settings::{Ecn, FabricSettings};
 use crate::topology::FabricEnd;
@@ -72,9 +72,9 @@ impl Switches {
         }
     }
 
-    /// A frame comes to one of a switch's ports.
+    /// A frame comes to one of a switch's ports. Gives the parcel that is lost with it.
     #[inline]
-    pub(crate) fn arrives(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
+    pub(crate) fn arrives(&mut self, wires: &mut Wires, port: PortId, id: FrameId) -> Option<Parcel> {
         let frame = wires.frames.get_mut(id);
         wires.ports[port.index()].counts.bytes_in += u64::from(frame.bytes);
         match frame.kind {
@@ -87,11 +87,12 @@ impl Switches {
                 wires.resume(port);
                 self.offer(wires, port);
             }
-            FrameKind::Data | FrameKind::Ack | FrameKind::Nack => {
+            FrameKind::Data | FrameKind::Parcel | FrameKind::Ack | FrameKind::Nack => {
                 frame.ingress = port;
-                self.forward(wires, port, id);
+                return self.forward(wires, port, id);
             }
         }
+        None
     }
 
     /// What a port sent has left.
@@ -116,24 +117,27 @@ impl Switches {
         self.ingress.iter().map(|port| port.headroom_peak).max().unwrap_or_default()
     }
 
-    fn forward(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
+    fn forward(&mut self, wires: &mut Wires, port: PortId, id: FrameId) -> Option<Parcel> {
         let switch = self.owners[port.index()];
         let frame = wires.frames.get_mut(id);
         let ways = self.plan.ways(switch, frame.to);
         let is_first = (self.plan.sockets[port.index()].peer.0) < self.plan.hosts;
         let at = Junction { switch, is_first, ways, now: wires.now };
         let out = self.balance.choose(at, frame, &self.plan, &wires.ports);
-        if frame.kind != FrameKind::Data {
+        if !frame.kind.is_data() {
             wires.ports[out.index()].answers.push(&mut wires.frames, id);
         } else if self.admit(wires, switch, port, out, id) {
             wires.ports[out.index()].data.push(&mut wires.frames, id);
         } else {
-            return;
+            let parcel = wires.frames.get(id).parcel();
+            wires.frames.free(id);
+            return parcel;
         }
         self.offer(wires, out);
+        None
     }
 
-    /// Takes data in, or loses them.
+    /// Whether there is room for data.
     fn admit(&mut self, wires: &mut Wires, switch: SwitchId, port: PortId, out: PortId, id: FrameId) -> bool {
         let bytes = u64::from(wires.frames.get(id).bytes);
         let buffer = &mut self.buffers[switch.index()];
@@ -151,7 +155,6 @@ impl Switches {
                 wires.ask(port, FrameKind::Pause);
             }
             Admission::Lost => {
-                wires.frames.free(id);
                 let counts = &mut wires.ports[port.index()].counts;
                 counts.frames_lost += 1;
                 counts.bytes_lost += bytes;
@@ -170,7 +173,7 @@ impl Switches {
     #[inline]
     fn send_next(&mut self, wires: &mut Wires, port: PortId) {
         let Some(id) = wires.next(port) else { return };
-        if wires.frames.get(id).kind == FrameKind::Data {
+        if wires.frames.get(id).kind.is_data() {
             self.leaves(wires, port, id);
         }
         wires.start(port, id);
@@ -179,7 +182,7 @@ impl Switches {
     /// Data leave the switch's memory, marked if many are behind them.
     #[inline]
     fn leaves(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
-        let is_marked = self.marks(wires.ports[port.index()].data.bytes());
+        let is_marked = marks(self.rules.ecn, wires.ports[port.index()].data.bytes(), &mut self.dice);
         let frame = wires.frames.get_mut(id);
         frame.is_marked |= is_marked;
         self.balance.leaves(port, frame, wires.now);
@@ -193,14 +196,35 @@ impl Switches {
             wires.ask(ingress, FrameKind::Resume);
         }
     }
+}
 
-    #[inline]
-    fn marks(&mut self, queued: u64) -> bool {
-        let Ecn { k_min, k_max, p_max } = self.rules.ecn;
-        if queued <= k_min {
-            return false;
+/// Whether data are marked that leave so many bytes behind them.
+#[inline]
+fn marks(Ecn { k_min, k_max, p_max }: Ecn, queued: u64, dice: &mut Dice) -> bool {
+    if queued <= k_min {
+        return false;
+    }
+    let share = (queued - k_min) as f64 / (k_max - k_min).max(1) as f64;
+    queued > k_max || dice.unit() < share * p_max
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_is_marked_up_to_the_lower_bound_all_above_the_upper_one_and_a_rising_share_between() {
+        let mut dice = Dice::new(1, 1);
+        let ecn = Ecn { k_min: 100_000, k_max: 400_000, p_max: 0.2 };
+        let mut share = |queued| {
+            let marked = (0..20_000).filter(|_| marks(ecn, queued, &mut dice)).count();
+            marked as f64 / 20_000.0
+        };
+        for (queued, expected) in
+            [(100_000, 0.0), (175_000, 0.05), (250_000, 0.1), (400_000, 0.2), (400_001, 1.0)]
+        {
+            let found = share(queued);
+            assert!((found - expected).abs() < 0.01, "{queued} bytes: {found}, and not {expected}");
         }
-        let share = (queued - k_min) as f64 / (k_max - k_min).max(1) as f64;
-        queued > k_max || self.dice.unit() < share * p_max
     }
 }

@@ -14,7 +14,7 @@ const GBPS_MAX: f64 = 1_600.0;
 /// What a link carries, in either direction, and how long it takes for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpeed {
-    /// In Gb/s.
+    /// In Gb/s; infinite where frames take no time.
     pub gbps: f64,
     /// From the end of a frame's departure to the end of its arrival.
     pub delay: Nanos,
@@ -114,6 +114,24 @@ impl Topology {
         Self { hosts, switches, links }.checked()
     }
 
+    /// The same with one host more at this switch, over a link of its own: the last of the hosts.
+    pub fn and_host(mut self, at: SwitchId, speed: LinkSpeed) -> Result<(Self, HostId), FabricError> {
+        let host = HostId(self.hosts);
+        self.hosts += 1;
+        self.links.push(FabricLink { ends: [FabricEnd::Host(host), FabricEnd::Switch(at)], speed });
+        Ok((self.checked()?, host))
+    }
+
+    /// The switch at the other end of a host's link, if there is such a host.
+    pub fn switch_of(&self, host: HostId) -> Option<SwitchId> {
+        self.links.iter().find_map(|link| match link.ends {
+            [FabricEnd::Host(of), FabricEnd::Switch(at)] | [FabricEnd::Switch(at), FabricEnd::Host(of)] => {
+                (of == host).then_some(at)
+            }
+            _ => None,
+        })
+    }
+
     fn checked(self) -> Result<Self, FabricError> {
         let (hosts, switches) = (self.hosts, self.switches);
         if hosts < 2 {
@@ -121,7 +139,7 @@ impl Topology {
         }
         let mut attached = vec![0; hosts as usize];
         for (link, FabricLink { ends, speed: LinkSpeed { gbps, .. } }) in self.links.iter().enumerate() {
-            if !(*gbps > 0.0 && *gbps <= GBPS_MAX) {
+            if !(*gbps > 0.0 && (*gbps <= GBPS_MAX || gbps.is_infinite())) {
                 return Err(FabricError::Rate { link, gbps: *gbps, max: GBPS_MAX });
             }
             if let Some(end) = ends.iter().find(|end| !self.has(**end)) {

@@ -44,6 +44,9 @@ impl Traffic {
         if share > 1.0 {
             return Err(FabricError::Load { load, share, most: load / share });
         }
+        let hosts = &plan.sockets[..plan.hosts as usize];
+        let endless = hosts.iter().any(|socket| socket.speed.gbps.is_infinite());
+        require(!endless, "the rate of a host that begins flows", "without a limit", "one in Gb/s")?;
         let mut dice = Dice::named(seed, "flows", replication);
         let mean_ns = |host: usize| self.sizes.mean() * 8.0 / (load * plan.sockets[host].speed.gbps);
         let means: Vec<f64> = (0..plan.hosts as usize).map(mean_ns).collect();

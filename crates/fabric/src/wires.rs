@@ -26,6 +26,8 @@ pub(crate) enum FabricCue {
     Unanswered(FlowKey),
     /// To answer what came of a flow, if nothing more did.
     Answer(FlowKey),
+    /// To send a frame that was made ready before.
+    Leaves(FrameId),
 }
 
 /// What a port did.
@@ -245,5 +247,34 @@ impl Lanes {
         let lane = engine.lane(span);
         self.known.push((span, lane));
         lane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{LinkSpeed, Topology};
+
+    #[test]
+    fn what_asks_for_a_pause_goes_before_answers_and_those_before_data() {
+        let topology = Topology::fat_tree(4, LinkSpeed::default()).expect("k is even");
+        let mut wires =
+            Wires::new(&Wiring::new(&topology).expect("hosts reach each other"), &FrameSizes::default());
+        let port = PortId(16);
+        let mut frame = |kind| wires.frames.make(|frame| frame.kind = kind);
+        let [data, answer, pause] = [FrameKind::Data, FrameKind::Ack, FrameKind::Pause].map(&mut frame);
+        let Wires { ports, frames, .. } = &mut wires;
+        ports[port.index()].data.push(frames, data);
+        ports[port.index()].answers.push(frames, answer);
+        ports[port.index()].urgent.push(frames, pause);
+        wires.pause(port);
+        let kinds = |wires: &mut Wires| {
+            let next = std::iter::from_fn(|| wires.next(port));
+            let ids: Vec<_> = next.collect();
+            ids.into_iter().map(|id| wires.frames.get(id).kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&mut wires), [FrameKind::Pause, FrameKind::Ack]);
+        wires.resume(port);
+        assert_eq!(kinds(&mut wires), [FrameKind::Data]);
     }
 }

@@ -180,6 +180,7 @@ pub fn rack_now(status: &StatusResponse) -> RackNow {
         slice: slice_name(worker.slice),
         quota: worker.quota,
         phase: phase(worker.phase()),
+        stands_for: worker.workers,
     });
     let mut workers: Vec<WorkerNow> = workers.collect();
     workers.sort_by(|one, other| one.name.cmp(&other.name));

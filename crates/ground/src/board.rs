@@ -118,6 +118,8 @@ pub struct WorkerNow {
     pub quota: u32,
     /// What it is doing, in one word.
     pub phase: &'static str,
+    /// How many workers it stands for, if it is a leaf; else zero.
+    pub stands_for: u32,
 }
 
 /// Something that happened.

@@ -11,3 +11,10 @@ pub fn random_seed() -> Outcome<[u8; 32]> {
     let read = File::open("/dev/urandom").and_then(|mut kernel| kernel.read_exact(&mut seed));
     read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))
 }
+
+/// 64 bits of it, for a life that no other start shares.
+pub fn random_bits() -> Outcome<u64> {
+    let seed = random_seed()?;
+    let (bits, _) = seed.split_first_chunk().expect("a seed is longer");
+    Ok(u64::from_le_bytes(*bits))
+}

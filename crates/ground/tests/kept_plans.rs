@@ -256,7 +256,7 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
             let served = ServedSlice { slice: slice.clone(), priority: 7 };
             let is_server = |pin: &usize| quota.is_none() && *pin > 300;
             let cores = pin.filter(is_server).map(|_| CoresPlan { cores: 3, serves: vec![served] });
-            (count, WorkerPlan { name, slice, labels, service, quota, cores, pin, faults })
+            (count, WorkerPlan { name, slice, rack: None, labels, service, quota, cores, pin, faults })
         },
     )
 }

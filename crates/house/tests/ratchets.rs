@@ -33,7 +33,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/control", 18),
     ("crates/ground", 8),
     ("crates/host", 12),
-    ("crates/hub", 15),
+    ("crates/hub", 14),
     ("crates/kernel", 17),
     ("crates/live", 14),
     ("crates/net", 27),

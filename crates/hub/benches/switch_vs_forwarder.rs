@@ -293,7 +293,7 @@ fn switch_side(case: Case) -> Result<Side<SwitchDriver>, HubError> {
     for worker in (0..ROUND).map(WorkerId) {
         let at = hosts.worker.local().into();
         let (slice, generation) = (SliceId(0), Generation(1));
-        let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1, kind: 0 };
+        let row = WorkerRow { key: KEY, at, slice, generation, open: true, life: 1, ..WorkerRow::default() };
         ops.push(TableOp::RaiseGeneration(worker, generation));
         ops.push(TableOp::SetWorker(worker, Some(row)));
     }

@@ -47,7 +47,15 @@ fn thousands_of_tasks_pass_without_an_allocation() {
     let mut driver = SwitchDriver::new(&SwitchConfig::new(Config::full(EPOCH))).expect("free ports");
     let (mut worker, mut client) = (socket(), socket());
     let (at, generation) = (worker.local().into(), Generation(0));
-    let row = WorkerRow { key: KEY, at, slice: SliceId(0), generation, open: true, life: 1, kind: 0 };
+    let row = WorkerRow {
+        key: KEY,
+        at,
+        slice: SliceId(0),
+        generation,
+        open: true,
+        life: 1,
+        ..WorkerRow::default()
+    };
     let client_row = ClientRow { key: KEY, at: client.local().into(), incarnation: Incarnation(1) };
     let ops = vec![
         TableOp::SetSlice(SliceId(0), SliceRow { open: true, limit: 64, ..SliceRow::default() }),

@@ -87,7 +87,7 @@ impl Rack {
             generation: GENERATION,
             open: true,
             life: 1,
-            kind: 0,
+            ..WorkerRow::default()
         }
     }
 

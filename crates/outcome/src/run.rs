@@ -183,6 +183,8 @@ pub struct Bin {
     pub replied: u64,
     /// The longest latency among them, ns.
     pub slowest_ns: u64,
+    /// Tasks that were due and had to be sent again.
+    pub sent_again: u64,
 }
 
 /// How long a fault was felt.
@@ -194,6 +196,11 @@ pub struct Felt {
     pub slowest_ns: u64,
     /// Whether the run ended before it was over.
     pub until_the_end: bool,
+    /// Tasks that had to be sent again, of those that were due from the bin before the fault on, until for a
+    /// second none had.
+    pub sent_again: u64,
+    /// From the fault to the end of the last bin with such a task, seconds.
+    pub sent_again_for_s: f64,
 }
 
 /// A decision about depths or slices, with its reason.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::run::{EventResult, Quantiles, RunResult, TaskCounts};
+use sluice_outcome::run::{Bin, EventResult, Quantiles, RunResult, TaskCounts};
 
 use crate::table::{Table, digits, time};
 
@@ -86,10 +86,11 @@ pub fn types_csv(result: &RunResult) -> String {
 
 /// A row per bin.
 pub fn timeline_csv(result: &RunResult) -> String {
-    let mut csv = String::from("from_s,due,replied,slowest_ns\n");
+    let mut csv = String::from("from_s,due,replied,slowest_ns,sent_again\n");
     for (i, bin) in result.timeline.iter().enumerate() {
         let from = i as f64 * result.timeline_bin_s;
-        let _ = writeln!(csv, "{from:.3},{},{},{}", bin.due, bin.replied, bin.slowest_ns);
+        let Bin { due, replied, slowest_ns, sent_again } = bin;
+        let _ = writeln!(csv, "{from:.3},{due},{replied},{slowest_ns},{sent_again}");
     }
     csv
 }
@@ -160,8 +161,14 @@ fn times(result: &RunResult) -> Table {
 }
 
 fn events(events: &[EventResult]) -> Table {
-    let mut table =
-        Table::new(["fault (times since the load began)", "at", "back at", "felt for", "slowest task"]);
+    let mut table = Table::new([
+        "fault (times since the load began)",
+        "at",
+        "back at",
+        "felt for",
+        "slowest task",
+        "tasks sent again",
+    ]);
     for event in events {
         let seconds = |at: f64| format!("{at:.2} s");
         let back = event.returned_at_s.map_or_else(|| "never".to_owned(), seconds);
@@ -173,7 +180,10 @@ fn events(events: &[EventResult]) -> Table {
                 (format!("{}{open}", seconds(felt.lasted_s)), time(felt.slowest_ns as f64))
             }
         };
-        table.row([event.what.clone(), seconds(event.at_s), back, felt, slowest]);
+        let again = event.felt.filter(|felt| felt.sent_again > 0);
+        let again = again.map(|felt| format!("{}, for {}", felt.sent_again, seconds(felt.sent_again_for_s)));
+        let again = again.unwrap_or_else(|| "none".to_owned());
+        table.row([event.what.clone(), seconds(event.at_s), back, felt, slowest, again]);
     }
     table
 }

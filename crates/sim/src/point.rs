@@ -6,7 +6,7 @@ use sluice_wire::Nanos;
 
 use crate::capacity::{CELLS_MAX, Capacity};
 use crate::error::SimError;
-use crate::fabric::{FlowRun, Scheme};
+use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
 use crate::server::OrchestratedServer;
 use crate::stats::{PARTS, Recording, Warmup};
@@ -203,6 +203,7 @@ impl Point {
             .or_else(|| self.bad_racks())
             .or_else(|| self.bad_rate())
             .or_else(|| self.bad_flows())
+            .or_else(|| self.bad_fabric())
             .or_else(|| self.not_the_traces_rate())
     }
 
@@ -280,6 +281,21 @@ impl Point {
                     self.workload
                 )
             }),
+        }
+    }
+
+    /// A rack on a fabric has a program in its switch, and packets that fit frames.
+    fn bad_fabric(&self) -> Option<String> {
+        self.testbed.background()?;
+        match &self.policy {
+            Policy::Program(choice) if choice.software().is_none() => {
+                JoinedFabric::complaint(&self.testbed, &self.workload.classes)
+            }
+            Policy::Reference(_) => None,
+            policy => Some(format!(
+                "{policy} is no program of a rack's switch, and this testbed's fabric has a rack on it: \
+                 leave [fabric.background] out, or take a policy such as rain:2"
+            )),
         }
     }
 

@@ -3,6 +3,7 @@
 //! A testbed is a TOML file that users copy and change (`experiments/testbeds/`). Every key has a default,
 //! the one of the network without delays, costs and faults; unknown keys are refused.
 
+mod background;
 mod checks;
 mod cores;
 mod fabric;
@@ -17,6 +18,8 @@ use sluice_wire::registrations::Sizes;
 
 use crate::error::SimError;
 use crate::workload::{Class, equal_spans};
+pub use background::BackgroundFlows;
+pub(crate) use background::RackHosts;
 pub use cores::CoreTimes;
 pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
@@ -337,8 +340,14 @@ impl Testbed {
 
     /// Reads a testbed's TOML. An error says where, and the nearest known key for one that is not.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        let testbed: Self = toml_text::read(text)?;
+        let mut testbed: Self = toml_text::read(text)?;
         testbed.check()?;
+        let (servers, clients, bytes) = (testbed.servers.count, testbed.clients, testbed.switch.packet_bytes);
+        if let Some([client, worker]) =
+            testbed.fabric.as_ref().and_then(|fabric| fabric.links(servers, clients, bytes))
+        {
+            testbed.links = LinkTimes { client, worker };
+        }
         Ok(testbed)
     }
 
@@ -379,7 +388,14 @@ impl Testbed {
 
     /// Whether packets can be lost, come twice or overtake each other, or switches be out.
     pub fn has_faults(&self) -> bool {
-        !self.faults.are_none() || !self.racks.outages.is_empty()
+        let may_lose = self.background().is_some_and(|(fabric, _)| !fabric.pfc);
+        !self.faults.are_none() || !self.racks.outages.is_empty() || may_lose
+    }
+
+    /// The fabric below a rack, and what else crosses it.
+    pub(crate) fn background(&self) -> Option<(&FabricTestbed, &BackgroundFlows)> {
+        let fabric = self.fabric.as_ref()?;
+        fabric.background.as_ref().map(|background| (fabric, background))
     }
 
     /// From a client's send to a worker's NIC.

@@ -1,4 +1,5 @@
-//! The deliberate bugs of `planted/` still fit the code. That each is found, `scripts/planted-bugs` shows.
+//! The deliberate bugs of `planted/`, here and of the fabric, still fit the code. That each is found show
+//! `scripts/planted-bugs` and `scripts/planted-bugs-fabric`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,10 +8,12 @@ use std::process::Command;
 #[test]
 fn every_planted_bug_still_applies() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let patches = patches(&here.join("planted"));
-    assert!(!patches.is_empty(), "no patch in crates/sim/planted");
-    let broken: Vec<String> =
-        patches.iter().filter_map(|patch| complaint(&here.join("../.."), patch)).collect();
+    let mut broken = Vec::new();
+    for folder in ["planted", "../fabric/planted"] {
+        let patches = patches(&here.join(folder));
+        assert!(!patches.is_empty(), "no patch in {folder}");
+        broken.extend(patches.iter().filter_map(|patch| complaint(&here.join("../.."), patch)));
+    }
     assert!(broken.is_empty(), "these patches have to follow the code they change:\n{}", broken.join("\n"));
 }
 

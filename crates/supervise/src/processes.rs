@@ -1,4 +1,5 @@
-//! The processes of a rack: switch, controller if it stands apart, servers, workers.
+//! The processes of a rack, or of racks below a spine: switch, leaves, controller if it stands apart,
+//! servers, workers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub(super) struct Processes<'p> {
     network: Network,
     switch: Option<Child>,
     controller: Option<Child>,
+    leaves: Vec<LeafProcess>,
     servers: Vec<Option<Child>>,
     /// Where the servers keep their memory.
     memory: PathBuf,
@@ -58,6 +60,14 @@ struct Addresses {
     controller: Option<SocketAddr>,
 }
 
+/// A rack's leaf, and where it listens, the same again after a restart.
+#[derive(Debug, Default)]
+struct LeafProcess {
+    child: Option<Child>,
+    switch: Option<SocketAddr>,
+    control: Option<SocketAddr>,
+}
+
 /// What a switch or a controller says of itself when it listens.
 #[derive(Debug, Deserialize)]
 struct Listening {
@@ -75,6 +85,8 @@ impl<'p> Processes<'p> {
         };
         let workers = plan.workers.iter().map(|_| None).collect();
         let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
+        let racks = plan.racks.map_or(0, |racks| racks.count);
+        let leaves = (0..racks).map(|_| LeafProcess::default()).collect();
         let starts = vec![0; servers.len()];
         let memory = servers::memory_folder(plan);
         let mut rack = Self {
@@ -83,6 +95,7 @@ impl<'p> Processes<'p> {
             network,
             switch: None,
             controller: None,
+            leaves,
             servers,
             memory,
             starts,
@@ -92,6 +105,9 @@ impl<'p> Processes<'p> {
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
+        }
+        for leaf in 1..=racks {
+            rack.start_again(&Target::Leaf(leaf))?;
         }
         for server in plan.servers() {
             rack.start_again(&Target::Server(server))?;
@@ -119,6 +135,7 @@ impl<'p> Processes<'p> {
             Target::Controller => self.start_controller(),
             Target::Worker(name) => self.start_worker(name),
             Target::Server(name) => self.start_server(name),
+            Target::Leaf(rack) => self.start_leaf(*rack),
         }
     }
 
@@ -129,6 +146,7 @@ impl<'p> Processes<'p> {
             Target::Controller => self.controller.take(),
             Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
             Target::Server(name) => self.place_of_server(name).and_then(|place| self.servers[place].take()),
+            Target::Leaf(rack) => self.leaf(*rack).and_then(|leaf| leaf.child.take()),
         };
         if let Some(mut child) = child {
             child.kill();
@@ -152,7 +170,8 @@ impl<'p> Processes<'p> {
             let (open, written) = asker.status().map_or((0, 0), |status| {
                 let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
                 let rack = rack_now(&status);
-                let open = rack.workers.iter().filter(|worker| worker.phase == "open").count();
+                let open = rack.workers.iter().filter(|worker| worker.phase == "open");
+                let open = open.map(|worker| worker.stands_for.max(1) as usize).sum::<usize>();
                 if rack.up { (open, written) } else { (0, 0) }
             });
             let all: usize = self.plan.workers.iter().map(WorkerPlan::all_lanes).sum();
@@ -176,16 +195,22 @@ impl<'p> Processes<'p> {
         let patience = Instant::now() + END_PATIENCE;
         end_all(self.workers.iter_mut().flatten(), patience);
         end_all(self.servers.iter_mut().flatten(), patience);
+        end_all(self.leaves.iter_mut().filter_map(|leaf| leaf.child.as_mut()), patience);
         end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Child> {
         let hosts = self.servers.iter_mut().chain(&mut self.workers).flatten();
-        self.switch.iter_mut().chain(&mut self.controller).chain(hosts)
+        let leaves = self.leaves.iter_mut().filter_map(|leaf| leaf.child.as_mut());
+        self.switch.iter_mut().chain(&mut self.controller).chain(leaves).chain(hosts)
     }
 
     fn place(&self, name: &str) -> Option<usize> {
         self.plan.workers.iter().position(|worker| worker.name == name)
+    }
+
+    fn leaf(&mut self, rack: u16) -> Option<&mut LeafProcess> {
+        self.leaves.get_mut(usize::from(rack).checked_sub(1)?)
     }
 
     fn place_of_server(&self, name: &str) -> Option<usize> {
@@ -196,6 +221,7 @@ impl<'p> Processes<'p> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
         args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(self.plan.racks.map(|_| "--spine".to_owned()));
         args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
         let (child, listening) = self.start_listener("switch", args)?;
         self.at.switch = listening.switch;
@@ -216,6 +242,29 @@ impl<'p> Processes<'p> {
         self.at.controller = Some(listening.control);
         self.controller = Some(child);
         Ok(())
+    }
+
+    fn start_leaf(&mut self, rack: u16) -> Outcome<()> {
+        let above = self.known_controller()?.to_string();
+        let none = || Failure::broken(format!("there is no rack {rack}"));
+        let known = self.leaf(rack).ok_or_else(none)?;
+        let (switch, control) = (known.switch, known.control);
+        let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above]);
+        args.extend(["--listen".to_owned(), self.network.listen(switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(control).to_string()]);
+        let (child, listening) = self.start_listener(&format!("leaf {rack}"), args)?;
+        let leaf = self.leaf(rack).ok_or_else(none)?;
+        *leaf =
+            LeafProcess { child: Some(child), switch: listening.switch, control: Some(listening.control) };
+        Ok(())
+    }
+
+    /// Where a worker registers: with its rack's controller.
+    fn controller_of(&self, worker: &WorkerPlan) -> Outcome<SocketAddr> {
+        let Some(rack) = self.plan.rack_of(worker) else { return self.known_controller() };
+        let leaf = self.leaves.get(usize::from(rack) - 1).and_then(|leaf| leaf.control);
+        leaf.ok_or_else(|| Failure::broken(format!("the leaf of rack {rack} has not started")))
     }
 
     /// Starts a process that says on stdout where it listens.
@@ -269,7 +318,7 @@ impl<'p> Processes<'p> {
     fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
         let mut args = vec!["worker".to_owned(), "--plan".to_owned(), path(&self.files.plan)];
         args.extend(["--name".to_owned(), worker.name.clone()]);
-        args.extend(["--controller".to_owned(), self.known_controller()?.to_string()]);
+        args.extend(["--controller".to_owned(), self.controller_of(worker)?.to_string()]);
         args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);
         if let Some(server) = self.plan.server_of(worker) {
             let memory = self.memory.join(&server);

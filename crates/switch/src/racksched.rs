@@ -27,13 +27,13 @@ use core::fmt;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Submit,
-    Update, WorkerId,
+    Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Submit, Update,
+    WorkerId,
 };
 
 use crate::arguments;
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::horus::{
     FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted, told_below,
 };
@@ -91,8 +91,8 @@ impl RackSched {
         Self::new(Settings { samples, tracked: false }, config)
     }
 
-    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf, by
-    /// a hash.
+    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf,
+    /// by a hash.
     ///
     /// # Panics
     /// Likewise, and if there are no flows.
@@ -253,7 +253,8 @@ impl Scheduler for RackSched {
         self.schedule(pass, now, task)
     }
 
-    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
+        let HandedDown { from, task, .. } = down;
         let Some(uplink) = &mut self.uplink else { return Verdict::Drop(Refusal::Unexpected) };
         if let Err(refusal) = uplink.admit(pass, from, task) {
             return Verdict::Drop(refusal);

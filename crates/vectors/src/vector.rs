@@ -174,8 +174,15 @@ impl Step {
             ),
             Self::SetWorker { worker, key, at, slice, generation, open } => {
                 let (key, slice, generation) = (Key(key), SliceId(slice), Generation(generation));
-                let row =
-                    WorkerRow { key, at: Endpoint::from(at), slice, generation, open, life: 0, kind: 0 };
+                let row = WorkerRow {
+                    key,
+                    at: Endpoint::from(at),
+                    slice,
+                    generation,
+                    open,
+                    life: 0,
+                    ..WorkerRow::default()
+                };
                 TableOp::SetWorker(WorkerId(worker), Some(row))
             }
             Self::ClearWorker { worker } => TableOp::SetWorker(WorkerId(worker), None),

@@ -98,6 +98,23 @@ pub struct WorkerRow {
     pub life: u64,
     /// What kind it is in its slice, where the switch tells kinds apart.
     pub kind: u8,
+    /// How many workers it stands for, if it is a leaf and the switch its spine; else zero.
+    pub workers: u16,
+}
+
+/// A spine's row at a leaf: where a pool's tasks come from, and under which number its rack is known there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpineRow {
+    /// The spine.
+    pub at: Endpoint,
+    /// Its life.
+    pub epoch: Epoch,
+    /// The leaf's number there.
+    pub leaf: WorkerId,
+    /// The generation in which it has that number.
+    pub generation: Generation,
+    /// Tasks are numbered from the one behind this on.
+    pub start: Serial,
 }
 
 /// A client's row in the source table.
@@ -266,6 +283,9 @@ pub enum TableOp {
     ReadRing(SliceId, ServerId),
     /// Write each of a slice's tasks to so many of its servers at most; zero: to all.
     SetCopies(SliceId, u16),
+    /// Take a pool's tasks from this spine, and tell it how the rack stands. The row that the pool has
+    /// already changes nothing, and the spine is told again.
+    SetSpine(SliceId, SpineRow),
     /// Send a SWEEP round.
     Inject(Sweep),
     /// Ask to be answered once every pass that had begun has ended.

@@ -33,6 +33,10 @@ pub enum Happens<C, M = Mail> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneId(Whence);
 
+/// A place in the order of what is entered, taken before its time is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventTurn(u64);
+
 /// One of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockId(Whence);
@@ -139,6 +143,24 @@ impl<C, M: Copy> EventEngine<C, M> {
         }
     }
 
+    /// When something happens next; at the end of time, if nothing does any more.
+    #[inline]
+    pub fn next_at(&self) -> Nanos {
+        self.heads.first().0
+    }
+
+    /// The turn of something that is under way elsewhere, and comes at a time that is not known yet.
+    #[inline]
+    pub const fn turn(&mut self) -> EventTurn {
+        self.entered += 1;
+        EventTurn(self.entered)
+    }
+
+    /// It arrives then: before all that arrives at the same time and was entered after it got its turn.
+    pub fn arrives(&mut self, EventTurn(order): EventTurn, at: Nanos, to: Address, mail: M) {
+        self.enter(Moment::new(at, order), (to, Happens::Mail(mail)));
+    }
+
     /// Reminds whoever is at this place then.
     pub fn cue(&mut self, at: Nanos, whom: Address, cue: C) {
         let moment = self.moment(at);
@@ -195,7 +217,7 @@ impl<C, M: Copy> EventEngine<C, M> {
 
     #[inline]
     fn moment(&mut self, at: Nanos) -> Moment {
-        self.entered += 1;
-        Moment::new(at, self.entered)
+        let EventTurn(order) = self.turn();
+        Moment::new(at, order)
     }
 }

@@ -24,7 +24,7 @@ mod world;
 
 pub use address::Address;
 pub use alarms::AlarmId;
-pub use engine::{ClockId, EventEngine, Happens, LaneId};
+pub use engine::{ClockId, EventEngine, EventTurn, Happens, LaneId};
 pub use mail::{Mail, PacketId};
 pub use network::{LinkQueue, Links, OneWay, Port};
 pub use pool::{Id, Reused};

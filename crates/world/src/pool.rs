@@ -14,6 +14,18 @@ impl<T> Clone for Id<T> {
 
 impl<T> Copy for Id<T> {}
 
+impl<T> Id<T> {
+    /// Its number, for who passes it on where names have no kinds.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// What [`Id::number`] gave.
+    pub const fn of(number: u32) -> Self {
+        Self(number, PhantomData)
+    }
+}
+
 /// Room that is used again, so that it grows to what was there at most.
 #[derive(Debug)]
 pub struct Reused<T> {

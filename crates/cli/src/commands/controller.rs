@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::plan::{Changes, Plan};
+use sluice_ground::plan::{Changes, Plan, SwitchRole};
 use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_ground::running::Told;
@@ -25,6 +25,11 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     log(args.output.quiet);
     let plan = plan(args)?;
+    if plan.racks.is_some() {
+        let why = "racks below a spine have their controllers in their switches: start `sluice switch` with \
+                   --spine or --leaf";
+        return Err(Failure::bad_input(why));
+    }
     let at = match plan.switch.control {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
@@ -33,7 +38,7 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
         at,
         guard: guard(&args.guard)?,
         // The switch itself says where it is.
-        plan: control_plan(&plan, Endpoint::default()),
+        plan: control_plan(&plan, Endpoint::default(), SwitchRole::Alone),
         seed: random_seed()?,
         switch: SwitchLink::There(args.tls.remote(&args.tables)?),
     })?;

@@ -23,7 +23,7 @@ pub(crate) mod worker;
 use std::time::Duration;
 
 use sluice_ground::fail::Outcome;
-use sluice_ground::plan::Plan;
+use sluice_ground::plan::{Plan, SwitchRole};
 use sluice_hub::rpc::{Guard, RpcServer};
 use sluice_net::client::deadline_default;
 use sluice_net::rpc::ServerTls;
@@ -39,7 +39,7 @@ const GATHER_AGENTS_MAX: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(20
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The controller's side of a plan: slices, limits and times.
-fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::Plan {
+fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) -> sluice_control::Plan {
     let slices = plan.slices.iter().map(|slice| sluice_control::SlicePlan {
         name: slice.name.clone(),
         types: slice
@@ -53,6 +53,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint) -> sluice_control::P
         serving: plan.serving(slice).expect("it was checked"),
     });
     let mut control = sluice_control::Plan::new(switch, slices.collect());
+    control.tier = role.tier();
     let names = plan.label_names();
     control.labels = names.all().to_vec();
     let needs = plan.slices.iter().flat_map(|slice| &slice.needs);

@@ -42,6 +42,8 @@ fn plan(args: &Up) -> Outcome<Plan> {
         pcap: args.pcap.clone(),
         rate: args.rate,
         length: args.length,
+        racks: args.racks,
+        spines: args.spines,
         ..Changes::default()
     };
     let given = Plan::load(args.plan.as_deref())?;

@@ -82,6 +82,7 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         capacity: 0,
         server: String::new(),
         rejoins: 0,
+        workers: 0,
         held: None,
     }
 }

@@ -65,7 +65,12 @@ impl Switch {
     /// With room for one client more than controllers are told of: the tests' own.
     pub(crate) fn new(choice: &'static str, config: Config) -> Self {
         let program = Choice::parse(choice).expect("there is such a program");
-        let mut program = program.build(Config { clients: config.clients + 1, ..config });
+        let program = program.build(Config { clients: config.clients + 1, ..config });
+        Self { choice, ..Self::running(program, config) }
+    }
+
+    /// One that runs this program, which has room for one client more; it does not restart.
+    pub(crate) fn running(mut program: Box<dyn Program>, config: Config) -> Self {
         let client = ClientRow { key: Key(1), at: address(3_000), ..ClientRow::default() };
         program.table(TableOp::SetClient(ClientId(config.clients), Some((client, Serial(0)))));
         Self {
@@ -75,7 +80,7 @@ impl Switch {
             written: Vec::new(),
             plain_writes: false,
             brooms: Vec::new(),
-            choice,
+            choice: "",
             config,
             submitted: 0,
         }

@@ -1,8 +1,10 @@
 //! Which paths frames take, and in which order they come.
 
 use sluice_fabric::{
-    Drill, FabricSettings, FlowSizes, FrameSizes, Idle, LetFlow, PathBalancer, Scope, Traffic,
+    Drill, FabricEnd, FabricLink, FabricSettings, FlowSizes, FrameSizes, HostId, Idle, LetFlow, LinkSpeed,
+    PathBalancer, Scope, SwitchId, Topology, Traffic,
 };
+use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 
 use crate::{fat_tree, flow, hadoop, run};
@@ -34,6 +36,36 @@ fn letflow_changes_it_only_if_flowlets_overtake_each_other() {
         assert!(hasty.counts.flowlets.expiries > patient.counts.flowlets.expiries, "{scope:?}");
         assert_eq!((patient.finished.len(), hasty.finished.len()), (3_000, 3_000));
     }
+}
+
+/// Two ways from host 0 to host 1: over switch 2, and over switch 3, which takes 20 us longer.
+fn uneven() -> Topology {
+    let speed = |delay| LinkSpeed { delay: Nanos(delay), ..LinkSpeed::default() };
+    let link = |a, b, delay| FabricLink { ends: [a, b], speed: speed(delay) };
+    let (host, switch) = (|host| FabricEnd::Host(HostId(host)), |switch| FabricEnd::Switch(SwitchId(switch)));
+    let to_hosts = (0..2).map(|at| link(host(at), switch(at), 1_000));
+    let ways = [(0, 2, 1_000), (2, 1, 1_000), (0, 3, 11_000), (3, 1, 11_000)];
+    let links = to_hosts.chain(ways.map(|(a, b, delay)| link(switch(a), switch(b), delay)));
+    Topology::listed(2, 4, links.collect()).expect("it is a graph")
+}
+
+#[test]
+fn letflow_keeps_a_flows_order_from_the_paths_difference_in_delay_on_and_not_below() {
+    let early = |threshold: u64| {
+        // Once gaps are learnt each frame is held, so that each begins a flowlet.
+        let held =
+            PacerSettings { training_gaps: 1_000, alpha: None, ..PacerSettings::new(Nanos(threshold)) };
+        let settings = FabricSettings {
+            dcqcn: None,
+            pacer: Some(held),
+            ..settings(letflow(threshold, Scope::WholePath))
+        };
+        let run = run(&uneven(), &settings, [flow(0, 0, 1, 1_500_000)]);
+        assert!(run.counts.pacers.holds > 300, "{:?}", run.counts.pacers);
+        run.counts.hosts.early
+    };
+    assert_eq!(early(20_200), 0);
+    assert!(early(19_800) > 50);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod deadlock;
 mod delivery;
 mod golden;
 mod input;
+mod parcels;
 mod pausing;
 mod repeating;
 mod sharing;

@@ -225,6 +225,9 @@ impl Tally {
     /// A task ended.
     pub fn ended(&mut self, ended: &Ended) {
         let latency = ended.at.since(ended.due);
+        if ended.attempts > 1 {
+            self.timeline.sent_again(ended.due);
+        }
         if let Ending::Reply { .. } = ended.ending {
             self.timeline.replied(ended.at, latency.0);
         }

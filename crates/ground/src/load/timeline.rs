@@ -6,6 +6,7 @@
 //! such bin before one whole second of calm: a lease is a second, and what has not shown by its end does not
 //! come.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use sluice_outcome::run::{Bin, Felt};
@@ -49,6 +50,11 @@ impl Timeline {
         self.bin_at(at).due += 1;
     }
 
+    /// A task that was due at `at` had to be sent again.
+    pub fn sent_again(&mut self, at: Nanos) {
+        self.bin_at(at).sent_again += 1;
+    }
+
     /// A reply came at `at`.
     pub fn replied(&mut self, at: Nanos, latency_ns: u64) {
         let bin = self.bin_at(at);
@@ -72,12 +78,32 @@ impl Timeline {
             }
         }
         let during = self.bins.get(first..felt_until).unwrap_or_default();
+        let again = self.sent_again_from(first, last);
+        let again_ns =
+            if again.is_empty() { 0 } else { (again.end as u64 * self.bin.0).saturating_sub(fault.0) };
+        let again = self.bins.get(again).unwrap_or_default();
         let felt_ns = (felt_until as u64 * self.bin.0).saturating_sub(fault.0);
         Some(Felt {
             lasted_s: if felt_until == first { 0.0 } else { Duration::from_nanos(felt_ns).as_secs_f64() },
             slowest_ns: during.iter().map(|bin| bin.slowest_ns).max().unwrap_or(0),
             until_the_end: felt_until == last && felt_until > first,
+            sent_again: again.iter().map(|bin| bin.sent_again).sum(),
+            sent_again_for_s: Duration::from_nanos(again_ns).as_secs_f64(),
         })
+    }
+
+    /// The bins from the one before `first` on with tasks that were sent again, until for long none was.
+    fn sent_again_from(&self, first: usize, last: usize) -> Range<usize> {
+        let begin = first.saturating_sub(1).min(last);
+        let mut end = begin;
+        for (i, bin) in self.bins.iter().enumerate().take(last).skip(begin) {
+            if bin.sent_again > 0 {
+                end = i + 1;
+            } else if i + 1 - end.max(first) > self.count(CALM) {
+                break;
+            }
+        }
+        begin..end
     }
 
     fn count(&self, span: Nanos) -> usize {
@@ -130,7 +156,10 @@ mod tests {
     fn a_fault_that_changes_nothing_is_not_felt() {
         let felt =
             steady(50).felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
-        assert_eq!(felt, Felt { lasted_s: 0.0, slowest_ns: 0, until_the_end: false });
+        let (sent_again, sent_again_for_s) = (0, 0.0);
+        let nothing =
+            Felt { lasted_s: 0.0, slowest_ns: 0, until_the_end: false, sent_again, sent_again_for_s };
+        assert_eq!(felt, nothing);
     }
 
     #[test]
@@ -152,6 +181,18 @@ mod tests {
             timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
         assert!((felt.lasted_s - 0.6).abs() < 1e-9, "{felt:?}");
         assert_eq!(felt.slowest_ns, 80_000_000);
+    }
+
+    #[test]
+    fn tasks_that_were_sent_again_are_counted_until_for_a_second_none_was() {
+        let mut timeline = steady(50);
+        for (at_ms, tasks) in [(1_000, 9), (2_450, 1), (2_510, 4), (2_990, 2), (4_500, 7)] {
+            (0..tasks).for_each(|_| timeline.sent_again(Nanos::from_millis(at_ms)));
+        }
+        let felt =
+            timeline.felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+        assert_eq!(felt.sent_again, 7);
+        assert!((felt.sent_again_for_s - 0.47).abs() < 1e-9, "{felt:?}");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use sluice_net::faults::Rates;
 use sluice_switch::registry::Choice;
 
 use super::check;
-use super::parts::{Arrivals, Plan, Target, live, state_in};
+use super::parts::{Arrivals, Plan, RacksPlan, Target, live, state_in};
+use super::racks::FABRIC_POLICY;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
 
@@ -40,6 +41,10 @@ pub struct Changes {
     pub rate: Option<f64>,
     /// How long the load is measured, if there is one.
     pub length: Option<Duration>,
+    /// How many racks there are below a spine.
+    pub racks: Option<u16>,
+    /// How many spines.
+    pub spines: Option<u16>,
 }
 
 impl Plan {
@@ -51,16 +56,17 @@ impl Plan {
         if let Some(factor) = dilation {
             self.dilate(*factor);
         }
+        self.change_racks(changes)?;
         if let Some(policy) = policy {
-            live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
+            if super::racks::reading(policy).map_err(Failure::bad_input)?.is_none() {
+                live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
+            }
             policy.clone_into(&mut self.policy);
+            super::racks::check(&self).map_err(Failure::bad_input)?;
             check::adaptive(&self).map_err(Failure::bad_input)?;
             super::cores::check(&self).map_err(Failure::bad_input)?;
-            // Under a scheduler that writes nothing ahead there is none to kill.
-            let servers = self.servers();
-            self.events
-                .retain(|event| !matches!(&event.kill, Target::Server(name) if !servers.contains(name)));
         }
+        self.leave_out_events();
         if let Some(faults) = faults {
             let rates: Rates = faults.parse().map_err(Failure::bad_input)?;
             self.faults = (!rates.is_none()).then(|| faults.clone());
@@ -71,7 +77,34 @@ impl Plan {
         self.switch.controller_apart |= controller_apart;
         self.change_folders(changes);
         self.change_load(changes)?;
+        super::racks::check(&self).map_err(Failure::bad_input)?;
         Ok(self)
+    }
+
+    /// Under a scheduler that writes nothing ahead there is no server to kill, and without racks no leaf.
+    fn leave_out_events(&mut self) {
+        let (servers, racks) = (self.servers(), self.racks.map_or(0, |racks| racks.count));
+        self.events.retain(|event| match &event.kill {
+            Target::Server(name) => servers.contains(name),
+            Target::Leaf(rack) => *rack <= racks,
+            Target::Switch | Target::Controller | Target::Worker(_) => true,
+        });
+    }
+
+    /// Racks below a spine run their own policy, unless one is asked for.
+    fn change_racks(&mut self, Changes { racks, spines, policy, .. }: &Changes) -> Outcome<()> {
+        let count = racks.or(self.racks.map(|known| known.count));
+        let Some(count) = count else {
+            let none = spines.is_none();
+            let why = "--spines needs racks below them: give --racks, too";
+            return if none { Ok(()) } else { Err(Failure::bad_input(why)) };
+        };
+        let spines = spines.or(self.racks.map(|known| known.spines)).unwrap_or(1);
+        if self.racks.is_none() && policy.is_none() {
+            FABRIC_POLICY.clone_into(&mut self.policy);
+        }
+        self.racks = Some(RacksPlan { count, spines });
+        Ok(())
     }
 
     fn dilate(&mut self, factor: u32) {

@@ -16,6 +16,8 @@ pub const SIMULATED_ONLY: &str = "goes past the kernel in simulations only; leav
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     slices(plan)?;
     workers(plan)?;
+    // What asks for the scheduler comes behind: only racks below a spine have one of several switches.
+    super::racks::check(plan)?;
     super::cores::check(plan)?;
     quotas(plan)?;
     rings(plan)?;
@@ -169,6 +171,7 @@ fn events(plan: &Plan) -> Result<(), String> {
                 event.at
             ));
         }
+        super::racks::check_killed(plan, &event.kill)?;
         match &event.kill {
             Target::Worker(name) if !names.contains(&name.as_str()) => {
                 return Err(format!("an event: {}", sluice_units::unknown("worker", name, &names)));

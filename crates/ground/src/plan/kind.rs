@@ -10,7 +10,7 @@ pub enum Kind {
 }
 
 /// Sections that only racks have, and only studies.
-const OF_RACKS: [&str; 7] = ["slice", "worker", "switch", "rdma", "rocksdb", "load", "event"];
+const OF_RACKS: [&str; 8] = ["slice", "worker", "racks", "switch", "rdma", "rocksdb", "load", "event"];
 const OF_STUDIES: [&str; 5] = ["case", "claim", "cause", "measure", "tolerance"];
 
 impl Kind {

@@ -11,6 +11,7 @@ mod cores;
 mod kind;
 mod labels;
 mod parts;
+mod racks;
 mod rdma;
 mod read;
 mod section;
@@ -22,9 +23,10 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, Plan, Request, ServicePlan, SlicePlan, Spread,
-    SwitchPlan, Target, WorkerPlan, live,
+    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, Plan, RacksPlan, Request, ServicePlan, SlicePlan,
+    Spread, SwitchPlan, Target, WorkerPlan, live,
 };
+pub use racks::{RACKS_MAX, SwitchRole};
 pub use rdma::{RdmaPlan, SERVERS_MAX};
 pub use types::Types;
 

@@ -19,6 +19,9 @@ use crate::flags::Io;
 /// workloads (docs/ranks.md).
 pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
 
+/// What leaves run.
+const LEAF_PROGRAM: &str = "horus";
+
 /// A rack, its load and its faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -36,6 +39,8 @@ pub struct Plan {
     pub out: PathBuf,
     /// What every socket does to its packets, as [`sluice_net::faults::Rates`] reads it.
     pub faults: Option<String>,
+    /// The racks, if they are below a spine.
+    pub racks: Option<RacksPlan>,
     /// The switch and its controller.
     pub switch: SwitchPlan,
     /// Where large tasks wait.
@@ -52,6 +57,15 @@ pub struct Plan {
     pub load: Option<LoadPlan>,
     /// What happens to the rack under that load.
     pub events: Vec<Event>,
+}
+
+/// Racks below a spine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RacksPlan {
+    /// How many, each with a leaf.
+    pub count: u16,
+    /// How many spines.
+    pub spines: u16,
 }
 
 /// The switch and its controller.
@@ -107,6 +121,8 @@ pub struct WorkerPlan {
     pub name: String,
     /// Its slice.
     pub slice: String,
+    /// Its rack, from 1 on, if the plan says; there are racks below a spine then.
+    pub rack: Option<u16>,
     /// The labels that it has.
     pub labels: Vec<String>,
     /// What it serves.
@@ -251,7 +267,7 @@ pub struct Event {
 /// Who can be killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The switch's process.
+    /// The switch's process; the spine's, if there are racks below one.
     Switch,
     /// The controller's own process.
     Controller,
@@ -259,6 +275,8 @@ pub enum Target {
     Worker(String),
     /// The server of this name.
     Server(String),
+    /// The leaf of this rack, from 1 on.
+    Leaf(u16),
 }
 
 impl fmt::Display for Target {
@@ -268,14 +286,16 @@ impl fmt::Display for Target {
             Self::Controller => f.write_str("controller"),
             Self::Worker(name) => write!(f, "worker {name}"),
             Self::Server(name) => write!(f, "server {name}"),
+            Self::Leaf(rack) => write!(f, "leaf {rack}"),
         }
     }
 }
 
 impl Plan {
-    /// The scheduler.
+    /// The scheduler that workers work for: below a spine, their leaf's.
     pub fn program(&self) -> Choice {
-        Choice::parse(&self.policy).expect("it was read once")
+        let policy = if self.racks.is_some() { LEAF_PROGRAM } else { &self.policy };
+        Choice::parse(policy).expect("it was read once")
     }
 
     /// How many tasks a worker may have granted or held: as the plan says, or as the scheduler has it.

@@ -13,9 +13,10 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, POLICY_DEFAULT, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
-    Target, WorkerPlan, live, state_in,
+    Arrivals, Event, LoadPlan, POLICY_DEFAULT, Plan, RacksPlan, Request, ServicePlan, SlicePlan, Spread,
+    SwitchPlan, Target, WorkerPlan, live, state_in,
 };
+use super::racks::FABRIC_POLICY;
 use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
@@ -41,8 +42,10 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let rocksdb = rocksdb(top.section("rocksdb")?)?;
     let dilation = dilation(&top)?;
     let mut types = types(top.section("types")?)?;
+    let racks = top.section("racks")?.map(racks).transpose()?;
     let plan = Plan {
-        policy: policy(&top)?,
+        policy: policy(&top, racks.is_some())?,
+        racks,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         dilation,
         state: top.text("state")?.map_or_else(|| state_in(&out), PathBuf::from),
@@ -66,12 +69,22 @@ fn each<'p, T>(sections: Vec<Section<'p>>, read: impl FnMut(Section<'p>) -> Outc
     sections.into_iter().map(read).collect()
 }
 
-fn policy(top: &Section<'_>) -> Outcome<String> {
+fn racks(section: Section<'_>) -> Outcome<RacksPlan> {
+    let plan = super::racks::read(&section)?;
+    section.finish()?;
+    Ok(plan)
+}
+
+fn policy(top: &Section<'_>, has_racks: bool) -> Outcome<String> {
     let read = |text: &str| {
+        if super::racks::reading(text)?.is_some() {
+            return Ok(text.to_owned());
+        }
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| POLICY_DEFAULT.to_owned()))
+    let default = if has_racks { FABRIC_POLICY } else { POLICY_DEFAULT };
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| default.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {
@@ -213,6 +226,7 @@ fn worker(section: &Section<'_>, name: &str) -> Outcome<WorkerPlan> {
     Ok(WorkerPlan {
         name: name.to_owned(),
         slice,
+        rack: section.whole("rack", 1..u64::from(u16::MAX))?.map(|rack| rack as u16),
         cores,
         labels: worker_labels(section)?,
         service: service(section)?,
@@ -353,9 +367,13 @@ fn target(section: &Section<'_>) -> Outcome<Target> {
         None if text == "controller" => Ok(Target::Controller),
         Some(("worker", name)) => Ok(Target::Worker(name.to_owned())),
         Some(("server", name)) => Ok(Target::Server(name.to_owned())),
+        Some(("leaf", rack)) if rack.parse::<u16>().is_ok() => {
+            Ok(Target::Leaf(rack.parse().unwrap_or_default()))
+        }
         _ => {
-            let why =
-                format!("`{text}` cannot be killed; write switch, controller, worker NAME or server NAME");
+            let why = format!(
+                "`{text}` cannot be killed; write switch, controller, worker NAME, server NAME or leaf NUMBER"
+            );
             Err::<_, Failure>(section.complain_of("kill", why))
         }
     }

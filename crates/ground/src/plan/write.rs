@@ -10,7 +10,8 @@ use sluice_apps::rocks::RocksArgs;
 use sluice_control::write_labels;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan, WorkerPlan,
+    Arrivals, Event, LoadPlan, Plan, RacksPlan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
+    WorkerPlan,
 };
 use super::rdma::{RdmaPlan, transport_name};
 use super::section::COUNT_MAX;
@@ -20,7 +21,7 @@ use crate::units;
 /// Writes a whole plan.
 pub(super) fn write(plan: &Plan) -> Result<String, String> {
     let Plan { name, policy, seed, dilation, state, out, faults, switch, rdma, .. } = plan;
-    let Plan { types, slices, workers, rocksdb, load, events, .. } = plan;
+    let Plan { types, racks, slices, workers, rocksdb, load, events, .. } = plan;
     let mut toml = Toml::default();
     toml.text("name", name);
     toml.text("policy", policy);
@@ -29,6 +30,11 @@ pub(super) fn write(plan: &Plan) -> Result<String, String> {
     toml.some_text("faults", faults.as_ref());
     toml.path("out", out)?;
     toml.path("state", state)?;
+    if let Some(RacksPlan { count, spines }) = racks {
+        toml.section("[racks]");
+        toml.plain("count", count);
+        toml.plain("spines", spines);
+    }
     write_switch(&mut toml, switch);
     write_rdma(&mut toml, rdma)?;
     let mut added = types.added().peekable();
@@ -110,7 +116,7 @@ fn write_worker(
     (name, count): (&str, Option<usize>),
     worker: &WorkerPlan,
 ) -> Result<(), String> {
-    let WorkerPlan { name: _, slice, labels, service, quota, cores, pin, faults } = worker;
+    let WorkerPlan { name: _, slice, rack, labels, service, quota, cores, pin, faults } = worker;
     toml.section("[[worker]]");
     toml.text("name", name);
     toml.some_plain("count", count);
@@ -121,6 +127,7 @@ fn write_worker(
             toml.texts("serves", &of.serves.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
     }
+    toml.some_plain("rack", *rack);
     if !labels.is_empty() {
         toml.texts("labels", labels);
     }

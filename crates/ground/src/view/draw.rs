@@ -401,6 +401,7 @@ mod tests {
             slice: "get".to_owned(),
             quota: 2,
             phase: if index == 3 { "dying" } else { "open" },
+            stands_for: 0,
         };
         let load = LoadNow {
             elapsed: Duration::from_secs(7),

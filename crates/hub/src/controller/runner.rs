@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_control::{Action, Answer, CallId, Controller, Event, Note, View};
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, PoolSize, View};
 use sluice_net::agent::{judgement_lines, said};
 use sluice_net::clock::Clock;
 use sluice_net::rpc::Caller;
@@ -134,8 +134,24 @@ pub(super) struct Runner {
     agents: Vec<Waiting>,
     /// What the step wants of workers.
     depths: Depths,
+    /// Who wants to hear how many workers each slice has, and what was said last.
+    sizes: Option<SizesSender>,
+    sizes_said: Vec<PoolSize>,
     out: Vec<Action>,
 }
+
+/// What wakes a leaf's line.
+pub(super) enum Heard {
+    /// The rack's pools are these now.
+    Sizes(Vec<PoolSize>),
+    /// The controller above said something.
+    Above,
+    /// It is to end.
+    Stop,
+}
+
+/// Where a leaf's line hears how large its rack's pools are.
+pub(super) type SizesSender = std::sync::mpsc::Sender<Heard>;
 
 /// An agent that waits for the slice step.
 struct Waiting {
@@ -151,6 +167,7 @@ impl Runner {
         commands: mpsc::Receiver<Command>,
         link: Link,
         telling: Telling,
+        sizes: Option<SizesSender>,
     ) -> Self {
         Self {
             controller,
@@ -168,6 +185,8 @@ impl Runner {
             awaiting: Vec::new(),
             agents: Vec::new(),
             depths: Vec::new(),
+            sizes,
+            sizes_said: Vec::new(),
             out: Vec::new(),
         }
     }
@@ -193,6 +212,7 @@ impl Runner {
             self.act();
             self.answer_agents();
             self.tell_changes();
+            self.tell_sizes();
             self.send_steps().await;
             self.show();
         }
@@ -260,6 +280,17 @@ impl Runner {
         for (_, answer) in self.awaiting.extract_if(.., is_old) {
             // It may have heard otherwise.
             let _ = answer.send(());
+        }
+    }
+
+    /// A leaf says above how many workers its rack has.
+    fn tell_sizes(&mut self) {
+        let Some(listener) = &self.sizes else { return };
+        let sizes = self.controller.pool_sizes();
+        if sizes != self.sizes_said {
+            self.sizes_said.clone_from(&sizes);
+            // The line may have ended.
+            let _ = listener.send(Heard::Sizes(sizes));
         }
     }
 

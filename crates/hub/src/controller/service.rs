@@ -453,6 +453,7 @@ fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
         quota: worker.quota.into(),
         tasks_per_second: worker.capacity,
         at: worker.at.to_string(),
+        workers: worker.workers.into(),
         renewed_ago_ns: worker.renewed_ago.0,
         labels: worker.labels.clone(),
     }

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use sluice_switch::Config;
+use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::registry::Choice;
+use sluice_switch::{Config, Program};
 
 use sluice_net::faults::FaultPlan;
 use sluice_net::udp::{DATAGRAM_BYTES, Waiting};
@@ -18,8 +19,10 @@ pub const SLAB_BYTES: usize = 16 << 20;
 pub struct SwitchConfig {
     /// Where it listens.
     pub at: SocketAddr,
-    /// The scheduler.
+    /// The scheduler; a spine and its leaves run Horus, as they say themselves.
     pub program: Choice,
+    /// Where the switch stands.
+    pub place: SwitchPlace,
     /// The program's size, and the life of its registers.
     pub size: Config,
     /// The longest datagram taken or sent, bytes.
@@ -36,12 +39,25 @@ pub struct SwitchConfig {
     pub faults: FaultPlan,
 }
 
+/// Where a switch stands among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SwitchPlace {
+    /// Alone.
+    #[default]
+    Alone,
+    /// Above leaves (Horus §3.3).
+    Spine(FabricReading),
+    /// Below a spine.
+    Leaf(FabricReading),
+}
+
 impl SwitchConfig {
     /// Rain at this size on a port of the loopback that the kernel chooses, with all defaults.
     pub fn new(size: Config) -> Self {
         Self {
             at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             program: Choice::default(),
+            place: SwitchPlace::Alone,
             size,
             datagram_max: DATAGRAM_BYTES,
             slab_bytes: SLAB_BYTES,
@@ -49,6 +65,21 @@ impl SwitchConfig {
             waiting: Waiting::Adaptive,
             core: None,
             faults: FaultPlan::none(),
+        }
+    }
+
+    /// The program that the switch runs, empty.
+    ///
+    /// # Panics
+    /// If its size is not sound: see [`Choice::build`], and for a spine [`Spine::new`].
+    pub(super) fn build(&self) -> Box<dyn Program> {
+        match self.place {
+            SwitchPlace::Alone => self.program.build(self.size),
+            SwitchPlace::Spine(reading) => {
+                Box::new(Spine::new(reading, self.size).expect("as many leaves as fit"))
+            }
+            // A pool has one spine, and a leaf a number there for each pool.
+            SwitchPlace::Leaf(reading) => Box::new(Horus::in_fabric(reading, self.size, self.size.slices)),
         }
     }
 }

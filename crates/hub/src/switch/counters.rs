@@ -54,6 +54,10 @@ pub enum Count {
     OffLink,
     /// Steps of a controller that another one had superseded.
     Superseded,
+    /// At a leaf: tasks that came from its spine, before any check.
+    HandedDown,
+    /// At a leaf: what it told its spine.
+    ToldAbove,
     /// Faults: datagrams lost on purpose.
     FaultLost,
     /// Faults: datagrams doubled on purpose.
@@ -64,7 +68,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, in their order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Received,
         Self::Sent,
         Self::Submits,
@@ -86,6 +90,8 @@ impl Count {
         Self::CellBroken,
         Self::OffLink,
         Self::Superseded,
+        Self::HandedDown,
+        Self::ToldAbove,
         Self::FaultLost,
         Self::FaultDoubled,
         Self::FaultHeld,
@@ -115,6 +121,8 @@ impl Count {
             Self::CellBroken => "cell_broken",
             Self::OffLink => "off_link",
             Self::Superseded => "superseded",
+            Self::HandedDown => "handed_down",
+            Self::ToldAbove => "told_above",
             Self::FaultLost => "fault_lost",
             Self::FaultDoubled => "fault_doubled",
             Self::FaultHeld => "fault_held",

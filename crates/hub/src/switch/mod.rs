@@ -26,7 +26,7 @@ use std::thread::{self, JoinHandle};
 use sluice_switch::Parked;
 use sluice_wire::{Nanos, SliceId};
 
-pub use config::{SLAB_BYTES, SwitchConfig};
+pub use config::{SLAB_BYTES, SwitchConfig, SwitchPlace};
 pub use counters::{Count, SwitchCounters};
 pub use delays::Delays;
 pub use mailbox::{Mailbox, TablePort};

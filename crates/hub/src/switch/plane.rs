@@ -6,15 +6,16 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use sluice_net::udp::{BATCH, Inbox, Outbox};
+use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Place, encode, parse, slot_head};
+use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, encode, parse, slot_head};
 
-use super::config::SwitchConfig;
+use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use lag::{Lag, Lagging};
+use lag::{Going, Lag, Lagging};
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
@@ -25,8 +26,12 @@ pub(super) struct Plane {
     /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or workers fetch
     /// them from clients.
     keeps_waiting: bool,
-    again: VecDeque<Circulating>,
+    again: VecDeque<Going>,
     lag: Lag,
+    /// Whether it is a leaf: it tells its spine what is new, and knows clients from tasks only.
+    is_leaf: bool,
+    /// Where the client of this pass' task is, if a spine said so.
+    client_at: Endpoint,
 }
 
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
@@ -40,13 +45,15 @@ struct Long<'a> {
 impl Plane {
     pub(super) fn new(config: &SwitchConfig, local: SocketAddr) -> Self {
         Self {
-            program: config.program.build(config.size),
+            program: config.build(),
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
             keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
+            is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
+            client_at: Endpoint::default(),
         }
     }
 
@@ -107,6 +114,7 @@ impl Plane {
     /// One step of the controller.
     pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
         let answer = self.program.table(op);
+        self.tell(now, outbox);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
             let verdict = self.program.pass(now, Arrival::Control(sweep));
             self.settle(now, verdict, None, outbox);
@@ -127,16 +135,18 @@ impl Plane {
     ) {
         let mut long = None;
         let mut room = true;
+        self.client_at = Endpoint::default();
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
                 submit.age = submit.age.plus(late);
-                if submit.payload.is_large() {
-                    let cell = self.slab.reserve();
-                    room = cell.is_some();
-                    submit.payload.handle = cell.unwrap_or(Handle::NONE);
-                    long = cell.map(|cell| Long { cell, outside: Some(body) });
-                }
+                (long, room) = self.reserve(&mut submit.payload, body);
+            }
+            Packet::Dispatch(task) if self.is_leaf => {
+                self.tally.add(Count::HandedDown);
+                task.age = task.age.plus(late);
+                self.client_at = task.client_at;
+                (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
                 (0..job.tasks()).for_each(|_| self.tally.add(Count::Submits));
@@ -148,20 +158,52 @@ impl Plane {
         }
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
         self.settle(now, verdict, long, outbox);
+        self.tell(now, outbox);
+    }
+
+    /// A place for a payload that does not fit the packet's own fields, and whether there was one if it needs
+    /// one.
+    fn reserve<'a>(&mut self, payload: &mut Payload, body: &'a [u8]) -> (Option<Long<'a>>, bool) {
+        if !payload.is_large() {
+            return (None, true);
+        }
+        let cell = self.slab.reserve();
+        payload.handle = cell.unwrap_or(Handle::NONE);
+        (cell.map(|cell| Long { cell, outside: Some(body) }), cell.is_some())
     }
 
     /// A later pass.
-    fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
-        let long = waiting(again.payload());
-        let verdict = self.program.pass(now, Arrival::Round(again));
+    fn round(&mut self, now: Nanos, again: Going, outbox: &mut Outbox) {
+        let long = waiting(again.round.payload());
+        self.client_at = again.client_at;
+        let verdict = self.program.pass(now, Arrival::Round(again.round));
         self.settle(now, verdict, long, outbox);
+        self.tell(now, outbox);
+    }
+
+    /// What a leaf tells its spine leaves beside the packet of its pass.
+    #[inline]
+    fn tell(&mut self, now: Nanos, outbox: &mut Outbox) {
+        if self.is_leaf
+            && let Some(Mirror { to, update }) = self.program.mirrored()
+        {
+            self.tally.add(Count::ToldAbove);
+            self.send(now, to, &Packet::Update(update), None, outbox);
+        }
     }
 
     /// Does what the program decided, and keeps or gives back the payload's cell.
     #[inline]
     fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
         match verdict {
-            Verdict::Send { to, packet } => self.send(now, to, &packet, long, outbox),
+            Verdict::Send { to, mut packet } => {
+                if self.is_leaf
+                    && let Packet::Dispatch(task) = &mut packet
+                {
+                    task.client_at = self.client_at;
+                }
+                self.send(now, to, &packet, long, outbox);
+            }
             Verdict::Swept { to, packet, payload } => {
                 if to == Endpoint::default() {
                     self.give_back(waiting(payload));
@@ -244,8 +286,9 @@ impl Plane {
 
     fn again(&mut self, now: Nanos, again: Circulating) {
         self.tally.add(Count::Recirculated);
-        if !self.lag.again(now, again) {
-            self.again.push_back(again);
+        let going = Going { round: again, client_at: self.client_at };
+        if !self.lag.again(now, going) {
+            self.again.push_back(going);
         }
     }
 

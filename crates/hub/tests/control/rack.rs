@@ -127,6 +127,7 @@ pub(crate) fn worker_hello(name: &str) -> WorkerHello {
         capacity: 1_000,
         server: String::new(),
         rejoins: 0,
+        workers: 0,
         held: None,
     }
 }

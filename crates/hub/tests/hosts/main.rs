@@ -4,6 +4,7 @@ mod agent;
 mod cores;
 mod crew;
 mod examples;
+mod fabric;
 mod labels;
 mod rack;
 mod servers;

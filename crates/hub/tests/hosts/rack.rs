@@ -193,9 +193,7 @@ impl Rack {
         name.clone_into(&mut options.name);
         options.faults = self.faults(name);
         change(&mut options);
-        let worker = Worker::new(&options, service).expect("the loopback has free ports");
-        let stopper = worker.stopper();
-        Running { stopper, thread: Some(thread::spawn(|| worker.run())) }
+        Running::start(&options, service)
     }
 
     pub(crate) fn faults(&self, socket: &str) -> FaultPlan {
@@ -254,6 +252,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn start(options: &WorkerOptions, service: impl Service + 'static) -> Self {
+        let worker = Worker::new(options, service).expect("the loopback has free ports");
+        let stopper = worker.stopper();
+        Self { stopper, thread: Some(thread::spawn(|| worker.run())) }
+    }
+
     /// Lets it finish what it holds.
     pub(crate) fn drain(mut self) -> WorkerReport {
         self.stopper.stop();

@@ -349,7 +349,15 @@ impl Side {
         let slice = SliceRow { open: true, limit: 4_096, retry_after: Nanos(0), ..SliceRow::default() };
         let client = ClientRow { key: KEY, at: self.host_at(1).into(), incarnation: Incarnation(1) };
         let (generation, at) = (Generation(1), self.host_at(0).into());
-        let worker = WorkerRow { key: KEY, at, slice: SliceId(0), generation, open: true, life: 1, kind: 0 };
+        let worker = WorkerRow {
+            key: KEY,
+            at,
+            slice: SliceId(0),
+            generation,
+            open: true,
+            life: 1,
+            ..WorkerRow::default()
+        };
         vec![
             TableOp::SetSlice(SliceId(0), slice),
             TableOp::SetType(TaskType(1), Some(SliceId(0))),

@@ -80,6 +80,7 @@ impl Worker {
             open: self.open != 0,
             life: self.life,
             kind: 0,
+            workers: 0,
         })
     }
 }

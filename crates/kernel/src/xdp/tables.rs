@@ -24,7 +24,7 @@ impl XdpSwitch {
                 of.0 >= size.types || slice.is_some_and(|slice| slice.0 >= size.slices)
             }
             TableOp::ReadType(of) => of.0 >= size.types,
-            TableOp::SetNeeds(..) => true,
+            TableOp::SetNeeds(..) | TableOp::SetSpine(..) => true,
             TableOp::SetSlice(slice, row) => slice.0 >= size.slices || row.limit > size.tasks_per_slice,
             TableOp::ReadSlice(slice) => slice.0 >= size.slices,
             TableOp::SetWorker(worker, row) => {

@@ -32,6 +32,7 @@ impl From<&WorkerHello> for v1::RenewWorkerRequest {
             server: hello.server.clone(),
             rejoins: hello.rejoins,
             labels: hello.labels.clone(),
+            workers: hello.workers.into(),
         }
     }
 }
@@ -54,6 +55,7 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             held: message.held.map(held).transpose()?,
             server: name_or_none("server", message.server)?,
             rejoins: message.rejoins,
+            workers: number("workers", message.workers)?,
             labels: labels(message.labels)?,
         })
     }

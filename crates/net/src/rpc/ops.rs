@@ -2,8 +2,8 @@
 
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{
-    ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, TableAnswer,
-    TableOp, WorkerRow, WorkerState,
+    ClientRow, Feed, RingCounts, RingRow, ServerRow, ServerState, Shape, SliceRow, SliceState, SpineRow,
+    TableAnswer, TableOp, WorkerRow, WorkerState,
 };
 use sluice_wire::{
     ClientId, Epoch, Generation, Incarnation, Key, Nanos, Psn, Qpn, Rkey, Serial, ServerId, SliceId, Sweep,
@@ -64,6 +64,9 @@ impl From<TableOp> for v1::TableOp {
             }
             TableOp::SetCopies(slice, copies) => {
                 Op::SetCopies(v1::SetSliceCopies { slice: slice.0.into(), copies: copies.into() })
+            }
+            TableOp::SetSpine(slice, row) => {
+                Op::SetSpine(v1::SetSpineRow { slice: slice.0.into(), row: Some(row.into()) })
             }
             TableOp::Inject(sweep) => Op::Inject(sweep.into()),
             TableOp::Drain => Op::Drain(nothing),
@@ -127,6 +130,10 @@ impl TryFrom<v1::TableOp> for TableOp {
             Op::SetCopies(m) => Self::SetCopies(
                 SliceId(number("set_copies.slice", m.slice)?),
                 number("set_copies.copies", m.copies)?,
+            ),
+            Op::SetSpine(m) => Self::SetSpine(
+                SliceId(number("set_spine.slice", m.slice)?),
+                present("set_spine.row", m.row)?.try_into()?,
             ),
             Op::Inject(sweep) => Self::Inject(sweep.try_into()?),
             Op::Drain(_) => Self::Drain,
@@ -336,6 +343,7 @@ impl From<WorkerRow> for v1::WorkerRow {
             open: row.open,
             life: row.life,
             kind: row.kind.into(),
+            workers: row.workers.into(),
         }
     }
 }
@@ -352,6 +360,33 @@ impl TryFrom<v1::WorkerRow> for WorkerRow {
             open: message.open,
             life: message.life,
             kind: number("row.kind", message.kind)?,
+            workers: number("row.workers", message.workers)?,
+        })
+    }
+}
+
+impl From<SpineRow> for v1::SpineRow {
+    fn from(row: SpineRow) -> Self {
+        Self {
+            at: row.at.to_string(),
+            epoch: row.epoch.0,
+            leaf: row.leaf.0.into(),
+            generation: row.generation.0,
+            start: row.start.0,
+        }
+    }
+}
+
+impl TryFrom<v1::SpineRow> for SpineRow {
+    type Error = Malformed;
+
+    fn try_from(message: v1::SpineRow) -> Result<Self, Malformed> {
+        Ok(Self {
+            at: endpoint("row.at", &message.at)?,
+            epoch: Epoch(message.epoch),
+            leaf: WorkerId(number("row.leaf", message.leaf)?),
+            generation: Generation(message.generation),
+            start: Serial(message.start),
         })
     }
 }
@@ -457,8 +492,11 @@ mod tests {
             open: true,
             life: u64::MAX,
             kind: 3,
+            workers: u16::MAX,
         };
         let client = ClientRow { key: Key(1), at: at(), incarnation: Incarnation(u64::MAX) };
+        let (epoch, leaf, generation) = (Epoch(u32::MAX), WorkerId(u16::MAX), Generation(8));
+        let spine = SpineRow { at: at(), epoch, leaf, generation, start: Serial(4) };
         let sets = [0, 1, 3].map(Labels);
         let serving = Serving::of(&sets, &sets).expect("all are served").wished();
         let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5 };
@@ -487,6 +525,7 @@ mod tests {
             TableOp::SetRing(SliceId(1), ServerId(2), None),
             TableOp::ReadRing(SliceId(3), ServerId(4)),
             TableOp::SetCopies(SliceId(5), 6),
+            TableOp::SetSpine(SliceId(6), spine),
             TableOp::Claim(Term(u32::MAX)),
             TableOp::Inject(sweep),
             TableOp::Inject(Sweep { of: SweepOf::Tokens, ..sweep }),

@@ -102,6 +102,7 @@ fn engine<S: Service>(
         capacity: options.capacity,
         server: options.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
         rejoins: 0,
+        workers: 0,
         held: None,
     };
     let telling = options.agent.clone().map(|file| Telling::new(file, options.name.clone()));

@@ -71,6 +71,12 @@ macro_rules! gauges {
                 get_mut: |of| &mut of.$name,
                 $($key: $value,)*
             },)*];
+
+            /// These, and the other's where these have none.
+            #[must_use]
+            pub fn or(&self, other: &Self) -> Self {
+                Self { $($name: self.$name.or(other.$name),)* }
+            }
         }
     };
 }
@@ -272,6 +278,22 @@ gauges! {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gaps_from_3_rtt: {
         unit: Unit::Share,
+        picture: None,
+        heading: None,
+        over: Over::Mean,
+    }
+    /// Of the tasks that came with their bytes written ahead over a fabric, those that came before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    writes_late: {
+        unit: Unit::Share,
+        picture: Some("WRITEs that came after their tasks"),
+        heading: None,
+        over: Over::Mean,
+    }
+    /// WRITEs that a fabric lost for want of room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    writes_lost: {
+        unit: Unit::Count,
         picture: None,
         heading: None,
         over: Over::Mean,

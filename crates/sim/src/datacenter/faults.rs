@@ -11,7 +11,7 @@ use std::ops::Range;
 use sluice_wire::Nanos;
 
 use super::control::Runs;
-use super::outages::Turn;
+use super::downtime::OutageStep;
 use super::placement::Placement;
 use super::places::LEAVES;
 use super::system::System;
@@ -43,7 +43,7 @@ pub fn run_many_faults(system: System, seeds: Range<u64>, threads: usize) -> Man
 /// What is done to a datacenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    Turn(Turn),
+    Outage(OutageStep),
     FaultsEnd,
     SubmitEnd,
     End,
@@ -53,7 +53,7 @@ enum Step {
 struct Trial<'t> {
     datacenter: &'t mut Datacenter<HopOracle>,
     testbed: &'t Testbed,
-    turns: &'t [(Nanos, Turn)],
+    turns: &'t [(Nanos, OutageStep)],
 }
 
 impl Trial<'_> {
@@ -61,7 +61,7 @@ impl Trial<'_> {
         for (at, step) in self.steps() {
             self.until(at)?;
             match step {
-                Step::Turn(turn) => self.datacenter.takes(turn, self.testbed),
+                Step::Outage(turn) => self.datacenter.takes(turn, self.testbed),
                 Step::FaultsEnd => self.datacenter.world.network.weather = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
                 Step::End => {}
@@ -73,7 +73,7 @@ impl Trial<'_> {
 
     /// In the order of time; of one time, as they are listed.
     fn steps(&self) -> Vec<(Nanos, Step)> {
-        let turns = self.turns.iter().map(|(at, turn)| (*at, Step::Turn(*turn)));
+        let turns = self.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
         let ends = [(FAULTS_END, Step::FaultsEnd), (SUBMIT_END, Step::SubmitEnd), (END, Step::End)];
         let mut steps: Vec<_> = turns.chain(ends).collect();
         steps.sort_by_key(|(at, _)| *at);

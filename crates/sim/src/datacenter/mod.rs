@@ -10,6 +10,7 @@
 
 mod clients;
 mod control;
+mod downtime;
 mod faults;
 mod imbalance;
 mod intervals;

@@ -3,71 +3,38 @@
 //! Who is out is silent and loses its memory. When the controller hears of a leaf, it takes it from spines'
 //! tables; when that is back, it goes below its spine again in another generation. When a spine is out, its
 //! racks go below another one, if there is one, and clients draw others; when it is back, in another life, it
-//! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered as
-//! their leaves.
+//! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
+//! as their leaves.
 
-use sluice_wire::{Epoch, Nanos};
+use sluice_wire::Epoch;
 
 use super::control::Control;
+use super::downtime::{FabricSwitch, OutageStep};
 use super::watch::TaskWatch;
 use super::world::Datacenter;
 use crate::nodes::ClientSide;
-use crate::testbed::{RackLayout, Testbed};
-
-/// A switch that may be out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Switch {
-    Leaf(u32),
-    Spine(u32),
-}
-
-/// What happens to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    Dies(Switch),
-    /// The controller hears that it is out.
-    Out(Switch),
-    /// It is back, and the controller hears of it.
-    Back(Switch),
-}
-
-/// What happens when, in a testbed's outages; in the order of time.
-pub(super) fn turns(racks: &RackLayout) -> Vec<(Nanos, Turn)> {
-    let mut turns: Vec<_> = racks
-        .outages
-        .iter()
-        .filter_map(|outage| {
-            let who = outage.leaf.map(Switch::Leaf).or(outage.spine.map(Switch::Spine))?;
-            let back = (outage.lasts > Nanos(0)).then(|| (outage.at + outage.lasts, Turn::Back(who)));
-            let out = [(outage.at, Turn::Dies(who)), (outage.at + outage.heard_after, Turn::Out(who))];
-            Some(out.into_iter().chain(back))
-        })
-        .flatten()
-        .collect();
-    turns.sort_by_key(|(at, _)| *at);
-    turns
-}
+use crate::testbed::Testbed;
 
 impl<O: TaskWatch> Datacenter<O> {
-    pub(super) fn takes(&mut self, turn: Turn, testbed: &Testbed) {
-        match turn {
-            Turn::Dies(Switch::Leaf(leaf)) => self.leaves[leaf as usize].lives = false,
-            Turn::Dies(Switch::Spine(spine)) => self.spines[spine as usize].lives = false,
-            Turn::Out(who) => self.is_out(who),
-            Turn::Back(Switch::Leaf(leaf)) => self.leaf_is_back(leaf, testbed),
-            Turn::Back(Switch::Spine(spine)) => self.spine_is_back(spine, testbed),
+    pub(super) fn takes(&mut self, step: OutageStep, testbed: &Testbed) {
+        match step {
+            OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.leaves[leaf as usize].lives = false,
+            OutageStep::Dies(FabricSwitch::Spine(spine)) => self.spines[spine as usize].lives = false,
+            OutageStep::Out(who) => self.is_out(who),
+            OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.leaf_is_back(leaf, testbed),
+            OutageStep::Back(FabricSwitch::Spine(spine)) => self.spine_is_back(spine, testbed),
         }
     }
 
     /// Tasks go elsewhere from now on.
-    fn is_out(&mut self, who: Switch) {
+    fn is_out(&mut self, who: FabricSwitch) {
         match who {
-            Switch::Leaf(leaf) => {
+            FabricSwitch::Leaf(leaf) => {
                 for spine in &mut self.spines {
                     Control::forget(leaf, spine);
                 }
             }
-            Switch::Spine(spine) => {
+            FabricSwitch::Spine(spine) => {
                 let lives = self.spines.iter().position(|other| other.lives);
                 let Some(other) = lives else { return };
                 for rack in self.racks_of(spine) {

@@ -7,9 +7,9 @@ use sluice_wire::{Epoch, Nanos};
 
 use super::clients::{PoolRequests, Submitter};
 use super::control::{Control, Runs, WorkerSeat};
+use super::downtime::outage_steps;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
-use super::outages::turns;
 use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS, clock_of, pool_of};
 use super::system::System;
@@ -117,7 +117,7 @@ impl<O: TaskWatch> Datacenter<O> {
             clients_say: Vec::new(),
             watch: testbed.racks.watch,
             testbed: testbed.clone(),
-            turns: turns(&testbed.racks),
+            turns: outage_steps(&testbed.racks),
             turned: 0,
             has_faults: testbed.has_faults(),
             at: LEAVES,

@@ -7,9 +7,9 @@ use sluice_wire::{Nanos, Packet};
 
 use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
+use super::downtime::OutageStep;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
-use super::outages::Turn;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
 use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
@@ -66,7 +66,7 @@ pub(super) struct Datacenter<O> {
     pub(super) watch: Nanos,
     pub(super) testbed: Testbed,
     /// What happens to switches, and how much of it has.
-    pub(super) turns: Vec<(Nanos, Turn)>,
+    pub(super) turns: Vec<(Nanos, OutageStep)>,
     pub(super) turned: usize,
     /// Whether packets, or who sends them, can be lost.
     pub(super) has_faults: bool,

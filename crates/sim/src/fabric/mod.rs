@@ -5,15 +5,21 @@
 //! that. When the measured span is over no flow begins any more, and those under way end, as in the public
 //! set-up: a flow whose rate was lowered takes many times the span.
 
+mod gauges;
+mod joined;
 mod scheme;
+mod settings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricSettings, FabricStep, FinishedFlow, Idle};
-use sluice_fabric::{FlowSpec, HostId, Topology, Traffic};
+use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricStep, FinishedFlow, Idle};
+use sluice_fabric::{Topology, Traffic};
 use sluice_wire::Nanos;
 
+pub(crate) use gauges::fabric_gauges;
+pub(crate) use joined::{JoinedFabric, frame_bytes, write_bytes};
 pub use scheme::Scheme;
+use settings::settings_of;
 
 use crate::error::SimError;
 use crate::stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
@@ -68,7 +74,7 @@ impl FlowRun<'_> {
                     built.fabric.begin(flow);
                 }
                 FabricStep::Ended(finished) => watch.ended(&finished, &built.idle, &bounds),
-                FabricStep::Other => {}
+                FabricStep::Came(_) | FabricStep::Lost(_) | FabricStep::Other => {}
             }
             events = events.wrapping_add(1);
             if watch.recorder.is_complete() {
@@ -98,14 +104,8 @@ impl FlowRun<'_> {
         let traffic =
             Traffic { sizes: self.flows.sizes().clone(), load: self.load(&topology), flows: u64::MAX };
         traffic.arrivals(&topology, seed, replication).map_err(told)?;
-        let given = self.fabric.settings();
-        let idle = Idle::new(&topology, given.frames).map_err(told)?;
-        let round_trip = longest(&idle, &topology, given.frames.payload.into());
-        let settings = FabricSettings {
-            balancer: self.scheme.balancer(self.fabric, round_trip),
-            pacer: self.scheme.pacer(self.fabric, round_trip),
-            ..given
-        };
+        let (settings, round_trip) = settings_of(self.fabric, self.scheme, &topology)?;
+        let idle = Idle::new(&topology, settings.frames).map_err(told)?;
         let fabric = Fabric::new(&topology, &settings, seed, replication).map_err(told)?;
         Ok(Built { topology, traffic, idle, round_trip, fabric })
     }
@@ -118,14 +118,6 @@ struct Built {
     idle: Idle,
     round_trip: Nanos,
     fabric: Fabric,
-}
-
-/// A frame's round trip over the longest path.
-fn longest(idle: &Idle, topology: &Topology, payload: u64) -> Nanos {
-    let from = HostId(0);
-    let others = (1..topology.hosts).map(HostId);
-    let took = others.map(|to| idle.took(&FlowSpec { at: Nanos(0), from, to, bytes: payload }));
-    took.max().unwrap_or_default()
 }
 
 /// Who looks on.
@@ -176,26 +168,6 @@ impl FlowWatch {
 
     /// What was counted since the measured span began.
     fn read(&self, fabric: &Fabric) -> Gauges {
-        let (now, then, gaps) = (fabric.counts(), &self.opened, fabric.gaps());
-        let since = |of: fn(&FabricCounts) -> u64| Some((of(&now) - of(then)) as f64);
-        let share = |times| Some(gaps.share_from(self.round_trip.times(times)));
-        Gauges {
-            flowlets: since(|counts| counts.flowlets.flowlets()),
-            flowlet_firsts: since(|counts| counts.flowlets.firsts),
-            flowlet_expiries: since(|counts| counts.flowlets.expiries),
-            flowlet_collisions: since(|counts| counts.flowlets.collisions),
-            holds: since(|counts| counts.pacers.holds),
-            pauses: since(|counts| counts.pauses),
-            early_frames: since(|counts| counts.hosts.early),
-            frames_again: since(|counts| counts.hosts.again),
-            frames_lost: since(|counts| counts.lost),
-            congestion_notices: since(|counts| counts.hosts.cnps),
-            frames: since(|counts| counts.hosts.data),
-            gaps: Some(gaps.count() as f64),
-            gaps_from_1_rtt: share(1),
-            gaps_from_2_rtt: share(2),
-            gaps_from_3_rtt: share(3),
-            ..Gauges::default()
-        }
+        fabric_gauges(&fabric.counts(), &self.opened, fabric.gaps(), self.round_trip)
     }
 }

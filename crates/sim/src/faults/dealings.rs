@@ -132,6 +132,7 @@ impl Rack<'_> {
             capacity: self.scenario.capacity(),
             server: self.servers.name_for(worker),
             rejoins: node.rejoins,
+            workers: 0,
             held: node.grant.map(|grant| (grant.worker, grant.key, grant.generation)),
         }
     }

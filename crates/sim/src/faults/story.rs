@@ -556,6 +556,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         }
         TableOp::ReadRing(slice, server) => format!("reads the ring of slice {slice} at server row {server}"),
         TableOp::SetCopies(slice, copies) => format!("writes tasks of slice {slice} to {copies} servers"),
+        TableOp::SetSpine(slice, row) => format!("takes tasks of slice {slice} from the spine at {}", row.at),
         TableOp::Inject(sweep) => format!("sends a SWEEP round slice {}", sweep.slice),
         TableOp::Drain => "asks to be told when all passes that had begun have ended".to_owned(),
     };

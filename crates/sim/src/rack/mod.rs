@@ -8,8 +8,11 @@
 //! controller before the run begins; what may go wrong there is the fault runs' affair. What is left out:
 //! congestion on links but those to servers, the time that a client takes.
 
+#[cfg(test)]
+mod across;
 mod adaptation;
 mod adapting;
+mod below;
 mod books;
 mod clients;
 mod controller;
@@ -18,6 +21,7 @@ pub(crate) mod fates;
 mod guess;
 pub(crate) mod meter;
 mod nodes;
+mod places;
 mod servers;
 pub(crate) mod setup;
 pub(crate) mod software;
@@ -32,12 +36,15 @@ mod wrong;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_fabric::FabricError;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 
 use crate::error::SimError;
+use crate::fabric::JoinedFabric;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
+use below::Below;
 use fates::Fates;
 use nodes::{Nodes, Staged};
 use stage::{Places, Stage};
@@ -55,13 +62,17 @@ pub(crate) fn replicate<O: Observer>(
     stop: &AtomicBool,
 ) -> Result<Ran<O>, SimError> {
     let mut rack = Rack::new(point, choice, replication, observer);
-    while !rack.run(EVENTS_A_LOOK) {
+    while !rack.run(EVENTS_A_LOOK)? {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);
         }
     }
     let (observer, counts, mut gauges) = rack.stage.meter.finish(rack.stage.world.now);
-    gauges.ring_bytes = rack.nodes.workers.servers.ring_bytes().map(|bytes| bytes as f64);
+    let servers = &rack.nodes.workers.servers;
+    gauges.ring_bytes = servers.ring_bytes().map(|bytes| bytes as f64);
+    if let Some(below) = &rack.stage.below {
+        gauges = gauges.or(&below.gauges(servers));
+    }
     let depths = rack.nodes.workers.adaptation.map_or_else(Vec::new, |adaptation| adaptation.into_log());
     Ok(Ran { observer, counts, gauges, depths })
 }
@@ -97,22 +108,46 @@ impl<O: Observer> Rack<O> {
         let testbed = &point.testbed;
         let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
         stage.world.network.weather = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
+        let joined = JoinedFabric::of(testbed, point.seed, replication).expect("the point was checked");
+        let below = joined.map(|joined| Below::new(joined, Places::ALONE, testbed));
         let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);
-        Self { stage, nodes }
+        Self { stage, nodes }.over(below)
+    }
+
+    /// The same rack with this fabric below it, before anything has happened.
+    fn over(mut self, below: Option<Below>) -> Self {
+        if below.is_some() {
+            self.nodes.workers.servers.wait_for_writes();
+        }
+        self.stage.below = below.map(Box::new);
+        self
     }
 
     /// Lets so many events happen; says whether the run is over.
-    fn run(&mut self, events: u32) -> bool {
+    fn run(&mut self, events: u32) -> Result<bool, SimError> {
         for _ in 0..events {
             if self.stage.meter.observer.is_complete() {
-                return true;
+                return Ok(true);
             }
-            let Some((at, what)) = self.stage.world.next() else { return true };
+            if self.stage.below.is_some() {
+                self.catch_up().map_err(|why| SimError::Point(why.to_string()))?;
+            }
+            let Some((at, what)) = self.stage.world.next() else { return Ok(true) };
             Staged { nodes: &mut self.nodes, stage: &mut self.stage }.happens(at, what);
             if cfg!(debug_assertions) {
                 self.nodes.check(&self.stage.books);
             }
         }
-        false
+        Ok(false)
+    }
+
+    /// What happens in the fabric before the rack's next event.
+    #[cold]
+    fn catch_up(&mut self) -> Result<(), FabricError> {
+        let Stage { world, meter, below, .. } = &mut self.stage;
+        let (Some(below), servers) = (below, &mut self.nodes.workers.servers) else { return Ok(()) };
+        below.looks(meter.is_open, servers);
+        meter.counts.lost_packets += below.catch_up(world, servers)?;
+        Ok(())
     }
 }

@@ -9,18 +9,15 @@
 
 use sluice_control::{RingOffer, ServerHello};
 use sluice_switch::{Program, WriteAhead};
-use sluice_wire::roce::write_len;
 use sluice_wire::tables::RingRow;
-use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SLOT_HEAD_BYTES, SliceId};
+use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SliceId};
 
+use super::places::{Places, RackLinks};
 use super::setup::Plan;
-use super::stage::{Places, RackLinks};
+use crate::fabric::write_bytes;
 use crate::names;
 use crate::testbed::Testbed;
 use crate::world::Address;
-
-/// Ethernet, IPv4 and UDP in front of a WRITE, and what a frame takes beside its bytes: preamble, check, gap.
-const FRAME_BYTES: u32 = 14 + 20 + 8 + 24;
 
 /// All servers of a rack.
 #[derive(Debug)]
@@ -33,6 +30,19 @@ pub(super) struct Servers {
     ring: RingRow,
     /// For each slice and server, the first ticket that was written to its ring.
     since: Vec<Option<u32>>,
+    /// By ring and slot, the ticket that lies there, where WRITEs take their time to come.
+    landed: Vec<Vec<Option<u32>>>,
+    /// Tasks that came with their bytes written ahead, and those of them that came before their bytes.
+    awaited: u64,
+    late: u64,
+}
+
+/// A copy of a waiting task on its way to a server's ring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    pub(super) server: usize,
+    ring: usize,
+    ticket: u32,
 }
 
 impl Servers {
@@ -46,7 +56,15 @@ impl Servers {
             rings: vec![Vec::new(); count],
             ring: plan.ring(),
             since: vec![None; plan.slices() * count],
+            landed: Vec::new(),
+            awaited: 0,
+            late: 0,
         }
+    }
+
+    /// From now on a task is written once its WRITE has come ([`Servers::landed`]).
+    pub(super) fn wait_for_writes(&mut self) {
+        self.landed = vec![vec![None; self.ring.slots as usize]; self.since.len()];
     }
 
     /// Servers that tasks are written ahead to.
@@ -94,39 +112,75 @@ impl Servers {
         Some((worker / self.workers_each) as usize).filter(|_| self.count() > 0)
     }
 
-    /// A task that waits is written ahead: so many copies leave.
+    /// A task that waits is written ahead: so many copies leave, each of which `send` is told of.
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,
-        network: &mut RackLinks,
-        leaves: Nanos,
         write: &WriteAhead,
+        mut send: impl FnMut(&Self, Written),
     ) -> u32 {
-        let bytes = FRAME_BYTES + write_len(SLOT_HEAD_BYTES + usize::from(write.payload.len)) as u32;
         let mut copies = 0;
         for copy in 0..write.copies {
             let Some(replica) = switch.replica(write, copy) else { continue };
             let server = usize::from(replica.server.0);
-            network.takes(self.places.switch, self.place(server), leaves, bytes);
             let ring = self.ring_of(write.slice, server);
             self.since[ring].get_or_insert(write.ticket);
+            send(self, Written { server, ring, ticket: write.ticket });
             copies += 1;
         }
         copies
     }
 
+    /// Such a copy takes its server's link, and is there.
+    pub(super) fn takes_link(
+        &self,
+        network: &mut RackLinks,
+        leaves: Nanos,
+        written: Written,
+        write: &WriteAhead,
+    ) {
+        let to = self.place(written.server);
+        network.takes(self.places.switch, to, leaves, write_bytes(write.payload.len));
+    }
+
+    /// A WRITE has come: its task lies in its slot.
+    pub(super) fn landed(&mut self, Written { ring, ticket, .. }: Written) {
+        let slot = self.slot_of(ticket);
+        self.landed[ring][slot] = Some(ticket);
+    }
+
+    /// How many tasks came with their bytes written ahead, and how many of them before their bytes.
+    pub(super) const fn awaited(&self) -> (u64, u64) {
+        (self.awaited, self.late)
+    }
+
     /// What a worker does about a task's bytes when it comes: nothing, or it copies them for so long, or it
     /// has to fetch them (`None`).
     #[inline]
-    pub(super) fn takes(&self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
+    pub(super) fn takes(&mut self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };
-        let since = self.since[self.ring_of(slice, self.of(worker)?)]?;
-        let is_there = ticket.wrapping_sub(since) <= u32::MAX / 2;
+        let ring = self.ring_of(slice, self.of(worker)?);
+        let since = self.since[ring]?;
+        let is_there = ticket.wrapping_sub(since) <= u32::MAX / 2 && self.has_come(ring, ticket);
         is_there.then(|| Nanos((f64::from(dispatch.payload.len) * self.copy_ps_a_byte / 1e3) as u64))
     }
 
+    /// Whether a task that was written to a ring is there.
+    fn has_come(&mut self, ring: usize, ticket: u32) -> bool {
+        let slot = self.slot_of(ticket);
+        let Some(slots) = self.landed.get(ring) else { return true };
+        let has_come = slots[slot] == Some(ticket);
+        self.awaited += 1;
+        self.late += u64::from(!has_come);
+        has_come
+    }
+
+    const fn slot_of(&self, ticket: u32) -> usize {
+        (ticket % self.ring.slots) as usize
+    }
+
     /// Where its first worker is.
-    fn place(&self, server: usize) -> Address {
+    pub(super) fn place(&self, server: usize) -> Address {
         self.places.workers.at(server as u32 * self.workers_each)
     }
 

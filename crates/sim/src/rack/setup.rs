@@ -15,7 +15,7 @@ use sluice_wire::{
 };
 
 use super::guess::Guesses;
-use super::stage::Places;
+use super::places::Places;
 use crate::capacity::Capacity;
 use crate::dice::Dice;
 use crate::names;
@@ -219,6 +219,7 @@ impl Plan {
             capacity: 0,
             server,
             rejoins: 0,
+            workers: 0,
             held: None,
         }
     }

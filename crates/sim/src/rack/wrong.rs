@@ -111,7 +111,7 @@ fn run(how: How) -> Measured {
     let recorder = Recorder::new(point.recording());
     let mut rack = Rack::with_program(&point, &choice, 0, recorder, wrong);
     for _ in 0..100 {
-        if rack.run(EVENTS_A_LOOK) {
+        if rack.run(EVENTS_A_LOOK).unwrap() {
             break;
         }
     }

@@ -92,7 +92,7 @@ macro_rules! told {
 }
 
 /// What a fabric counts (HF²T, Tables 1 and 2).
-const OF_FABRICS: [Gauge; 15] = told! {
+const OF_FABRICS: [Gauge; 17] = told! {
     flowlets: Count,
     flowlet_firsts: Count,
     flowlet_expiries: Count,
@@ -108,6 +108,8 @@ const OF_FABRICS: [Gauge; 15] = told! {
     gaps_from_1_rtt: Share,
     gaps_from_2_rtt: Share,
     gaps_from_3_rtt: Share,
+    writes_late: Share,
+    writes_lost: Count,
 };
 
 /// One replication and what it has in common with the others.

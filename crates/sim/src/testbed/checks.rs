@@ -39,6 +39,7 @@ impl Testbed {
             .or_else(|| self.labels.complaint(self.workers))
             .or_else(|| self.bad_retries())
             .or_else(|| self.fabric.as_ref().and_then(|fabric| fabric.complaint(self.workers)))
+            .or_else(|| self.bad_background())
     }
 
     fn too_long(&self) -> Option<String> {
@@ -102,6 +103,20 @@ impl Testbed {
         self.unknown_worker("slow", &self.slow.workers)
     }
 
+    /// A rack on a fabric stands at one ToR switch, and only the fabric loses its packets.
+    fn bad_background(&self) -> Option<String> {
+        let (fabric, background) = self.background()?;
+        if !(0.0..=1.0).contains(&background.load) {
+            return Some(format!("fabric.background.load = {}: write 0 to 1", background.load));
+        }
+        if !self.faults.are_none() || !self.racks.are_none() {
+            return Some(
+                "a rack on a fabric has no other network: leave [faults] and [racks] out".to_owned(),
+            );
+        }
+        fabric.rack(self.servers.count, self.clients).err()
+    }
+
     fn unknown_worker(&self, section: &str, named: &[u32]) -> Option<String> {
         let unknown = named.iter().find(|worker| **worker >= self.workers)?;
         let last = self.workers - 1;
@@ -153,6 +168,14 @@ mod tests {
             ("workers = 16\n[fabric]\ntopology = \"ring:3\"", "leaf-spine:LEAVES:SPINES:HOSTS"),
             ("workers = 16\n[fabric]\ngbps = 0.0", "rate 0 Gb/s"),
             ("workers = 16\n[fabric]\nheadroom = 1000", "loses frames under PFC"),
+            ("[fabric.background]", "write 1 to 2"),
+            ("[servers]\ncount = 4\n[fabric.background]", "servers.count = 4"),
+            ("[servers]\ncount = 2\n[fabric.background]\nload = 1.5", "fabric.background.load = 1.5"),
+            ("[servers]\ncount = 2\n[faults.reply]\nloss = 0.1\n[fabric.background]", "leave [faults]"),
+            (
+                "[servers]\ncount = 2\n[fabric]\ntopology = \"leaf-spine:1:2:4\"\n[fabric.background]",
+                "one switch with hosts",
+            ),
             ("workers = 16\n[fabric]\nanswer_every = 0", "answered together is 0"),
         ] {
             let said = Testbed::parse(text).unwrap_err().to_string();

@@ -10,6 +10,7 @@ use sluice_fabric::{
 };
 use sluice_wire::Nanos;
 
+use super::background::{BackgroundFlows, RackHosts};
 use super::toml_text::span;
 use crate::workload::text;
 
@@ -69,6 +70,10 @@ pub struct FabricTestbed {
     /// Flows that begin before are not counted: hosts learn their gaps, and the fabric fills.
     #[serde(with = "span")]
     pub settles: Nanos,
+    /// What crosses it beside the packets of a rack: a testbed that says so is a rack on a fabric, and its
+    /// `[links]` follow from the fabric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundFlows>,
 }
 
 /// The pause that begins a flowlet.
@@ -191,6 +196,7 @@ impl Default for FabricTestbed {
             shared_connections: false,
             training_gaps: 10_000,
             settles: Nanos::from_millis(2),
+            background: None,
         }
     }
 }
@@ -290,6 +296,18 @@ impl FabricTestbed {
         }
     }
 
+    /// Where a rack's nodes are among its hosts.
+    pub(crate) fn rack(&self, servers: u16, clients: u16) -> Result<RackHosts, String> {
+        RackHosts::new(self.topology()?, servers, clients)
+    }
+
+    /// How long the rack's links to clients and servers are, for packets of so many bytes; nothing if no rack
+    /// is on it, or one that makes no sense.
+    pub(super) fn links(&self, servers: u16, clients: u16, bytes: u32) -> Option<[Nanos; 2]> {
+        self.background.as_ref()?;
+        self.rack(servers, clients).and_then(|hosts| hosts.links(bytes)).ok()
+    }
+
     /// Why hosts of another number do not fit it, or what else is wrong, in a line.
     pub(super) fn complaint(&self, workers: u32) -> Option<String> {
         let topology = match self.topology() {
@@ -297,7 +315,7 @@ impl FabricTestbed {
             Err(why) => return Some(why),
         };
         let hosts = topology.hosts;
-        (hosts != workers)
+        (hosts != workers && self.background.is_none())
             .then(|| {
                 format!("workers = {workers}, and the fabric has {hosts} hosts: write workers = {hosts}")
             })

@@ -41,8 +41,8 @@ pub struct RackLayout {
     pub outages: Vec<Outage>,
 }
 
-/// A leaf or a spine that is out: silent, and its memory lost (Horus §4.3, Appendix C). A leaf that is out from
-/// the beginning on is a rack that joins later.
+/// A leaf or a spine that is out: silent, and its memory lost (Horus §4.3, Appendix C). A leaf that is out
+/// from the beginning on is a rack that joins later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Outage {

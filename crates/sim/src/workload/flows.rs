@@ -25,12 +25,7 @@ impl Flows {
     /// bytes and a percentage on each line, looked for from `folder`; none if it does not begin so.
     pub(super) fn named(text: &str, folder: &Path) -> Option<Result<Self, WorkloadError>> {
         let name = text.strip_prefix(FLOWS)?;
-        let sizes = match name {
-            "web-search" => Ok(FlowSizes::web_search()),
-            "hadoop" => Ok(FlowSizes::hadoop()),
-            "storage" => Ok(FlowSizes::storage()),
-            file => read(text, file, folder),
-        };
+        let sizes = published(name).map_or_else(|| read(text, name, folder), Ok);
         Some(sizes.map(|sizes| Self { name: name.to_owned(), sizes }))
     }
 
@@ -42,6 +37,20 @@ impl Flows {
     /// As it was written.
     pub(super) fn text(&self) -> String {
         format!("{FLOWS}{}", self.name)
+    }
+}
+
+/// The sizes of published flows; an error is one line that says which there are.
+pub(crate) fn published_sizes(name: &str) -> Result<FlowSizes, String> {
+    published(name).ok_or_else(|| unknown("flows", name, NAMES))
+}
+
+fn published(name: &str) -> Option<FlowSizes> {
+    match name {
+        "web-search" => Some(FlowSizes::web_search()),
+        "hadoop" => Some(FlowSizes::hadoop()),
+        "storage" => Some(FlowSizes::storage()),
+        _ => None,
     }
 }
 

@@ -36,6 +36,7 @@ pub use class::{Class, LARGE_BYTES};
 pub use empirical::Empirical;
 pub use error::WorkloadError;
 pub use flows::Flows;
+pub(crate) use flows::published_sizes;
 pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
 pub use plan::{Arrivals, Change, Phase, Plan};
 pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};

@@ -44,6 +44,7 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
         | TableOp::SetRing(..)
         | TableOp::ReadRing(..)
         | TableOp::SetCopies(..) => return program.rings(op),
+        TableOp::SetSpine(slice, row) => return program.spine_set(slice, row),
         TableOp::ReadClient(client) => {
             return Some(TableAnswer::Client(*front.tables.clients.get(client.0 as usize)?));
         }

@@ -40,7 +40,7 @@ impl Front {
         let to = self.tables.worker(granted.worker).map(|row| &row.at);
         let to = *to.unwrap_or(&NOWHERE);
         let (sent, seen) = self.number(pass, granted);
-        let client_at = self.tables.clients[submit.client.0 as usize].as_ref().map(|row| &row.at);
+        let client_at = self.tables.client(submit.client).map(|row| &row.at);
         let packet = Packet::Dispatch(Dispatch {
             epoch: self.config.epoch,
             worker: granted.worker,
@@ -95,7 +95,7 @@ impl Front {
 
     /// The client hears that its task was not taken.
     pub(crate) fn reject(&self, submit: &Submit, reason: RejectReason) -> Verdict {
-        let Some(client) = self.tables.clients[submit.client.0 as usize] else {
+        let Some(client) = self.tables.client(submit.client) else {
             return Verdict::Drop(Refusal::UnknownSource);
         };
         Verdict::Send { to: client.at, packet: self.refusal_of(submit, reason) }
@@ -103,7 +103,7 @@ impl Front {
 
     /// A task that waited is not taken after all; its client may be gone.
     pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
-        let client = self.tables.clients[submit.client.0 as usize];
+        let client = self.tables.client(submit.client);
         Verdict::Swept {
             to: client.map_or(Endpoint::default(), |row| row.at),
             packet: self.refusal_of(submit, RejectReason::NoWorkers),
@@ -136,7 +136,7 @@ impl Front {
         (Serial(sent), Serial(fresh.unwrap_or(seen_out)))
     }
 
-    fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
+    pub(crate) fn refusal_of(&self, submit: &Submit, reason: RejectReason) -> Packet {
         let retry_after = self.tables.slice_of(submit).map_or(Nanos::default(), |(_, row)| row.retry_after);
         Packet::Reject(Reject {
             epoch: if self.below_spines { submit.epoch } else { self.config.epoch },

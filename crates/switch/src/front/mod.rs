@@ -31,7 +31,7 @@ use memory::{FrontMemory, replay_word};
 use sources::Tables;
 
 pub(crate) use memory::BackStages;
-pub(crate) use scheduler::{Entering, EnteringJob, Scheduler};
+pub(crate) use scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
 
 /// The part that all programs have.
 #[derive(Debug)]
@@ -141,12 +141,14 @@ impl Front {
 
     /// Where a REPLY goes, if it comes from the worker that it names.
     pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
-        let worker = self.tables.worker(reply.worker).ok_or(Refusal::UnknownSource)?;
-        if worker.at != from {
-            return Err(Refusal::WrongAddress);
-        }
-        let client = self.tables.clients.get(reply.client.0 as usize).and_then(Option::as_ref);
-        client.map(|row| row.at).ok_or(Refusal::UnknownSource)
+        self.admit_reporter(from, reply.worker)?;
+        self.tables.client(reply.client).map(|row| row.at).ok_or(Refusal::UnknownSource)
+    }
+
+    /// Whether a REPLY comes from the worker that it names.
+    pub(crate) fn admit_reporter(&self, from: Endpoint, worker: WorkerId) -> Result<(), Refusal> {
+        let row = self.tables.worker(worker).ok_or(Refusal::UnknownSource)?;
+        if row.at == from { Ok(()) } else { Err(Refusal::WrongAddress) }
     }
 
     /// Whether a leaf's word counts: it comes from the leaf that it names, in its present generation.

@@ -4,7 +4,7 @@ use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, TaskJob};
 
 use super::control;
-use super::scheduler::{Entering, EnteringJob, Scheduler};
+use super::scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
 use crate::horus::Mirror;
 use crate::pipeline::{Layout, Pass};
 use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
@@ -71,8 +71,9 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         }
         Arrival::Wire { from, packet: Packet::Job(job), .. } => job_in(program, pass, now, from, &job),
         Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
-        Arrival::Wire { from, packet: Packet::Dispatch(task), .. } => {
-            program.forwarded(pass, now, from, &task)
+        Arrival::Wire { from, packet: Packet::Reject(reject), .. } => program.rejected(pass, from, &reject),
+        Arrival::Wire { from, packet: Packet::Dispatch(task), room } => {
+            program.forwarded(pass, now, HandedDown { from, task: &task, room })
         }
         Arrival::Wire { from, packet: Packet::Update(update), .. } => {
             program.update(pass, now, from, &update)

@@ -2,9 +2,10 @@
 
 use core::fmt::Debug;
 
-use sluice_wire::tables::{SliceState, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Psn, Rank, Reply, ServerId, SliceId, Submit, Sweep, TaskJob, Update, WorkerId,
+    Dispatch, Endpoint, Nanos, Psn, Rank, Reject, Reply, ServerId, SliceId, Submit, Sweep, TaskJob, Update,
+    WorkerId,
 };
 
 use super::{Front, Granted};
@@ -21,6 +22,15 @@ pub(crate) struct Entering<'a> {
     pub(crate) arrived: Nanos,
     /// What the program noted when it sent the task round; `None` for a new one.
     pub(crate) memo: Option<u64>,
+}
+
+/// A task that a spine forwards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandedDown<'a> {
+    pub(crate) from: Endpoint,
+    pub(crate) task: &'a Dispatch,
+    /// Whether its payload could be kept if it had to go round.
+    pub(crate) room: bool,
 }
 
 /// Several tasks of one submission at the queue: new, or what is left of them after a pass.
@@ -57,7 +67,7 @@ pub(crate) trait Scheduler: Debug + Send {
     }
 
     /// A spine forwards a task.
-    fn forwarded(&mut self, _pass: &mut Pass, _now: Nanos, _from: Endpoint, _task: &Dispatch) -> Verdict {
+    fn forwarded(&mut self, _pass: &mut Pass, _now: Nanos, _down: HandedDown<'_>) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
@@ -81,6 +91,11 @@ pub(crate) trait Scheduler: Debug + Send {
         Verdict::Drop(Refusal::Unexpected)
     }
 
+    /// A leaf's REJECT passes, on its way to the client.
+    fn rejected(&mut self, _pass: &mut Pass, _from: Endpoint, _reject: &Reject) -> Verdict {
+        Verdict::Drop(Refusal::Unexpected)
+    }
+
     /// The controller's broom, of this life and of a slice that exists, and what the program noted when it
     /// sent it round; zero when it comes.
     fn sweep(&mut self, _pass: &mut Pass, _now: Nanos, _sweep: Sweep, _memo: u64) -> Verdict {
@@ -95,6 +110,12 @@ pub(crate) trait Scheduler: Debug + Send {
 
     /// Nothing that was granted to a worker until now counts any more.
     fn grants_ended(&mut self, _worker: WorkerId) {}
+
+    /// A pool's tasks come from this spine from now on; `None` if this is no leaf of a fabric, or there is no
+    /// such pool.
+    fn spine_set(&mut self, _pool: SliceId, _row: SpineRow) -> Option<TableAnswer> {
+        None
+    }
 
     /// Servers whose rows it keeps.
     fn servers(&self) -> u16 {

@@ -40,7 +40,7 @@ impl Tables {
     }
 
     #[inline]
-    pub(super) fn slice_of(&self, submit: &Submit) -> Option<(SliceId, &SliceRow)> {
+    pub(crate) fn slice_of(&self, submit: &Submit) -> Option<(SliceId, &SliceRow)> {
         let slice = (*self.types.get(submit.task_type.0 as usize)?)?;
         Some((slice, &self.slices[slice.0 as usize]))
     }
@@ -65,9 +65,13 @@ impl Tables {
 
     #[inline]
     pub(super) fn admit_client(&self, from: Endpoint, client: ClientId, key: Key) -> Result<(), Refusal> {
-        let row = self.clients.get(client.0 as usize).and_then(Option::as_ref);
-        let row = row.ok_or(Refusal::UnknownSource)?;
+        let row = self.client(client).ok_or(Refusal::UnknownSource)?;
         check_source(row.key, key, row.at, from)
+    }
+
+    #[inline]
+    pub(crate) fn client(&self, client: ClientId) -> Option<&ClientRow> {
+        self.clients.get(client.0 as usize).and_then(Option::as_ref)
     }
 
     #[inline]

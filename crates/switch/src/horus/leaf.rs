@@ -18,10 +18,8 @@
 
 use alloc::boxed::Box;
 
-use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Packet, RejectReason, Reply, Serial, SliceId, Submit, WorkerId,
-};
+use sluice_wire::tables::{Feed, SliceState, SpineRow, TableAnswer, WorkerRow};
+use sluice_wire::{Endpoint, Nanos, Packet, RejectReason, Reply, Serial, SliceId, Submit, WorkerId};
 
 use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
@@ -30,7 +28,7 @@ use super::updates::{Mirror, SpineLink};
 use super::uplink::{Thought, Uplink, UplinkStages, submitted, told_below};
 use super::{Average, HorusError};
 use crate::config::Config;
-use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
+use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
@@ -119,6 +117,28 @@ impl Horus {
         self.uplink.as_ref().map(|uplink| uplink.average(pool))
     }
 
+    /// A client that the leaf knows is refused directly, another one through the spine that its pool's tasks
+    /// come from, or that this one came from.
+    fn turn_away(&self, submit: &Submit, reason: RejectReason, spine: Option<Endpoint>) -> Verdict {
+        let Some(uplink) = &self.uplink else { return self.front.reject(submit, reason) };
+        let pool = self.front.tables.slice_of(submit).map(|(pool, _)| pool);
+        let client = self.front.tables.client(submit.client).map(|row| row.at);
+        match client.or(spine).or_else(|| uplink.above(pool?)) {
+            Some(to) => Verdict::Send { to, packet: self.front.refusal_of(submit, reason) },
+            None => Verdict::Drop(Refusal::UnknownSource),
+        }
+    }
+
+    /// Where a worker's REPLY goes: to its client, or if the leaf does not know that one, to the spine that
+    /// its pool's tasks come from.
+    fn answers(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
+        self.front.admit_reporter(from, reply.worker)?;
+        let client = self.front.tables.client(reply.client).map(|row| row.at);
+        let pool = self.front.tables.worker(reply.worker).map(|row| row.slice);
+        let above = || self.uplink.as_ref()?.above(pool?);
+        client.or_else(above).ok_or(Refusal::UnknownSource)
+    }
+
     /// How many tasks the leaf takes to be before a pool's workers, all together.
     pub fn known_tasks(&self, pool: SliceId) -> u32 {
         let workers =
@@ -195,13 +215,13 @@ impl Horus {
         }
     }
 
-    /// A task whose spine, if it comes from one, has a thought of this rack.
-    fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, thought: Thought) -> Verdict {
+    /// A task of this origin gets its worker.
+    fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, origin: Origin) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let wait = now.since(arrived);
         let (slice, seats) = match self.front.open_slice(submit) {
             Ok((slice, _)) => (slice, self.seats.of(slice)),
-            Err(reason) => return self.front.reject(submit, reason),
+            Err(reason) => return self.turn_away(submit, reason, origin.spine),
         };
         if let Some(Chosen { worker, queue: occupancy }) = memo.and_then(Chosen::of)
             && let Some(node) = self.node(worker, slice)
@@ -212,7 +232,7 @@ impl Horus {
             return verdict;
         }
         if seats == 0 {
-            return self.front.reject(submit, RejectReason::NoWorkers);
+            return self.turn_away(submit, RejectReason::NoWorkers, origin.spine);
         }
         let Pick { better, left, more } = self.choose(pass, slice, seats);
         let (verdict, printed) = match better {
@@ -224,7 +244,7 @@ impl Horus {
                 (self.front.push(pass, submit, WorkerId(node), Queued { wait, occupancy }), 1)
             }
         };
-        let idle = self.reading.parts.looks_for_idle().then_some((left, thought));
+        let idle = self.reading.parts.looks_for_idle().then_some((left, origin.thought));
         self.counted(pass, slice, Counted { more, printed, idle });
         verdict
     }
@@ -261,6 +281,15 @@ impl Horus {
             self.idle.close_gap(&mut Pass::begin(Self::NAME), removal);
         }
     }
+}
+
+/// Where a task comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    /// The spine, if it comes from one and does not go round.
+    spine: Option<Endpoint>,
+    /// What that spine thinks of this rack.
+    thought: Thought,
 }
 
 /// A choice.
@@ -308,19 +337,24 @@ impl Scheduler for Horus {
         if self.uplink.is_some() && task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
         }
-        self.schedule(pass, now, task, Thought::Unknown)
+        self.schedule(pass, now, task, Origin { spine: None, thought: Thought::Unknown })
     }
 
-    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
+        let HandedDown { from, task, room } = down;
         let Some(uplink) = &mut self.uplink else { return Verdict::Drop(Refusal::Unexpected) };
         let spine = match uplink.admit(pass, from, task) {
             Ok(spine) => spine,
             Err(refusal) => return Verdict::Drop(refusal),
         };
         let submit = submitted(task);
+        if !room {
+            return self.turn_away(&submit, RejectReason::NoRoom, Some(from));
+        }
         let pool = self.front.open_slice(&submit).map(|(pool, _)| pool);
         let thought = pool.map_or(Thought::Unknown, |pool| uplink.thought(pool, spine, task.occupancy));
-        self.schedule(pass, now, Entering { submit: &submit, arrived: now, memo: None }, thought)
+        let task = Entering { submit: &submit, arrived: now, memo: None };
+        self.schedule(pass, now, task, Origin { spine: Some(from), thought })
     }
 
     fn mirrored(&mut self) -> Option<Mirror> {
@@ -329,7 +363,7 @@ impl Scheduler for Horus {
 
     /// A reply tells its worker's load, if it is of this life, and goes on to its client.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
-        let to = match self.front.admit_reply(from, reply) {
+        let to = match self.answers(from, reply) {
             Ok(to) => to,
             Err(refusal) => return Verdict::Drop(refusal),
         };
@@ -343,6 +377,13 @@ impl Scheduler for Horus {
             }
         }
         Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
+    }
+
+    fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
+        let uplink = self.uplink.as_mut()?;
+        uplink.set_linked(pool, row).ok()?;
+        uplink.tell_again(pool, self.idle.entries(pool.0), self.reading.parts.looks_for_idle());
+        Some(TableAnswer::Done)
     }
 
     /// Nothing waits here.

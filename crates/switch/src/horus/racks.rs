@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use sluice_wire::SliceId;
+use sluice_wire::tables::WorkerRow;
+use sluice_wire::{Endpoint, SliceId};
 
 use super::Average;
 use crate::config::Config;
@@ -18,6 +19,10 @@ pub(super) struct Racks {
     shares: Box<[Option<Average>]>,
     /// Leaves whose rows are open.
     open: Box<[bool]>,
+    /// Where leaves are.
+    at: Box<[Option<Endpoint>]>,
+    /// All of these once, in order.
+    known: Vec<Endpoint>,
     /// By pool: open leaves with workers of it, in order.
     there: Box<[Vec<u16>]>,
 }
@@ -30,6 +35,8 @@ impl Racks {
             leaves,
             shares: vec![None; leaves * pools].into_boxed_slice(),
             open: vec![false; leaves].into_boxed_slice(),
+            at: vec![None; leaves].into_boxed_slice(),
+            known: Vec::new(),
             there: vec![Vec::new(); pools].into_boxed_slice(),
         }
     }
@@ -62,9 +69,18 @@ impl Racks {
         self.list(pool);
     }
 
-    /// Tasks may go to this leaf, or not.
-    pub(super) fn set_open(&mut self, leaf: u16, open: bool) {
-        self.open[leaf as usize] = open;
+    /// Whether a leaf sends from there.
+    pub(super) fn is_leaf(&self, at: Endpoint) -> bool {
+        self.known.binary_search(&at).is_ok()
+    }
+
+    /// Tasks may go to this leaf as its row says.
+    pub(super) fn set_leaf(&mut self, leaf: u16, row: Option<&WorkerRow>) {
+        self.open[leaf as usize] = row.is_some_and(|row| row.open);
+        self.at[leaf as usize] = row.map(|row| row.at);
+        self.known = self.at.iter().flatten().copied().collect();
+        self.known.sort_unstable();
+        self.known.dedup();
         (0..self.there.len() as u16).for_each(|pool| self.list(SliceId(pool)));
     }
 

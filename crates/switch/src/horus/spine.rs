@@ -18,7 +18,10 @@
 use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Nanos, RackNews, RejectReason, SliceId, Submit, Update, WorkerId};
+use sluice_wire::{
+    ClientId, Endpoint, Generation, Nanos, Packet, RackNews, Reject, RejectReason, Reply, SliceId, Submit,
+    Update, WorkerId,
+};
 
 use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
 use super::loads::{Better, Candidate, LoadStages, Loads};
@@ -214,6 +217,14 @@ impl Spine {
         }
     }
 
+    /// Where the client is of whom a leaf's packet tells.
+    fn client_of(&self, from: Endpoint, client: ClientId) -> Result<Endpoint, Refusal> {
+        if !self.racks.is_leaf(from) {
+            return Err(Refusal::UnknownSource);
+        }
+        self.front.tables.client(client).map(|row| row.at).ok_or(Refusal::UnknownSource)
+    }
+
     /// Whether a leaf's word counts.
     fn admit(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
         self.front.admit_update(from, update)?;
@@ -296,6 +307,24 @@ impl Scheduler for Spine {
         }
     }
 
+    /// A leaf that does not know the client answers through its spine. What it says is of this spine's life.
+    fn reply(&mut self, _: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
+        match self.client_of(from, reply.client) {
+            Ok(to) => {
+                let epoch = self.front.config.epoch;
+                Verdict::Send { to, packet: Packet::Reply(Reply { epoch, ..*reply }) }
+            }
+            Err(refusal) => Verdict::Drop(refusal),
+        }
+    }
+
+    fn rejected(&mut self, _: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
+        match self.client_of(from, reject.client) {
+            Ok(to) => Verdict::Send { to, packet: Packet::Reject(*reject) },
+            Err(refusal) => Verdict::Drop(refusal),
+        }
+    }
+
     /// The second pass of a removal.
     fn note(&mut self, pass: &mut Pass, _: Nanos, memo: u64) -> Verdict {
         self.idle.close_gap(pass, Removal::of(memo));
@@ -307,15 +336,18 @@ impl Scheduler for Spine {
         SliceState::default()
     }
 
-    /// A leaf comes, goes, or comes in anew: what was known of its racks is no longer.
+    /// A leaf comes, goes, or comes in anew: what was known of its racks is no longer. A row may say of one
+    /// pool how many workers it has there.
     fn worker_set(&mut self, leaf: WorkerId, row: Option<&WorkerRow>) {
         if leaf.0 >= self.front.config.workers {
             return;
         }
-        self.racks.set_open(leaf.0, row.is_some_and(|row| row.open));
+        self.racks.set_leaf(leaf.0, row);
+        let size = row.and_then(|row| RackSize::new(row.workers.into()).ok());
         for pool in (0..self.front.config.slices).map(SliceId) {
-            if row.is_none() {
-                self.racks.set_share(pool, leaf.0, None);
+            let is_its = row.is_some_and(|row| row.slice == pool);
+            if row.is_none() || size.is_some() {
+                self.racks.set_share(pool, leaf.0, size.filter(|_| is_its).map(Average::share));
             }
             self.forget(pool, leaf.0);
         }

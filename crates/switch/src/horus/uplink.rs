@@ -11,6 +11,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use sluice_wire::tables::SpineRow;
 use sluice_wire::{Dispatch, Endpoint, Epoch, Key, MeanQueue, RackNews, Reply, Serial, SliceId, Submit};
 
 use super::reading::{FabricReading, LoadsTold};
@@ -70,7 +71,7 @@ struct Pool {
 
 /// How a pool's rack stands after a pass.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct RackStand {
     /// Idle workers.
     pub(crate) idle: u16,
     /// Tasks before all of its workers together.
@@ -128,6 +129,18 @@ impl Uplink {
         Ok(())
     }
 
+    /// The pool's tasks come from this spine, which has the pool's place here. The row that it has already
+    /// changes nothing: its numbers do not begin anew.
+    pub(crate) fn set_linked(&mut self, pool: SliceId, row: SpineRow) -> Result<(), HorusError> {
+        let SpineRow { at, epoch, leaf, generation, start } = row;
+        let link = SpineLink { at, epoch, leaf, generation };
+        self.link(pool, Some(pool.0))?;
+        if self.spines[usize::from(pool.0)] == Some(link) {
+            return Ok(());
+        }
+        self.set_spine(pool.0, Some((link, start)))
+    }
+
     /// From now on this spine is told of the pool's workers, or none.
     pub(crate) fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
         let (spines, pools) = (self.spines.len() as u16, self.pools.len() as u16);
@@ -158,12 +171,14 @@ impl Uplink {
 
     /// Lets a spine's task in, once; gives the spine's place here.
     pub(crate) fn admit(&mut self, pass: &mut Pass, from: Endpoint, task: &Dispatch) -> Result<u16, Refusal> {
-        let found = self.spines.iter().position(|link| link.is_some_and(|link| link.at == from));
-        let spine = found.ok_or(Refusal::UnknownSource)?;
+        let of = |link: &SpineLink| link.at == from;
+        let is_named =
+            |link: &Option<SpineLink>| link.is_some_and(|link| of(&link) && link.leaf == task.worker);
+        let Some(spine) = self.spines.iter().position(is_named) else {
+            let is_known = self.spines.iter().flatten().any(of);
+            return Err(if is_known { Refusal::WrongAddress } else { Refusal::UnknownSource });
+        };
         let link = self.spines[spine].ok_or(Refusal::UnknownSource)?;
-        if task.worker != link.leaf {
-            return Err(Refusal::WrongAddress);
-        }
         if task.epoch != link.epoch {
             return Err(Refusal::WrongEpoch);
         }
@@ -200,8 +215,8 @@ impl Uplink {
     }
 
     /// A task or token passed a program that sees itself how its rack stands.
-    pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: Standing, carries_load: bool) {
-        let Standing { idle, tasks, thought } = stands;
+    pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: RackStand, carries_load: bool) {
+        let RackStand { idle, tasks, thought } = stands;
         let idle = self.reading.parts.looks_for_idle().then_some((idle, thought));
         self.tell(pass, pool, self.mean_of(pool, tasks), idle, carries_load);
     }
@@ -287,6 +302,30 @@ impl Uplink {
             return None;
         }
         self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
+    }
+
+    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: that it is
+    /// idle, else the mean, so that nothing that was sent there counts for ever.
+    pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, looks_for_idle: bool) {
+        let index = usize::from(pool.0);
+        let is_idle = looks_for_idle && entries >= self.reading.idle_from;
+        self.told_idle.poke(index, is_idle);
+        let news = if is_idle {
+            RackNews::Idle
+        } else {
+            let average = self.average(pool).bits();
+            if self.reading.told == LoadsTold::ByOne {
+                self.told.poke(index, average);
+            }
+            RackNews::Load(MeanQueue(average))
+        };
+        self.mirror = self.tells(pool, news);
+    }
+
+    /// The spine that a pool's tasks come from.
+    pub(crate) fn above(&self, pool: SliceId) -> Option<Endpoint> {
+        let linked = self.pools.get(usize::from(pool.0))?.linked?;
+        self.spines[usize::from(linked)].map(|link| link.at)
     }
 
     /// The update beside the last pass's packet.

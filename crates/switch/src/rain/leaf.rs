@@ -1,25 +1,26 @@
 //! A rack of Rain below Horus' spines (Rain §6 leaves racks under a light global layer as future work).
 //!
-//! Tasks come from spines, numbered, each number is let in once, and a pass may tell a spine one thing, all as
-//! at Horus' leaf (`horus::uplink`); what becomes of tasks and tokens is Rain's, untouched. An idle worker is a
-//! parked token before which no task stands: with one token a worker that is each of them, with more those of
-//! the first rank. So the spine's idle racks have somebody who serves at once. The load is the backlog: what
-//! waits here and what the workers hold, in the mean. Both are what the pass has seen of the balance and the
-//! ranks, so that no average has to be kept, and a lost packet shifts none.
+//! Tasks come from spines, numbered, each number is let in once, and a pass may tell a spine one thing, all
+//! as at Horus' leaf (`horus::uplink`); what becomes of tasks and tokens is Rain's, untouched. An idle worker
+//! is a parked token before which no task stands: with one token a worker that is each of them, with more
+//! those of the first rank. So the spine's idle racks have somebody who serves at once. The load is the
+//! backlog: what waits here and what the workers hold, in the mean. Both are what the pass has seen of the
+//! balance and the ranks, so that no average has to be kept, and a lost packet shifts none.
 //!
 //! Left out: what is written ahead, classes and labels.
 //!
 //! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and 11).
 
 use sluice_wire::tables::{SliceState, WorkerRow};
-use sluice_wire::{Dispatch, Endpoint, Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
+use sluice_wire::{Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
 
 use super::memory::columns_before_another;
 use super::{Kinds, Left, Rain};
 use crate::config::Config;
-use crate::front::{Entering, Front, Granted, Scheduler};
+use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
 use crate::horus::{
-    Average, FabricReading, HorusError, Mirror, SpineLink, Standing, Thought, Uplink, UplinkStages, submitted,
+    Average, FabricReading, HorusError, Mirror, RackStand, SpineLink, Thought, Uplink, UplinkStages,
+    submitted,
 };
 use crate::pipeline::Pass;
 use crate::program::{Parked, Verdict};
@@ -92,7 +93,7 @@ impl RainLeaf {
             Seen::Task(thought) => (thought, false),
             Seen::Token => (Thought::Unknown, true),
         };
-        self.uplink.stands(pass, pool, Standing { idle: saturated(first), tasks, thought }, carries_load);
+        self.uplink.stands(pass, pool, RackStand { idle: saturated(first), tasks, thought }, carries_load);
     }
 
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {
@@ -149,7 +150,8 @@ impl Scheduler for RainLeaf {
         self.schedule(pass, now, task, Seen::Task(Thought::Unknown))
     }
 
-    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, from: Endpoint, task: &Dispatch) -> Verdict {
+    fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
+        let HandedDown { from, task, .. } = down;
         let spine = match self.uplink.admit(pass, from, task) {
             Ok(spine) => spine,
             Err(refusal) => return Verdict::Drop(refusal),

@@ -225,7 +225,7 @@ pub(crate) fn row(worker: u16, generation: u32, open: bool) -> WorkerRow {
         generation: Generation(generation),
         open,
         life: 5,
-        kind: 0,
+        ..WorkerRow::default()
     }
 }
 

@@ -66,14 +66,16 @@ fn classes(status: &StatusResponse) -> Table {
 
 fn workers(status: &StatusResponse) -> Table {
     let is_labelled = status.workers.iter().any(|worker| !worker.labels.is_empty());
-    let cells = |labels: String, others: [String; 9]| {
+    let is_spine = status.workers.iter().any(|worker| worker.workers > 0);
+    let cells = |[labels, stands_for]: [String; 2], others: [String; 9]| {
         let [name, slice, phase, others @ ..] = others;
-        [name, slice, phase].into_iter().chain(is_labelled.then_some(labels)).chain(others)
+        let more = is_labelled.then_some(labels).into_iter().chain(is_spine.then_some(stands_for));
+        [name, slice, phase].into_iter().chain(more).chain(others)
     };
     // A narrow terminal cuts off what stands last.
-    let headings =
-        ["worker", "slice", "phase", "quota", "tasks/s", "at", "renewed ago", "index", "generation"];
-    let mut table = Table::new(cells("labels".to_owned(), headings.map(str::to_owned)));
+    let who = if is_spine { "leaf" } else { "worker" };
+    let headings = [who, "slice", "phase", "quota", "tasks/s", "at", "renewed ago", "index", "generation"];
+    let mut table = Table::new(cells(["labels", "workers"].map(str::to_owned), headings.map(str::to_owned)));
     let mut workers: Vec<_> = status.workers.iter().collect();
     workers.sort_by_key(|worker| &worker.name);
     for worker in workers {
@@ -88,7 +90,7 @@ fn workers(status: &StatusResponse) -> Table {
             worker.worker.to_string(),
             worker.generation.to_string(),
         ];
-        table.row(cells(write_labels(&worker.labels), others));
+        table.row(cells([write_labels(&worker.labels), worker.workers.to_string()], others));
     }
     table
 }
@@ -165,7 +167,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
             "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
             "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
             "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
-            "labels": worker.labels,
+            "labels": worker.labels, "workers": worker.workers,
         })
     });
     let clients = status.clients.iter().map(|client| {

@@ -1,5 +1,6 @@
 //! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
 
+mod role;
 mod size;
 mod xdp;
 
@@ -9,12 +10,12 @@ use std::thread::{self, JoinHandle};
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
-use sluice_ground::plan::{Changes, Plan};
+use sluice_ground::plan::{Changes, Plan, SwitchRole};
 use sluice_ground::running::Told;
-use sluice_ground::seed::random_seed;
+use sluice_ground::seed::{random_bits, random_seed};
 use sluice_ground::stop::Stop;
 use sluice_ground::{policies, print, units};
-use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_hub::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{LocalSwitch, RpcServer, serve_tables};
 use sluice_hub::state::StateFolder;
 use sluice_hub::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
@@ -65,18 +66,20 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     if args.detach {
         return xdp::detach(args, &plan);
     }
-    let mut state = StateFolder::open(&plan.state)?;
-    let (driver, epoch) = driver(args, &plan, &mut state)?;
+    let role = role::of(args, &plan)?;
+    let mut state = StateFolder::open(role::state(args, &plan, role))?;
+    let (driver, epoch) = driver(args, &plan, role, &mut state)?;
     let handle = driver.handle();
-    let server = serve(args, &plan, &handle, state)?;
-    say(args, epoch, &plan, &handle, &server)?;
-    let _told = told(args, &plan, &server);
+    let serving = serve(args, &plan, role, &handle, state)?;
+    let server = serving.server();
+    say(args, epoch, &plan, &handle, server)?;
+    let _told = told(args, &plan, role, server);
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
     }
     let stopped = stop.is_asked();
-    drop(server);
+    drop(serving);
     handle.stop();
     switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
     if !stopped {
@@ -106,7 +109,7 @@ fn plan(args: &Switch) -> Outcome<Plan> {
     })
 }
 
-fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
+fn driver(args: &Switch, plan: &Plan, role: SwitchRole, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
     if plan.switch.io == Io::Xdp {
         let driver = xdp::driver(args, plan, state)?;
         let epoch = driver.epoch();
@@ -116,17 +119,23 @@ fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<(Drive
         return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
     }
     let (epoch, term) = (state.next_epoch()?, state.term()?);
-    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(plan, epoch, term)?)?)), epoch))
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, role, (epoch, term))?)?)), epoch))
 }
 
-fn config(plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
+fn config(
+    args: &Switch,
+    plan: &Plan,
+    role: SwitchRole,
+    (epoch, term): (Epoch, Term),
+) -> Outcome<SwitchConfig> {
     let switch = &plan.switch;
     let faults = plan.socket_faults().map(|text| text.parse()).transpose()?;
-    let defaults = SwitchConfig::new(size(plan, epoch, term));
+    let defaults = SwitchConfig::new(size(plan, role, epoch, term));
     let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
     Ok(SwitchConfig {
         program: plan.program(),
-        at: switch.listen.unwrap_or(defaults.at),
+        place: role::place(plan, role),
+        at: role::listen(args, plan, role).unwrap_or(defaults.at),
         slab_bytes: switch.payload_bytes.unwrap_or(if plan.servers().is_empty() {
             defaults.slab_bytes
         } else {
@@ -140,13 +149,20 @@ fn config(plan: &Plan, epoch: Epoch, term: Term) -> Outcome<SwitchConfig> {
         },
         core: switch.pin,
         delays,
-        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "switch", rates)),
+        faults: faults
+            .map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, &role::name(role), rates)),
         ..defaults
     })
 }
 
-fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) -> Outcome<RpcServer> {
-    let at = match plan.switch.control {
+fn serve(
+    args: &Switch,
+    plan: &Plan,
+    role: SwitchRole,
+    handle: &SwitchHandle,
+    state: StateFolder,
+) -> Outcome<Serving> {
+    let at = match role::control(args, plan, role) {
         Some(at) => at,
         None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
     };
@@ -159,16 +175,46 @@ fn serve(args: &Switch, plan: &Plan, handle: &SwitchHandle, state: StateFolder) 
     }
     let switch = LocalSwitch::new(handle.clone(), local.into()).keeping(state);
     if plan.switch.controller_apart {
-        return Ok(serve_tables(at, &guard, switch)?);
+        return Ok(Serving::Alone(serve_tables(at, &guard, switch)?));
     }
-    let plan = control_plan(plan, local.into());
-    Ok(start_controller(ControllerOptions {
+    let options = ControllerOptions {
         at,
         guard,
-        plan,
+        plan: control_plan(plan, local.into(), role),
         seed: random_seed()?,
         switch: SwitchLink::Here(switch),
-    })?)
+    };
+    match role {
+        SwitchRole::Alone | SwitchRole::Spine => Ok(Serving::Alone(start_controller(options)?)),
+        SwitchRole::Leaf(rack) => {
+            let above = args.above.as_deref().unwrap_or_default();
+            Ok(Serving::Leaf(Leaf::start(LeafOptions {
+                rack: options,
+                name: Plan::leaf_name(rack),
+                at: local.into(),
+                life: random_bits()?,
+                above: args.tls.remote(above)?,
+                tables: handle.tables(),
+            })?))
+        }
+    }
+}
+
+/// What a switch serves beside packets.
+enum Serving {
+    /// Its controller, or its tables.
+    Alone(RpcServer),
+    /// Its controller, which has a line to the one above.
+    Leaf(Leaf),
+}
+
+impl Serving {
+    const fn server(&self) -> &RpcServer {
+        match self {
+            Self::Alone(server) => server,
+            Self::Leaf(leaf) => leaf.server(),
+        }
+    }
 }
 
 /// Says where it is: for people, or as JSON for whoever started it.
@@ -189,8 +235,9 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
 }
 
 /// A rack of its own is found by those who look for one; a part of another's is found through that.
-fn told(args: &Switch, plan: &Plan, server: &RpcServer) -> Option<Told> {
-    let is_alone = !plan.switch.controller_apart && args.parent.is_none();
+fn told(args: &Switch, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<Told> {
+    let is_part = plan.switch.controller_apart || matches!(role, SwitchRole::Leaf(_));
+    let is_alone = !is_part && args.parent.is_none();
     is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
 }
 

@@ -1,15 +1,27 @@
 //! How large a plan's switch is.
 
-use sluice_ground::plan::{Plan, SERVERS_MAX};
+use sluice_ground::plan::{Plan, SERVERS_MAX, SwitchRole};
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial, Term};
 
 /// Entries in all clients' replay blocks together.
 const REPLAY_CELLS: u32 = 128 * 1024;
+/// Numbers of leaves that a spine has: one for each rack and pool.
+const LEAVES: u16 = 1024;
 /// The most clients.
 const CLIENTS_MAX: u32 = 32;
 
-pub(super) fn size(plan: &Plan, epoch: Epoch, term: Term) -> Config {
+pub(super) fn size(plan: &Plan, role: SwitchRole, epoch: Epoch, term: Term) -> Config {
+    let size = in_rack(plan, epoch, term);
+    match role {
+        SwitchRole::Alone => size,
+        SwitchRole::Spine => Config { workers: LEAVES, ..size },
+        // It knows no clients.
+        SwitchRole::Leaf(_) => Config { clients: 1, replay_cells: 1, ..size },
+    }
+}
+
+fn in_rack(plan: &Plan, epoch: Epoch, term: Term) -> Config {
     let switch = &plan.switch;
     Config {
         slices: plan.slices.len() as u16,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
-use sluice_ground::plan::Plan;
+use sluice_ground::plan::{Plan, SwitchRole};
 use sluice_ground::print;
 use sluice_hub::state::StateFolder;
 use sluice_kernel::xdp::machine::BPF_FS;
@@ -23,7 +23,7 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
         ));
     };
     let options = XdpOptions {
-        size: size(plan, Epoch(0), state.term()?),
+        size: size(plan, SwitchRole::Alone, Epoch(0), state.term()?),
         at,
         interfaces: args.interfaces.clone(),
         generic: args.generic,

@@ -20,7 +20,15 @@ pub(super) struct Lag {
 
 pub(super) enum Lagging {
     Arrival { from: Endpoint, packet: Packet },
-    Again(Circulating),
+    Again(Going),
+}
+
+/// What goes round, with what its packet has beside what programs see.
+#[derive(Clone, Copy)]
+pub(super) struct Going {
+    pub(super) round: Circulating,
+    /// Where its task's client is, if a spine said so.
+    pub(super) client_at: Endpoint,
 }
 
 impl Lag {
@@ -45,7 +53,7 @@ impl Lag {
 
     /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at
     /// once.
-    pub(super) fn again(&mut self, now: Nanos, again: Circulating) -> bool {
+    pub(super) fn again(&mut self, now: Nanos, again: Going) -> bool {
         let due = now + self.delays.pass + self.delays.recirculation;
         !self.is_none() && self.held.put(due, Lagging::Again(again), &[])
     }

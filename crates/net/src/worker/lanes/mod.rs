@@ -134,6 +134,7 @@ fn lanes(
                 capacity: worker.capacity / each as u32,
                 server: worker.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
                 rejoins: 0,
+                workers: 0,
                 held: None,
             };
             let bell = socket.waker();

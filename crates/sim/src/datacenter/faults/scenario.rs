@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use crate::datacenter::outages::{Switch, Turn};
+use crate::datacenter::downtime::{FabricSwitch, OutageStep};
 use crate::dice::Dice;
 use crate::point::Point;
 use crate::policy::Policy;
@@ -27,7 +27,7 @@ const LOAD: f64 = 0.15;
 #[derive(Clone, Debug)]
 pub(super) struct HopScenario {
     pub(super) point: Point,
-    pub(super) turns: Vec<(Nanos, Turn)>,
+    pub(super) turns: Vec<(Nanos, OutageStep)>,
 }
 
 impl HopScenario {
@@ -68,7 +68,7 @@ fn rates(dice: &mut Dice) -> Rates {
 }
 
 /// Three, one behind the other: each ends before the next begins. Who is out comes back with an empty memory.
-fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<(Nanos, Turn)> {
+fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<(Nanos, OutageStep)> {
     let mut from = Nanos::from_millis(1);
     let mut outage = |_| {
         let at = from + dice.span(Nanos(0), Nanos::from_millis(2));
@@ -77,11 +77,15 @@ fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<(Nanos, Turn)> {
         from = at + lasts + Nanos::from_millis(1);
         let is_leaf = dice.chance(500);
         let who = if is_leaf {
-            Switch::Leaf(dice.below(leaves.into()) as u32)
+            FabricSwitch::Leaf(dice.below(leaves.into()) as u32)
         } else {
-            Switch::Spine(dice.below(spines.into()) as u32)
+            FabricSwitch::Spine(dice.below(spines.into()) as u32)
         };
-        [(at, Turn::Dies(who)), (at + heard_after, Turn::Out(who)), (at + lasts, Turn::Back(who))]
+        [
+            (at, OutageStep::Dies(who)),
+            (at + heard_after, OutageStep::Out(who)),
+            (at + lasts, OutageStep::Back(who)),
+        ]
     };
     (0..3).flat_map(&mut outage).collect()
 }

@@ -160,7 +160,7 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
     #[inline]
     fn ends(&mut self, _: usize, _: TaskId, tag: u64, how: &Outcome) -> Try<Self> {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
-        let Stage { world, meter, books } = &mut *self.stage;
+        let Stage { world, meter, books, .. } = &mut *self.stage;
         match how {
             Outcome::Reply(reply) => {
                 books.moves(Place::ToClient, Place::Done);

@@ -20,7 +20,7 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
 
     #[inline]
     fn takes_in(&mut self, _: Address, id: PacketId) -> Try<Self, (u8, bool)> {
-        let Stage { world, meter, books } = &mut *self.stage;
+        let Stage { world, meter, books, .. } = &mut *self.stage;
         let tasks = match world.packets.get(id) {
             Packet::Submit(_) => 1,
             Packet::Job(job) => job.tasks(),
@@ -35,7 +35,7 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
 
     #[inline]
     fn comes_round(&mut self, id: Id<Circulating>) -> Try<Self, u8> {
-        let Stage { world, meter, books } = &mut *self.stage;
+        let Stage { world, meter, books, .. } = &mut *self.stage;
         meter.counts.recirculations += 1;
         let tasks = tasks_in(&world.rounds.get(id).cargo);
         (0..tasks).for_each(|_| books.goes_round(false));
@@ -51,7 +51,7 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
 
     #[inline]
     fn lets_out(&mut self, to: Address, packet: &mut Packet, _: u8) -> Try<Self, Nanos> {
-        let Stage { world, meter, books } = &mut *self.stage;
+        let Stage { world, meter, books, .. } = &mut *self.stage;
         let switch = &self.nodes.switch;
         match packet {
             Packet::Dispatch(dispatch) => {
@@ -100,9 +100,12 @@ impl<O: Observer> SwitchSide for Staged<'_, O> {
 
     fn writes_ahead(&mut self, write: &WriteAhead, _: u8) -> Try<Self> {
         let Nodes { workers, switch, .. } = &mut *self.nodes;
-        let Stage { world, meter, .. } = &mut *self.stage;
+        let Stage { world, meter, below, .. } = &mut *self.stage;
         let leaves = switch.leaves(world.now);
-        let copies = workers.servers.write_ahead(switch.program(), &mut world.network, leaves, write);
+        let copies = workers.servers.write_ahead(switch.program(), write, |servers, written| match below {
+            Some(below) => below.write(world, servers, leaves, written, write),
+            None => servers.takes_link(&mut world.network, leaves, written, write),
+        });
         meter.counts.writes += u64::from(copies);
         meter.counts.packets += u64::from(copies);
         Ok(())

@@ -32,7 +32,7 @@ impl<O: Observer> Staged<'_, O> {
     /// A packet comes to a worker's NIC.
     #[inline]
     pub(in crate::rack) fn at_worker(&mut self, worker: u32, packet: PacketId) {
-        let Stage { world, meter, books } = &mut *self.stage;
+        let Stage { world, meter, books, .. } = &mut *self.stage;
         if matches!(world.packets.get(packet), Packet::Dispatch(_)) {
             meter.at_workers.enter(world.now);
             books.moves(Place::ToWorker, Place::AtWorker);
@@ -133,7 +133,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
             run.started = run.started + self.nodes.workers.fetch;
             self.count_fetch();
         }
-        let (workers, Stage { world, meter, books }) = (&mut self.nodes.workers, &mut *self.stage);
+        let (workers, Stage { world, meter, books, .. }) = (&mut self.nodes.workers, &mut *self.stage);
         let service = Nanos(u64::from_le_bytes(run.payload.inline));
         let busy_until = workers.cores.spend(worker as u32, run.started, service);
         meter.at_workers.leave(run.started);
@@ -146,7 +146,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
 
     #[inline]
     fn served(&mut self, worker: usize, run: &TaskRun) -> Try<Self, (ReplyStatus, Payload)> {
-        let (workers, Stage { world, meter, books }) = (&mut self.nodes.workers, &mut *self.stage);
+        let (workers, Stage { world, meter, books, .. }) = (&mut self.nodes.workers, &mut *self.stage);
         meter.serving.leave(world.now);
         books.moves(Place::Running, Place::ToClient);
         if let Some(adaptation) = &mut workers.adaptation

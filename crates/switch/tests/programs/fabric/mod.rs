@@ -5,6 +5,7 @@ mod leaves;
 mod parts;
 mod racksched;
 mod rain;
+mod rows;
 mod spine;
 
 use sluice_switch::horus::{FabricReading, Horus, Mirror, RackSize, Spine, SpineLink};

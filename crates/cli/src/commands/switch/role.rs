@@ -1,0 +1,68 @@
+//! Which of a plan's switches a `sluice switch` is, and what follows from that.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::plan::{Plan, SwitchRole};
+use sluice_hub::switch::SwitchPlace;
+
+use crate::args::Switch;
+
+/// As the flags say; a plan with racks has several switches.
+pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
+    let no = |why: String| Err(Failure::bad_input(why));
+    match (plan.racks, args.spine, args.leaf) {
+        (None, false, None) => Ok(SwitchRole::Alone),
+        (None, ..) => {
+            no(format!("plan {} has no racks below a spine: leave --spine and --leaf out", plan.name))
+        }
+        (Some(_), true, _) => Ok(SwitchRole::Spine),
+        (Some(racks), _, Some(rack)) if (1..=racks.count).contains(&rack) => Ok(SwitchRole::Leaf(rack)),
+        (Some(racks), _, Some(rack)) => {
+            no(format!("--leaf {rack}: plan {} has racks 1 to {}", plan.name, racks.count))
+        }
+        (Some(_), false, None) => no(format!(
+            "plan {} has racks below a spine: say which switch this is, --spine, or --leaf 1 --above ADDRESS",
+            plan.name
+        )),
+    }
+}
+
+/// Each switch has a folder of its own.
+pub(super) fn state(args: &Switch, plan: &Plan, role: SwitchRole) -> PathBuf {
+    match role {
+        SwitchRole::Leaf(rack) if args.state.is_none() => plan.state.join(Plan::leaf_name(rack)),
+        _ => plan.state.clone(),
+    }
+}
+
+pub(super) fn place(plan: &Plan, role: SwitchRole) -> SwitchPlace {
+    let reading = plan.reading().unwrap_or_default();
+    match role {
+        SwitchRole::Alone => SwitchPlace::Alone,
+        SwitchRole::Spine => SwitchPlace::Spine(reading),
+        SwitchRole::Leaf(_) => SwitchPlace::Leaf(reading),
+    }
+}
+
+/// Where packets come in: a plan's address is the spine's, and a leaf has one if a flag says so.
+pub(super) fn listen(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+    if matches!(role, SwitchRole::Leaf(_)) { args.listen } else { plan.switch.listen }
+}
+
+/// Where the controller is asked, likewise; a leaf's is on a port that the kernel chooses.
+pub(super) fn control(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+    if !matches!(role, SwitchRole::Leaf(_)) {
+        return plan.switch.control;
+    }
+    args.control.or(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
+}
+
+/// What its socket's faults are drawn by.
+pub(super) fn name(role: SwitchRole) -> String {
+    match role {
+        SwitchRole::Alone | SwitchRole::Spine => "switch".to_owned(),
+        SwitchRole::Leaf(rack) => Plan::leaf_name(rack),
+    }
+}

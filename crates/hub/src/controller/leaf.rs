@@ -1,0 +1,161 @@
+//! A leaf's side of a fabric (Horus §3.2, A.3): its rack's controller, and the line by which it is registered
+//! with the controller above.
+//!
+//! The line is a thread that sleeps until the rack's pools change or the controller above says something. It
+//! stands on no task's path: without the controller above, what spine and leaf know of each other goes on
+//! being used.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use sluice_control::{LeafAction, LeafLine, WorkerHello};
+use sluice_net::NetError;
+use sluice_net::registrar::{RegistrarEvent, WorkerRegistrar};
+use sluice_net::rpc::Remote;
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Endpoint, SliceId, sizes::QUOTA_MAX};
+
+use super::runner::Heard;
+use super::start::{ControllerOptions, start};
+use crate::HubError;
+use crate::rpc::RpcServer;
+use crate::switch::TablePort;
+
+/// How a leaf is set up.
+pub struct LeafOptions {
+    /// The rack's controller, whose switch is the leaf.
+    pub rack: ControllerOptions,
+    /// What the leaf is called above; its certificate has to give it the name.
+    pub name: String,
+    /// Where its spine reaches it.
+    pub at: Endpoint,
+    /// 64 random bits, drawn once per start.
+    pub life: u64,
+    /// The controller above.
+    pub above: Remote,
+    /// The leaf's tables.
+    pub tables: TablePort,
+}
+
+/// A rack's controller and its line upwards; both end when it is dropped.
+pub struct Leaf {
+    server: RpcServer,
+    bell: Sender<Heard>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Leaf {
+    /// Starts both, each on a thread of its own.
+    ///
+    /// # Errors
+    /// As [`start_controller`](super::start_controller).
+    pub fn start(options: LeafOptions) -> Result<Self, HubError> {
+        let (bell, heard) = mpsc::channel();
+        let LeafOptions { rack, name, at, life, above, tables } = options;
+        let server = start(rack, Some(bell.clone()))?;
+        let state = LeafLine::new(name, at, life, QUOTA_MAX);
+        let line =
+            Line { state, above, tables, bell: bell.clone(), registrars: HashMap::new(), out: Vec::new() };
+        let run = move || line.run(&heard);
+        let thread = thread::Builder::new().name("leaf-line".to_owned()).spawn(run);
+        let thread = thread.map_err(|why| NetError::Thread { name: "leaf-line", why })?;
+        Ok(Self { server, bell, thread: Some(thread) })
+    }
+
+    /// The rack's controller.
+    pub const fn server(&self) -> &RpcServer {
+        &self.server
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        // A line that has ended already hears nothing.
+        let _ = self.bell.send(Heard::Stop);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Line {
+    state: LeafLine,
+    above: Remote,
+    tables: TablePort,
+    bell: Sender<Heard>,
+    registrars: HashMap<SliceId, WorkerRegistrar>,
+    out: Vec<LeafAction>,
+}
+
+impl Line {
+    fn run(mut self, heard: &Receiver<Heard>) {
+        while let Ok(what) = heard.recv() {
+            match what {
+                Heard::Sizes(sizes) => self.state.sized(sizes, &mut self.out),
+                Heard::Above => self.listen(),
+                Heard::Stop => return,
+            }
+            for action in mem::take(&mut self.out) {
+                if let Err(why) = self.act(action) {
+                    tracing::error!("{why}");
+                }
+            }
+        }
+    }
+
+    /// What the registrars heard.
+    fn listen(&mut self) {
+        let mut left = Vec::new();
+        for (pool, registrar) in &self.registrars {
+            while let Some(event) = registrar.try_next() {
+                match event {
+                    RegistrarEvent::Granted(grant) => self.state.granted(*pool, &grant, &mut self.out),
+                    RegistrarEvent::Left { .. } => left.push(*pool),
+                    // The registrar says so itself, and goes on if there is anything to try.
+                    RegistrarEvent::Wait { .. }
+                    | RegistrarEvent::Refused { .. }
+                    | RegistrarEvent::Lost { .. } => {}
+                }
+            }
+        }
+        for pool in left {
+            self.registrars.remove(&pool);
+            self.state.left(pool, &mut self.out);
+        }
+    }
+
+    fn act(&mut self, action: LeafAction) -> Result<(), HubError> {
+        match action {
+            LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
+            LeafAction::Leave(pool) => {
+                if let Some(registrar) = self.registrars.get(&pool) {
+                    registrar.leave();
+                }
+            }
+            LeafAction::Link(pool, row) => {
+                let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
+                if answers != [TableAnswer::Done] {
+                    tracing::error!("the leaf does not take its spine at {}: {answers:?}", row.at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, pool: SliceId, hello: WorkerHello, at_once: bool) -> Result<(), NetError> {
+        match self.registrars.get(&pool) {
+            Some(registrar) if at_once => registrar.set_hello(hello),
+            Some(registrar) => registrar.set_hello_later(hello),
+            None => {
+                let bell = self.bell.clone();
+                // The line ends after its registrars.
+                let wake = move || drop(bell.send(Heard::Above));
+                self.registrars.insert(pool, WorkerRegistrar::worker(self.above.clone(), hello, wake)?);
+            }
+        }
+        Ok(())
+    }
+}

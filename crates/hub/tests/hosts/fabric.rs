@@ -1,0 +1,416 @@
+//! Racks below a spine (Horus §3.2, A.3), inside the test's process: a client submits to the spine, whose
+//! workers are leaves, and a leaf is a rack's switch with its own controller and workers.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sluice_control::{Plan, SlicePlan, Tier};
+use sluice_hub::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
+use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer};
+use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
+use sluice_net::client::Pending;
+use sluice_net::faults::{FaultPlan, Rates};
+use sluice_net::rpc::Remote;
+use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
+use sluice_switch::Config;
+use sluice_switch::horus::{FabricReading, IdleRack};
+use sluice_wire::tables::{TableAnswer, TableOp, WorkerRow};
+use sluice_wire::{Endpoint, Epoch, Generation, Nanos, Packet, RackNews, SliceId, Update, WorkerId, encode};
+
+use crate::DEADLINE;
+use crate::rack::{ECHO, Echo, OTHER, Running, until};
+
+/// How often leaves and hosts renew; a lease is four times as long.
+const RENEW_EVERY: Nanos = Nanos::from_millis(50);
+
+/// Any idle rack: the newest gets all tasks that come close behind each other.
+fn reading() -> FabricReading {
+    FabricReading { idle_rack: IdleRack::Random, ..FabricReading::default() }
+}
+
+static EPOCHS: AtomicU32 = AtomicU32::new(1);
+
+/// A switch's thread.
+struct Life {
+    switch: SwitchHandle,
+    thread: Option<JoinHandle<Result<(), NetError>>>,
+}
+
+impl Life {
+    fn start(place: SwitchPlace, at: Option<SocketAddr>, faults: Rates) -> Self {
+        let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
+        let size = Config { workers: 64, slices: 2, ..Config::full(epoch) };
+        let defaults = SwitchConfig::new(size);
+        let faults = FaultPlan::both(epoch.0.into(), "switch", faults);
+        let config = SwitchConfig { at: at.unwrap_or(defaults.at), place, faults, ..defaults };
+        let driver = SwitchDriver::new(&config).expect("the loopback has free ports");
+        let switch = driver.handle();
+        Self { switch, thread: Some(driver.spawn().expect("the system has threads")) }
+    }
+
+    fn at(&self) -> Endpoint {
+        self.switch.local().into()
+    }
+
+    fn counted(&self, name: &str) -> u64 {
+        self.switch.counters().all().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
+    }
+
+    fn controller(&self, tier: Tier, at: Option<SocketAddr>) -> ControllerOptions {
+        let slice = |of: TaskType| SlicePlan {
+            name: of.to_string(),
+            types: vec![of],
+            limit: Some(1_000),
+            ..SlicePlan::default()
+        };
+        let plan = Plan {
+            tier,
+            renew_every: RENEW_EVERY,
+            lease: RENEW_EVERY.times(4),
+            ..Plan::new(self.at(), vec![slice(ECHO), slice(OTHER)])
+        };
+        ControllerOptions {
+            at: at.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
+            guard: Guard::Loopback,
+            plan,
+            seed: [7; 32],
+            switch: SwitchLink::Here(LocalSwitch::new(self.switch.clone(), self.at())),
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.switch.stop();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("no panic").expect("no error");
+        }
+    }
+}
+
+/// A leaf that lives; dropping it is kill -9.
+struct LiveLeaf {
+    line: Leaf,
+    life: Life,
+}
+
+/// A rack, whose leaf may be dead.
+struct Rack {
+    leaf: Option<LiveLeaf>,
+    switch_at: SocketAddr,
+    controller_at: SocketAddr,
+}
+
+/// A spine with its controller.
+struct Above {
+    controller: RpcServer,
+    life: Life,
+}
+
+struct Fabric {
+    faults: Rates,
+    racks: Vec<Rack>,
+    above: Option<Above>,
+    /// Where the spine's controller listens.
+    controller_at: SocketAddr,
+}
+
+impl Fabric {
+    fn of(racks: usize) -> Self {
+        Self::under(racks, Rates::default())
+    }
+
+    fn under(racks: usize, faults: Rates) -> Self {
+        let above = Self::above(faults, None);
+        let controller_at = above.controller.local();
+        let mut fabric = Self { faults, racks: Vec::new(), above: Some(above), controller_at };
+        for rack in 0..racks {
+            let leaf = fabric.leaf(rack, None);
+            let (switch_at, controller_at) = (leaf.life.switch.local(), leaf.line.server().local());
+            fabric.racks.push(Rack { leaf: Some(leaf), switch_at, controller_at });
+        }
+        fabric
+    }
+
+    /// A spine in a new life, where it was before.
+    fn above(faults: Rates, at: Option<(SocketAddr, SocketAddr)>) -> Above {
+        let place = SwitchPlace::Spine(reading());
+        let life = Life::start(place, at.map(|(switch, _)| switch), faults);
+        let options = life.controller(Tier::Spine, at.map(|(_, controller)| controller));
+        Above { controller: start_controller(options).expect("a free port"), life }
+    }
+
+    /// Ends the spine and its controller, and starts both anew.
+    fn restart_spine(&mut self) {
+        let switch_at = self.spine().local();
+        self.above = None;
+        self.above = Some(Self::above(self.faults, Some((switch_at, self.controller_at))));
+    }
+
+    fn spine(&self) -> &SwitchHandle {
+        &self.above.as_ref().expect("it lives").life.switch
+    }
+
+    /// A leaf in a new life, where it was before.
+    fn leaf(&self, rack: usize, at: Option<(SocketAddr, SocketAddr)>) -> LiveLeaf {
+        let place = SwitchPlace::Leaf(reading());
+        let life = Life::start(place, at.map(|(switch, _)| switch), self.faults);
+        let line = Leaf::start(LeafOptions {
+            rack: life.controller(Tier::Leaf, at.map(|(_, controller)| controller)),
+            name: format!("rack-{rack}"),
+            at: life.at(),
+            life: u64::from(EPOCHS.fetch_add(1, Ordering::Relaxed)) << 32,
+            above: Remote::new(&self.controller_at.to_string(), None).expect("an address"),
+            tables: life.switch.tables(),
+        });
+        LiveLeaf { line: line.expect("a free port"), life }
+    }
+
+    fn kill(&mut self, rack: usize) {
+        self.racks[rack].leaf = None;
+    }
+
+    fn bring_back(&mut self, rack: usize) {
+        let Rack { switch_at, controller_at, .. } = self.racks[rack];
+        self.racks[rack].leaf = Some(self.leaf(rack, Some((switch_at, controller_at))));
+    }
+
+    fn worker(&self, rack: usize, name: &str, echo: &Echo) -> Running {
+        let mut options =
+            WorkerOptions::new(&self.racks[rack].controller_at.to_string()).expect("a legal address");
+        name.clone_into(&mut options.name);
+        options.faults = FaultPlan::both(rack as u64, name, self.faults);
+        Running::start(&options, echo.clone())
+    }
+
+    fn client(&self, name: &str) -> Client {
+        Client::connect(&self.client_options(name)).expect("the spine's controller takes clients")
+    }
+
+    fn client_options(&self, name: &str) -> ClientOptions {
+        let controller = self.controller_at.to_string();
+        ClientOptions {
+            name: name.to_owned(),
+            faults: FaultPlan::both(99, name, self.faults),
+            ..ClientOptions::new(&controller).expect("a legal address")
+        }
+    }
+
+    /// The weights of the leaves that the spine has, by name.
+    fn weights(&self) -> Vec<u16> {
+        let rows = (0..64).filter_map(|leaf| self.row(WorkerId(leaf)));
+        let mut weights: Vec<u16> = rows.filter(|row| row.open).map(|row| row.workers).collect();
+        weights.sort_unstable();
+        weights
+    }
+
+    fn row(&self, leaf: WorkerId) -> Option<WorkerRow> {
+        let asked = self.spine().tables().call(vec![TableOp::ReadWorker(leaf)]);
+        match asked.expect("the spine runs").remove(0) {
+            TableAnswer::Worker(state) => state.row,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn epoch(&self) -> Epoch {
+        match self.spine().tables().call(vec![TableOp::ReadShape]).expect("it runs").remove(0) {
+            TableAnswer::Shape(shape) => shape.epoch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn counted(&self, name: &str) -> u64 {
+        self.above.as_ref().map_or(0, |above| above.life.counted(name))
+    }
+
+    fn leaf_counted(&self, rack: usize, name: &str) -> u64 {
+        self.racks[rack].leaf.as_ref().map_or(0, |leaf| leaf.life.counted(name))
+    }
+}
+
+fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+    numbers.map(|i| (i, client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits"))).collect()
+}
+
+/// Each task is answered, by its own bytes.
+fn all_replied(pending: Vec<(u32, Pending)>) -> u64 {
+    let mut tried_again = 0;
+    for (i, pending) in pending {
+        let ended = pending.wait();
+        assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes()[..]), "{i}: {}", ended.outcome);
+        tried_again += u64::from(ended.attempts > 1);
+    }
+    tried_again
+}
+
+#[test]
+fn tasks_go_through_the_spine_to_all_racks_and_come_back_whole() {
+    let fabric = Fabric::of(3);
+    let echo = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+    let _workers = [0, 0, 1, 2].map(|rack| fabric.worker(rack, &named(rack), &echo));
+    until("all racks", || fabric.weights() == [1, 1, 2]);
+    let client = fabric.client("c");
+    let most = client.payload_max();
+    for bytes in [0, 8, 9, 1_384, 2_049, 30_000, most] {
+        let task: Vec<u8> = (0..bytes).map(|i| (i / 7) as u8).collect();
+        let ended = client.submit(ECHO, &task, DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&task[..]), "{bytes} bytes: {}", ended.outcome);
+    }
+    let tried_again: u64 =
+        (0..10).map(|round| all_replied(submit(&client, round * 20..round * 20 + 20))).sum();
+    until("all racks' work", || (0..3).all(|rack| fabric.leaf_counted(rack, "dispatched") > 0));
+    let runs = echo.runs.load(Ordering::Relaxed);
+    assert!(tried_again > 0 || runs == 207, "each task ran once: {runs}");
+}
+
+/// A name that no other worker has.
+fn named(rack: usize) -> String {
+    format!("{rack}-{}", EPOCHS.fetch_add(1, Ordering::Relaxed))
+}
+
+#[test]
+fn a_leaf_that_dies_loses_no_task_and_comes_back_under_another_generation() {
+    let mut fabric = Fabric::of(3);
+    let slow = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+    let mut workers: Vec<Running> =
+        (0..6).map(|worker| fabric.worker(worker % 3, &format!("w{worker}"), &slow)).collect();
+    until("all racks", || fabric.weights() == [2, 2, 2]);
+    let before: Vec<Generation> = generations(&fabric);
+    let client = fabric.client("c");
+    let under_way = submit(&client, 0..600);
+    until("work", || slow.runs.load(Ordering::Relaxed) > 50);
+    fabric.kill(1);
+    let meanwhile = submit(&client, 600..900);
+    let tried_again = all_replied(under_way) + all_replied(meanwhile);
+    assert!(tried_again > 0, "what the dead leaf had was tried again");
+    until("the dead leaf to be taken out", || fabric.weights() == [2, 2]);
+    fabric.bring_back(1);
+    until("it to be back with its workers", || fabric.weights() == [2, 2, 2]);
+    let newest = before.iter().max().expect("three leaves");
+    assert!(generations(&fabric).iter().any(|generation| generation > newest), "another generation");
+    let ran = fabric.leaf_counted(1, "dispatched");
+    all_replied(submit(&client, 900..1_500));
+    assert!(fabric.leaf_counted(1, "dispatched") > ran, "it gets tasks again");
+    let report = client.close().expect("no error");
+    assert_eq!((report.tasks.replied, report.tasks.refused, report.tasks.unknown), (1_500, 0, 0));
+    workers.clear();
+}
+
+fn generations(fabric: &Fabric) -> Vec<Generation> {
+    (0..64).filter_map(|leaf| fabric.row(WorkerId(leaf))).map(|row| row.generation).collect()
+}
+
+#[test]
+fn tasks_outlive_the_spine_and_its_controller() {
+    let mut fabric = Fabric::of(2);
+    let slow = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+    let _workers = [0, 1].map(|rack| fabric.worker(rack, &format!("w{rack}"), &slow));
+    until("both racks", || fabric.weights() == [1, 1]);
+    let client = fabric.client("c");
+    let pending = submit(&client, 0..300);
+    until("work", || slow.runs.load(Ordering::Relaxed) > 20);
+    fabric.restart_spine();
+    all_replied(pending);
+}
+
+#[test]
+fn workers_that_come_and_go_change_their_racks_weight_and_the_last_one_takes_it_out() {
+    let fabric = Fabric::of(1);
+    let echo = Echo::default();
+    let first = fabric.worker(0, "first", &echo);
+    until("one", || fabric.weights() == [1]);
+    let generation = generations(&fabric);
+    let second = fabric.worker(0, "second", &echo);
+    until("two", || fabric.weights() == [2]);
+    assert_eq!(generations(&fabric), generation, "a weight is no new generation");
+    second.drain();
+    until("one again", || fabric.weights() == [1]);
+    first.drain();
+    until("none", || fabric.weights().is_empty());
+    let _third = fabric.worker(0, "third", &echo);
+    until("one that came back", || fabric.weights() == [1]);
+    let client = fabric.client("c");
+    all_replied(submit(&client, 0..50));
+}
+
+#[test]
+fn a_pool_without_workers_in_a_rack_gets_its_tasks_from_the_racks_that_have_some() {
+    let fabric = Fabric::of(2);
+    let _echo = [0, 1].map(|rack| fabric.worker(rack, &format!("w{rack}"), &Echo::default()));
+    let other = WorkerOptions::new(&fabric.racks[1].controller_at.to_string()).expect("an address");
+    let other = WorkerOptions { name: "other".to_owned(), ..other };
+    let echo = |task: sluice_net::Task<'_>, reply: &mut Vec<u8>| {
+        reply.extend(task.bytes);
+        Ok(())
+    };
+    let _other = Running::start(&other, service_fn(OTHER, echo));
+    until("three leaves", || fabric.weights() == [1, 1, 1]);
+    let client = fabric.client("c");
+    let submit = |_| client.submit(OTHER, b"other", DEADLINE).expect("it fits");
+    let pending: Vec<Pending> = (0..100).map(submit).collect();
+    assert!(pending.into_iter().all(|pending| pending.wait().outcome.done() == Some(&b"other"[..])));
+    assert_eq!(fabric.leaf_counted(0, "handed_down"), 0);
+}
+
+#[test]
+fn nothing_is_lost_and_no_try_runs_twice_under_faults_on_every_socket_and_two_hops() {
+    let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
+    let fabric = Fabric::under(2, faults);
+    let echo = Echo::default();
+    let _workers = [0, 0, 1, 1].map(|rack| fabric.worker(rack, &named(rack), &echo));
+    until("both racks", || fabric.weights() == [2, 2]);
+    let client = fabric.client("c");
+    let mut tries = 0;
+    for round in 0..4 {
+        for (i, pending) in submit(&client, round * 300..(round + 1) * 300) {
+            let ended = pending.wait();
+            assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes()[..]), "{i}: {}", ended.outcome);
+            tries += u64::from(ended.attempts);
+        }
+    }
+    let runs = echo.runs.load(Ordering::Relaxed);
+    assert!((1_200..=tries).contains(&runs), "{runs} runs of {tries} tries");
+    let again: u64 = (0..2).map(|rack| fabric.leaf_counted(rack, "replayed")).sum();
+    assert!(again > 0, "what came twice was let in once");
+}
+
+#[test]
+fn who_registers_at_the_wrong_place_is_told_which_one_is_right() {
+    let fabric = Fabric::of(1);
+    let leaf = fabric.racks[0].controller_at.to_string();
+    let mut options = fabric.client_options("c");
+    options.controller = Remote::new(&leaf, None).expect("an address");
+    let why = Client::connect(&options).expect_err("a leaf takes no clients").to_string();
+    assert!(why.contains("takes tasks from its spine only"), "{why}");
+    let options = WorkerOptions::new(&fabric.controller_at.to_string()).expect("an address");
+    let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
+    let why = worker.run().expect_err("a spine takes no workers").to_string();
+    assert!(why.contains("registers with the leaf of its rack"), "{why}");
+}
+
+#[test]
+fn a_leaf_that_tells_what_is_not_its_own_is_refused_and_counted() {
+    let fabric = Fabric::of(1);
+    let _worker = fabric.worker(0, "w", &Echo::default());
+    until("its rack", || fabric.weights() == [1]);
+    let leaf = (0..64).map(WorkerId).find(|leaf| fabric.row(*leaf).is_some()).expect("it is there");
+    let row = fabric.row(leaf).expect("it is there");
+    let (spine, epoch) = (fabric.spine().local(), fabric.epoch());
+    let mallory = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let honest = Update { epoch, leaf, generation: row.generation, pool: row.slice, news: RackNews::Idle };
+    let says = |update: Update| {
+        let mut bytes = [0; 256];
+        let written = encode(&Packet::Update(update), &[], &mut bytes).expect("it fits");
+        mallory.send_to(&bytes[..written], spine).expect("it is sent");
+    };
+    says(honest);
+    until("another's number", || fabric.counted("wrong_address") == 1);
+    says(Update { leaf: WorkerId(63), ..honest });
+    until("nobody's number", || fabric.counted("unknown_source") == 1);
+    says(Update { pool: SliceId(9), leaf: WorkerId(60), ..honest });
+    until("nobody's pool", || fabric.counted("unknown_source") == 2);
+    let client = fabric.client("c");
+    all_replied(submit(&client, 0..20));
+}

@@ -1,0 +1,40 @@
+//! Which switches are out when, in a testbed's outages.
+
+use sluice_wire::Nanos;
+
+use crate::testbed::RackLayout;
+
+/// A switch that may be out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FabricSwitch {
+    Leaf(u32),
+    Spine(u32),
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutageStep {
+    Dies(FabricSwitch),
+    /// The controller hears that it is out.
+    Out(FabricSwitch),
+    /// It is back, and the controller hears of it.
+    Back(FabricSwitch),
+}
+
+/// What happens when, in a testbed's outages; in the order of time.
+pub(super) fn outage_steps(racks: &RackLayout) -> Vec<(Nanos, OutageStep)> {
+    let mut outage_steps: Vec<_> = racks
+        .outages
+        .iter()
+        .filter_map(|outage| {
+            let who = outage.leaf.map(FabricSwitch::Leaf).or(outage.spine.map(FabricSwitch::Spine))?;
+            let back = (outage.lasts > Nanos(0)).then(|| (outage.at + outage.lasts, OutageStep::Back(who)));
+            let out =
+                [(outage.at, OutageStep::Dies(who)), (outage.at + outage.heard_after, OutageStep::Out(who))];
+            Some(out.into_iter().chain(back))
+        })
+        .flatten()
+        .collect();
+    outage_steps.sort_by_key(|(at, _)| *at);
+    outage_steps
+}

@@ -1,0 +1,89 @@
+//! A fabric that a rack is on: its packets are frames there, among the flows that hosts send each other.
+
+use sluice_fabric::{Fabric, FabricError, FlowArrivals, Traffic};
+use sluice_wire::roce::write_len;
+use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
+
+use super::scheme::Scheme;
+use super::settings::settings_of;
+use crate::testbed::{BackgroundFlows, FabricTestbed, RackHosts, Testbed};
+use crate::workload::{Class, published_sizes};
+
+/// Ethernet, IPv4 and UDP before a packet, and what a frame takes beside its bytes: preamble, check, gap.
+const AROUND_BYTES: u32 = 14 + 20 + 8 + 24;
+
+/// What a packet takes of a link.
+#[inline]
+pub(crate) const fn frame_bytes(packet: &Packet) -> u32 {
+    AROUND_BYTES + encoded_len(packet) as u32
+}
+
+/// What the WRITE of a task of so many bytes takes of a link.
+pub(crate) fn write_bytes(bytes: u16) -> u32 {
+    AROUND_BYTES + write_len(SLOT_HEAD_BYTES + usize::from(bytes)) as u32
+}
+
+/// A fabric, what crosses it beside a rack's packets, and where the rack's nodes are.
+#[derive(Debug)]
+pub(crate) struct JoinedFabric {
+    pub(crate) fabric: Fabric,
+    pub(crate) flows: Option<FlowArrivals>,
+    pub(crate) hosts: RackHosts,
+    /// A full frame's over the longest path.
+    pub(crate) round_trip: Nanos,
+}
+
+impl JoinedFabric {
+    /// The fabric of a testbed that has one below its rack; an error is one line that says what to change.
+    pub(crate) fn of(testbed: &Testbed, seed: u64, replication: u32) -> Result<Option<Self>, String> {
+        let Some((fabric, background)) = testbed.background() else { return Ok(None) };
+        let hosts = fabric.rack(testbed.servers.count, testbed.clients)?;
+        let scheme = scheme(&background.scheme).map_err(|why| format!("fabric.background.scheme{why}"))?;
+        let told = |why: FabricError| why.to_string();
+        let mut flows = flows(fabric, background, seed, replication)?;
+        let (settings, round_trip) = settings_of(fabric, scheme, &fabric.topology()?)?;
+        let mut fabric = Fabric::new(&hosts.topology, &settings, seed, replication).map_err(told)?;
+        fabric.expect(flows.as_mut().and_then(Iterator::next)).map_err(told)?;
+        Ok(Some(Self { fabric, flows, hosts, round_trip }))
+    }
+
+    /// Why a testbed's fabric cannot carry a rack with such tasks, in a line.
+    pub(crate) fn complaint(testbed: &Testbed, classes: &[Class]) -> Option<String> {
+        let (fabric, _) = testbed.background()?;
+        let large = classes.iter().filter(|class| class.large > 0.0);
+        let bytes = large.map(|class| class.bytes).max().unwrap_or(0);
+        let small = JOB_TASKS_MAX * INLINE_BYTES;
+        let packet = frame_bytes(&Packet::Token(<_>::default())) + u32::from(bytes).max(small as u32);
+        let (longest, most) = (packet.max(write_bytes(bytes)), fabric.settings().frames.full());
+        if longest <= most {
+            return Self::of(testbed, 1, 0).err();
+        }
+        let payload = fabric.payload + longest - most;
+        Some(format!(
+            "tasks of {bytes} bytes take frames of {longest} on the fabric, whose frames have {most}: write \
+             fabric.payload = {payload}"
+        ))
+    }
+}
+
+fn scheme(text: &str) -> Result<Scheme, String> {
+    let unknown = || format!(" = `{}`: write one such as letflow:paced", text.escape_debug());
+    Scheme::parse(text).ok_or_else(unknown)?.map_err(|why| format!(": {why}"))
+}
+
+/// The flows that the hosts send each other, if any.
+fn flows(
+    fabric: &FabricTestbed,
+    background: &BackgroundFlows,
+    seed: u64,
+    replication: u32,
+) -> Result<Option<FlowArrivals>, String> {
+    if background.load <= 0.0 {
+        return Ok(None);
+    }
+    let sizes =
+        published_sizes(&background.flows).map_err(|why| format!("fabric.background.flows: {why}"))?;
+    let traffic = Traffic { sizes, load: background.load, flows: u64::MAX };
+    let arrivals = traffic.arrivals(&fabric.topology()?, seed, replication);
+    arrivals.map(Some).map_err(|why| format!("fabric.background.load: {why}"))
+}
