@@ -22,7 +22,7 @@ const LABELLED_MAX: f64 = 2.5;
 /// The same where a token parks, which takes a pass more: it goes round.
 const LABELLED_ROUND_MAX: f64 = 3.2;
 /// A policy of Draconis may take so many times what a task and its poll take without: most of it is passes.
-const POLICY_MAX: f64 = 4.0;
+const POLICY_MAX: f64 = 3.0;
 /// A server's agent may take this share of a core for 32 workers that never rest, sampled every 40 µs.
 const AGENT_MAX: f64 = 0.05;
 /// From this time between samples on, µs.

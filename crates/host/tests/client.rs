@@ -433,6 +433,18 @@ fn a_reject_is_retried_after_its_hint() {
 }
 
 #[test]
+fn a_reject_of_several_tasks_is_one_of_each_of_them_and_of_no_other() {
+    let mut bench = Bench::registered();
+    let tasks: Vec<Submit> = (0..4).map(|_| bench.submit()).collect();
+    let Packet::Reject(of_one) = reject(&tasks[1], 3) else { panic!("no REJECT") };
+    bench.hear(Packet::Reject(Reject { behind: 1, ..of_one }));
+    bench.wait(3);
+    let again = |task: Submit| Submit { attempt: Attempt(2), age: age(3), ..task };
+    assert_eq!(bench.sent(), [again(tasks[1]), again(tasks[2])]);
+    assert_eq!(bench.client.stats().rejects, 2);
+}
+
+#[test]
 fn a_reject_that_the_network_doubles_counts_once() {
     let mut bench = Bench::registered();
     bench.settings.retry_burst = 1;

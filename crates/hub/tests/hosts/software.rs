@@ -75,19 +75,6 @@ fn jobs_of_draconis_lose_nothing_under_faults_when_a_worker_and_the_switch_are_k
 }
 
 #[test]
-fn small_tasks_of_a_client_go_in_one_packet_where_the_switch_takes_that() {
-    for (policy, together) in [("draconis:poll=500us,jobs=5", true), ("draconis:poll=500us", false)] {
-        let rack = rack(policy, "loss=0");
-        let _worker = rack.worker("w", Echo::default());
-        let client = rack.client("c");
-        all_come_back(submit(&client, 0..2_000, small_task));
-        let alone = rack.counted("tokens") + rack.counted("submits");
-        assert!(rack.counted("submits") >= 2_000, "{policy}: a submission counts for each of its tasks");
-        assert_eq!(rack.counted("received") < alone, together, "{policy}: {alone}");
-    }
-}
-
-#[test]
 fn a_worker_of_draconis_fetches_long_tasks_from_their_client_and_one_of_a_server_does_not() {
     for (policy, fetches) in [("draconis:poll=500us", true), ("server:1", false)] {
         let rack = rack(policy, "loss=0");

@@ -24,12 +24,12 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
 }
 
 /// Whether a number is at most so much, or so many times another one. It is by its value, not by the end of a
-/// wide interval; or if it lies inside the other's own interval, since what is not known of that cannot be
-/// asked of it.
+/// wide interval; or, where it may be as large, if it lies inside the other's own interval, since what is not
+/// known of that cannot be asked of it.
 pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> bool {
     match over {
         None => found.value <= most,
-        Some(over) => found.value <= most * over.value || found.value <= over.most(),
+        Some(over) => found.value <= most * over.value || most >= 1.0 && found.value <= over.most(),
     }
 }
 
@@ -135,6 +135,7 @@ mod tests {
         assert!(is_at_most(&about(104.0, 0.0), Some(&over(1.0)), 1.05));
         assert!(!is_at_most(&about(108.0, 50.0), Some(&over(1.0)), 1.05));
         assert!(is_at_most(&about(108.0, 0.0), Some(&over(9.0)), 1.05));
+        assert!(!is_at_most(&about(88.0, 0.0), Some(&over(9.0)), 0.39), "as much is no part of it");
         assert!(is_at_most(&about(1.0, 5.0), None, 1.0) && !is_at_most(&about(1.1, 5.0), None, 1.0));
     }
 
