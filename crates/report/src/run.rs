@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::run::{Bin, EventResult, Quantiles, RunResult, TaskCounts};
+use sluice_outcome::run::{Bin, EventResult, Felt, Quantiles, RunResult, TaskCounts};
 
 use crate::table::{Table, digits, time};
 
@@ -20,6 +20,7 @@ pub fn summary(result: &RunResult) -> String {
     if !result.events.is_empty() {
         out += "\n";
         out += &events(&result.events).to_string();
+        sent_again(&mut out, &result.events);
     }
     out += "\n";
     verdict(&mut out, result);
@@ -161,14 +162,8 @@ fn times(result: &RunResult) -> Table {
 }
 
 fn events(events: &[EventResult]) -> Table {
-    let mut table = Table::new([
-        "fault (times since the load began)",
-        "at",
-        "back at",
-        "felt for",
-        "slowest task",
-        "tasks sent again",
-    ]);
+    let mut table =
+        Table::new(["fault (times since the load began)", "at", "back at", "felt for", "slowest task"]);
     for event in events {
         let seconds = |at: f64| format!("{at:.2} s");
         let back = event.returned_at_s.map_or_else(|| "never".to_owned(), seconds);
@@ -180,12 +175,18 @@ fn events(events: &[EventResult]) -> Table {
                 (format!("{}{open}", seconds(felt.lasted_s)), time(felt.slowest_ns as f64))
             }
         };
-        let again = event.felt.filter(|felt| felt.sent_again > 0);
-        let again = again.map(|felt| format!("{}, for {}", felt.sent_again, seconds(felt.sent_again_for_s)));
-        let again = again.unwrap_or_else(|| "none".to_owned());
-        table.row([event.what.clone(), seconds(event.at_s), back, felt, slowest, again]);
+        table.row([event.what.clone(), seconds(event.at_s), back, felt, slowest]);
     }
     table
+}
+
+/// A line for each fault whose tasks had to be sent again.
+fn sent_again(out: &mut String, events: &[EventResult]) {
+    for event in events {
+        let Some(felt) = event.felt.filter(|felt| felt.sent_again > 0) else { continue };
+        let Felt { sent_again: tasks, sent_again_for_s: span, .. } = felt;
+        let _ = writeln!(out, "sent again after {}: {tasks} tasks, for {span:.2} s", event.what);
+    }
 }
 
 fn verdict(out: &mut String, result: &RunResult) {

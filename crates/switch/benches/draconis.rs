@@ -50,7 +50,9 @@ fn main() {
         assert_eq!(served, u64::from(bench.tasks), "each task is served, or waits");
     }
     let allocations = allocation_counter::measure(|| {
-        benches.iter_mut().for_each(|bench| bench.take());
+        for bench in &mut benches {
+            bench.take();
+        }
     });
     let cases: Vec<String> = benches
         .iter()

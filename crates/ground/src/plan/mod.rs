@@ -26,7 +26,7 @@ pub use parts::{
     Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, Plan, RacksPlan, Request, ServicePlan, SlicePlan,
     Spread, SwitchPlan, Target, WorkerPlan, live,
 };
-pub use racks::{RACKS_MAX, SwitchRole};
+pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
 pub use types::Types;
 

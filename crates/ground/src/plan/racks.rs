@@ -14,7 +14,7 @@ use crate::flags::Io;
 /// The policy of racks below a spine, if nobody names one.
 pub(super) const FABRIC_POLICY: &str = "dc-horus";
 /// The most racks of one live spine.
-pub const RACKS_MAX: u16 = 64;
+const RACKS_MAX: u16 = 64;
 
 /// Which of a plan's switches one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +55,6 @@ impl Plan {
     /// What a leaf is called above its rack.
     pub fn leaf_name(rack: u16) -> String {
         format!("rack-{rack}")
-    }
-
-    /// The names by which the spine knows what is below it: a leaf's, for each pool that its rack has.
-    pub fn pools_below(&self) -> Vec<(u16, &str)> {
-        let racks = 1..=self.racks.map_or(0, |racks| racks.count);
-        let of = |rack| {
-            let has = move |slice: &str| {
-                self.workers.iter().any(|worker| self.rack_of(worker) == Some(rack) && worker.is_of(slice))
-            };
-            let names = self.slices.iter().map(|slice| slice.name.as_str());
-            names.filter(move |slice| has(slice)).map(move |slice| (rack, slice))
-        };
-        racks.flat_map(of).collect()
     }
 }
 
@@ -186,5 +173,88 @@ pub(super) fn check_killed(plan: &Plan, target: &Target) -> Result<(), String> {
             Err(format!("an event kills leaf {rack}, and there are {count} racks below a spine"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Changes;
+
+    const PLAN: &str = "policy = \"dc-horus:idle-rack=random\"\n[racks]\ncount = 2\n\
+        [[slice]]\nname = \"a\"\ntypes = [\"hold\"]\n\
+        [[worker]]\nname = \"w\"\ncount = 3\nslice = \"a\"\nservice = \"hold\"\n\
+        [[worker]]\nname = \"last\"\nrack = 2\nslice = \"a\"\nservice = \"hold\"\n";
+
+    fn plan(text: &str) -> Outcome<Plan> {
+        Plan::from_text("here", text)
+    }
+
+    fn refused(read: Outcome<Plan>, parts: &[&str]) {
+        let said = read.expect_err("it cannot be").to_string();
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    }
+
+    #[test]
+    fn workers_are_dealt_out_to_racks_or_say_where_they_are_and_what_is_written_reads_the_same() {
+        let plan = plan(PLAN).expect("legal");
+        let racks: Vec<_> = plan.workers.iter().map(|worker| plan.rack_of(worker)).collect();
+        assert_eq!(racks, [Some(1), Some(2), Some(1), Some(2)]);
+        assert_eq!(plan.program().name(), "horus");
+        assert!(plan.reading().is_some());
+        let again = Plan::from_text("here", &plan.to_toml().expect("text")).expect("legal");
+        assert_eq!(again, plan);
+    }
+
+    #[test]
+    fn racks_that_cannot_be_are_refused_by_name() {
+        for (from, to, parts) in [
+            ("count = 2", "count = 0", &["no racks below the spine"][..]),
+            ("count = 2", "count = 65", &["65 racks are more than the 64"]),
+            ("count = 2", "count = 2\nspines = 0", &["linked to no spine", "spines = 1"]),
+            ("count = 2", "count = 2\nspines = 2", &["2 spines are more than live racks have"]),
+            ("count = 2", "count = 5", &["rack 4 of 5 has no workers", "weighs nothing"]),
+            ("rack = 2", "rack = 3", &["worker `last` is in rack 3", "1 to 2"]),
+            ("[racks]\ncount = 2\n", "", &["schedules racks below a spine, and there are none"]),
+            ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
+            ("dc-horus:idle-rack=random", "dc-rs-h", &["runs in simulations only"]),
+            ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
+            ("[racks]", "[switch]\nio = \"xdp\"\n[racks]", &["racks below a spine", "xdp"]),
+            ("[racks]", "[switch]\ncontroller_apart = true\n[racks]", &["has its controller in it"]),
+            ("[racks]", "[switch]\ntestbed_delays = true\n[racks]", &["testbed_delays"]),
+            (
+                "[[slice]]",
+                "[[slice]]\nname = \"b\"\ntypes = [\"spin\"]\n[[slice]]",
+                &["pool `b` has no workers"],
+            ),
+        ] {
+            assert!(PLAN.contains(from), "{from}");
+            refused(plan(&PLAN.replacen(from, to, 1)), parts);
+        }
+        let event = "[load]\nrate = 1\nmix = \"hold=1\"\n[load.request.hold]\nbusy = \"1ms\"\n\
+                     [[event]]\nat = \"1s\"\nkill = \"leaf 3\"\n";
+        refused(plan(&format!("{PLAN}{event}")), &["kills leaf 3", "2 racks"]);
+    }
+
+    #[test]
+    fn flags_put_a_racks_workers_below_a_spine_with_the_policy_for_that() {
+        let alone = PLAN.replace("[racks]\ncount = 2\n", "").replace("rack = 2\n", "");
+        let alone = plan(&alone.replace("dc-horus:idle-rack=random", "rain:2")).expect("legal");
+        let with = |racks, spines, policy: Option<&str>| {
+            let policy = policy.map(str::to_owned);
+            alone.clone().with(&Changes { policy, racks, spines, ..Changes::default() })
+        };
+        let below = with(Some(4), Some(1), None).expect("legal");
+        assert_eq!(
+            (below.policy.as_str(), below.racks),
+            (FABRIC_POLICY, Some(RacksPlan { count: 4, spines: 1 }))
+        );
+        let asked = with(Some(2), None, Some("dc-horus:told=replies")).expect("legal");
+        assert_eq!(asked.policy, "dc-horus:told=replies");
+        refused(with(None, Some(1), None), &["--spines", "--racks"]);
+        refused(with(Some(9), None, None), &["rack 5 of 9 has no workers"]);
+        refused(with(Some(2), None, Some("rain:1")), &["`rain:1` schedules one rack"]);
+        refused(with(None, None, Some("dc-horus")), &["and there are none"]);
+        refused(with(Some(2), Some(0), None), &["linked to no spine"]);
     }
 }
