@@ -143,7 +143,7 @@ impl Fabric {
     /// A parcel leaves its host then, or once the link has room; not before now.
     ///
     /// # Panics
-    /// If it goes to its own host, or is longer than [`FrameSizes::full`]: switches keep room for that.
+    /// If it goes to its own host, or is longer than a full frame: switches keep room for that.
     pub fn carry(&mut self, at: Nanos, parcel: Parcel) {
         let Parcel { from, to, bytes, .. } = parcel;
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);

@@ -1,11 +1,14 @@
 //! A fabric as a testbed: flows are its tasks, schemes its policies, and what switches count its gauges.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::{Measured, Warmup};
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::plan::Plan;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::Workload;
 
@@ -81,4 +84,13 @@ fn what_does_not_go_together_is_refused_in_one_line() {
         let error = point.check().expect_err(says).to_string();
         assert!(error.contains(says) && !error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn the_plan_of_a_rack_among_flows_can_be_run() {
+    let text = include_str!("../../../experiments/hf2t-together.toml");
+    let plan = Plan::parse("hf2t-together", text).unwrap_or_else(|why| panic!("{why}"));
+    let length = Length::Tasks(1_000, Warmup::Tasks(0));
+    let terms = Terms { length, overload: Overload::Meant, folder: PathBuf::new() };
+    Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
 }
