@@ -736,15 +736,6 @@ fn a_worker_that_lacks_bytes_gets_them_until_the_task_has_an_outcome_and_then_he
 }
 
 #[test]
-fn where_tasks_go_is_known_from_the_first_grant_on() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.client.switch(), None);
-    let switch = Endpoint { port: 77, ..Endpoint::default() };
-    bench.grant(ClientRegistration { switch, ..grant(5) });
-    assert_eq!(bench.client.switch(), Some(switch));
-}
-
-#[test]
 fn whatever_comes_is_counted_as_what_it_is() {
     let mut bench = Bench::registered();
     let sent = bench.submit();

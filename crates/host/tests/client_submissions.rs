@@ -13,6 +13,7 @@ const GET: TaskType = TaskType(1);
 const SCAN: TaskType = TaskType(2);
 const PUT: TaskType = TaskType(3);
 const DEADLINE: Nanos = Nanos::from_millis(1_000);
+const SWITCH: Endpoint = Endpoint { ip: [0; 16], port: 77 };
 
 struct Bench {
     client: Client,
@@ -35,7 +36,7 @@ impl Bench {
             client: ClientId(3),
             key: Key(epoch),
             epoch: Epoch(epoch),
-            switch: Endpoint::default(),
+            switch: SWITCH,
             replay_cells: 64,
             slices: vec![(GET, SliceId(0)), (SCAN, SliceId(1))],
             shares: vec![(SliceId(0), 64), (SliceId(1), 64)],
@@ -89,6 +90,12 @@ fn long(bytes: u32) -> Payload {
     let mut inline = [0; INLINE_BYTES];
     inline[..4].copy_from_slice(&bytes.to_be_bytes());
     Payload { len: 1_400, inline, handle: Handle(7) }
+}
+
+#[test]
+fn where_tasks_go_is_known_from_the_first_grant_on() {
+    assert_eq!(Client::new(Incarnation(9), Serial(0)).switch(), None);
+    assert_eq!(Bench::new(1).client.switch(), Some(SWITCH));
 }
 
 #[test]

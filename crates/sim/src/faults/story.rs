@@ -12,7 +12,7 @@ use sluice_host::client::Outcome;
 use sluice_switch::Refusal;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{
-    BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, RackNews, ReplyStatus, Serial, TaskId,
+    BytesOf, Incarnation, Nanos, Need, Packet, Part, Payload, RackNews, Reject, ReplyStatus, Serial, TaskId,
 };
 
 use super::hosts::{Host, SWITCH};
@@ -222,11 +222,7 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
             }
             None => format!("ANSWER: generation {} is not open yet", of.generation),
         },
-        Packet::Reject(of) => {
-            let (attempt, reason, again) = (of.attempt, of.reason, us(of.retry_after_ns));
-            let more = if of.behind > 0 { format!(" and {} behind it", of.behind) } else { String::new() };
-            format!("REJECT task {task}{more}, try {attempt}: {reason}; not before {again}")
-        }
+        Packet::Reject(of) => reject(of, task),
         Packet::Notice(of) => {
             format!(
                 "NOTICE of task {task}, try {}: not taken, the switch lives in epoch {} now",
@@ -244,6 +240,12 @@ pub(super) fn packet(packet: &Packet, task: &str) -> String {
             }
         },
     }
+}
+
+fn reject(of: &Reject, task: &str) -> String {
+    let (attempt, reason, again) = (of.attempt, of.reason, f64::from(of.retry_after_ns) / 1e3);
+    let more = if of.behind > 0 { format!(" and {} behind it", of.behind) } else { String::new() };
+    format!("REJECT task {task}{more}, try {attempt}: {reason}; not before {again:.1} us")
 }
 
 /// A counter's number: all of them start just below the wrap.
