@@ -6,9 +6,8 @@ use std::hint::black_box;
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
-use sluice_wire::serving::{Labels, Serving};
-use sluice_wire::tables::{Feed, TableOp};
-use sluice_wire::{ClientId, Dispatch, Endpoint, Nanos, Packet, Reply, Submit, TaskJob};
+use sluice_wire::tables::Feed;
+use sluice_wire::{Dispatch, Endpoint, Nanos, Packet, Reply};
 
 use crate::hosts::{EPOCH, WORKERS, registrations, reply, submit, token};
 use crate::scale::on_the_scale;
@@ -27,30 +26,6 @@ pub(super) fn racksched_tracked(times: u32) {
 
 pub(super) fn draconis(times: u32) {
     Bench::new("draconis").tasks(times);
-}
-
-pub(super) fn draconis_first_class(times: u32) {
-    Bench::new("draconis:classes=4").tasks(times);
-}
-
-/// A poll looks at three empty queues before.
-pub(super) fn draconis_last_class(times: u32) {
-    Bench::new("draconis:classes=4").of(&Submit { priority: 3, ..Submit::default() }).tasks(times);
-}
-
-pub(super) fn draconis_labels(times: u32) {
-    Bench::new("draconis:labels").tasks(times);
-}
-
-/// One task waits at the head that no polling worker serves.
-pub(super) fn draconis_swaps(times: u32) {
-    let mut bench = Bench::new("draconis:labels").of(&Submit { constraints: GPU.0, ..Submit::default() });
-    bench.waits();
-    bench.of(&Submit::default()).tasks(times);
-}
-
-pub(super) fn draconis_jobs(times: u32) {
-    Bench::new("draconis:jobs=5").jobs(times, 5);
 }
 
 pub(super) fn pallas(times: u32) {
@@ -72,18 +47,6 @@ pub(super) fn racksched_busy(times: u32) {
 /// Tasks that a worker has on the average where all are busy.
 const EACH: usize = 4;
 
-/// What the workers do not have, where anybody asks.
-const GPU: Labels = Labels(1);
-
-/// Workers that have no label serve what needs none; one that has it is said to be there, and does not poll.
-fn of_one_kind(mut op: TableOp) -> TableOp {
-    if let TableOp::SetSlice(_, row) = &mut op {
-        let kinds = [Labels::NONE, GPU];
-        row.serving = Serving::of(&kinds, &kinds).expect("two are told apart");
-    }
-    op
-}
-
 struct Bench {
     program: Box<dyn Program>,
     feed: Feed,
@@ -91,8 +54,6 @@ struct Bench {
     worker: Endpoint,
     issued: [u32; WORKERS as usize],
     polled: u32,
-    /// What tasks have besides their numbers: a class, and labels that they need.
-    like: Submit,
     /// Whether passes are weighed.
     weighs: bool,
 }
@@ -101,13 +62,12 @@ impl Bench {
     fn new(choice: &str) -> Self {
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         let choice = Choice::parse(choice).expect("a program of ours");
-        let mut program = choice.build(Config::full_of(EPOCH, choice.classes(), choice.kinds()));
+        let mut program = choice.build(Config::full(EPOCH));
         for op in registrations(1, client, worker) {
-            program.table(of_one_kind(op));
+            program.table(op);
         }
         let (feed, issued) = (choice.feed(), [0; WORKERS as usize]);
-        let like = Submit::default();
-        let mut bench = Self { program, feed, client, worker, issued, polled: 0, like, weighs: true };
+        let mut bench = Self { program, feed, client, worker, issued, polled: 0, weighs: true };
         for _ in 0..choice.quota() {
             (0..WORKERS).for_each(|worker| bench.idle(worker));
         }
@@ -122,52 +82,15 @@ impl Bench {
         }
     }
 
-    fn of(mut self, like: &Submit) -> Self {
-        self.like = *like;
-        self
-    }
-
-    fn task(&self, turn: u32) -> Submit {
-        let Submit { priority, constraints, .. } = self.like;
-        Submit { priority, constraints, ..submit(0, turn) }
-    }
-
-    /// A task comes that nobody takes, before anything is weighed.
-    fn waits(&mut self) {
-        let packet = Packet::Submit(Submit { client: ClientId(1), ..self.task(0) });
-        let task = Arrival::Wire { from: self.client, packet, room: true };
-        assert_eq!(self.program.pass(Nanos(0), task), Verdict::Parked);
-    }
-
-    /// Tasks that come so many in a submission, each of which a poll takes.
-    fn jobs(&mut self, times: u32, each: u32) {
-        for first in (0..times).step_by(each as usize) {
-            let mut job = TaskJob::of(self.task(first)).expect("it is short");
-            (1..each).for_each(|at| assert!(job.push(&self.task(first + at))));
-            let mut arrival = Arrival::Wire { from: self.client, packet: Packet::Job(job), room: true };
-            while let Verdict::Again(circulating) = self.pass(first, arrival) {
-                arrival = Arrival::Round(circulating);
-            }
-            for turn in first..first + each {
-                let poll = self.poll();
-                self.settled(turn, poll);
-            }
-        }
-    }
-
-    fn poll(&mut self) -> Arrival {
-        self.polled += 1;
-        self.token((self.polled % u32::from(WORKERS)) as u16)
-    }
-
     fn tasks(&mut self, times: u32) {
         for turn in 0..times {
-            let packet = Packet::Submit(self.task(turn));
+            let packet = Packet::Submit(submit(0, turn));
             let task = Arrival::Wire { from: self.client, packet, room: true };
             let dispatch = match self.feed {
                 Feed::Polls { .. } => {
-                    self.added(turn, task);
-                    let poll = self.poll();
+                    assert_eq!(self.pass(turn, task), Verdict::Parked);
+                    self.polled += 1;
+                    let poll = self.token((self.polled % u32::from(WORKERS)) as u16);
                     self.settled(turn, poll)
                 }
                 Feed::Tokens { .. } | Feed::Pushed { .. } => self.settled(turn, task),
@@ -215,13 +138,6 @@ impl Bench {
         let packet = Packet::Reply(Reply { client: dispatch.client, load, ..reply(dispatch.worker.0, turn) });
         let passed = self.pass(turn, Arrival::Wire { from: self.worker, packet, room: true });
         assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
-    }
-
-    /// A task that is added, and the fix that it sends if a poll has left a pointer ahead.
-    fn added(&mut self, turn: u32, task: Arrival) {
-        if let Verdict::Again(fix) = self.pass(turn, task) {
-            assert!(matches!(self.pass(turn, Arrival::Round(fix)), Verdict::Drop(_)));
-        }
     }
 
     /// All passes until a DISPATCH leaves.
