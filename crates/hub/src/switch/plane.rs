@@ -149,7 +149,6 @@ impl Plane {
                 (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
-                (0..job.tasks()).for_each(|_| self.tally.add(Count::Submits));
                 *job = job.with_age(job.first().age.plus(late));
             }
             Packet::Token(_) => self.tally.add(Count::Tokens),
