@@ -129,6 +129,16 @@ impl Choice {
         self.0.settings().hosts_choose_depth()
     }
 
+    /// What of it a server of many cores has no use for, since its cores' room says how many tasks it takes.
+    pub fn unfit_for_cores(&self) -> Option<&'static str> {
+        let unwanted = [
+            ("adaptive depths", self.adaptive().is_some()),
+            ("early tokens", self.early().is_some()),
+            ("patience", self.patience() > 0),
+        ];
+        unwanted.into_iter().find_map(|(what, is_wanted)| is_wanted.then_some(what))
+    }
+
     /// How many classes of tasks it tells apart; 1 where all are alike.
     pub fn classes(&self) -> u8 {
         self.0.settings().classes()

@@ -66,13 +66,7 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
 /// What servers of many cores have no use for.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let Some(worker) = plan.workers.iter().find(|worker| worker.cores.is_some()) else { return Ok(()) };
-    let program = plan.program();
-    let unwanted = [
-        ("adaptive depths", program.adaptive().is_some()),
-        ("early tokens", program.early().is_some()),
-        ("patience", program.patience() > 0),
-    ];
-    if let Some((what, _)) = unwanted.into_iter().find(|(_, is_wanted)| *is_wanted) {
+    if let Some(what) = plan.program().unfit_for_cores() {
         return Err(format!(
             "worker `{}` has cores of its own, whose room says how many tasks it takes, and `{}` has {what}: \
              choose a policy without, such as rain:1",

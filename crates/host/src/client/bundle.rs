@@ -25,9 +25,17 @@ impl Bundle {
         self.most <= 1
     }
 
-    /// Puts a task behind the others, if it may stand there. One that is not taken goes after what
-    /// [`Bundle::close`] gives, and is then offered again; what is not taken then either goes alone.
-    pub fn takes(&mut self, task: &Submit) -> bool {
+    /// Puts a task behind the others, or begins anew with it. Gives what leaves before it, and whether the
+    /// task itself goes alone behind that.
+    pub fn put(&mut self, task: &Submit) -> (Option<Packet>, bool) {
+        if self.takes(task) {
+            return (None, false);
+        }
+        let before = self.close();
+        (before, !self.takes(task))
+    }
+
+    fn takes(&mut self, task: &Submit) -> bool {
         if self.is_off() {
             return false;
         }
@@ -63,12 +71,9 @@ mod tests {
     fn sent(most: u8, tasks: &[Submit]) -> Vec<(u32, u8)> {
         let (mut bundle, mut sent) = (Bundle::new(most), Vec::new());
         for task in tasks {
-            if !bundle.takes(task) {
-                sent.extend(bundle.close());
-                if !bundle.takes(task) {
-                    sent.push(Packet::Submit(*task));
-                }
-            }
+            let (before, is_alone) = bundle.put(task);
+            sent.extend(before);
+            sent.extend(is_alone.then_some(Packet::Submit(*task)));
         }
         sent.extend(bundle.close());
         let shape = |packet| match packet {

@@ -412,15 +412,15 @@ impl Effects {
             match action {
                 Action::ToSwitch(submit) => {
                     let Some(switch) = switch else { continue };
-                    if self.bundle.takes(&submit) {
-                        continue;
+                    let (before, is_alone) = self.bundle.put(&submit);
+                    if let Some(before) = before {
+                        outbox.send_with(switch, |out| encode(&before, &[], out).unwrap_or(0));
                     }
-                    self.close(Some(switch), outbox);
-                    if self.bundle.takes(&submit) {
-                        continue;
+                    if is_alone {
+                        let body = self.payloads.first(&submit.payload);
+                        let packet = Packet::Submit(submit);
+                        outbox.send_with(switch, |out| encode(&packet, body, out).unwrap_or(0));
                     }
-                    let body = self.payloads.first(&submit.payload);
-                    outbox.send_with(switch, |out| encode(&Packet::Submit(submit), body, out).unwrap_or(0));
                 }
                 Action::Done { tag, task, attempts, outcome } => {
                     self.ended = true;

@@ -32,14 +32,9 @@ impl RackKind {
     /// [`NotForServers`]: lanes want a program that leaves depths to hosts, and neither adaptive depths,
     /// early tokens nor patience, whose place their cores' room takes.
     pub fn of_servers(program: Choice) -> Result<Self, NotForServers> {
-        let unwanted = [
-            ("other ways of giving tasks to workers", !program.hosts_choose_depth()),
-            ("adaptive depths", program.adaptive().is_some()),
-            ("early tokens", program.early().is_some()),
-            ("patience", program.patience() > 0),
-        ];
-        match unwanted.into_iter().find(|(_, is_wanted)| *is_wanted) {
-            Some((what, _)) => Err(NotForServers { program: program.to_string(), what }),
+        let pushes = (!program.hosts_choose_depth()).then_some("other ways of giving tasks to workers");
+        match pushes.or_else(|| program.unfit_for_cores()) {
+            Some(what) => Err(NotForServers { program: program.to_string(), what }),
             None => Ok(Self { program, has_cores: true }),
         }
     }

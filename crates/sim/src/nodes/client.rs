@@ -127,12 +127,9 @@ pub(crate) trait ClientSide: Scene {
         task: &Submit,
         bundle: &mut Bundle,
     ) {
-        if bundle.takes(task) {
-            return;
-        }
-        self.client_closes(client, (at, now), bundle);
-        if !bundle.takes(task) {
-            self.send(at, self.front(client), now, |place| *place = Packet::Submit(*task));
+        let (before, is_alone) = bundle.put(task);
+        for packet in before.into_iter().chain(is_alone.then_some(Packet::Submit(*task))) {
+            self.send(at, self.front(client), now, |place| *place = packet);
         }
     }
 
