@@ -1,5 +1,7 @@
 //! What a statement may ask of a point beside its tasks' times: writes, queues, memory, depths.
 
+use std::fmt;
+
 use sluice_outcome::study::Unit;
 
 use super::{StudyError, hint};
@@ -8,7 +10,7 @@ use crate::testbed::Testbed;
 use crate::workload::Workload;
 
 /// A number that replications count or average.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Gauge {
     name: &'static str,
     unit: Unit,
@@ -132,6 +134,13 @@ impl Facts {
     }
 }
 
+/// By its name: where its function lies differs from run to run, and a plan that goes on is known by its text.
+impl fmt::Debug for Gauge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Gauge").field(&self.name).finish()
+    }
+}
+
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
@@ -189,5 +198,16 @@ impl Replication<'_> {
 
     fn writes_reckoned_per_s(&self) -> f64 {
         self.replied() / self.span_s() * self.queued_share() * self.facts.large * self.facts.servers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gauge_is_written_down_the_same_by_every_process() {
+        let gauge = Gauge::parse("flowlets").expect("it is known");
+        assert_eq!(format!("{gauge:?}"), "Gauge(\"flowlets\")");
     }
 }
