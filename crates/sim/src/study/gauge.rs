@@ -134,7 +134,8 @@ impl Facts {
     }
 }
 
-/// By its name: where its function lies differs from run to run, and a plan that goes on is known by its text.
+/// By its name: where its function lies differs from run to run, and a plan that goes on is known by its
+/// text.
 impl fmt::Debug for Gauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Gauge").field(&self.name).finish()
