@@ -69,6 +69,31 @@ fn jbsrq_does_not_let_long_tasks_keep_urgent_ones_out_of_queues() {
     assert!(urgent <= of_service * 1.05, "and no worse than a queue of their own: {urgent} and {of_service}");
 }
 
+/// Two services, the first more important.
+const TWO: &str = "first=0.5@exp:5us,priority=0+second=0.5@exp:5us,priority=1";
+
+#[test]
+fn a_service_with_cores_of_its_own_gets_by_hints_what_it_needs() {
+    let point = point("ringleader:4,dedicated", "exp:5us", "reallocate = \"5us\"", 0.7);
+    let rate = run(&point).throughput_per_s();
+    assert!(rate > 0.97 * point.rate_per_s, "it began with one core of eight: {rate}");
+}
+
+#[test]
+fn where_all_cores_stay_shared_hints_change_nothing() {
+    let of = |policy| run(&point(policy, TWO, "reallocate = \"5us\"", 0.8));
+    let [shared, hybrid] = ["ringleader:4", "ringleader:4,hybrid=8"].map(of);
+    assert_eq!([p99_us(&shared, 0), p99_us(&shared, 1)], [p99_us(&hybrid, 0), p99_us(&hybrid, 1)]);
+}
+
+#[test]
+fn cores_of_one_service_each_have_to_be_moved_in_a_burst_and_shared_ones_do_not() {
+    let bursts = format!("{TWO};burst:4:200us:2ms");
+    let of = |policy| p99_us(&run(&point(policy, &bursts, "reallocate = \"5us\"", 0.2)), 0);
+    let [shared, dedicated] = ["ringleader:4", "ringleader:4,dedicated"].map(of);
+    assert!(dedicated > 1.5 * shared, "{dedicated} and {shared}");
+}
+
 #[test]
 fn pcie_shows_at_light_load_and_depth_hides_it_at_high_load() {
     let of = |depth, load| {
@@ -99,6 +124,8 @@ fn the_plans_about_servers_can_be_run() {
     for text in [
         include_str!("../../../experiments/ringleader-3.toml"),
         include_str!("../../../experiments/ringleader-8.toml"),
+        include_str!("../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../experiments/ringleader-priorities.toml"),
     ] {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Detect);
@@ -111,7 +138,8 @@ fn the_plans_about_servers_can_be_run() {
 fn one_seed_gives_the_same_bytes() {
     let cores = "yields = \"5us\"\nswitch = \"1us\"\npcie = \"450ns\"\n".to_owned()
         + "dispatch = \"200ns\"\nreallocate = \"5us\"\nsteal = \"100ns\"";
-    for policy in ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"] {
+    let policies = ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"];
+    for policy in policies.into_iter().chain(["ringleader:4,dedicated", "ringleader:4,hybrid=2"]) {
         let point = point(policy, BIMODAL, &cores, 0.3);
         assert!(run(&point) == run(&point), "{policy}");
     }

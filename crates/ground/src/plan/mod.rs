@@ -22,8 +22,8 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, Plan, Request, ServicePlan, SlicePlan, Spread,
-    SwitchPlan, Target, WorkerPlan, live,
+    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, Request, ServicePlan,
+    SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, live,
 };
 pub use rdma::{RdmaPlan, SERVERS_MAX};
 pub use types::Types;

@@ -13,8 +13,8 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, POLICY_DEFAULT, Plan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
-    Target, WorkerPlan, live, state_in,
+    Arrivals, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, Request, ServicePlan, SlicePlan,
+    Spread, SwitchPlan, Target, WorkerPlan, live, state_in,
 };
 use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
@@ -41,8 +41,9 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let rocksdb = rocksdb(top.section("rocksdb")?)?;
     let dilation = dilation(&top)?;
     let mut types = types(top.section("types")?)?;
+    let workers = workers(top.sections("worker")?)?;
     let plan = Plan {
-        policy: policy(&top)?,
+        policy: policy(&top, &workers)?,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         dilation,
         state: top.text("state")?.map_or_else(|| state_in(&out), PathBuf::from),
@@ -50,7 +51,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         switch: switch(top.section("switch")?)?,
         rdma: super::rdma::read(top.section("rdma")?)?,
         slices: each(top.sections("slice")?, |section| slice(section, &mut types))?,
-        workers: workers(top.sections("worker")?)?,
+        workers,
         load: top.section("load")?.map(|section| load(section, dilation, &mut types)).transpose()?,
         events: each(top.sections("event")?, event)?,
         types,
@@ -66,12 +67,15 @@ fn each<'p, T>(sections: Vec<Section<'p>>, read: impl FnMut(Section<'p>) -> Outc
     sections.into_iter().map(read).collect()
 }
 
-fn policy(top: &Section<'_>) -> Outcome<String> {
+/// One that suits the plan's workers, if it names none.
+fn policy(top: &Section<'_>, workers: &[WorkerPlan]) -> Outcome<String> {
     let read = |text: &str| {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| POLICY_DEFAULT.to_owned()))
+    let has_cores = workers.iter().any(|worker| worker.cores.is_some());
+    let usual = if has_cores { POLICY_OF_CORES } else { POLICY_DEFAULT };
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| usual.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {

@@ -13,6 +13,8 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use super::error::{OrchestratorError, OrchestratorSetupError};
 use super::ids::{CORES_MAX, CoreId, CoreSet, PRIORITIES, Priority, SERVICES_MAX, ServiceId, bits, services};
@@ -44,6 +46,23 @@ impl Lambda {
     /// Numerator and denominator, as they were given.
     pub const fn parts(self) -> (u32, u32) {
         (self.numerator, self.denominator)
+    }
+}
+
+impl FromStr for Lambda {
+    type Err = OrchestratorSetupError;
+
+    /// Reads `1/5`, `0` or `1`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+        let whole = |part: &str| part.parse().map_err(|_| OrchestratorSetupError::NoRatio);
+        Self::new(whole(numerator)?, whole(denominator)?)
+    }
+}
+
+impl fmt::Display for Lambda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.numerator, self.denominator)
     }
 }
 

@@ -159,6 +159,9 @@ pub enum OrchestratorSetupError {
     /// λ is a share.
     #[error("λ = {0}/{1} cannot be: it is a ratio from 0 to 1")]
     Lambda(u32, u32),
+    /// λ is written as a ratio.
+    #[error("this is no ratio of whole numbers: write λ as 1/5, or 0 or 1")]
+    NoRatio,
     /// Ranks are counted in parts of λ's denominator, in 32 bits.
     #[error("ranks overflow: with depth {depth} λ's denominator may not be {denominator}; shorten the ratio")]
     RankOverflow {

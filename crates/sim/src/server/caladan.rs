@@ -175,6 +175,7 @@ impl Orchestrates for Caladan {
             ServerEvent::Reaches { core, request } => self.reaches(core, request, run),
             ServerEvent::Ready { core } => self.park(core, run),
             ServerEvent::Check => self.check(run),
+            ServerEvent::Hinted { .. } => {}
             ServerEvent::Told { .. } => {
                 self.grant(run.now);
                 if let Some(core) = self

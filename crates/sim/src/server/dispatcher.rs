@@ -105,7 +105,7 @@ impl Orchestrates for Dispatcher {
                 self.idle.push(core);
                 self.dispatch(run);
             }
-            ServerEvent::Told { .. } | ServerEvent::Check => {}
+            ServerEvent::Told { .. } | ServerEvent::Check | ServerEvent::Hinted { .. } => {}
         }
     }
 }

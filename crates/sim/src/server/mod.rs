@@ -17,7 +17,8 @@ mod spread;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_host::orchestrator::{
-    Balancing, CORES_MAX, NicSettings, OrchestratorSetupError, PRIORITIES, SERVICES_MAX, SchedulingOrder,
+    Assignment, Balancing, CORES_MAX, NicSettings, OrchestratorSetupError, PRIORITIES, SERVICES_MAX,
+    SchedulingOrder,
 };
 
 use crate::dice::Dice;
@@ -116,12 +117,14 @@ impl OrchestratedServer<'_> {
     /// RingLeader's NIC and cores, as they are asked for.
     fn ringleader(&self) -> Result<RingLeader, OrchestratorSetupError> {
         let mut settings = NicSettings::paper(self.testbed.workers as usize)?;
-        if let Orchestration::RingLeader { depth, balancing, passes_over } = self.orchestration {
+        let mut shares = Assignment::CompleteShare;
+        if let Orchestration::RingLeader { depth, balancing, passes_over, assignment } = self.orchestration {
+            shares = assignment;
             (settings.depth, settings.balancing) = (depth, balancing);
             if !passes_over {
                 settings.order = SchedulingOrder::PushInFirstOut;
             }
         }
-        RingLeader::new(self.testbed, self.classes, &settings)
+        RingLeader::new(self.testbed, self.classes, &settings, shares)
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use sluice_host::orchestrator::{Balancing, Lambda};
+use sluice_host::orchestrator::{Assignment, Balancing, CORES_MAX, Lambda};
 use sluice_wire::Nanos;
 
 use crate::testbed::CoreTimes;
@@ -18,6 +18,8 @@ pub enum Orchestration {
         balancing: Balancing,
         /// Whether services without room are passed over (FEO); else they block the others (PIFO).
         passes_over: bool,
+        /// Which services run on which cores; hints move them.
+        assignment: Assignment,
     },
     /// A dispatcher with a core of its own and one queue for each priority.
     Shinjuku {
@@ -69,7 +71,8 @@ const ALL: [OrchestrationAbout; 6] = [
         about: "one server: a NIC that ranks and balances requests over cores that yield (RingLeader)",
         arguments: "N, requests of a priority at a core (4); lambda=1/5, what less important ones count; \
                     global, the shortest queue of all services; by-service, of the request's own service; \
-                    pifo, services without room block the others",
+                    pifo, services without room block the others; \
+                    dedicated, one service a core, moved by hints; hybrid=N, with N cores at least of all",
         example: "ringleader:4",
     },
     OrchestrationAbout {
@@ -136,7 +139,12 @@ impl Orchestration {
         let number = |default| settings.map_or(Some(default), positive);
         Some(match about.name {
             "ringleader" => settings.map_or_else(|| ringleader(""), ringleader).map_or_else(
-                || wrong("write a depth from 1 to 1024, lambda=1/5, global, by-service or pifo, with commas"),
+                || {
+                    wrong(
+                        "write a depth from 1 to 1024, lambda=1/5, global, by-service, pifo, dedicated or \
+                       hybrid=4, with commas",
+                    )
+                },
                 Ok,
             ),
             "shinjuku" => match settings {
@@ -167,37 +175,43 @@ fn positive(text: &str) -> Option<u32> {
 fn ringleader(settings: &str) -> Option<Orchestration> {
     let lambda = Balancing::Jbsrq(Lambda::new(LAMBDA.0, LAMBDA.1).ok()?);
     let (mut depth, mut balancing, mut passes_over) = (DEPTH, lambda, true);
+    let mut assignment = Assignment::CompleteShare;
     for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
         match setting.split_once('=') {
             Some(("lambda", ratio)) => {
-                let (numerator, denominator) = ratio.split_once('/').unwrap_or((ratio, "1"));
-                let lambda = Lambda::new(numerator.parse().ok()?, denominator.parse().ok()?).ok()?;
-                balancing = Balancing::Jbsrq(lambda);
+                balancing = Balancing::Jbsrq(ratio.parse().ok()?);
             }
+            Some(("hybrid", shared)) => {
+                let shared = positive(shared)? as usize;
+                assignment = (shared <= CORES_MAX).then_some(Assignment::Hybrid(shared))?;
+            }
+            None if setting == "dedicated" => assignment = Assignment::Dedicated,
             None if setting == "global" => balancing = Balancing::GlobalJbsq,
             None if setting == "by-service" => balancing = Balancing::PerServiceJbsq,
             None if setting == "pifo" => passes_over = false,
             _ => depth = positive(setting).filter(|depth| *depth <= 1_024)?,
         }
     }
-    Some(Orchestration::RingLeader { depth, balancing, passes_over })
+    Some(Orchestration::RingLeader { depth, balancing, passes_over, assignment })
 }
 
 impl fmt::Display for Orchestration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RingLeader { depth, balancing, passes_over } => {
+            Self::RingLeader { depth, balancing, passes_over, assignment } => {
                 write!(f, "ringleader:{depth}")?;
                 match balancing {
                     Balancing::Jbsrq(lambda) if lambda.parts() == LAMBDA => {}
-                    Balancing::Jbsrq(lambda) => {
-                        let (numerator, denominator) = lambda.parts();
-                        write!(f, ",lambda={numerator}/{denominator}")?;
-                    }
+                    Balancing::Jbsrq(lambda) => write!(f, ",lambda={lambda}")?,
                     Balancing::GlobalJbsq => f.write_str(",global")?,
                     Balancing::PerServiceJbsq => f.write_str(",by-service")?,
                 }
-                f.write_str(if *passes_over { "" } else { ",pifo" })
+                f.write_str(if *passes_over { "" } else { ",pifo" })?;
+                match assignment {
+                    Assignment::CompleteShare => Ok(()),
+                    Assignment::Dedicated => f.write_str(",dedicated"),
+                    Assignment::Hybrid(shared) => write!(f, ",hybrid={shared}"),
+                }
             }
             Self::Shinjuku { preempts } => f.write_str(if *preempts { "shinjuku" } else { "shinjuku:nopre" }),
             Self::Rss { flows: None } => f.write_str("rss"),
@@ -220,6 +234,8 @@ mod tests {
             "ringleader:1,lambda=0/1",
             "ringleader:2,global,pifo",
             "ringleader:8,by-service",
+            "ringleader:4,dedicated",
+            "ringleader:4,lambda=1/3,hybrid=4",
             "shinjuku",
             "shinjuku:nopre",
             "rss",
@@ -239,6 +255,8 @@ mod tests {
         for (text, why) in [
             ("ringleader:0", "`0` means nothing to ringleader: write a depth from 1 to 1024"),
             ("ringleader:4,lambda=2/1", "write a depth"),
+            ("ringleader:4,hybrid=0", "hybrid=4"),
+            ("ringleader:4,hybrid", "hybrid=4"),
             ("shinjuku:pre", "write nopre"),
             ("rss:0", "how many flows"),
             ("caladan:2", "it has no settings"),

@@ -2,14 +2,17 @@
 //!
 //! The machines are `sluice_host::orchestrator`'s. A descriptor takes a way over PCIe to its core, and costs
 //! that core time to take; feedback takes the same way back, with the reply's descriptor. A core pays for a
-//! switch when another request goes on than the one that yielded. All services run on all cores
-//! (complete-share). Left out: what the NIC's own pipeline takes (8 ns a decision at 125 MHz).
+//! switch when another request goes on than the one that yielded. Where not all services run on all cores,
+//! hints move cores (§4.4): one rides to its core and what the allocator makes of it comes back, two ways
+//! over PCIe; the monitor looks as often as a core may move. Left out: what the NIC's own pipeline takes (8
+//! ns a decision at 125 MHz).
 
 use core::net::{Ipv4Addr, SocketAddr};
 
 use sluice_host::orchestrator::{
-    CoreId, CoreScheduler, Descriptor, Nic, NicSettings, OrchestratorSetupError, PRIORITIES, Priority,
-    RequestHandle, RunSlice, SERVICES_MAX, ServiceId,
+    AllocatorSettings, AssignedService, Assignment, CoreAllocator, CoreId, CoreScheduler, Descriptor, Hint,
+    HostCall, LoadHint, Nic, NicSettings, OrchestratorError, OrchestratorSetupError, PRIORITIES, Priority,
+    RequestHandle, RunSlice, SERVICES_MAX, ServiceId, Trigger,
 };
 use sluice_wire::Nanos;
 
@@ -18,12 +21,19 @@ use crate::stats::Observer;
 use crate::testbed::{CoreTimes, Testbed};
 use crate::workload::Class;
 
+/// The paper's (§4.4), where the testbed says nothing of it.
+const MOVES_EVERY: Nanos = Nanos::from_micros(5);
 /// Bytes of a request on the NIC, with its headers.
 const REQUEST_BYTES: u32 = 128;
 
 #[derive(Debug)]
 pub(super) struct RingLeader {
     nic: Nic,
+    allocator: CoreAllocator,
+    /// What the allocator wants of the NIC; empty between hints.
+    calls: Vec<HostCall>,
+    /// Whether a look at the queues is due.
+    is_watching: bool,
     cores: Vec<CoreScheduler>,
     /// How long what a core runs will have run.
     spans: Vec<Nanos>,
@@ -36,33 +46,70 @@ impl RingLeader {
         testbed: &Testbed,
         classes: &[Class],
         settings: &NicSettings,
+        assignment: Assignment,
     ) -> Result<Self, OrchestratorSetupError> {
         let (mut nic, times) = (Nic::new(settings)?, testbed.cores);
         let services: Vec<_> = priorities(classes).enumerate().filter_map(service).collect();
+        let moves_every = if times.reallocate > Nanos(0) { times.reallocate } else { MOVES_EVERY };
         for (service, priority, address) in &services {
-            let registered = nic.register_service(*service, *address, *priority);
-            if registered.is_ok() {
-                for core in 0..settings.cores {
-                    nic.enable_service(*service, CoreId(core as u16)).ok();
-                }
+            nic.register_service(*service, *address, *priority).ok();
+            if assignment != Assignment::CompleteShare {
+                nic.enable_load_monitor(*service, Trigger::congestion(moves_every), Nanos(0)).ok();
             }
         }
+        let mut calls = Vec::new();
+        let of = |(service, priority, _): &(ServiceId, Priority, SocketAddr)| AssignedService {
+            service: *service,
+            priority: *priority,
+            floor: 0,
+        };
+        let assigned = AllocatorSettings {
+            assignment,
+            cores: settings.cores,
+            services: services.iter().map(of).collect(),
+            batch: None,
+            moves_every,
+        };
+        let allocator = CoreAllocator::new(assigned, |call| calls.push(call))?;
+        make_calls(&mut nic, &mut calls);
         let yields = if times.yields > Nanos(0) { times.yields } else { Nanos(u64::MAX >> 1) };
         let held = settings.balancing.held_max(settings.depth);
         let core = |core: usize| CoreScheduler::new(CoreId(core as u16), held, yields);
         let cores: Vec<_> = (0..settings.cores).map(core).collect();
-        Ok(Self { nic, spans: vec![Nanos(0); cores.len()], cores, times, services })
+        let spans = vec![Nanos(0); cores.len()];
+        Ok(Self { nic, allocator, calls, is_watching: false, spans, cores, times, services })
     }
 
     /// Everything that can leave the NIC does.
     fn dispatch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
-        while let Some(Descriptor { core, request, .. }) = self.nic.dispatch(run.now) {
+        while let Some(Descriptor { core, request, hint }) = self.nic.dispatch(run.now) {
+            if let Some(LoadHint { service, hint }) = hint {
+                let (of, more) = (service.index() as u8, hint == Hint::ScaleUp);
+                run.after(self.times.pcie.times(2), ServerEvent::Hinted { of, more });
+            }
             let Some(request) = request else { continue };
             run.queued.leave(run.now);
             run.at_cores.enter(run.now);
             let request = request.handle.0 as RequestId;
             run.after(self.times.pcie, ServerEvent::Reaches { core: core.0, request });
         }
+    }
+
+    /// Asks to look at the queues when that is due.
+    fn watch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        if let Some(due) = self.nic.next_deadline().filter(|_| !self.is_watching) {
+            self.is_watching = true;
+            run.after(due.since(run.now), ServerEvent::Check);
+        }
+    }
+
+    /// What the allocator makes of a hint has come to the NIC.
+    fn heeds<O: Observer>(&mut self, of: u8, hint: Hint, run: &mut ServerRun<'_, O>) {
+        let Some(service) = ServiceId::new(of.into()) else { return };
+        let calls = &mut self.calls;
+        self.allocator.hint(LoadHint { service, hint }, run.now, |call| calls.push(call));
+        make_calls(&mut self.nic, &mut self.calls);
+        self.dispatch(run);
     }
 
     fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
@@ -119,6 +166,7 @@ impl Orchestrates for RingLeader {
             run.refuse(dropped);
         }
         self.dispatch(run);
+        self.watch(run);
     }
 
     fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
@@ -135,8 +183,29 @@ impl Orchestrates for RingLeader {
                 debug_assert!(told.is_ok(), "no more ends than was dispatched");
                 self.dispatch(run);
             }
-            ServerEvent::Ready { .. } | ServerEvent::Check => {}
+            ServerEvent::Check => {
+                self.is_watching = false;
+                self.nic.tick(run.now);
+                self.dispatch(run);
+                self.watch(run);
+            }
+            ServerEvent::Hinted { of, more } => {
+                self.heeds(of, if more { Hint::ScaleUp } else { Hint::ScaleDown }, run);
+            }
+            ServerEvent::Ready { .. } => {}
         }
+    }
+}
+
+/// The NIC knows the services, and the allocator its cores: it refuses nothing.
+fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>) {
+    for call in calls.drain(..) {
+        let made: Result<(), OrchestratorError> = match call {
+            HostCall::EnableService(service, core) => nic.enable_service(service, core),
+            HostCall::DisableService(service, core) => nic.disable_service(service, core),
+            HostCall::RearmLoadMonitor(service) => nic.rearm_load_monitor(service),
+        };
+        debug_assert!(made.is_ok(), "{made:?}");
     }
 }
 

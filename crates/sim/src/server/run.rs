@@ -41,6 +41,8 @@ pub(super) enum ServerEvent {
     Ready { core: u16 },
     /// It is time for a look around.
     Check,
+    /// A hint of a service's load has come to a core, and what that makes of it has come back.
+    Hinted { of: u8, more: bool },
 }
 
 /// Who decides which core serves a request, and when.
