@@ -83,8 +83,7 @@ fn a_service_with_cores_of_its_own_gets_by_hints_what_it_needs() {
 fn where_all_cores_stay_shared_hints_change_nothing() {
     let of = |policy| run(&point(policy, TWO, "reallocate = \"5us\"", 0.8));
     let [shared, hybrid] = ["ringleader:4", "ringleader:4,hybrid=8"].map(of);
-    let p99s = |of: &Measured| [0, 1].map(|class: usize| of.classes[class].latency.quantile(0.99));
-    assert_eq!(p99s(&shared), p99s(&hybrid), "no core ever moves");
+    assert_eq!([p99_us(&shared, 0), p99_us(&shared, 1)], [p99_us(&hybrid, 0), p99_us(&hybrid, 1)]);
 }
 
 #[test]
@@ -125,6 +124,8 @@ fn the_plans_about_servers_can_be_run() {
     for text in [
         include_str!("../../../experiments/ringleader-3.toml"),
         include_str!("../../../experiments/ringleader-8.toml"),
+        include_str!("../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../experiments/ringleader-priorities.toml"),
     ] {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Detect);
@@ -137,7 +138,8 @@ fn the_plans_about_servers_can_be_run() {
 fn one_seed_gives_the_same_bytes() {
     let cores = "yields = \"5us\"\nswitch = \"1us\"\npcie = \"450ns\"\n".to_owned()
         + "dispatch = \"200ns\"\nreallocate = \"5us\"\nsteal = \"100ns\"";
-    for policy in ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"] {
+    let policies = ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"];
+    for policy in policies.into_iter().chain(["ringleader:4,dedicated", "ringleader:4,hybrid=2"]) {
         let point = point(policy, BIMODAL, &cores, 0.3);
         assert!(run(&point) == run(&point), "{policy}");
     }

@@ -1,6 +1,7 @@
 //! A server of many cores as several workers of a rack.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -72,6 +73,7 @@ impl Server {
         let of = |slice: TaskType, priority| LaneService {
             slice: slice.to_string(),
             priority: Priority::new(priority).expect("legal"),
+            weight: NonZeroU32::MIN,
         };
         let mut options = LaneServerOptions::new(worker, 2, vec![of(ECHO, 1), of(OTHER, 0)]).expect("legal");
         change(&mut options);

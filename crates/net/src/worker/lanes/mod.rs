@@ -151,7 +151,12 @@ fn behind(options: &LaneServerOptions) -> Result<CoreDispatcherSettings, NetErro
         let service = ServiceId::new(number)?;
         Some(ServiceOfCores { service, priority: of.priority, floor: 1, trigger: None })
     });
-    let nic = NicSettings { depth, balancing, ..NicSettings::paper(cores).map_err(CoresError::from)? };
+    let nic = NicSettings {
+        depth,
+        balancing,
+        ranking: options.ranking(),
+        ..NicSettings::paper(cores).map_err(CoresError::from)?
+    };
     let factor = options.worker.dilation.max(1).into();
     let moves_every = Nanos::from_micros(5).times(factor);
     let (services, threads) = (of.collect(), options.threads());
