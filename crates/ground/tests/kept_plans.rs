@@ -259,7 +259,7 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
             let served = ServedSlice { slice: slice.clone(), priority: 7, weight };
             let (depth, lambda) = (count as u32, Lambda::new(1, 3).expect("a ratio"));
             let is_server = |pin: &usize| quota.is_none() && *pin > 300;
-            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda };
+            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, pool: depth == 2 };
             let cores = pin.filter(is_server).map(|_| of);
             (count, WorkerPlan { name, slice, rack: None, labels, service, quota, cores, pin, faults })
         },

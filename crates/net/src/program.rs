@@ -106,6 +106,10 @@ pub struct WorkerArgs {
     /// What a task of a lower priority counts when a core is chosen: JBSRQ's λ, a ratio from 0 to 1.
     #[arg(long, value_name = "RATIO", default_value = "1/5", requires = "cores")]
     pub lambda: Lambda,
+    /// Instead of such a server be a plain pool of as many threads, to compare: they take tasks of all slices
+    /// from one queue, as they came, and run each to its end.
+    #[arg(long, requires = "cores")]
+    pub pool: bool,
     /// The stack of a task on such a server, in KiB.
     #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = value_parser!(u32).range(STACKS))]
     pub stack: u32,
@@ -200,7 +204,14 @@ impl WorkerArgs {
         let services = served.iter().map(service).collect();
         let options = LaneServerOptions::new(self.options()?, cores.into(), services)?;
         let (depth, balancing) = (self.depth, Balancing::Jbsrq(self.lambda));
-        Ok(Some(LaneServerOptions { depth, balancing, stack_bytes: self.stack as usize * 1_024, ..options }))
+        let pool = self.pool;
+        Ok(Some(LaneServerOptions {
+            depth,
+            balancing,
+            pool,
+            stack_bytes: self.stack as usize * 1_024,
+            ..options
+        }))
     }
 }
 

@@ -152,6 +152,8 @@ pub struct CoresPlan {
     pub depth: u32,
     /// What a task of a lower priority counts when a core is chosen.
     pub lambda: Lambda,
+    /// Whether it is a plain pool of threads over one queue instead, to compare.
+    pub pool: bool,
 }
 
 /// What a worker serves.

@@ -149,6 +149,22 @@ fn urgent_tasks_pass_long_ones_that_pause() {
 }
 
 #[test]
+fn a_pool_runs_no_more_tasks_at_once_than_it_has_threads() {
+    let rack = rack();
+    let both = Both { pauses: true, ..Both::default() };
+    let server = Server::start(&rack, "s", &both, |options| options.pool = true);
+    let client = rack.client("c");
+    let submit =
+        |i: u8| client.submit(if i == 3 { ECHO } else { OTHER }, &[200 + i], DEADLINE).expect("it fits");
+    let pending: Vec<Pending> = (0..5).map(submit).collect();
+    until("two long tasks", || both.at_once.load(Ordering::SeqCst) == 2);
+    both.let_go.store(true, Ordering::Release);
+    assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    assert_eq!(both.most_at_once.load(Ordering::SeqCst), 2, "a task that pauses keeps its thread");
+    assert_eq!(server.drain().finished, 5);
+}
+
+#[test]
 fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet() {
     let faults = "loss=0.03,dup=0.03,reorder=0.05,delay=1ms".parse().expect("well written");
     let rack = Rack::with(faults, &[ECHO, OTHER], 1_000);

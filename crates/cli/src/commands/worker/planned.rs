@@ -64,12 +64,14 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         return vec![("--slice", Some(worker.slice.clone())), ("--quota", Some(quota))];
     };
     let serves: Vec<String> = of.serves.iter().map(ToString::to_string).collect();
-    vec![
+    let mut joins = vec![
         ("--cores", Some(of.cores.to_string())),
         ("--serves", Some(serves.join(","))),
         ("--depth", Some(of.depth.to_string())),
         ("--lambda", Some(of.lambda.to_string())),
-    ]
+    ];
+    joins.extend(of.pool.then_some(("--pool", None)));
+    joins
 }
 
 /// Those of the plan that were not given, and those that were.
@@ -143,6 +145,7 @@ mod tests {
             (plan.replace("pin = 1", "lambda = \"1/16777259\""), "shorten the ratio"),
             (plan.replace("pin = 1", "depth = 65"), "not between 1 and 64"),
             (PLAN.replace("pin = 1", "depth = 4"), "give `cores`"),
+            (PLAN.replace("pin = 1", "pool = true"), "give `cores`"),
         ] {
             let said = Plan::from_text("here", &wrong).expect_err("refused").to_string();
             assert!(said.contains(why), "{said}");
@@ -158,6 +161,8 @@ mod tests {
         let weighed =
             PLAN.replace("slice = \"a\"\nservice", "cores = 2\nserves = [\"a=1*3\"]\ndepth = 2\nservice");
         assert!(told(&weighed, "w-1", &[]).starts_with("--cores 2 --serves a=1*3 --depth 2 --lambda 1/5"));
+        let pool = unnamed.replace("pin = 1", "cores = 2\npool = true");
+        assert!(told(&pool, "w-1", &[]).contains(" --lambda 1/5 --pool"), "{pool}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use sluice_cores::CoresError;
+use sluice_cores::{CoresError, ServiceOfCores};
 use sluice_host::orchestrator::{
     Assignment, Balancing, Branch, NicSettings, Priority, Ranking, SERVICES_MAX, ServiceId,
 };
@@ -33,6 +33,9 @@ pub struct LaneServerOptions {
     pub services: Vec<LaneService>,
     /// The size of a coroutine's stack.
     pub stack_bytes: usize,
+    /// Instead a plain pool of threads, to compare: its cores take tasks of all services from one queue, in
+    /// the order in which they came, and run each to its end.
+    pub pool: bool,
     /// How long a coroutine may run without a yield before it is named in the log, undilated.
     pub overdue_after: Nanos,
 }
@@ -64,6 +67,7 @@ impl LaneServerOptions {
             assignment: Assignment::CompleteShare,
             services,
             stack_bytes: STACK_BYTES,
+            pool: false,
             overdue_after: Nanos::from_millis(10),
         })
     }
@@ -104,6 +108,25 @@ impl LaneServerOptions {
             Branch::new(Ranking::Weighted(of.filter_map(branch).collect()))
         };
         Ranking::Strict(priorities.iter().map(share).collect())
+    }
+
+    /// The dispatcher's services: a pool's is one, whatever its tasks are.
+    pub(super) fn behind(&self) -> Vec<ServiceOfCores> {
+        let of = |(number, priority)| {
+            Some(ServiceOfCores { service: ServiceId::new(number)?, priority, floor: 1, trigger: None })
+        };
+        let queues = if self.pool { 1 } else { self.services.len() };
+        self.services.iter().map(|of| of.priority).enumerate().take(queues).filter_map(of).collect()
+    }
+
+    /// The NIC's logic: a pool's cores take the next task when they are done with one.
+    pub(super) fn nic(&self) -> Result<NicSettings, NetError> {
+        let paper = NicSettings::paper(self.cores).map_err(CoresError::from)?;
+        if self.pool {
+            return Ok(NicSettings { depth: 1, balancing: Balancing::GlobalJbsq, ..paper });
+        }
+        let (depth, balancing, ranking) = (self.depth, self.balancing, self.ranking());
+        Ok(NicSettings { depth, balancing, ranking, ..paper })
     }
 
     pub(super) fn lanes(&self) -> usize {
