@@ -1,5 +1,6 @@
 //! What is asked for, checked before anything runs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
 
 use super::kept::SweepSettings;
+use super::servers;
 
 /// How long each run goes before anything is measured, as a part of what is measured.
 pub(super) const WARM_UP_PART: u32 = 4;
@@ -203,6 +205,8 @@ pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<
 
 /// What a live rack cannot stand for.
 fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
+    let priorities: BTreeSet<_> = workload.classes.iter().map(|class| class.priority.unwrap_or(0)).collect();
+    let priorities = priorities.len();
     let complaint = if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
         "faults and stalls are the simulator's only: leave them out of the testbed"
     } else if testbed.switch.recirculation_gbps.is_some() {
@@ -215,6 +219,8 @@ fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
         "a sweep makes its traces itself: name the services, such as exp:10us"
     } else if workload.classes.iter().any(|class| class.large > 0.0) {
         "the tasks of a live sweep carry 8 bytes: leave `large` out of the workload"
+    } else if let Some(complaint) = servers::complaint(testbed, priorities) {
+        complaint
     } else {
         return Ok(());
     };

@@ -17,6 +17,7 @@ mod outcome;
 mod place;
 mod rack;
 mod record;
+mod servers;
 mod suited;
 mod trace;
 pub mod versus;

@@ -31,11 +31,12 @@ use sluice_sim::suits::Suits;
 use sluice_sim::workload::{Trace, TracedTask};
 use sluice_switch::Config;
 use sluice_wire::serving::Serving;
-use sluice_wire::sizes::{replay_cells, token_cells};
+use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
 use super::place::{Place, Running};
+use super::servers::{self, LiveServer};
 use super::suited::{Suited, labels_of, worker_name};
 use super::trace::planned;
 
@@ -68,6 +69,8 @@ pub(crate) struct LiveRack {
     /// Where workers write what their agent reads, if depths are found at run time.
     desk: Option<Desk>,
     agent: Option<RunningAgent>,
+    /// Where workers are cores of servers.
+    servers: Vec<LiveServer>,
 }
 
 /// One run of a trace.
@@ -116,8 +119,10 @@ impl LiveRack {
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
         let desk = Desk::of(ask, who)?;
         let controller = server.local().to_string();
-        for number in 0..ask.testbed.workers {
-            let mut options = worker_options(ask, who, &controller, (number, crew.beginning()))?;
+        let servers = servers(ask, who, &controller, &types)?;
+        let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
+        for number in 0..alone {
+            let mut options = worker_options(ask, who, &controller, (number, Some(crew.beginning())))?;
             options.listen = place.workers_at();
             options.agent = desk.as_ref().map(Desk::file);
             options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
@@ -131,8 +136,9 @@ impl LiveRack {
         };
         let player = place.at_client(|| crew.player(&client))??;
         let crew = crew.spawn()?;
-        let mut rack = Self { place, switch, server, crew, player, types, suited: None, desk, agent: None };
-        rack.wait_until_ready(ask.testbed.workers)?;
+        let mut rack =
+            Self { place, switch, server, crew, player, types, suited: None, desk, agent: None, servers };
+        rack.wait_until_ready(alone)?;
         rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
     }
@@ -188,6 +194,7 @@ impl LiveRack {
     pub(crate) fn end(self) -> Outcome<()> {
         drop(self.agent);
         self.crew.end()?;
+        self.servers.into_iter().try_for_each(LiveServer::end)?;
         drop(self.server);
         self.switch.handle.stop();
         let ended = self.switch.thread.join();
@@ -319,24 +326,25 @@ pub(super) fn deadline(dilation: u32) -> Nanos {
 
 /// Tasks that may be outstanding together: C + ΣN, as in the simulator.
 fn outstanding(ask: &Ask, who: &Who) -> u32 {
-    ask.testbed.queue + ask.testbed.workers * u32::from(quota(who))
+    ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
 }
 
 /// Workers register with a quota of 1 at least, also where tasks are pushed and nobody uses it.
-fn quota(who: &Who) -> u8 {
-    who.choice.quota().max(1)
+fn quota(ask: &Ask, who: &Who) -> u8 {
+    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.quota().max(1) }
 }
 
 fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
     let most = outstanding(ask, who);
+    let quota_max = who.choice.quota_max().max(quota(ask, who));
     let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
     let size = Config {
-        workers: ask.testbed.workers as u16,
+        workers: servers::workers(&ask.testbed) as u16,
         clients: 2,
         slices: ask.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
-        tokens_per_slice: token_cells(ask.testbed.workers, who.choice.quota_max().into()),
+        tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
         seed: ask.seed,
@@ -395,21 +403,31 @@ fn slice_of(ask: &Ask, mut place: u32) -> String {
     ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
+/// The testbed's servers of many cores; none where each worker is one.
+fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
+    let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
+    let start = |number| {
+        let options = worker_options(ask, who, controller, (number, None))?;
+        LiveServer::start(&ask.testbed, options, types.to_vec())
+    };
+    (0..count).map(start).collect()
+}
+
 fn worker_options(
     ask: &Ask,
     who: &Who,
     controller: &str,
-    (number, beginning): (u32, Beginning),
+    (number, beginning): (u32, Option<Beginning>),
 ) -> Outcome<WorkerOptions> {
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
         name: worker_name(number),
         slice: slice_of(ask, number),
-        quota: quota(who),
+        quota: quota(ask, who),
         capacity: capacity.max(1),
         dilation: ask.dilation,
-        costs: Some(ask.costs(number, beginning)),
+        costs: beginning.map(|beginning| ask.costs(number, beginning)),
         early: who.choice.early().is_some(),
         patience: who.choice.patience(),
         ..WorkerOptions::new(controller)?

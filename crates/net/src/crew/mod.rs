@@ -132,9 +132,8 @@ impl Crew {
             pin_thread(core)?;
         }
         sys::sharpen_timers();
-        let is_worker = |host: &Host| matches!(host.kind, Kind::Worker(_));
         let mut publish_at = Nanos(0);
-        while self.hosts.iter().any(|host| is_worker(host) && !host.over) {
+        while self.goes_on() {
             let due = self.hosts.iter().filter_map(|host| host.due).chain([publish_at]).min();
             let called = self.ready.wait(due)?;
             for ready in self.ready.ready() {
@@ -156,6 +155,12 @@ impl Crew {
             }
         }
         Ok(self.report())
+    }
+
+    /// As long as one of its workers does; if it has none, until it is stopped.
+    fn goes_on(&self) -> bool {
+        let mut workers = self.hosts.iter().filter(|host| matches!(host.kind, Kind::Worker(_))).peekable();
+        if workers.peek().is_none() { !self.stopper.is_asked() } else { workers.any(|host| !host.over) }
     }
 
     fn publish(&mut self) {

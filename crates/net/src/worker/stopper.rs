@@ -40,6 +40,11 @@ impl Stopper {
         self.waker.wake();
     }
 
+    /// Whether anything was asked.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked() != StopOrder::Nothing
+    }
+
     pub(super) fn asked(&self) -> StopOrder {
         match self.asked.load(Ordering::Acquire) {
             0 => StopOrder::Nothing,
