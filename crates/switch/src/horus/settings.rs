@@ -39,11 +39,11 @@ impl ProgramSettings for Reading {
     }
 
     fn arguments(&self) -> &'static str {
-        "resubmit=adds, a task that goes round adds one to the load that the switch knows, or \
+        "resubmit=adds, a task that goes round adds one to the load that the switch knows; \
          resubmit=writes, it writes that load anew; idle=counted, a task that an idle worker gets counts \
-         as sent to it, or idle=uncounted; as-published, the list of idle workers loses some and has some \
-         twice, as printed; only=idle, without idle workers any worker gets the task; only=loads, the \
-         lesser of two loads as they were told last, and nobody looks for idle workers"
+         as sent to it; idle=uncounted, it does not; as-published, the list of idle workers loses some \
+         and has some twice, as printed; only=idle, without idle workers any worker gets the task; \
+         only=loads, the lesser of two loads as they were told last, and nobody looks for idle workers"
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
