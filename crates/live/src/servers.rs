@@ -75,9 +75,7 @@ pub(super) fn complaint(testbed: &Testbed, priorities: usize) -> Option<&'static
     if *links != LinkTimes::default() || *worker != WorkerTimes::default() {
         Some("live servers of many cores have no costs of a testbed: leave [links] and [worker] out of it")
     } else if (CoreTimes { yields: YIELDS, ..CoreTimes::default() }) != *cores {
-        Some(
-            "live cores yield after 5us, and what else they pay this machine says: write yields = \"5us\" alone",
-        )
+        Some("live cores yield after 5us and pay what this machine does: write yields = \"5us\" alone")
     } else if priorities > 1 {
         Some("live servers of many cores hold tasks of one priority in a sweep: leave `priority` out")
     } else {
