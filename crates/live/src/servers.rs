@@ -82,3 +82,28 @@ pub(super) fn complaint(testbed: &Testbed, priorities: usize) -> Option<&'static
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_live_servers_cannot_stand_for_is_refused_in_a_line() {
+        let of = |more: &str| {
+            let text = format!("workers = 8\n[servers]\ncount = 2\ndepth = 3\n{more}");
+            Testbed::parse(&text).expect("a testbed")
+        };
+        let plain = of("[cores]\nyields = \"5us\"");
+        assert_eq!((complaint(&plain, 1), workers(&plain)), (None, 4), "12 tasks each, 8 a lane");
+        assert_eq!(workers(&Testbed::rain()), 32);
+        for (testbed, priorities, why) in [
+            (of("[cores]\nyields = \"5us\"\n[links]\nworker = \"1us\""), 1, "leave [links] and [worker] out"),
+            (of("[cores]\nyields = \"5us\"\npcie = \"1us\""), 1, "yields = \"5us\" alone"),
+            (of(""), 1, "yields = \"5us\" alone"),
+            (plain, 2, "leave `priority` out"),
+        ] {
+            let said = complaint(&testbed, priorities).expect("refused");
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}
