@@ -49,6 +49,8 @@ const CENTRAL_MIN: f64 = 1.0;
 /// A whole simulated rack must run at least a quarter as many tasks as a bare loop in the same time; 0.4 is
 /// aimed at.
 const RACK_MIN: f64 = 0.25;
+/// A simulated server with RingLeader's NIC and cores at least as large a part of a bare loop's requests.
+const SERVER_MIN: f64 = 0.25;
 
 /// A task in a simulated datacenter, over two hops, may cost twice what it does in a simulated rack.
 const DATACENTER_MIN: f64 = 0.5;
@@ -245,6 +247,8 @@ struct Simulated {
     rack_per_s: f64,
     ratio: f64,
     ratio_lean: f64,
+    server_per_s: f64,
+    server_ratio: f64,
 }
 
 /// `crates/sim/benches/datacenter.rs`.
@@ -472,10 +476,13 @@ pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
 
 /// A whole simulated rack under Rain, packet by packet, against the same loop.
 pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
-    let Simulated { rack_per_s, ratio, ratio_lean } = bench("sluice-sim", "rack")?;
+    let Simulated { rack_per_s, ratio, ratio_lean, server_per_s, server_ratio } =
+        bench("sluice-sim", "rack")?;
     report.add("simulated rack ÷ bare event loop", ratio, "×", Bound::AtLeast(RACK_MIN));
     report.add("  simulated rack ÷ the leanest such loop", ratio_lean, "×", Bound::None);
     report.add("  simulated rack", rack_per_s, "tasks/core-s", Bound::None);
+    report.add("simulated server ÷ bare event loop", server_ratio, "×", Bound::AtLeast(SERVER_MIN));
+    report.add("  simulated server", server_per_s, "requests/core-s", Bound::None);
     Ok(())
 }
 

@@ -141,6 +141,10 @@ pub(crate) struct Up {
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Run the plan a second time, on plain pools of threads over one queue each in place of its servers of
+    /// many cores, and hold the p99 of the most important tasks to theirs.
+    #[arg(long, conflicts_with = "sweep")]
+    pub(crate) beside_pool: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     #[command(flatten)]

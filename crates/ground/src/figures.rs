@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 42] = [
+pub const PLANS: [(&str, &str); 45] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -37,6 +37,9 @@ pub const PLANS: [(&str, &str); 42] = [
     ("pallas-trimodal", include_str!("../../../experiments/pallas-trimodal.toml")),
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),
     ("ringleader-8", include_str!("../../../experiments/ringleader-8.toml")),
+    ("ringleader-assignments", include_str!("../../../experiments/ringleader-assignments.toml")),
+    ("ringleader-priorities", include_str!("../../../experiments/ringleader-priorities.toml")),
+    ("ringleader-rack", include_str!("../../../experiments/ringleader-rack.toml")),
     ("hf2t-1", include_str!("../../../experiments/hf2t-1.toml")),
     ("hf2t-6", include_str!("../../../experiments/hf2t-6.toml")),
     ("hf2t-t2", include_str!("../../../experiments/hf2t-t2.toml")),

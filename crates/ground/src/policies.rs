@@ -181,6 +181,7 @@ mod tests {
             ("rain,2", vec!["unknown policy `2`", "behind a colon: rain:2"]),
             ("rian:2,central", vec!["unknown policy `rian`", "did you mean `rain`?"]),
             ("rain:2,", vec!["means nothing to rain"]),
+            ("horus:foo", vec!["it takes resubmit=adds, resubmit=writes,", "`sluice policies` says"]),
         ] {
             let said = args(&[], &[flags]).some("sweep").expect_err(flags).to_string();
             assert!(parts.iter().all(|part| said.contains(part)), "{flags}: {said}");

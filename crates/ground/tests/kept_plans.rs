@@ -1,5 +1,6 @@
 //! Plans are written so that they read as the same plan, whatever they say and whatever flags changed.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use sluice_ground::plan::{
     SwitchPlan, Target, Types, WorkerPlan,
 };
 use sluice_ground::results::kept::{Keeper, PLAN};
+use sluice_host::orchestrator::Lambda;
 use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
 use sluice_wire::Nanos;
@@ -253,9 +255,12 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
             let (name, slice) = (String::new(), format!("s/{slice}"));
             let labels = quota.filter(|quota| *quota > 4).map(|_| "gpu".to_owned()).into_iter().collect();
             // Those that say nothing of a quota may be servers of many cores.
-            let served = ServedSlice { slice: slice.clone(), priority: 7 };
+            let weight = NonZeroU32::new(count as u32).expect("one at least");
+            let served = ServedSlice { slice: slice.clone(), priority: 7, weight };
+            let (depth, lambda) = (count as u32, Lambda::new(1, 3).expect("a ratio"));
             let is_server = |pin: &usize| quota.is_none() && *pin > 300;
-            let cores = pin.filter(is_server).map(|_| CoresPlan { cores: 3, serves: vec![served] });
+            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, pool: depth == 2 };
+            let cores = pin.filter(is_server).map(|_| of);
             (count, WorkerPlan { name, slice, rack: None, labels, service, quota, cores, pin, faults })
         },
     )

@@ -19,7 +19,7 @@ use clap::{Parser, value_parser};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use sluice_host::orchestrator::Priority;
+use sluice_host::orchestrator::{Balancing, Lambda, Priority};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -27,7 +27,7 @@ use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
-use crate::served::{LANE_CORES_MAX, ServedSlice};
+use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{
@@ -38,6 +38,8 @@ pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 
 /// Cores that a server may have.
 const CORES: RangeInclusive<i64> = 1..=LANE_CORES_MAX as i64;
+/// Tasks of a priority that a core may have room for.
+const DEPTHS: RangeInclusive<i64> = 1..=LANE_DEPTH_MAX as i64;
 /// Sizes that a coroutine's stack may have.
 const STACKS: RangeInclusive<i64> = 16..=65_536;
 
@@ -93,9 +95,21 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(CORES))]
     pub cores: Option<u16>,
     /// The slices that such a server serves, each with a priority, 0 to 7, a larger one first, such as
-    /// get=1,scan=0 [default: --slice, with priority 0].
+    /// get=1,scan=0 [default: --slice, with priority 0]; with get=1,scan=0,list=0*3 a core takes three of
+    /// list's tasks for one of scan's where both wait.
     #[arg(long, value_name = "SLICES", value_delimiter = ',', requires = "cores")]
     pub serves: Vec<ServedSlice>,
+    /// Tasks of a priority that each of its cores has room for.
+    #[arg(long, value_name = "TASKS", requires = "cores")]
+    #[arg(default_value_t = LANE_DEPTH, value_parser = clap::value_parser!(u32).range(DEPTHS))]
+    pub depth: u32,
+    /// What a task of a lower priority counts when a core is chosen: JBSRQ's λ, a ratio from 0 to 1.
+    #[arg(long, value_name = "RATIO", default_value = "1/5", requires = "cores")]
+    pub lambda: Lambda,
+    /// Instead of such a server be a plain pool of as many threads, to compare: they take tasks of all slices
+    /// from one queue, as they came, and run each to its end.
+    #[arg(long, requires = "cores")]
+    pub pool: bool,
     /// The stack of a task on such a server, in KiB.
     #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = value_parser!(u32).range(STACKS))]
     pub stack: u32,
@@ -181,15 +195,23 @@ impl WorkerArgs {
     /// As for [`Self::options`].
     pub fn lane_options(&self) -> Result<Option<LaneServerOptions>, NetError> {
         let Some(cores) = self.cores else { return Ok(None) };
-        let own = [ServedSlice { slice: self.slice.clone(), priority: 0 }];
+        let own = [ServedSlice::new(self.slice.clone(), 0)];
         let served = if self.serves.is_empty() { &own[..] } else { &self.serves };
         let service = |served: &ServedSlice| {
             let priority = Priority::new(served.priority).expect("a flag holds none above");
-            LaneService { slice: served.slice.clone(), priority }
+            LaneService { slice: served.slice.clone(), priority, weight: served.weight }
         };
         let services = served.iter().map(service).collect();
         let options = LaneServerOptions::new(self.options()?, cores.into(), services)?;
-        Ok(Some(LaneServerOptions { stack_bytes: self.stack as usize * 1_024, ..options }))
+        let (depth, balancing) = (self.depth, Balancing::Jbsrq(self.lambda));
+        let pool = self.pool;
+        Ok(Some(LaneServerOptions {
+            depth,
+            balancing,
+            pool,
+            stack_bytes: self.stack as usize * 1_024,
+            ..options
+        }))
     }
 }
 
@@ -417,14 +439,22 @@ mod tests {
             (options.cores, options.stack_bytes, served),
             (4, 512 * 1_024, vec![("get", 1), ("scan", 0)])
         );
+        let weighed = args(&["--cores", "4", "--serves", "a=1,b=0*3", "--depth", "2", "--lambda", "1/3"]);
+        let options = weighed.expect("legal").lane_options().expect("legal").expect("asked for");
+        let lambda = Lambda::new(1, 3).expect("a ratio");
+        assert_eq!((options.depth, options.balancing), (2, Balancing::Jbsrq(lambda)));
+        assert_eq!(options.services.iter().map(|of| of.weight.get()).collect::<Vec<_>>(), [1, 3]);
         let one = args(&["--cores", "2", "--slice", "a"]).expect("legal").lane_options().expect("legal");
         assert_eq!(one.expect("asked for").services[0].slice, "a");
         assert!(args(&[]).expect("legal").lane_options().expect("legal").is_none());
-        for wrong in ["get", "get=8", "=1", "get=x", "get="] {
+        for wrong in ["get", "get=8", "=1", "get=x", "get=", "get=1*0", "get=1*", "get=1*x"] {
             assert!(args(&["--cores", "4", "--serves", wrong]).is_err(), "{wrong}");
         }
-        for wrong in [&["--cores", "0"][..], &["--cores", "257"], &["--serves", "get=1"]] {
+        for wrong in [&["--cores", "0"][..], &["--cores", "257"], &["--serves", "get=1"], &["--depth", "2"]] {
             assert!(args(wrong).is_err(), "{wrong:?}");
+        }
+        for wrong in [["--depth", "0"], ["--depth", "65"], ["--lambda", "2"], ["--lambda", "x"]] {
+            assert!(args(&[&["--cores", "4"], &wrong[..]].concat()).is_err(), "{wrong:?}");
         }
     }
 

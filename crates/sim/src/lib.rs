@@ -10,6 +10,7 @@
 pub mod agents;
 mod capacity;
 mod complaint;
+mod cores_layout;
 pub mod datacenter;
 mod error;
 pub mod fabric;

@@ -5,6 +5,7 @@ use sluice_switch::registry::Software;
 use sluice_wire::Nanos;
 
 use crate::capacity::{CELLS_MAX, Capacity};
+use crate::cores_layout::CoresLayout;
 use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
@@ -89,7 +90,12 @@ impl Point {
     ///
     /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
     pub fn limit_per_s(&self) -> f64 {
-        let (cpu, refill) = self.policy.worker_times(&self.testbed);
+        let (mut cpu, mut refill) = self.policy.worker_times(&self.testbed);
+        // A server's NIC deals with tokens, and has the next task there when a core is done with one.
+        if self.testbed.servers.depth.is_some() && matches!(self.policy, Policy::Program(_)) {
+            let Testbed { worker, cores, .. } = &self.testbed;
+            (cpu, refill) = ((worker.receive + worker.send + cores.descriptor).0 as f64, 0.0);
+        }
         let quota = f64::from(self.policy.quota().max(1));
         let fetch = if self.policy.fetches_large() { self.testbed.fetch().0 as f64 } else { 0.0 };
         let of_workers = self.rate_where_a_slice_fills(|class| {
@@ -200,6 +206,7 @@ impl Point {
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
             .or_else(|| self.bad_server())
+            .or_else(|| self.bad_cores())
             .or_else(|| self.bad_racks())
             .or_else(|| self.bad_rate())
             .or_else(|| self.bad_flows())
@@ -265,6 +272,37 @@ impl Point {
         let Policy::Server(orchestration) = self.policy else { return None };
         let (testbed, classes) = (&self.testbed, &self.workload.classes);
         OrchestratedServer { orchestration, testbed, classes }.complaint()
+    }
+
+    /// Servers of many cores take tasks for tokens, as many as their cores have room for.
+    fn bad_cores(&self) -> Option<String> {
+        self.testbed.servers.depth?;
+        let policy = &self.policy;
+        match policy {
+            Policy::Program(choice) if !choice.hosts_choose_depth() => Some(format!(
+                "{policy} decides itself how many tasks a worker holds, and servers of many cores go by the \
+                 room that their cores have: take rain:1, or leave servers.depth out"
+            )),
+            Policy::Program(choice) if choice.unfit_for_cores().is_some() => {
+                let what = choice.unfit_for_cores().unwrap_or_default();
+                Some(format!(
+                    "servers of many cores take as many tasks as their cores have room for, and {policy} has \
+                     {what}: take rain:1, or leave servers.depth out"
+                ))
+            }
+            Policy::Program(_) if self.slices.is_some() => Some(
+                "servers of many cores serve all classes, those of each priority as a slice: leave the \
+                 slices out, or servers.depth"
+                    .to_owned(),
+            ),
+            Policy::Program(_) => CoresLayout::of(&self.testbed, &self.workload.classes)
+                .as_ref()
+                .and_then(CoresLayout::complaint),
+            Policy::Reference(_) => None,
+            _ => {
+                Some(format!("{policy} knows no servers of many cores below a rack: leave servers.depth out"))
+            }
+        }
     }
 
     /// Flows cross fabrics, and nothing else does.

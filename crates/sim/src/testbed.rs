@@ -145,6 +145,10 @@ pub struct Servers {
     /// all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<u16>,
+    /// Where each is one server of many cores behind an orchestrator, and the workers are their cores: so
+    /// many tasks of a priority each core has room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
 }
 
 /// How often something happens to packets of each kind.

@@ -125,6 +125,9 @@ fn the_plans_about_servers_can_be_run() {
     for text in [
         include_str!("../../../experiments/ringleader-3.toml"),
         include_str!("../../../experiments/ringleader-8.toml"),
+        include_str!("../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../experiments/ringleader-priorities.toml"),
+        include_str!("../../../experiments/ringleader-rack.toml"),
     ] {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Detect);
@@ -133,11 +136,61 @@ fn the_plans_about_servers_can_be_run() {
     }
 }
 
+/// A rack of two servers of four cores each.
+fn rack(policy: &str, workload: &str, depth: &str, cores: &str, load: f64) -> Point {
+    let mut point = point(policy, workload, cores, load);
+    let servers = format!("workers = 8\n[servers]\ncount = 2\n{depth}\n[cores]\n{cores}");
+    point.testbed = Testbed::parse(&servers).unwrap();
+    point
+}
+
+#[test]
+fn a_rack_of_servers_whose_cores_have_room_for_one_task_is_one_queue_where_nothing_costs_anything() {
+    for load in [0.5, 0.9] {
+        let of = |policy, depth| run(&rack(policy, "exp:10us", depth, "", load));
+        let [servers, workers, central] =
+            [of("rain:1", "depth = 1"), of("rain:1", ""), of("central", "depth = 1")]
+                .map(|of| p99_us(&of, 0));
+        assert!((servers / central - 1.0).abs() < 0.01, "{servers} and {central}");
+        assert!((servers / workers - 1.0).abs() < 0.01, "{servers} and {workers}");
+    }
+}
+
+#[test]
+fn servers_of_many_cores_let_urgent_tasks_pass_long_ones_and_workers_of_one_core_do_not() {
+    let cores = "yields = \"5us\"\nswitch = \"1us\"\npcie = \"450ns\"";
+    let [workers, servers] = ["", "depth = 2"].map(|depth| run(&rack("rain:1", BIMODAL, depth, cores, 0.8)));
+    let urgent = [&workers, &servers].map(|of| p99_us(of, 0));
+    assert!(urgent[1] < urgent[0] / 2.0, "{urgent:?}");
+    assert_eq!(servers.counts.replied, 30_000);
+}
+
+#[test]
+fn one_seed_gives_the_same_bytes_in_a_rack_of_servers() {
+    let cores = "yields = \"5us\"\nswitch = \"1us\"\npcie = \"450ns\"";
+    let point = rack("rain:1", BIMODAL, "depth = 4", cores, 0.6);
+    assert!(run(&point) == run(&point));
+}
+
+#[test]
+fn a_rack_of_servers_refuses_what_its_lanes_have_no_use_for() {
+    let refused = |policy: &str, slices: Option<Vec<(String, u32)>>| {
+        let point = Point { slices, ..rack(policy, BIMODAL, "depth = 4", "", 0.5) };
+        point.check().unwrap_err().to_string()
+    };
+    assert!(refused("r2p2:2", None).contains("decides itself how many tasks"));
+    assert!(refused("rain:2,patient", None).contains("has patience"));
+    assert!(refused("ringleader", None).contains("knows no servers of many cores below a rack"));
+    let slices = vec![("short".to_owned(), 4), ("long".to_owned(), 4)];
+    assert!(refused("rain:1", Some(slices)).contains("leave the slices out"));
+}
+
 #[test]
 fn one_seed_gives_the_same_bytes() {
     let cores = "yields = \"5us\"\nswitch = \"1us\"\npcie = \"450ns\"\n".to_owned()
         + "dispatch = \"200ns\"\nreallocate = \"5us\"\nsteal = \"100ns\"";
-    for policy in ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"] {
+    let policies = ["ringleader", "shinjuku", "rss", "rss:8", "stealing", "caladan", "d-ideal:2"];
+    for policy in policies.into_iter().chain(["ringleader:4,dedicated", "ringleader:4,hybrid=2"]) {
         let point = point(policy, BIMODAL, &cores, 0.3);
         assert!(run(&point) == run(&point), "{policy}");
     }

@@ -51,11 +51,12 @@ pub struct Up<'u> {
     pub output: &'u Output,
 }
 
-/// Runs a plan, which it keeps beside the results: all processes read it there.
+/// Runs a plan, which it keeps beside the results: all processes read it there. Gives what its load came to,
+/// if it has one.
 ///
 /// # Errors
 /// What was wrong with it, died, or did not hold.
-pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
+pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let logs = plan.out.join("logs");
     files::make(&logs)?;
@@ -102,8 +103,8 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<()> {
     }
     processes.end();
     match done? {
-        Some((result, tally)) => finish(args, plan, &result, &tally),
-        None => Ok(()),
+        Some((result, tally)) => finish(args, plan, &result, &tally).map(|()| Some(result)),
+        None => Ok(None),
     }
 }
 

@@ -270,13 +270,13 @@ pub enum ChoiceError {
         known: String,
     },
     /// Take arguments that the program has.
-    #[error("`{}` means nothing to {program}; its arguments: {may_be}", .argument.escape_debug())]
+    #[error("`{}` means nothing to {program}; it takes {}", .argument.escape_debug(), written(may_be))]
     Argument {
         /// The program.
         program: &'static str,
         /// What it was given.
         argument: String,
-        /// What it takes.
+        /// What it takes, and what each means; the error tells how they are written.
         may_be: &'static str,
     },
 }
@@ -287,6 +287,13 @@ impl ChoiceError {
         let nearest = sluice_units::nearest(name, known.iter().copied());
         Self::Unknown { name: name.to_owned(), nearest, known: known.join(", ") }
     }
+}
+
+/// How arguments are written, without what they mean.
+fn written(arguments: &str) -> String {
+    let forms: Vec<&str> =
+        arguments.split("; ").map(|argument| argument.split(", ").next().unwrap_or(argument)).collect();
+    format!("{} (`sluice policies` says what each means)", forms.join(", "))
 }
 
 fn meant(nearest: Option<&str>) -> String {

@@ -1,5 +1,6 @@
 //! One module for each command but `up`.
 
+pub(crate) mod beside;
 pub(crate) mod change;
 pub(crate) mod compare;
 pub(crate) mod controller;

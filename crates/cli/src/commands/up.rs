@@ -17,7 +17,11 @@ pub(crate) fn run(args: &Up) -> Outcome<()> {
     }
     let stop = Stop::on_signals()?;
     let how = sluice_supervise::Up { keeper: &keeper(args), output: &args.output };
-    sluice_supervise::up(&plan(args)?, &how, &stop)
+    let plan = plan(args)?;
+    if args.beside_pool {
+        return super::beside::run(&plan, &how, &stop);
+    }
+    sluice_supervise::up(&plan, &how, &stop).map(drop)
 }
 
 fn sweep(args: &Up) -> Sweep<'_> {

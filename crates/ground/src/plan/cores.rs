@@ -1,6 +1,9 @@
 //! A worker of a plan that is a server of many cores: which slices it serves, and what it has no use for.
 
-use sluice_net::served::{LANE_CORES_MAX, LANE_DEPTH, ServedSlice, lanes_of_service};
+use sluice_host::orchestrator::Lambda;
+use sluice_net::served::{
+    LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, LANE_LAMBDA, ServedSlice, check_balance, lanes_of_service,
+};
 
 use super::parts::{CoresPlan, Plan, WorkerPlan};
 use super::section::Section;
@@ -29,7 +32,7 @@ impl WorkerPlan {
 
 impl CoresPlan {
     fn lanes_of_slice(&self) -> usize {
-        lanes_of_service(self.cores.into(), LANE_DEPTH)
+        lanes_of_service(self.cores.into(), self.depth)
     }
 }
 
@@ -40,27 +43,47 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
     let served = |text: &str| text.parse().map_err(|why: String| section.complain_of("serves", why));
     let serves: Vec<ServedSlice> =
         section.texts("serves")?.into_iter().map(served).collect::<Outcome<_>>()?;
+    let depth = section.whole("depth", 1..u64::from(LANE_DEPTH_MAX) + 1)?;
+    let lambda = section.parsed("lambda", |text| text.parse::<Lambda>().map_err(|why| why.to_string()))?;
+    let pool = section.flag("pool")?;
     let Some(cores) = cores else {
-        let is_alone = serves.is_empty();
-        let why = "is for servers of many cores: give `cores`, or `slice` instead";
-        return if is_alone {
-            Ok((slice.unwrap_or_default().to_owned(), None))
-        } else {
-            Err(section.complain_of("serves", why))
+        let said = [
+            ("serves", !serves.is_empty()),
+            ("depth", depth.is_some()),
+            ("lambda", lambda.is_some()),
+            ("pool", pool.is_some()),
+        ];
+        return match said.into_iter().find(|(_, is_said)| *is_said) {
+            None => Ok((slice.unwrap_or_default().to_owned(), None)),
+            Some((key, _)) => {
+                let instead = if key == "serves" { ", or `slice` instead" } else { "" };
+                Err(section.complain_of(key, format!("is for servers of many cores: give `cores`{instead}")))
+            }
         };
     };
+    let depth = depth.map_or(LANE_DEPTH, |depth| depth as u32);
+    let lambda = lambda.unwrap_or_else(usual_lambda);
+    check_balance(cores as usize, depth, lambda).map_err(|why| section.complain_of("lambda", why))?;
     let serves = match slice {
         Some(_) if !serves.is_empty() => {
             return Err(
                 section.complain_of("slice", "stands beside `serves`, which names slices, too: keep one")
             );
         }
-        Some(slice) => vec![ServedSlice { slice: slice.to_owned(), priority: 0 }],
+        Some(slice) => vec![ServedSlice::new(slice.to_owned(), 0)],
         None => serves,
     };
     let first = serves.first().map(|served| served.slice.clone());
     let none = || section.complain_of("cores", "needs `serves`, such as [\"get=1\", \"scan=0\"], or `slice`");
-    Ok((first.ok_or_else(none)?, Some(CoresPlan { cores: cores as u16, serves })))
+    Ok((
+        first.ok_or_else(none)?,
+        Some(CoresPlan { cores: cores as u16, serves, depth, lambda, pool: pool.unwrap_or(false) }),
+    ))
+}
+
+fn usual_lambda() -> Lambda {
+    let (numerator, denominator) = LANE_LAMBDA;
+    Lambda::new(numerator, denominator).expect("the paper's")
 }
 
 /// What servers of many cores have no use for.

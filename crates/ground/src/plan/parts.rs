@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
+use sluice_host::orchestrator::Lambda;
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
 use sluice_switch::registry::Choice;
@@ -18,6 +19,9 @@ use crate::flags::Io;
 /// The policy of whoever names none: of all settings of Rain it is within a few per cent of the best on most
 /// workloads (docs/ranks.md).
 pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
+/// The policy of a plan with servers of many cores that names none: their cores' room takes the place of
+/// depth, patience and early tokens.
+pub const POLICY_OF_CORES: &str = "rain:1";
 
 /// What leaves run.
 const LEAF_PROGRAM: &str = "horus";
@@ -144,6 +148,12 @@ pub struct CoresPlan {
     pub cores: u16,
     /// The slices that it serves, and how important each is.
     pub serves: Vec<ServedSlice>,
+    /// Tasks of a priority that each core has room for.
+    pub depth: u32,
+    /// What a task of a lower priority counts when a core is chosen.
+    pub lambda: Lambda,
+    /// Whether it is a plain pool of threads over one queue instead, to compare.
+    pub pool: bool,
 }
 
 /// What a worker serves.

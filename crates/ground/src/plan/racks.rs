@@ -39,9 +39,9 @@ impl SwitchRole {
 }
 
 impl Plan {
-    /// How its spine and leaves read Horus, if it has some.
+    /// How its spine and leaves read Horus, if it has some; its times are dilated.
     pub fn reading(&self) -> Option<FabricReading> {
-        self.racks.and_then(|_| reading(&self.policy).ok().flatten())
+        self.racks.and_then(|_| reading(&self.policy).ok().flatten())?.dilated(self.dilation)
     }
 
     /// The rack of a worker, from 1 on: as the plan says, else they are dealt out in turn. `None` without
@@ -96,10 +96,17 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
             (None, None) => Ok(()),
         };
     };
-    if reading(policy)?.is_none() {
+    let Some(reading) = reading(policy)? else {
         return Err(format!(
             "`{policy}` schedules one rack, and there are {count} below a spine: ask for {FABRIC_POLICY}, or \
              leave racks out"
+        ));
+    };
+    if reading.dilated(plan.dilation).is_none() {
+        return Err(format!(
+            "`{policy}` keeps where tries went for longer than 500 s with a dilation of {}: give a shorter \
+             affinity",
+            plan.dilation
         ));
     }
     sizes(count, spines)?;
@@ -219,6 +226,11 @@ mod tests {
             ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
             ("dc-horus:idle-rack=random", "dc-rs-h", &["runs in simulations only"]),
             ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
+            (
+                "policy = \"dc-horus:idle-rack=random\"",
+                "dilation = 100\npolicy = \"dc-horus:affinity=6s\"",
+                &["affinity", "dilation of 100"],
+            ),
             ("[racks]", "[switch]\nio = \"xdp\"\n[racks]", &["racks below a spine", "xdp"]),
             ("[racks]", "[switch]\ncontroller_apart = true\n[racks]", &["has its controller in it"]),
             ("[racks]", "[switch]\ntestbed_delays = true\n[racks]", &["testbed_delays"]),

@@ -13,8 +13,8 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, POLICY_DEFAULT, Plan, RacksPlan, Request, ServicePlan, SlicePlan, Spread,
-    SwitchPlan, Target, WorkerPlan, live, state_in,
+    Arrivals, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request, ServicePlan,
+    SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, live, state_in,
 };
 use super::racks::FABRIC_POLICY;
 use super::section::{COUNT_MAX, Section, Source};
@@ -43,8 +43,9 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
     let dilation = dilation(&top)?;
     let mut types = types(top.section("types")?)?;
     let racks = top.section("racks")?.map(racks).transpose()?;
+    let workers = workers(top.sections("worker")?)?;
     let plan = Plan {
-        policy: policy(&top, racks.is_some())?,
+        policy: policy(&top, racks.is_some(), &workers)?,
         racks,
         seed: top.whole("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         dilation,
@@ -53,7 +54,7 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         switch: switch(top.section("switch")?)?,
         rdma: super::rdma::read(top.section("rdma")?)?,
         slices: each(top.sections("slice")?, |section| slice(section, &mut types))?,
-        workers: workers(top.sections("worker")?)?,
+        workers,
         load: top.section("load")?.map(|section| load(section, dilation, &mut types)).transpose()?,
         events: each(top.sections("event")?, event)?,
         types,
@@ -75,7 +76,8 @@ fn racks(section: Section<'_>) -> Outcome<RacksPlan> {
     Ok(plan)
 }
 
-fn policy(top: &Section<'_>, has_racks: bool) -> Outcome<String> {
+/// One that suits the plan's racks and workers, if it names none.
+fn policy(top: &Section<'_>, has_racks: bool, workers: &[WorkerPlan]) -> Outcome<String> {
     let read = |text: &str| {
         if super::racks::reading(text)?.is_some() {
             return Ok(text.to_owned());
@@ -83,8 +85,13 @@ fn policy(top: &Section<'_>, has_racks: bool) -> Outcome<String> {
         let choice = Choice::parse(text).map_err(|why| why.to_string())?;
         live(choice).map(|_| text.to_owned())
     };
-    let default = if has_racks { FABRIC_POLICY } else { POLICY_DEFAULT };
-    Ok(top.parsed("policy", read)?.unwrap_or_else(|| default.to_owned()))
+    let has_cores = workers.iter().any(|worker| worker.cores.is_some());
+    let usual = match (has_racks, has_cores) {
+        (true, _) => FABRIC_POLICY,
+        (false, true) => POLICY_OF_CORES,
+        (false, false) => POLICY_DEFAULT,
+    };
+    Ok(top.parsed("policy", read)?.unwrap_or_else(|| usual.to_owned()))
 }
 
 fn dilation(top: &Section<'_>) -> Outcome<u32> {

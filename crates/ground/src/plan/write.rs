@@ -125,6 +125,11 @@ fn write_worker(
         Some(of) => {
             toml.plain("cores", of.cores);
             toml.texts("serves", &of.serves.iter().map(ToString::to_string).collect::<Vec<_>>());
+            toml.plain("depth", of.depth);
+            toml.text("lambda", of.lambda.to_string());
+            if of.pool {
+                toml.plain("pool", true);
+            }
         }
     }
     toml.some_plain("rack", *rack);

@@ -1,6 +1,7 @@
 //! A server of many cores as several workers of a rack.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -72,6 +73,7 @@ impl Server {
         let of = |slice: TaskType, priority| LaneService {
             slice: slice.to_string(),
             priority: Priority::new(priority).expect("legal"),
+            weight: NonZeroU32::MIN,
         };
         let mut options = LaneServerOptions::new(worker, 2, vec![of(ECHO, 1), of(OTHER, 0)]).expect("legal");
         change(&mut options);
@@ -144,6 +146,22 @@ fn urgent_tasks_pass_long_ones_that_pause() {
     both.let_go.store(true, Ordering::Release);
     assert!(long.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
     assert_eq!(server.drain().finished, 54);
+}
+
+#[test]
+fn a_pool_runs_no_more_tasks_at_once_than_it_has_threads() {
+    let rack = rack();
+    let both = Both { pauses: true, ..Both::default() };
+    let server = Server::start(&rack, "s", &both, |options| options.pool = true);
+    let client = rack.client("c");
+    let submit =
+        |i: u8| client.submit(if i == 3 { ECHO } else { OTHER }, &[200 + i], DEADLINE).expect("it fits");
+    let pending: Vec<Pending> = (0..5).map(submit).collect();
+    until("two long tasks", || both.at_once.load(Ordering::SeqCst) == 2);
+    both.let_go.store(true, Ordering::Release);
+    assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    assert_eq!(both.most_at_once.load(Ordering::SeqCst), 2, "a task that pauses keeps its thread");
+    assert_eq!(server.drain().finished, 5);
 }
 
 #[test]

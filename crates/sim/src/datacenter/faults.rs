@@ -128,6 +128,15 @@ mod tests {
         }
     }
 
+    /// Horus A.4: what a worker has run it answers from memory, if the next try comes to it.
+    #[test]
+    fn tries_that_follow_each_other_run_less_often_and_keep_the_same_promises() {
+        let [anywhere, kept] =
+            ["dc-horus:told=replies", "dc-horus:told=replies,affinity=20ms"].map(|system| keeps(system, 150));
+        assert_eq!(anywhere.submitted, kept.submitted, "the same tasks");
+        assert!(kept.run_again * 2 < anywhere.run_again, "{kept} against {anywhere}");
+    }
+
     #[test]
     fn one_seed_is_one_run() {
         let system = System::Hierarchy;

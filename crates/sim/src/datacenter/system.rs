@@ -3,6 +3,7 @@
 use std::fmt;
 
 use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, PolicyParts};
+use sluice_units::WholeSpan;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
@@ -41,7 +42,7 @@ pub(crate) struct SystemAbout {
 const TOKENS: u8 = 1;
 /// What Rain's are called before those of Horus.
 const RAIN_ARGUMENTS: &str =
-    "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus";
+    "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus but affinity";
 
 /// What the balancer's are called.
 const BALANCED_ARGUMENTS: &str =
@@ -55,7 +56,9 @@ const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers o
     idle=uncounted, a task for an idle node does not count; \
     only=idle, without idle nodes any node gets the task; \
     only=loads, the lesser of two loads as they were told last; \
-    as-published, lists and means with their holes";
+    as-published, lists and means with their holes; \
+    affinity=SPAN, a task's later tries go to the rack and the worker of the one before, if that was within \
+    66us to 500s: else anywhere; racks of Rain have none";
 
 impl System {
     /// All of them, each as it is without settings.
@@ -146,7 +149,7 @@ fn rain(settings: &str) -> Result<System, String> {
                 tokens = number;
                 true
             }
-            _ => take(&mut reading, setting).is_some(),
+            _ => take(&mut reading, setting).is_some() && reading.affinity.is_none(),
         };
         if !is_read {
             return Err(format!(
@@ -160,6 +163,10 @@ fn rain(settings: &str) -> Result<System, String> {
 fn take(reading: &mut FabricReading, setting: &str) -> Option<()> {
     if let Some(count) = setting.strip_prefix("idle-from=") {
         reading.idle_from = count.parse().ok().filter(|count| *count > 0)?;
+        return Some(());
+    }
+    if let Some(keeps) = setting.strip_prefix("affinity=") {
+        reading.affinity = Some(FabricReading::keeps(keeps)?);
         return Some(());
     }
     match setting {
@@ -205,8 +212,8 @@ fn write_name(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fm
 
 /// What differs from the text's reading.
 fn settings(reading: FabricReading) -> Vec<String> {
-    let FabricReading { as_published, resubmit_writes, idle_uncounted, idle_from, idle_rack, told, parts } =
-        reading;
+    let FabricReading { as_published, resubmit_writes, idle_uncounted, .. } = reading;
+    let FabricReading { idle_from, idle_rack, told, parts, affinity, .. } = reading;
     let idle_from = (idle_from != 1).then(|| format!("idle-from={idle_from}"));
     let known = [
         (idle_rack == IdleRack::Random, "idle-rack=random"),
@@ -219,7 +226,8 @@ fn settings(reading: FabricReading) -> Vec<String> {
         (as_published, "as-published"),
     ];
     let differs = known.into_iter().filter(|(differs, _)| *differs).map(|(_, setting)| setting.to_owned());
-    idle_from.into_iter().chain(differs).collect()
+    let affinity = affinity.map(|keeps| format!("affinity={}", WholeSpan(keeps)));
+    idle_from.into_iter().chain(differs).chain(affinity).collect()
 }
 
 #[cfg(test)]
@@ -233,6 +241,7 @@ mod tests {
             "dc-horus:idle-from=2,idle-rack=random,told=replies",
             "dc-horus:told=always,resubmit=writes,idle=uncounted,only=idle,as-published",
             "dc-horus:only=loads",
+            "dc-horus:told=replies,affinity=100ms",
             "dc-rs-h",
             "dc-rs-lb",
             "dc-rs-lb:flows=2",
@@ -251,6 +260,9 @@ mod tests {
         for text in [
             "dc-horus:idle-from=0",
             "dc-horus:told",
+            "dc-horus:affinity=1us",
+            "dc-horus:affinity=501s",
+            "dc-rain:1,affinity=10ms",
             "dc-horus:",
             "dc-rs-h:2",
             "dc-rain:9",

@@ -26,6 +26,7 @@ const HORUS: System = System::Horus(FabricReading {
     idle_rack: sluice_switch::horus::IdleRack::Newest,
     told: sluice_switch::horus::LoadsTold::ByOne,
     parts: sluice_switch::horus::PolicyParts::Both,
+    affinity: None,
 });
 
 const END: Nanos = Nanos::from_millis(20);

@@ -16,6 +16,7 @@ mod below;
 mod books;
 mod clients;
 mod controller;
+mod cores;
 mod early;
 pub(crate) mod fates;
 mod guess;

@@ -1,5 +1,6 @@
 //! The nodes of one rack: its switch, its workers and its clients, at places of their own in a world.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use sluice_switch::registry::Choice;
@@ -10,12 +11,14 @@ use sluice_wire::{Nanos, Packet};
 use super::books::Books;
 use super::clients::Clients;
 use super::controller::{ControllerNode, Grants};
+use super::cores::of_switch;
 use super::servers::Servers;
 use super::setup::{Plan, client_settings};
 use super::software::{self, ServerCore};
 use super::stage::{Cue, Places, RackWorld, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
+use crate::cores_layout::CoresLayout;
 use crate::nodes::{PacketPool, Scene, SwitchSide, WorkerSide};
 use crate::point::Point;
 use crate::stats::Observer;
@@ -45,8 +48,10 @@ impl Nodes {
         replication: u32,
         program: impl FnOnce(Config) -> Box<dyn Program>,
     ) -> Self {
-        let (testbed, world) = (&point.testbed, &mut stage.world);
-        let plan = Plan::new(places, point, choice, replication);
+        let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
+        let seen = of_cores.as_ref().map_or(Cow::Borrowed(point), |of| Cow::Owned(of_switch(of, point)));
+        let (testbed, world, point) = (&seen.testbed, &mut stage.world, &*seen);
+        let plan = Plan::new(places, point, choice, replication).with_cores(of_cores);
         join(world, places, testbed);
         let (clock, requests) = (world.engine.clock(places.clients), point.requests(replication));
         let (mut program, mut servers) = (program(plan.config()), Servers::new(&plan, testbed));
@@ -91,7 +96,7 @@ impl<O: Observer> Staged<'_, O> {
     fn begin(&mut self, testbed: &Testbed) {
         let longest = if self.nodes.plan.is_polled() { testbed.refill() } else { Nanos(0) };
         let mut phases = self.nodes.plan.dice("phases");
-        for worker in 0..testbed.workers {
+        for worker in 0..self.nodes.plan.workers() {
             let at = Nanos(phases.below(longest.0 + 1));
             self.stage.cue(at, self.nodes.plan.places.workers.at(worker), Cue::Start);
         }
@@ -150,6 +155,8 @@ impl<O: Observer> Staged<'_, O> {
             Cue::Adapts => self.adapt(),
             Cue::Controls => self.controls(),
             Cue::Step => self.carry_out_step(),
+            Cue::Descriptor => self.reaches_core(place as usize),
+            Cue::Ended => self.core_told(place as usize),
         }
     }
 }

@@ -39,6 +39,11 @@ pub(super) enum Cue {
     Controls,
     /// The switch carries out the controller's next step.
     Step,
+    /// A descriptor comes to one of a server's cores: at the workers' place of the server's number, as what
+    /// follows.
+    Descriptor,
+    /// A core's reply comes to its NIC.
+    Ended,
 }
 
 /// The world of curves: packets are lost where the testbed says so.

@@ -8,7 +8,7 @@ use sluice_switch::Config;
 use sluice_switch::registry::{Choice, Software};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::Serving;
-use sluice_wire::sizes::token_cells;
+use sluice_wire::sizes::{QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
     Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
@@ -17,6 +17,7 @@ use sluice_wire::{
 use super::guess::Guesses;
 use super::places::Places;
 use crate::capacity::Capacity;
+use crate::cores_layout::CoresLayout;
 use crate::dice::Dice;
 use crate::names;
 use crate::point::Point;
@@ -56,6 +57,8 @@ pub(super) struct Plan {
     pub(super) feed: Feed,
     /// What schedules is a server's program.
     pub(super) software: Option<Software>,
+    /// How its servers of many cores are laid out, where workers are their lanes.
+    pub(super) of_cores: Option<CoresLayout>,
     retry_for: Nanos,
     seed: u64,
     replication: u32,
@@ -114,6 +117,7 @@ impl Plan {
             room: Capacity::of(&point.testbed, choice),
             quota,
             quota_max: choice.quota_max(),
+            of_cores: None,
             is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
             clients,
             feed: choice.feed(),
@@ -121,6 +125,14 @@ impl Plan {
             retry_for: retries.deadline,
             seed: point.seed,
             replication,
+        }
+    }
+
+    /// The same where workers are lanes of servers of many cores.
+    pub(super) fn with_cores(self, of_cores: Option<CoresLayout>) -> Self {
+        match of_cores {
+            None => self,
+            Some(_) => Self { quota: QUOTA_MAX, quota_max: QUOTA_MAX, of_cores, ..self },
         }
     }
 

@@ -10,11 +10,13 @@ use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 use super::adaptation::{Adaptation, IntervalEnd};
+use super::cores::ServersOfCores;
 use super::early::Estimates;
 use super::servers::Servers;
 use super::setup::{Plan, worker_settings};
 use super::stage::RackWorld;
 use super::stalls::Cores;
+use crate::cores_layout::CoresLayout;
 use crate::nodes::{Core, Node};
 use crate::point::Point;
 use crate::testbed::WorkerTimes;
@@ -35,21 +37,23 @@ pub(super) struct Workers {
     pub(super) servers: Servers,
     /// The agents beside them, where depths are found at run time.
     pub(super) adaptation: Option<Box<Adaptation>>,
-    all: Vec<Node<Worker>>,
+    pub(super) all: Vec<Node<Worker>>,
     desks: Vec<DeskIndex>,
     /// What belongs to workers that have something to do.
     taken: Vec<Desk>,
-    settings: WorkerSettings,
+    pub(super) settings: WorkerSettings,
     cores: Cores,
     /// Whether a machine ever needs a tick.
     needs_ticks: bool,
-    actions: Vec<Action>,
+    pub(super) actions: Vec<Action>,
     /// What services say of their ends, if workers send early tokens.
     estimates: Option<Estimates>,
     /// How long a large task's bytes are fetched before it runs; zero if they are there.
     fetch: Nanos,
     /// Whether they never come with the task.
     fetches: bool,
+    /// What stands behind them, where they are lanes of servers of many cores.
+    pub(super) of_cores: Option<Box<ServersOfCores>>,
 }
 
 /// Which desk a worker has, if any.
@@ -82,8 +86,15 @@ impl Workers {
         let adaptation = |asked| Box::new(Adaptation::new(asked, grants, testbed));
         let node = |worker| Node::new(Worker::new(), plan.places.workers.at(worker));
         let needs_ticks = testbed.has_faults() || waits_between_polls(plan.feed);
+        let layout = &plan.of_cores;
+        let cores = layout.as_ref().map_or(0, CoresLayout::cores);
+        let alarms = world.engine.alarms(plan.places.workers, testbed.workers + cores);
+        let of_cores = layout
+            .clone()
+            .map(|layout| Box::new(ServersOfCores::new(layout, alarms.of_place(testbed.workers))));
+        let settings = worker_settings(testbed, choice, &grants[0]);
         Self {
-            alarms: world.engine.alarms(plan.places.workers, testbed.workers),
+            alarms,
             costs: testbed.worker,
             ranked: matches!(plan.feed, Feed::Tokens { ranked: true }),
             fetch_unwritten: testbed.fetch(),
@@ -91,7 +102,8 @@ impl Workers {
             all: (0..testbed.workers).map(node).collect(),
             desks: vec![DeskIndex::NONE; testbed.workers as usize],
             taken: Vec::new(),
-            settings: worker_settings(testbed, choice, &grants[0]),
+            settings: if of_cores.is_some() { ServersOfCores::settings(settings) } else { settings },
+            of_cores,
             adaptation: choice.adaptive().map(adaptation),
             cores: Cores::new(testbed, seed, replication),
             needs_ticks,

@@ -29,6 +29,7 @@ use caladan::Caladan;
 use dispatcher::Dispatcher;
 pub use orchestration::{Orchestration, OrchestrationError};
 use ringleader::RingLeader;
+pub(crate) use ringleader::priorities;
 use run::{Orchestrates, ServerRun};
 use spread::SpreadQueues;
 

@@ -211,7 +211,7 @@ fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>) {
 
 /// The classes' priorities, a larger number first: a workload's 0 is its most urgent, and a class without one
 /// is as urgent as can be.
-pub(super) fn priorities(classes: &[Class]) -> impl Iterator<Item = u8> {
+pub(crate) fn priorities(classes: &[Class]) -> impl Iterator<Item = u8> {
     classes.iter().map(|class| PRIORITIES as u8 - 1 - class.priority.unwrap_or(0).min(PRIORITIES as u8 - 1))
 }
 

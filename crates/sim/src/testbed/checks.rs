@@ -10,6 +10,8 @@ const WORKERS_MAX: u32 = 4_096;
 /// The chip's 128 Ki entries.
 const QUEUE_MAX: u32 = 128 * 1024;
 const CLIENTS_MAX: u16 = 256;
+/// Tasks of a priority that a core may have room for.
+const DEPTH_MAX: u32 = 64;
 /// Nothing on a rack takes longer.
 const SPAN_MAX: Nanos = Nanos::from_millis(10_000);
 
@@ -78,9 +80,34 @@ impl Testbed {
     fn bad_servers(&self) -> Option<String> {
         let (servers, workers) = (u32::from(self.servers.count), self.workers);
         let fits = servers == 0 || (servers <= workers && workers.is_multiple_of(servers));
-        (!fits).then(|| {
+        let uneven = (!fits).then(|| {
             format!("servers.count = {servers}: {workers} workers do not go into as many equal blocks")
-        })
+        });
+        uneven.or_else(|| self.bad_depth())
+    }
+
+    /// Servers of many cores: what a NIC's lanes have no part in.
+    fn bad_depth(&self) -> Option<String> {
+        let (depth, servers) = (self.servers.depth?, &self.servers);
+        if !(1..=DEPTH_MAX).contains(&depth) {
+            return Some(format!("servers.depth = {depth}: write a number from 1 to {DEPTH_MAX}"));
+        }
+        if servers.count == 0 {
+            return Some("servers.depth is for servers of many cores: write servers.count, too".to_owned());
+        }
+        let others = [
+            ("servers.gbps", servers.gbps.is_some()),
+            ("servers.copy_gbps", servers.copy_gbps.is_some()),
+            ("servers.agents", servers.agents.is_some()),
+            ("[faults]", !self.faults.are_none()),
+            ("[stalls]", self.stalls.per_s > 0.0),
+            ("[slow]", self.slow.is_any()),
+            ("[labels]", !self.labels.is_none()),
+            ("[racks]", !self.racks.are_none()),
+            ("[fabric]", self.fabric.is_some()),
+        ];
+        let (key, _) = others.into_iter().find(|(_, is_there)| *is_there)?;
+        Some(format!("{key} is not simulated with servers of many cores: leave it out, or servers.depth"))
     }
 
     fn bad_stalls(&self) -> Option<String> {
@@ -153,6 +180,10 @@ mod tests {
             ("[links]\nclient = \"11s\"", "links.client"),
             ("[switch]\nrecirculation_gbps = nan", "recirculation_gbps"),
             ("[servers]\ncount = 5", "servers.count = 5"),
+            ("[servers]\ndepth = 4", "write servers.count"),
+            ("[servers]\ncount = 2\ndepth = 0", "servers.depth = 0"),
+            ("[servers]\ncount = 2\ndepth = 4\ngbps = 100.0", "servers.gbps is not simulated"),
+            ("[servers]\ncount = 2\ndepth = 4\n[faults.reply]\nloss = 0.1", "[faults] is not simulated"),
             ("[servers]\ncopy_gbps = 0.0", "servers.copy_gbps"),
             ("[servers]\nagents = 0", "servers.agents = 0"),
             ("[faults.reply]\nloss = 1.5", "loss = 1.5"),

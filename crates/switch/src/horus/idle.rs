@@ -196,6 +196,11 @@ impl IdleList {
         Looked::Stale((at + 1 == held).then_some(Worn(count & COMPARED)))
     }
 
+    /// Whether a node is listed.
+    pub(super) fn has(&mut self, pass: &mut Pass, pool: u16, node: u16) -> bool {
+        self.index.read(pass, self.cell(pool, node)) != NONE
+    }
+
     /// First pass of a removal; `None` if there is no second one.
     pub(super) fn remove(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Option<Removal> {
         let is_alone = !self.lock.update(pass, pool.into(), |_| true);

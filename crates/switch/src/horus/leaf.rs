@@ -13,14 +13,15 @@
 //!
 //! The stages, behind the front's 0 and 1: who the samples are and the lock (1), the idle nodes' count and
 //! both loads (2), the idle list (3), where the loads are compared too, the idle index (4), the drifts (5
-//! and 6), `sent` and `seen_out` (7); in a fabric also the numbers of spines' tasks (1), averages and what
-//! spines were told (8 and 9).
+//! and 6), `sent` and `seen_out` (7), the affinity table if there is one (8); in a fabric also the numbers of
+//! spines' tasks (1), averages and what spines were told (8 and 9).
 
 use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Endpoint, Nanos, Packet, RejectReason, Reply, Serial, SliceId, Submit, WorkerId};
 
+use super::affinity::{AffinityTable, FIRST_TRY};
 use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, PolicyParts, Reading};
@@ -39,6 +40,7 @@ const SAMPLES_STAGE: u8 = 1;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 2, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
+const AFFINITY_STAGE: u8 = 8;
 /// The most that a worker can hold where averages are kept: beyond it they have no bits.
 const LOAD_MAX: u32 = u16::MAX as u32;
 
@@ -52,28 +54,42 @@ pub struct Horus {
     loads: Loads,
     random: Box<[Random]>,
     uplink: Option<Uplink>,
+    affinity: Option<AffinityTable>,
 }
 
-/// What a task carries round: whom it chose, and how much was before that one; or that it has to choose anew.
+/// What a task carries round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Chosen {
-    worker: WorkerId,
-    queue: u32,
+enum TaskMemo {
+    /// Whom it chose, and how much was before that one.
+    Chosen { worker: WorkerId, queue: u32 },
+    /// Who has the try before.
+    Kept(WorkerId),
+    /// It has to choose anew.
+    Anew,
 }
 
-/// The memo of a task that chooses anew.
-const ANEW: u64 = u64::MAX;
+impl TaskMemo {
+    /// Above 32 bits: a worker, or one of these beside it.
+    const KEPT: u64 = 1 << 16;
+    const ANEW: u64 = 1 << 17;
 
-impl Chosen {
-    const fn memo(self) -> u64 {
-        (self.worker.0 as u64) << 32 | self.queue as u64
+    const fn bits(self) -> u64 {
+        match self {
+            Self::Chosen { worker, queue } => (worker.0 as u64) << 32 | queue as u64,
+            Self::Kept(worker) => (Self::KEPT | worker.0 as u64) << 32,
+            Self::Anew => Self::ANEW << 32,
+        }
     }
 
-    const fn of(memo: u64) -> Option<Self> {
-        if memo == ANEW {
-            return None;
+    const fn of(bits: u64) -> Self {
+        let (kind, worker) = (bits >> 32, WorkerId((bits >> 32) as u16));
+        if kind & Self::ANEW != 0 {
+            Self::Anew
+        } else if kind & Self::KEPT != 0 {
+            Self::Kept(worker)
+        } else {
+            Self::Chosen { worker, queue: bits as u32 }
         }
-        Some(Self { worker: WorkerId((memo >> 32) as u16), queue: memo as u32 })
     }
 }
 
@@ -156,6 +172,7 @@ impl Horus {
         layout.table("workers of samples 1", SAMPLES_STAGE, 16, rows);
         let idle = IdleList::new(layout, IDLE, (pools, nodes, nodes), reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, nodes, reading.writes);
+        let affinity = reading.affinity.map(|keeps| AffinityTable::new(layout, AFFINITY_STAGE, keeps));
         Self {
             front,
             reading,
@@ -164,6 +181,7 @@ impl Horus {
             loads,
             random: Random::of_pools(config.seed, pools),
             uplink: None,
+            affinity,
         }
     }
 
@@ -223,11 +241,13 @@ impl Horus {
             Ok((slice, _)) => (slice, self.seats.of(slice)),
             Err(reason) => return self.turn_away(submit, reason, origin.spine),
         };
-        if let Some(Chosen { worker, queue: occupancy }) = memo.and_then(Chosen::of)
-            && let Some(node) = self.node(worker, slice)
-        {
-            let more = self.loads.note(pass, slice.0, one_task(node), occupancy);
-            let verdict = self.front.push(pass, submit, worker, Queued { wait, occupancy });
+        let memo = memo.map(TaskMemo::of);
+        let before = if memo.is_none() { self.look_back(pass, now, submit) } else { None };
+        if let Some(before) = before {
+            return round(submit, arrived, before);
+        }
+        if let Some((node, occupancy, more)) = memo.and_then(|memo| self.carried(pass, slice, memo)) {
+            let verdict = self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy });
             self.counted(pass, slice, Counted { more, printed: 1, idle: None });
             return verdict;
         }
@@ -236,16 +256,55 @@ impl Horus {
         }
         let Pick { better, left, more } = self.choose(pass, slice, seats);
         let (verdict, printed) = match better {
-            None => (round(submit, arrived, ANEW), 0),
+            None => (round(submit, arrived, TaskMemo::Anew), 0),
             Some(Better { node, queue, goes_round: true }) => {
-                (round(submit, arrived, Chosen { worker: WorkerId(node), queue }.memo()), 0)
+                (round(submit, arrived, TaskMemo::Chosen { worker: WorkerId(node), queue }), 0)
             }
             Some(Better { node, queue: occupancy, .. }) => {
-                (self.front.push(pass, submit, WorkerId(node), Queued { wait, occupancy }), 1)
+                (self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy }), 1)
             }
         };
         let idle = self.reading.parts.looks_for_idle().then_some((left, origin.thought));
         self.counted(pass, slice, Counted { more, printed, idle });
+        verdict
+    }
+
+    /// With an affinity table, the first pass of a later try: what it carries into its second one.
+    fn look_back(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit) -> Option<TaskMemo> {
+        let affinity = self.affinity.as_mut().filter(|_| submit.attempt > FIRST_TRY)?;
+        let before = affinity.find(pass, now, submit.task);
+        Some(before.map_or(TaskMemo::Anew, |worker| TaskMemo::Kept(WorkerId(worker))))
+    }
+
+    /// The second pass of a task that has its worker, if that one still serves the slice: who it is, what is
+    /// known to be before it, and how much more is known to be before workers then.
+    fn carried(&mut self, pass: &mut Pass, slice: SliceId, memo: TaskMemo) -> Option<(u16, u32, i64)> {
+        match memo {
+            TaskMemo::Chosen { worker, queue } => {
+                let node = self.node(worker, slice)?;
+                Some((node, queue, self.loads.note(pass, slice.0, one_task(node), queue)))
+            }
+            TaskMemo::Kept(worker) => {
+                let node = self.node(worker, slice)?;
+                Some((node, self.loads.drift(pass, slice.0, one_task(node)), 1))
+            }
+            TaskMemo::Anew => None,
+        }
+    }
+
+    /// The task goes to its worker, and that is kept for its next try.
+    fn send(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        submit: &Submit,
+        worker: WorkerId,
+        queued: Queued,
+    ) -> Verdict {
+        let verdict = self.front.push(pass, submit, worker, queued);
+        if let Some(affinity) = &mut self.affinity {
+            affinity.note(pass, now, submit.task, worker.0);
+        }
         verdict
     }
 
@@ -317,8 +376,8 @@ const fn one_task(node: u16) -> Candidate {
     Candidate { node, adds: 1 }
 }
 
-fn round(submit: &Submit, arrived: Nanos, memo: u64) -> Verdict {
-    Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo })
+fn round(submit: &Submit, arrived: Nanos, memo: TaskMemo) -> Verdict {
+    Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: memo.bits() })
 }
 
 impl Scheduler for Horus {

@@ -6,8 +6,10 @@
 //! round in the switch only where the two nodes that it looked at may have changed places since their loads
 //! were told.
 //!
-//! Left out: tasks of several packets (A.4; here a task is one SUBMIT).
+//! Left out: tasks of several packets (A.4; here a task is one SUBMIT). What their table is for, tries of a
+//! task have, if that is asked for (module `affinity`).
 
+mod affinity;
 mod average;
 mod error;
 mod idle;

@@ -1,5 +1,9 @@
 //! What of Horus is read how, where its text leaves a choice.
 
+use sluice_wire::Nanos;
+
+use super::affinity::{KEEPS_MAX, read_keeps};
+
 /// How the text is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
@@ -12,6 +16,8 @@ pub(crate) struct Reading {
     pub(super) uncounted: bool,
     /// What of the policy schedules.
     pub(super) parts: PolicyParts,
+    /// A task's later tries go where the one before went, if that is no longer ago than this (A.4).
+    pub(super) affinity: Option<Nanos>,
 }
 
 /// What of the policy schedules (Horus Appendix C, Figure 17).
@@ -51,6 +57,9 @@ pub struct FabricReading {
     pub told: LoadsTold,
     /// What of the policy schedules.
     pub parts: PolicyParts,
+    /// A task's later tries go to the rack and the worker that the one before went to, if that is no longer
+    /// ago than this (A.4); up to 500 s. A rack of Rain has no use for it.
+    pub affinity: Option<Nanos>,
 }
 
 /// Which idle rack a spine takes.
@@ -83,11 +92,25 @@ impl Default for FabricReading {
             idle_rack: IdleRack::Newest,
             told: LoadsTold::ByOne,
             parts: PolicyParts::Both,
+            affinity: None,
         }
     }
 }
 
 impl FabricReading {
+    /// How long an affinity table may keep its entries, as one writes it: 66 us to 500 s.
+    pub fn keeps(text: &str) -> Option<Nanos> {
+        read_keeps(text)
+    }
+
+    /// The same where all times are so many times as long; `None` if a table cannot keep its entries for
+    /// that.
+    pub fn dilated(self, factor: u32) -> Option<Self> {
+        let affinity = self.affinity.map(|keeps| keeps.times(factor.into()));
+        let fits = affinity.is_none_or(|keeps| keeps <= KEEPS_MAX);
+        fits.then_some(Self { affinity, ..self })
+    }
+
     /// What of it concerns one switch alone.
     pub(super) const fn of_a_rack(self) -> Reading {
         Reading {
@@ -95,6 +118,7 @@ impl FabricReading {
             writes: self.resubmit_writes,
             uncounted: self.idle_uncounted,
             parts: self.parts,
+            affinity: self.affinity,
         }
     }
 }

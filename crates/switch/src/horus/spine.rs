@@ -13,7 +13,7 @@
 //!
 //! The stages, behind the front's 0 and 1: the lock (1), the idle racks' count and which racks samples are
 //! (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
-//! the drifts (5 and 6), `sent` and `seen_out` (7).
+//! the drifts (5 and 6), `sent` and `seen_out` (7), the affinity table if there is one (8).
 
 use alloc::boxed::Box;
 
@@ -23,6 +23,7 @@ use sluice_wire::{
     Update, WorkerId,
 };
 
+use super::affinity::{AffinityTable, FIRST_TRY};
 use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::racks::Racks;
@@ -41,6 +42,7 @@ const SHARES_STAGE: u8 = 4;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
+const AFFINITY_STAGE: u8 = 8;
 /// Places of the idle list for each rack. A removal that another one or an add comes between leaves a stale
 /// entry, and where a list is full of those a rack's word that it is idle is lost: that starved racks.
 const STALE_ROOM: u16 = 4;
@@ -54,6 +56,7 @@ pub struct Spine {
     idle: IdleList,
     loads: Loads,
     random: Box<[Random]>,
+    affinity: Option<AffinityTable>,
 }
 
 /// What a task carries round.
@@ -61,6 +64,8 @@ pub struct Spine {
 enum Memo {
     /// Whom it chose, and how much was before that one.
     Chosen { leaf: u16, queue: u32 },
+    /// Who has the try before.
+    Kept { leaf: u16 },
     /// It chooses anew, and may take off a stale end of the idle list first.
     Anew(Option<Worn>),
 }
@@ -69,10 +74,12 @@ impl Memo {
     /// Above 32 bits: a leaf, or one of these.
     const ANEW: u64 = 1 << 17;
     const WORN: u64 = 1 << 18;
+    const KEPT: u64 = 1 << 19;
 
     fn bits(self) -> u64 {
         let (kind, word) = match self {
             Self::Chosen { leaf, queue } => (leaf.into(), queue),
+            Self::Kept { leaf } => (Self::KEPT, leaf.into()),
             Self::Anew(None) => (Self::ANEW, 0),
             Self::Anew(Some(Worn(count))) => (Self::WORN, count),
         };
@@ -84,6 +91,7 @@ impl Memo {
         match bits >> 32 {
             Self::ANEW => Self::Anew(None),
             Self::WORN => Self::Anew(Some(Worn(word))),
+            Self::KEPT => Self::Kept { leaf: word as u16 },
             leaf => Self::Chosen { leaf: leaf as u16, queue: word },
         }
     }
@@ -109,8 +117,9 @@ impl Spine {
         let places = if reading.as_published { leaves } else { leaves.saturating_mul(STALE_ROOM).min(most) };
         let idle = IdleList::new(layout, IDLE, (pools, leaves, places), reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, leaves, reading.resubmit_writes);
-        let racks = Racks::new(&config);
-        Ok(Self { front, reading, racks, idle, loads, random: Random::of_pools(config.seed, pools) })
+        let affinity = reading.affinity.map(|keeps| AffinityTable::new(layout, AFFINITY_STAGE, keeps));
+        let (racks, random) = (Racks::new(&config), Random::of_pools(config.seed, pools));
+        Ok(Self { front, reading, racks, idle, loads, random, affinity })
     }
 
     /// A leaf has so many workers of a pool, or none. Its row comes first: a number that was given anew names
@@ -217,6 +226,48 @@ impl Spine {
         }
     }
 
+    /// With an affinity table, the first pass of a later try: what it carries into its second one.
+    fn look_back(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit) -> Option<Memo> {
+        let affinity = self.affinity.as_mut().filter(|_| submit.attempt > FIRST_TRY)?;
+        let before = affinity.find(pass, now, submit.task);
+        Some(before.map_or(Memo::Anew(None), |leaf| Memo::Kept { leaf }))
+    }
+
+    /// The second pass of a task that has its rack, if that one is still there: which it is, and what its
+    /// leaf is told of what is before it.
+    fn carried(&mut self, pass: &mut Pass, pool: SliceId, memo: Memo) -> Option<(u16, u32)> {
+        match memo {
+            Memo::Chosen { leaf, queue } => {
+                let sample = self.sample(pool, leaf)?;
+                self.loads.note(pass, pool.0, sample, queue);
+                Some((leaf, queue))
+            }
+            Memo::Kept { leaf } => {
+                let sample = self.sample(pool, leaf)?;
+                let is_idle = self.idle.has(pass, pool.0, leaf);
+                let drift = self.loads.drift(pass, pool.0, sample);
+                Some((leaf, if is_idle { IDLE_SELECTED } else { drift }))
+            }
+            Memo::Anew(_) => None,
+        }
+    }
+
+    /// The task goes to its rack, and that is kept for its next try.
+    fn send(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        submit: &Submit,
+        leaf: WorkerId,
+        queued: Queued,
+    ) -> Verdict {
+        let verdict = self.front.push(pass, submit, leaf, queued);
+        if let Some(affinity) = &mut self.affinity {
+            affinity.note(pass, now, submit.task, leaf.0);
+        }
+        verdict
+    }
+
     /// Where the client is of whom a leaf's packet tells.
     fn client_of(&self, from: Endpoint, client: ClientId) -> Result<Endpoint, Refusal> {
         if !self.racks.is_leaf(from) {
@@ -263,12 +314,14 @@ impl Scheduler for Spine {
             Ok((pool, _)) => pool,
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let memo = memo.map_or(Memo::Anew(None), Memo::of);
-        if let Memo::Chosen { leaf, queue } = memo
-            && let Some(sample) = self.sample(pool, leaf)
-        {
-            self.loads.note(pass, pool.0, sample, queue);
-            return self.front.push(pass, submit, WorkerId(leaf), Queued { wait, occupancy: queue });
+        let memo = memo.map(Memo::of);
+        let before = if memo.is_none() { self.look_back(pass, now, submit) } else { None };
+        if let Some(before) = before {
+            return round(submit, arrived, before);
+        }
+        let memo = memo.unwrap_or(Memo::Anew(None));
+        if let Some((leaf, occupancy)) = self.carried(pass, pool, memo) {
+            return self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy });
         }
         if self.racks.of(pool).is_empty() {
             return self.front.reject(submit, RejectReason::NoWorkers);
@@ -276,7 +329,7 @@ impl Scheduler for Spine {
         let worn = if let Memo::Anew(worn) = memo { worn } else { None };
         match self.choose(pass, pool, worn) {
             Choice::Leaf { leaf, queue: occupancy } => {
-                self.front.push(pass, submit, WorkerId(leaf), Queued { wait, occupancy })
+                self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy })
             }
             Choice::Round(memo) => round(submit, arrived, memo),
             Choice::Nobody => self.front.reject(submit, RejectReason::NoWorkers),
@@ -318,9 +371,15 @@ impl Scheduler for Spine {
         }
     }
 
-    fn rejected(&mut self, _: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
+    /// A rack that refused a task does not get its next try.
+    fn rejected(&mut self, pass: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
         match self.client_of(from, reject.client) {
-            Ok(to) => Verdict::Send { to, packet: Packet::Reject(*reject) },
+            Ok(to) => {
+                if let Some(affinity) = &mut self.affinity {
+                    affinity.forget(pass, reject.task);
+                }
+                Verdict::Send { to, packet: Packet::Reject(*reject) }
+            }
             Err(refusal) => Verdict::Drop(refusal),
         }
     }

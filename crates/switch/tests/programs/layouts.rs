@@ -4,7 +4,7 @@ use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::rain::{Kinds, Rain, RainLeaf};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
-use sluice_wire::Epoch;
+use sluice_wire::{Epoch, Nanos};
 
 fn full(program: &str) -> Box<dyn Program> {
     let choice = Choice::parse(program).unwrap();
@@ -36,24 +36,30 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("pallas", 5, 76, 6),
         ("pallas:weights=16", 5, 106, 6),
         ("horus", 8, 100, 13),
+        ("horus:affinity=100ms", 9, 132, 14),
     ] {
         let totals = full(program).layout().totals();
         assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");
     }
 }
 
-/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools.
+/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools. An affinity table is one array more.
 #[test]
 fn the_switches_of_a_fabric_fit_the_chip() {
-    let reading = FabricReading::default();
-    let leaf = Horus::in_fabric(reading, Config::full(Epoch(1)), 24);
-    let config = Config { workers: 64, slices: 1_024, types: 1_024, ..Config::full(Epoch(1)) };
-    let spine = Spine::new(reading, config).unwrap();
-    let takes = [leaf.layout(), spine.layout()].map(|layout| {
-        let totals = layout.totals();
-        (totals.stages, totals.blocks, totals.units)
-    });
-    assert_eq!(takes, [(10, 111, 17), (8, 210, 13)]);
+    let keeps = Some(Nanos::from_millis(100));
+    for (affinity, expected) in
+        [(None, [(10, 111, 17), (8, 210, 13)]), (keeps, [(10, 143, 18), (9, 242, 14)])]
+    {
+        let reading = FabricReading { affinity, ..FabricReading::default() };
+        let leaf = Horus::in_fabric(reading, Config::full(Epoch(1)), 24);
+        let config = Config { workers: 64, slices: 1_024, types: 1_024, ..Config::full(Epoch(1)) };
+        let spine = Spine::new(reading, config).unwrap();
+        let takes = [leaf.layout(), spine.layout()].map(|layout| {
+            let totals = layout.totals();
+            (totals.stages, totals.blocks, totals.units)
+        });
+        assert_eq!(takes, expected, "{affinity:?}");
+    }
 }
 
 #[test]

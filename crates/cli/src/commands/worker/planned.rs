@@ -64,7 +64,14 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         return vec![("--slice", Some(worker.slice.clone())), ("--quota", Some(quota))];
     };
     let serves: Vec<String> = of.serves.iter().map(ToString::to_string).collect();
-    vec![("--cores", Some(of.cores.to_string())), ("--serves", Some(serves.join(",")))]
+    let mut joins = vec![
+        ("--cores", Some(of.cores.to_string())),
+        ("--serves", Some(serves.join(","))),
+        ("--depth", Some(of.depth.to_string())),
+        ("--lambda", Some(of.lambda.to_string())),
+    ];
+    joins.extend(of.pool.then_some(("--pool", None)));
+    joins
 }
 
 /// Those of the plan that were not given, and those that were.
@@ -121,17 +128,41 @@ mod tests {
     fn a_server_of_many_cores_is_told_its_slices_and_no_quota() {
         let plan = PLAN.replace("slice = \"a\"\nservice", "cores = 4\nserves = [\"a=3\"]\nservice");
         let told = told(&plan, "w-1", &[]);
-        assert!(told.starts_with("--cores 4 --serves a=3 --dilate 3") && !told.contains("quota"), "{told}");
+        assert!(
+            told.starts_with("--cores 4 --serves a=3 --depth 4 --lambda 1/5 --dilate 3")
+                && !told.contains("quota"),
+            "{told}"
+        );
         for (wrong, why) in [
             (PLAN.replace("rain:1", "rain:2,patient").replace("pin = 1", "cores = 2"), "has patience"),
             (PLAN.replace("pin = 1", "cores = 2\nquota = 1"), "leave `quota` out"),
             (PLAN.replace("pin = 1", "cores = 2\nserves = [\"a=1\"]"), "keep one"),
             (PLAN.replace("pin = 1", "serves = [\"a=1\"]"), "give `cores`"),
             (plan.replace("a=3", "b=3"), "unknown slice `b`"),
+            (plan.replace("a=3", "a=3*0"), "is no weight"),
+            (plan.replace("pin = 1", "lambda = \"3/2\""), "ratio from 0 to 1"),
+            (plan.replace("pin = 1", "lambda = \"0.2\""), "write λ as 1/5"),
+            (plan.replace("pin = 1", "lambda = \"1/16777259\""), "shorten the ratio"),
+            (plan.replace("pin = 1", "depth = 65"), "not between 1 and 64"),
+            (PLAN.replace("pin = 1", "depth = 4"), "give `cores`"),
+            (PLAN.replace("pin = 1", "pool = true"), "give `cores`"),
         ] {
             let said = Plan::from_text("here", &wrong).expect_err("refused").to_string();
             assert!(said.contains(why), "{said}");
         }
+    }
+
+    #[test]
+    fn a_plan_with_servers_of_many_cores_that_names_no_policy_gets_one_that_suits_them() {
+        let unnamed = PLAN.replace("policy = \"rain:1\"\n", "");
+        let plan = |text: &str| Plan::from_text("here", text).expect("legal").policy;
+        assert_eq!(plan(&unnamed), "rain:2,patient,early");
+        assert_eq!(plan(&unnamed.replace("pin = 1", "cores = 2")), "rain:1");
+        let weighed =
+            PLAN.replace("slice = \"a\"\nservice", "cores = 2\nserves = [\"a=1*3\"]\ndepth = 2\nservice");
+        assert!(told(&weighed, "w-1", &[]).starts_with("--cores 2 --serves a=1*3 --depth 2 --lambda 1/5"));
+        let pool = unnamed.replace("pin = 1", "cores = 2\npool = true");
+        assert!(told(&pool, "w-1", &[]).contains(" --lambda 1/5 --pool"), "{pool}");
     }
 
     #[test]

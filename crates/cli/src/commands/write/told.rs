@@ -55,6 +55,7 @@ struct Paced {
 
 /// How much longer gaps were than the threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "JSON has units in its names")]
 struct Late {
     p50_us: f64,
     p99_us: f64,

@@ -49,6 +49,8 @@ pub(super) struct LanesEngine {
     dilation: u32,
     cores: usize,
     measures: bool,
+    /// Whether it is a plain pool: one queue of all services.
+    is_pool: bool,
     overdue_after: Nanos,
     overdue: Vec<Overdue>,
     look_at: Nanos,
@@ -113,6 +115,7 @@ impl LanesEngine {
             dilation: options.worker.dilation.max(1),
             cores: options.cores,
             measures: options.worker.capacity == 0,
+            is_pool: options.pool,
             overdue_after: options.overdue_after,
             overdue: Vec::new(),
             look_at: began + LOOK_EVERY,
@@ -248,7 +251,8 @@ impl LanesEngine {
 
     fn start_run(&mut self, lane: usize, run: &WantedRun, now: Nanos) -> Result<(), CoresError> {
         let dispatcher = &mut self.behind.dispatcher;
-        let service = self.services[self.lanes[lane].service].service;
+        let queue = if self.is_pool { 0 } else { self.lanes[lane].service };
+        let service = self.services[queue].service;
         let place = dispatcher.place()?;
         {
             let mut served = dispatcher.requests().at(place);
@@ -296,7 +300,8 @@ impl LanesEngine {
     /// Lets tokens follow the room that cores have, and does what else has fallen due.
     fn send_tokens(&mut self, now: Nanos) {
         for service in &self.services {
-            let room = self.behind.dispatcher.room(service.service);
+            // A pool's queue takes all that its lanes may hold.
+            let room = if self.is_pool { u32::MAX } else { self.behind.dispatcher.room(service.service) };
             self.machines.share_room(&service.lanes, room);
         }
         for index in 0..self.lanes.len() {
@@ -324,7 +329,9 @@ impl LanesEngine {
         if self.behind.threads.as_ref().is_some_and(CoreThreads::has_ended) {
             self.end_cores(false)?;
         }
-        self.name_overdue(now);
+        if !self.is_pool {
+            self.name_overdue(now);
+        }
         if self.measures {
             self.tell_capacity();
         }

@@ -24,10 +24,8 @@ use std::sync::Arc;
 
 use sluice_control::WorkerHello;
 use sluice_cores::{
-    CoreDispatcher, CoreDispatcherSettings, CorePace, CoreThreads, CoresError, RequestTable, ServiceOfCores,
-    ThreadSettings,
+    CoreDispatcher, CoreDispatcherSettings, CorePace, CoreThreads, RequestTable, ThreadSettings,
 };
-use sluice_host::orchestrator::{NicSettings, ServiceId};
 use sluice_host::worker::QUOTA_MAX;
 use sluice_wire::{Nanos, TASK_BYTES_MAX};
 
@@ -47,6 +45,8 @@ use crate::udp::{Socket, Waiting, sys};
 
 /// How long a thread of cores looks out before it sleeps, where packets are waited for by spinning a little.
 const SPINS: Nanos = Nanos::from_micros(20);
+/// No task of a pool runs for so long, also dilated.
+const NEVER_YIELDS: Nanos = Nanos::from_millis(3_600_000);
 
 /// A server of many cores that is ready to run.
 pub struct LaneServer {
@@ -146,21 +146,20 @@ fn lanes(
 }
 
 fn behind(options: &LaneServerOptions) -> Result<CoreDispatcherSettings, NetError> {
-    let LaneServerOptions { cores, depth, balancing, assignment, .. } = *options;
-    let of = options.services.iter().enumerate().filter_map(|(number, of)| {
-        let service = ServiceId::new(number)?;
-        Some(ServiceOfCores { service, priority: of.priority, floor: 1, trigger: None })
-    });
-    let nic = NicSettings { depth, balancing, ..NicSettings::paper(cores).map_err(CoresError::from)? };
     let factor = options.worker.dilation.max(1).into();
     let moves_every = Nanos::from_micros(5).times(factor);
-    let (services, threads) = (of.collect(), options.threads());
+    let LaneServerOptions { assignment, .. } = *options;
+    let (nic, services, threads) = (options.nic()?, options.behind(), options.threads());
     Ok(CoreDispatcherSettings { nic, services, assignment, threads, moves_every })
 }
 
 fn of_threads(options: &LaneServerOptions) -> ThreadSettings {
     ThreadSettings {
-        pace: CorePace { dilation: options.worker.dilation.max(1), ..CorePace::default() },
+        pace: CorePace {
+            dilation: options.worker.dilation.max(1),
+            yields_after: if options.pool { NEVER_YIELDS } else { CorePace::default().yields_after },
+            ..CorePace::default()
+        },
         clock: monotonic,
         spins: if options.worker.waiting == Waiting::Block { Nanos(0) } else { SPINS },
         stack_bytes: options.stack_bytes,

@@ -1,7 +1,11 @@
 //! How a server of many cores is set up, and what it refuses.
 
-use sluice_cores::CoresError;
-use sluice_host::orchestrator::{Assignment, Balancing, NicSettings, Priority, SERVICES_MAX};
+use std::num::NonZeroU32;
+
+use sluice_cores::{CoresError, ServiceOfCores};
+use sluice_host::orchestrator::{
+    Assignment, Balancing, Branch, NicSettings, Priority, Ranking, SERVICES_MAX, ServiceId,
+};
 use sluice_wire::Nanos;
 
 use crate::NetError;
@@ -29,6 +33,9 @@ pub struct LaneServerOptions {
     pub services: Vec<LaneService>,
     /// The size of a coroutine's stack.
     pub stack_bytes: usize,
+    /// Instead a plain pool of threads, to compare: its cores take tasks of all services from one queue, in
+    /// the order in which they came, and run each to its end.
+    pub pool: bool,
     /// How long a coroutine may run without a yield before it is named in the log, undilated.
     pub overdue_after: Nanos,
 }
@@ -40,6 +47,8 @@ pub struct LaneService {
     pub slice: String,
     /// How important its tasks are: 0 to 7, a larger number goes first.
     pub priority: Priority,
+    /// Its share among the services of its priority, in tasks, when several have some that wait for a core.
+    pub weight: NonZeroU32,
 }
 
 impl LaneServerOptions {
@@ -58,6 +67,7 @@ impl LaneServerOptions {
             assignment: Assignment::CompleteShare,
             services,
             stack_bytes: STACK_BYTES,
+            pool: false,
             overdue_after: Nanos::from_millis(10),
         })
     }
@@ -81,6 +91,44 @@ impl LaneServerOptions {
         found.or(too_many).map_or(Ok(()), Err)
     }
 
+    /// In which order services get the room that there is: by priority, and of one priority by weight.
+    pub(super) fn ranking(&self) -> Ranking {
+        if self.services.iter().all(|of| of.weight == NonZeroU32::MIN) {
+            return Ranking::ByPriority;
+        }
+        let mut priorities: Vec<Priority> = self.services.iter().map(|of| of.priority).collect();
+        priorities.sort_unstable_by(|a, b| b.cmp(a));
+        priorities.dedup();
+        let share = |priority: &Priority| {
+            let of = self.services.iter().enumerate().filter(|(_, of)| of.priority == *priority);
+            let branch = |(number, of): (usize, &LaneService)| {
+                let ranked = Ranking::Service(ServiceId::new(number)?);
+                Some(Branch { weight: of.weight, ..Branch::new(ranked) })
+            };
+            Branch::new(Ranking::Weighted(of.filter_map(branch).collect()))
+        };
+        Ranking::Strict(priorities.iter().map(share).collect())
+    }
+
+    /// The dispatcher's services: a pool's is one, whatever its tasks are.
+    pub(super) fn behind(&self) -> Vec<ServiceOfCores> {
+        let of = |(number, priority)| {
+            Some(ServiceOfCores { service: ServiceId::new(number)?, priority, floor: 1, trigger: None })
+        };
+        let queues = if self.pool { 1 } else { self.services.len() };
+        self.services.iter().map(|of| of.priority).enumerate().take(queues).filter_map(of).collect()
+    }
+
+    /// The NIC's logic: a pool's cores take the next task when they are done with one.
+    pub(super) fn nic(&self) -> Result<NicSettings, NetError> {
+        let paper = NicSettings::paper(self.cores).map_err(CoresError::from)?;
+        if self.pool {
+            return Ok(NicSettings { depth: 1, balancing: Balancing::GlobalJbsq, ..paper });
+        }
+        let (depth, balancing, ranking) = (self.depth, self.balancing, self.ranking());
+        Ok(NicSettings { depth, balancing, ranking, ..paper })
+    }
+
     pub(super) fn lanes(&self) -> usize {
         lanes_of_service(self.cores, self.depth)
     }
@@ -91,5 +139,33 @@ impl LaneServerOptions {
             0 => self.cores,
             threads => threads,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_of_one_priority_share_by_weight_and_priorities_go_before() {
+        let of = |slice: &str, priority: u8, weight: u32| LaneService {
+            slice: slice.to_owned(),
+            priority: Priority::new(priority).expect("legal"),
+            weight: NonZeroU32::new(weight).expect("not zero"),
+        };
+        let options = |services| {
+            let worker = WorkerOptions::new("127.0.0.1:1").expect("a legal address");
+            LaneServerOptions::new(worker, 2, services).expect("a few cores")
+        };
+        let even = options(vec![of("a", 0, 1), of("b", 1, 1)]);
+        assert_eq!(even.ranking(), Ranking::ByPriority);
+        let weighed = options(vec![of("a", 0, 1), of("b", 1, 2), of("c", 0, 3)]);
+        let leaf = |number: usize, weight| Branch {
+            weight: NonZeroU32::new(weight).expect("not zero"),
+            ..Branch::new(Ranking::Service(ServiceId::new(number).expect("few")))
+        };
+        let shared = |branches| Branch::new(Ranking::Weighted(branches));
+        let expected = vec![shared(vec![leaf(1, 2)]), shared(vec![leaf(0, 1), leaf(2, 3)])];
+        assert_eq!(weighed.ranking(), Ranking::Strict(expected));
     }
 }

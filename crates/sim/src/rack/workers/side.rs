@@ -17,10 +17,15 @@ const NEVER: Nanos = Nanos(u64::MAX);
 
 impl<O: Observer> Staged<'_, O> {
     /// The worker learns of a registration; it sends what tokens it may.
-    pub(in crate::rack) fn grant_worker(&mut self, worker: u32, grant: WorkerRegistration) {
+    pub(in crate::rack) fn grant_worker(&mut self, worker: u32, mut grant: WorkerRegistration) {
+        // A lane's tokens follow the room of its cores.
+        if self.has_cores() {
+            grant.quota = 0;
+        }
         let Ok(()) = self.on_worker(worker as usize, |machine, now, settings, out| {
             machine.grant(now, settings, grant, out);
         });
+        self.settle_cores(worker as usize);
     }
 
     /// The worker may have so many tasks granted or held from now on.
@@ -44,6 +49,9 @@ impl<O: Observer> Staged<'_, O> {
     /// A worker's alarm goes off: its service ends, if it has not got longer.
     #[inline]
     pub(in crate::rack) fn alarm(&mut self, worker: u32) {
+        if self.core_rings(worker) {
+            return;
+        }
         let Ok(runs) = self.service_ends(worker as usize);
         if !runs {
             let alarm = self.nodes.workers.alarm(worker as usize);
@@ -89,6 +97,9 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     #[inline]
     fn unpacks(&mut self, worker: usize, from: Nanos, _: Nanos, id: PacketId) -> Try<Self, Nanos> {
         let workers = &mut self.nodes.workers;
+        if workers.of_cores.is_some() {
+            return Ok(from);
+        }
         // The fetch is a wait before the service, and not its packets.
         if workers.fetches
             && let Packet::Dispatch(dispatch) = self.stage.world.packets.get_mut(id)
@@ -107,17 +118,34 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
         Ok(at)
     }
 
+    fn has_cores(&self) -> bool {
+        self.nodes.workers.of_cores.is_some()
+    }
+
+    fn lane_takes(&mut self, lane: usize, at: Nanos, arrived: Nanos, packet: PacketId) -> Try<Self> {
+        self.lane_hears(lane, at, arrived, packet);
+        Ok(())
+    }
+
+    fn hands_over(&mut self, worker: usize, run: TaskRun) -> Try<Self> {
+        self.offer_to_cores(worker, run);
+        Ok(())
+    }
+
     /// A repeated task is not run again.
     #[inline]
     fn received(&mut self, _: usize, at: Nanos, packet: PacketId, runs: bool) {
-        if !runs && matches!(self.stage.world.packets.get(packet), Packet::Dispatch(_)) {
+        if !runs && !self.has_cores() && matches!(self.stage.world.packets.get(packet), Packet::Dispatch(_)) {
             self.stage.meter.at_workers.leave(at);
         }
     }
 
     #[inline]
     fn spends_sending(&mut self, worker: usize, from: Nanos) -> Nanos {
-        let Workers { cores, costs, .. } = &mut self.nodes.workers;
+        let Workers { cores, costs, of_cores, .. } = &mut self.nodes.workers;
+        if of_cores.is_some() {
+            return from;
+        }
         cores.spend(worker as u32, from, costs.send)
     }
 

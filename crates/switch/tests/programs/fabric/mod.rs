@@ -1,5 +1,6 @@
 //! Horus' spine with its leaves: what goes down, what comes up, and what is refused.
 
+mod affinity;
 mod averages;
 mod leaves;
 mod parts;

@@ -1,0 +1,79 @@
+//! `sluice up PLAN --beside-pool`: the plan twice, on its servers of many cores and on plain pools of as many
+//! threads over one queue each, and what each type of task came to on both.
+
+use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::plan::Plan;
+use sluice_ground::print;
+use sluice_ground::stop::Stop;
+use sluice_outcome::run::{RunResult, TypeResult};
+use sluice_report::table::{Table, digits, time};
+use sluice_supervise::Up;
+
+/// Runs both, one after the other: the same seed, so the same tasks at the same times.
+///
+/// # Errors
+/// As for one run, and if the most important tasks did not have a lower p99 on the plan's servers.
+pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
+    let urgent = most_important(plan).ok_or_else(|| {
+        Failure::bad_input(
+            "no worker of the plan has `cores`, whose server could be held to a pool: give it some",
+        )
+    })?;
+    let of = |name: &str, pool: bool| -> Outcome<RunResult> {
+        let mut run = plan.clone();
+        (run.out, run.state) = (plan.out.join(name), plan.out.join(name).join("state"));
+        run.workers.iter_mut().filter_map(|worker| worker.cores.as_mut()).for_each(|of| of.pool = pool);
+        let ran = sluice_supervise::up(&run, how, stop)?;
+        ran.ok_or_else(|| Failure::bad_input("the plan has no [load] to hold both to: give it one"))
+    };
+    let (server, pool) = (of("server", false)?, of("pool", true)?);
+    if !how.output.json {
+        print::text(table(&server, &pool))?;
+    }
+    let missed =
+        pairs(&server, &pool).find(|(mine, theirs)| urgent.contains(&mine.name) && p99(mine) >= p99(theirs));
+    missed.map_or(Ok(()), |(mine, _)| {
+        let why = format!("{}, the most important, has no lower p99 than with a pool of threads", mine.name);
+        Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+    })
+}
+
+/// The types of the slices that servers serve with the highest priority.
+fn most_important(plan: &Plan) -> Option<Vec<String>> {
+    let served = || plan.workers.iter().filter_map(|of| of.cores.as_ref()).flat_map(|of| &of.serves);
+    let most = served().map(|of| of.priority).max()?;
+    let is_urgent = |name: &str| served().any(|of| of.priority == most && of.slice == name);
+    let slices = plan.slices.iter().filter(|slice| is_urgent(&slice.name));
+    Some(slices.flat_map(|slice| slice.types.iter().cloned()).collect())
+}
+
+fn table(server: &RunResult, pool: &RunResult) -> Table {
+    let mut table =
+        Table::new(["latency", "p50", "p99", "p99.9", "of a pool", "p99", "p99.9", "p99 / pool's"]);
+    for (mine, theirs) in pairs(server, pool) {
+        let [own, other] = [&mine.latency_ns, &theirs.latency_ns];
+        table.row([
+            mine.name.clone(),
+            time(own.p50),
+            time(own.p99),
+            time(own.p999),
+            time(other.p50),
+            time(other.p99),
+            time(other.p999),
+            digits(p99(mine) / p99(theirs)),
+        ]);
+    }
+    table
+}
+
+fn pairs<'r>(
+    server: &'r RunResult,
+    pool: &'r RunResult,
+) -> impl Iterator<Item = (&'r TypeResult, &'r TypeResult)> {
+    let of_pool = |name: &str| pool.types.iter().find(|theirs| theirs.name == name);
+    server.types.iter().filter_map(move |mine| Some((mine, of_pool(&mine.name)?)))
+}
+
+fn p99(of: &TypeResult) -> f64 {
+    of.latency_ns.p99
+}

@@ -1,0 +1,169 @@
+//! Where a task's last try was sent, so that its next one goes there, too (Horus A.4).
+//!
+//! The paper's connection table keeps the packets of one task on one node. Here only a task's first packet
+//! asks a switch: what else it has goes from host to host (NEED and PART). What comes more than once is its
+//! tries, and a worker that ran one of them answers the next with the reply that it gave, if that one comes
+//! to the same worker. So here the table has the node of each try, and later tries look it up.
+//!
+//! An entry has the task's mark, its node, and when that was sent; it counts for a time that is a setting, so
+//! that a node that died keeps a task no longer, and only while that node is one of the pool's. A newer task
+//! takes the cell of an older one. A try that is refused takes its own entry out.
+//!
+//! A pass knows a node only when it has chosen, behind the loads. So the table stands there, in one stage,
+//! and a later try takes two passes: the first looks, the second sends.
+
+use sluice_units::span;
+use sluice_wire::{Attempt, Nanos, TaskId};
+
+use crate::pipeline::{Layout, Pass, Register};
+
+/// What has no try before it, and so nothing to look up.
+pub(super) const FIRST_TRY: Attempt = Attempt(1);
+/// Entries: a task is sent, and so takes one, each few microseconds at most.
+const CELLS: usize = 1 << 16;
+/// Bits of the time that an entry leaves out: it counts in 2¹⁶ ns, 65.5 µs.
+const STAMP_SHIFT: u32 = 16;
+/// Bits of the time that an entry has: it wraps after 18 minutes.
+const STAMP_MAX: u64 = (1 << 24) - 1;
+/// A cell that nobody took: no mark is zero.
+const EMPTY: u64 = 0;
+
+/// How long an entry may count at most: far less than the time in which its stamp wraps.
+pub(super) const KEEPS_MAX: Nanos = Nanos::from_millis(500_000);
+
+/// Every task's last node.
+#[derive(Debug)]
+pub(super) struct AffinityTable {
+    keeps: Nanos,
+    cells: Register<u64>,
+}
+
+impl AffinityTable {
+    /// Empty, in this stage, which has to stand behind the choice. An entry counts for `keeps`.
+    pub(super) fn new(layout: &mut Layout, stage: u8, keeps: Nanos) -> Self {
+        Self { keeps, cells: Register::new(layout, "affinity", stage, 64, CELLS, EMPTY) }
+    }
+
+    /// A try of the task is sent to this node.
+    pub(super) fn note(&mut self, pass: &mut Pass, now: Nanos, task: TaskId, node: u16) {
+        let (cell, mark) = place(task);
+        let entry = stamp(now) << 40 | u64::from(node) << 24 | mark;
+        self.cells.write(pass, cell, entry);
+    }
+
+    /// Where the task's last try was sent, unless that is too long ago.
+    pub(super) fn find(&mut self, pass: &mut Pass, now: Nanos, task: TaskId) -> Option<u16> {
+        let (cell, mark) = place(task);
+        let entry = self.cells.read(pass, cell);
+        let age = stamp(now).wrapping_sub(entry >> 40) & STAMP_MAX;
+        (is_of(entry, mark) && age <= self.keeps.0.div_ceil(1 << STAMP_SHIFT)).then_some((entry >> 24) as u16)
+    }
+
+    /// Where the task was sent it was refused.
+    pub(super) fn forget(&mut self, pass: &mut Pass, task: TaskId) {
+        let (cell, mark) = place(task);
+        self.cells.branch(pass, cell, |entry| is_of(entry, mark), |_| EMPTY, |entry| entry);
+    }
+}
+
+/// Reads how long an entry counts: one unit of its stamp at least.
+pub(super) fn read_keeps(text: &str) -> Option<Nanos> {
+    span(text).ok().filter(|keeps| (Nanos(1 << STAMP_SHIFT)..=KEEPS_MAX).contains(keeps))
+}
+
+const MARK_MAX: u64 = (1 << 24) - 1;
+
+/// Which cell a task has, and by which mark it is known there.
+const fn place(task: TaskId) -> (usize, u64) {
+    let word = (task.incarnation.0 ^ (task.sequence.0 as u64) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let word = (word ^ (word >> 31) ^ task.sequence.0 as u64).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    ((word >> 40) as usize % CELLS, word >> 8 & MARK_MAX | 1)
+}
+
+const fn is_of(entry: u64, mark: u64) -> bool {
+    entry & MARK_MAX == mark
+}
+
+const fn stamp(now: Nanos) -> u64 {
+    now.0 >> STAMP_SHIFT & STAMP_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use sluice_wire::{Incarnation, Serial};
+
+    use super::*;
+
+    const KEEPS: Nanos = Nanos::from_millis(100);
+
+    fn table() -> AffinityTable {
+        AffinityTable::new(&mut Layout::new("test"), 8, KEEPS)
+    }
+
+    const fn task(sequence: u32) -> TaskId {
+        TaskId { incarnation: Incarnation(0x0123_4567_89ab_cdef), sequence: Serial(sequence) }
+    }
+
+    fn note(table: &mut AffinityTable, now: Nanos, of: TaskId, node: u16) {
+        table.note(&mut Pass::begin("test"), now, of, node);
+    }
+
+    fn find(table: &mut AffinityTable, now: Nanos, of: TaskId) -> Option<u16> {
+        table.find(&mut Pass::begin("test"), now, of)
+    }
+
+    #[test]
+    fn a_task_is_found_where_it_was_sent_last_until_that_is_too_long_ago() {
+        let table = &mut table();
+        assert_eq!(find(table, Nanos(0), task(7)), None, "nothing was sent");
+        let sent = Nanos::from_millis(3);
+        note(table, sent, task(7), 4);
+        note(table, sent, task(7), u16::MAX);
+        assert_eq!(find(table, sent + KEEPS, task(7)), Some(u16::MAX));
+        assert_eq!(find(table, sent + KEEPS + Nanos(2 << STAMP_SHIFT), task(7)), None, "it is too old");
+        assert_eq!(find(table, sent, task(8)), None, "another task");
+    }
+
+    #[test]
+    fn a_stamp_that_wraps_between_two_tries_is_as_old_as_it_is() {
+        let table = &mut table();
+        let last = Nanos(STAMP_MAX << STAMP_SHIFT);
+        note(table, last, task(1), 3);
+        assert_eq!(find(table, last + Nanos::from_millis(50), task(1)), Some(3));
+        assert_eq!(find(table, last + Nanos::from_millis(101), task(1)), None);
+    }
+
+    #[test]
+    fn who_is_refused_takes_its_own_entry_out_and_no_others() {
+        let table = &mut table();
+        note(table, Nanos(0), task(1), 3);
+        let other = TaskId { incarnation: Incarnation(1), ..task(1) };
+        table.forget(&mut Pass::begin("test"), other);
+        assert_eq!(find(table, Nanos(0), task(1)), Some(3));
+        table.forget(&mut Pass::begin("test"), task(1));
+        assert_eq!(find(table, Nanos(0), task(1)), None);
+    }
+
+    /// A client's tasks of 50 ms at a million a second.
+    #[test]
+    fn tasks_that_come_close_behind_each_other_hardly_share_a_cell() {
+        let cells: BTreeSet<usize> = (0..50_000).map(|sequence| place(task(sequence)).0).collect();
+        assert!(cells.len() > 34_000, "{} of 50,000, and any hash has 35,000", cells.len());
+    }
+
+    #[test]
+    fn a_time_that_an_entry_cannot_tell_is_refused() {
+        for (text, read) in [
+            ("100ms", Some(KEEPS)),
+            ("500s", Some(KEEPS_MAX)),
+            ("501s", None),
+            ("1us", None),
+            ("0", None),
+            ("", None),
+        ] {
+            assert_eq!(read_keeps(text), read, "{text}");
+        }
+    }
+}
