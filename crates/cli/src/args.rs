@@ -14,6 +14,7 @@ use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::{Io, Output};
 use sluice_ground::running::RackArgs;
 use sluice_ground::{print, units};
+use sluice_host::pacer::{Alpha, GapShare};
 use sluice_live::args::{LiveArgs, Versus};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_sim::faults::Only;
@@ -51,6 +52,10 @@ pub(crate) enum Command {
     /// Send a load to a rack and measure what comes of it.
     #[command(after_help = words::LOAD)]
     Load(Load),
+    /// Write over RDMA (RoCEv2) at a rate, as a host that makes pauses between flowlets (HF²T), and look at
+    /// the gaps; or take what another one writes.
+    #[command(after_help = words::WRITE)]
+    Write(WriteArgs),
     /// Show how a rack stands: its switch, slices, workers, servers and clients.
     #[command(after_help = words::STATUS)]
     Status(Status),
@@ -389,6 +394,90 @@ pub(crate) struct Load {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    /// Who takes the writes [default: this command itself, over the loopback].
+    #[arg(value_parser = units::address)]
+    pub(crate) to: Option<SocketAddr>,
+    /// Send nothing: take what others write to this address of this machine, until Ctrl-C.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, conflicts_with = "to")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// How many flows: queue pairs, each with a port of its own, by which switches tell flows apart.
+    #[arg(long, value_name = "COUNT", default_value_t = 4,
+          value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) flows: u16,
+    /// WRITEs per second, of all flows together.
+    #[arg(long, value_name = "WRITES/S", value_parser = units::rate, default_value = "20k",
+          allow_negative_numbers = true)]
+    pub(crate) rate: f64,
+    /// At random moments, or at even distances.
+    #[arg(long, value_name = "HOW", default_value = "poisson")]
+    pub(crate) arrivals: ArrivalsArg,
+    /// How many bytes each brings.
+    #[arg(long, value_name = "BYTES", default_value_t = 1024,
+          value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) bytes: u16,
+    /// For how long.
+    #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = units::span)]
+    pub(crate) length: Duration,
+    /// The pause that makes a flowlet at the switch: a held frame leaves when its gap is as long.
+    #[arg(long, value_name = "SPAN", default_value = "1ms", value_parser = units::span)]
+    pub(crate) threshold: Duration,
+    /// Which percentile of the host's gaps is T, from 97.5 to 99.
+    #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = percentile)]
+    pub(crate) percentile: GapShare,
+    /// After how many gaps T is known; none before is made longer.
+    #[arg(long, value_name = "GAPS", default_value_t = 10_000)]
+    pub(crate) training: u32,
+    /// How T follows the flowlet's length: the bounds of short and long ones, or `none`.
+    #[arg(long, value_name = "BOUNDS", default_value = "20/80", value_parser = alpha)]
+    pub(crate) alpha: AlphaArg,
+    /// Hold nothing.
+    #[arg(long)]
+    pub(crate) unpaced: bool,
+    /// Where frames wait for their time.
+    #[arg(long, value_name = "HOW", default_value = "spin")]
+    pub(crate) wait: WaitArg,
+    /// Look at the gaps on this network's links, too (takes root).
+    #[arg(long)]
+    pub(crate) on_link: bool,
+    /// Keep the thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Seeds the moments.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Where a sender's frames wait for their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WaitArg {
+    /// In the outbox, whose thread looks at the clock without a pause.
+    Spin,
+    /// In the outbox, whose thread sleeps meanwhile.
+    Sleep,
+    /// In the kernel's fair queue (fq), with the times at which they leave.
+    Kernel,
+}
+
+/// α's bounds, if T follows the flowlet's length.
+pub(crate) type AlphaArg = Option<Alpha>;
+
+/// Reads a percentile of gaps.
+fn percentile(text: &str) -> Result<GapShare, String> {
+    GapShare::read(text).ok_or_else(|| format!("`{text}` is no percentage: write 97.5 to 99"))
+}
+
+/// Reads α's bounds.
+fn alpha(text: &str) -> Result<AlphaArg, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    Alpha::read(text).map(Some).ok_or_else(|| format!("`{text}` is no pair of bounds: write 20/80, or none"))
 }
 
 /// How a load's tasks are spaced.

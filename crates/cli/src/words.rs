@@ -57,6 +57,13 @@ Examples:
   sluice load --mix get=1 --rate 100 --length 3s
   sluice load --mix get=0.9,scan=0.1 --rate 500 --out out/load";
 
+pub(crate) const WRITE: &str = "\
+Examples:
+  sluice write                                     # to itself, over the loopback
+  sluice write --wait sleep --alpha none --threshold 2ms
+  sluice write --listen 127.0.0.1:4791             # on one machine, and on another:
+  sluice write 127.0.0.1:4791 --flows 8 --rate 50k --length 5s";
+
 pub(crate) const STATUS: &str = "\
 Examples:
   sluice status

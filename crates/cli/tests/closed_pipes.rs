@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{SMALL, command, sluice, stderr, stdout};
 
 /// Commands that end by themselves, with what they take, and whether they know `--json`.
-const SHORT: [(&str, &[&str], bool); 14] = [
+const SHORT: [(&str, &[&str], bool); 15] = [
     ("up", &["plan.toml", "--length", "200ms"], true),
     ("versus", &["--today", "reuseport", "--workers", "2", "--tasks", "1000", "--dilate", "20"], true),
     ("doctor", &[], true),
@@ -25,6 +25,7 @@ const SHORT: [(&str, &[&str], bool); 14] = [
         &["rocksdb", "--keys", "2000", "--samples", "100", "--get", "1", "--scan", "1", "--out", "p.toml"],
         true,
     ),
+    ("write", &["--length", "300ms", "--rate", "10k", "--training", "1000"], true),
     ("sim", &["--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
     ("sweep", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),
     ("compare", &["rain:1", "central", "--load", "0.5", "--tasks", "2k", "--replications", "2"], true),

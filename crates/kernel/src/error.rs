@@ -45,6 +45,24 @@ pub enum KernelError {
         /// Where pins should be.
         path: PathBuf,
     },
+    /// Frames do not leave at the times that they say: give the link a fair queue, or wait otherwise.
+    #[error(
+        "link {link} leaves through {}, which keeps no departure times: tc qdisc replace dev {link} root fq \
+         (a kernel with CONFIG_NET_SCH_FQ), or give another --wait",
+        if has.is_empty() { "no queue" } else { has }
+    )]
+    NoFairQueue {
+        /// The link.
+        link: String,
+        /// The disciplines that it has.
+        has: String,
+    },
+    /// The kernel does not say through what packets leave: wait otherwise.
+    #[error("cannot see which queue frames leave through: {why}; give another --wait")]
+    Queues {
+        /// Its reason.
+        why: io::Error,
+    },
     /// No such interface: name another.
     #[error("there is no network interface {name}: ip -brief link lists those there are")]
     NoInterface {

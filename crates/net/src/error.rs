@@ -97,6 +97,37 @@ pub enum NetError {
         /// The kernel's reason.
         why: io::Error,
     },
+    /// There is no way to a receiver: correct its address, or this machine's routes.
+    #[error("no way to {to}: {why}; name an address that this machine can reach (ip route get)")]
+    NoWay {
+        /// The receiver.
+        to: SocketAddr,
+        /// The kernel's reason.
+        why: io::Error,
+    },
+    /// The ends of a path are of two families: give both of one.
+    #[error("cannot send from {from} to {to}: give two addresses of IPv4, or two of IPv6")]
+    TwoFamilies {
+        /// The sender.
+        from: SocketAddr,
+        /// The receiver.
+        to: SocketAddr,
+    },
+    /// A sender's pacer cannot be had so: do as it says.
+    #[error("the pacer: {why}")]
+    Pacer {
+        /// What is wrong with its settings.
+        why: sluice_host::pacer::PacerError,
+    },
+    /// Links cannot be looked at: run as root, or without looking.
+    #[error(
+        "cannot look at this network's links: {why}; it takes root, or the capability CAP_NET_RAW, or leave \
+         --on-link out"
+    )]
+    NoTap {
+        /// The kernel's reason.
+        why: io::Error,
+    },
     /// A thread or its runtime cannot be started: free some memory or threads.
     #[error(
         "cannot start the thread {name}: {why}; end other programs, or raise the limit of threads (ulimit -u)"

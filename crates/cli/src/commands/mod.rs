@@ -20,6 +20,7 @@ pub(crate) mod switch;
 pub(crate) mod throughput;
 pub(crate) mod up;
 pub(crate) mod worker;
+pub(crate) mod write;
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 /// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
-pub(crate) const ELSEWHERE: [(&str, &str, &str); 4] = [
+pub(crate) const ELSEWHERE: [(&str, &str, &str); 5] = [
     (
         "docs/xdp.md",
         "",
@@ -25,6 +25,11 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 4] = [
     ("docs/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
     ("docs/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
+    (
+        "sluice write --help",
+        "sluice write --listen",
+        "takes writes until Ctrl-C; tests/write.rs starts and ends it",
+    ),
 ];
 
 /// Where the examples of `sluice-net` are built: a service and a client of one's own.
@@ -64,6 +69,7 @@ fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
         "versus" => &[("--tasks", "1000"), ("--today", "reuseport")],
         "fault-runs" => &[("--count", "20")],
         "profile" => &[("--keys", "2000"), ("--samples", "100")],
+        "write" => &[("--length", "300ms"), ("--rate", "10k"), ("--training", "1000")],
         "load" => &[("--length", "300ms"), ("--warm-up", "50ms"), ("--rate", "100")],
         _ => &[],
     }
@@ -79,7 +85,7 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
     }
     Some(match line.verb() {
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
-        | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
+        | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
         "reproduce" if line.has("--list") => Way::Alone(WELL),
         "reproduce" if line.has("--live") => Way::Alone(GATES),
         "reproduce" => Way::Begun,

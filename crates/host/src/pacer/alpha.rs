@@ -19,6 +19,12 @@ impl Default for Alpha {
 }
 
 impl Alpha {
+    /// Reads both bounds, as `20/80`.
+    pub fn read(text: &str) -> Option<Self> {
+        let (short, long) = text.split_once('/')?;
+        Some(Self { short: short.parse().ok()?, long: long.parse().ok()? })
+    }
+
     /// α for a flowlet of so many packets; none count as one.
     #[inline]
     pub const fn factor(self, packets: u32) -> AlphaFactor {

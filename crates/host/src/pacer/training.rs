@@ -30,6 +30,12 @@ impl GapShare {
         Self(if hundredths as u64 > ALL { ALL as u16 } else { hundredths })
     }
 
+    /// Reads a percentage, such as `97.5`.
+    pub fn read(percent: &str) -> Option<Self> {
+        let share = percent.parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share))?;
+        Some(Self::of_hundredths((share * 100.0 + 0.5) as u16))
+    }
+
     /// How many gaps there have to be for so many to lie above this share of them.
     pub(super) fn gaps_with_above(self, above: u32) -> u32 {
         let rest = (ALL - u64::from(self.0)).max(1);

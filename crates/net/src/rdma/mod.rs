@@ -9,6 +9,8 @@ mod capture;
 mod memory;
 #[cfg(test)]
 mod on_link;
+mod send;
+mod watch;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +21,9 @@ use sluice_wire::roce::{Acknowledge, MAX_WRITE_BYTES, Path, Qpn, Rkey, encode_ac
 
 pub use capture::Capture;
 pub use memory::SharedMemory;
+pub use send::{WaitsBy, WriteLeft, WriteSender, WriteSenderOptions, WriteTotals, local_address};
 pub use sluice_host::rdma::Mtu;
+pub use watch::{LinkWatch, WriteSeen};
 
 use crate::NetError;
 use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker, realtime};

@@ -7,13 +7,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use sluice_host::pacer::{GapShare, PacerSettings};
 use sluice_host::rdma::{Mtu, PairSpec};
 use sluice_wire::Nanos;
 use sluice_wire::roce::{Frame, PORT, Path, Psn, Qpn, Rkey, Transport, View, Write, encode_write};
 
-use super::{Receiver, SharedMemory};
+use super::{
+    LinkWatch, Receiver, SharedMemory, WaitsBy, WriteLeft, WriteSeen, WriteSender, WriteSenderOptions,
+};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::udp::{Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
@@ -54,6 +58,99 @@ fn a_veth_has_the_headers_that_the_checksum_was_made_for() {
         }
     });
     veth.join().expect("the headers are those");
+}
+
+#[test]
+fn on_a_link_exactly_the_gaps_of_held_frames_were_made_as_long_as_the_threshold() {
+    let sent = thread::spawn(|| {
+        let Ok((here, _there)) = two_networks() else {
+            eprintln!("not run: making networks takes a privilege, and `ip`");
+            return;
+        };
+        enter_network(here.as_fd()).expect("it worked before");
+        for waits in [WaitsBy::Spinning, WaitsBy::Sleeping] {
+            held_gaps_are_the_thresholds(waits);
+        }
+    });
+    sent.join().expect("they are");
+}
+
+/// Two flows at distances of 1 to 9 ms before a pacer that holds about what is above 8.8 ms, once it learnt
+/// half of the gaps. What is said here holds however slow the machine is: a frame passes while the kernel is
+/// asked to send it.
+fn held_gaps_are_the_thresholds(waits: WaitsBy) {
+    let mut sender = WriteSender::new(&options(waits)).expect("a new network's ports are free");
+    let watch = LinkWatch::start(options(waits).to).expect("who makes networks may look at them");
+    let ports: Vec<u16> = sender.ports().collect();
+    let mut left: Vec<WriteLeft> = Vec::new();
+    sender.run(vec![uneven(1), uneven(2)], &AtomicBool::new(false), |write| left.push(write));
+    let seen = watch.end().expect("the kernel shows what passed");
+    let on_link = |write: &WriteLeft| {
+        let is_it = |seen: &&WriteSeen| seen.port == ports[write.flow] && seen.psn == write.psn;
+        seen.iter().find(is_it).expect("nothing is lost on this link").at
+    };
+    let mut held = 0;
+    for flow in 0..2 {
+        let writes: Vec<&WriteLeft> = left.iter().filter(|write| write.flow == flow).collect();
+        for two in writes.windows(2) {
+            let (last, this) = (two[0], two[1]);
+            let gap = on_link(this) - on_link(last);
+            let most = this.at.since(last.before).0 + CLOCKS_APART;
+            assert!(gap <= most, "{gap} ns on the link, and {most} as its sender saw it");
+            assert!(this.before >= this.due, "a frame left before it was there");
+            if this.held {
+                held += 1;
+                assert!(gap + CLOCKS_APART >= THRESHOLD.0, "held for a gap of {gap} ns only");
+            } else if gap >= THRESHOLD.0 {
+                let late = this.at.since(this.due).0 + CLOCKS_APART;
+                assert!(late >= THRESHOLD.0 - LONGEST.0, "a gap of {gap} ns that was neither held nor late");
+            }
+        }
+    }
+    let totals = sender.totals();
+    assert_eq!((totals.sent, left.len(), totals.pacer.holds), (2 * WRITES, 2 * WRITES as usize, held));
+    // A machine that stalls more than one gap in forty learns of its stalls, and holds nothing.
+    let stalls = totals.tail > Some(LONGEST);
+    assert!(held > 0 || stalls, "some of the last gaps are above most of the first: {totals:?}");
+}
+
+/// The pause that makes a flowlet.
+const THRESHOLD: Nanos = Nanos::from_millis(20);
+/// The longest distance between two WRITEs of a flow, and how many there are.
+const LONGEST: Nanos = Nanos::from_millis(9);
+const WRITES: u64 = 400;
+
+fn options(waits: WaitsBy) -> WriteSenderOptions {
+    let pacer = PacerSettings {
+        percentile: GapShare::P97_5,
+        training_gaps: 400,
+        alpha: None,
+        ..PacerSettings::new(THRESHOLD)
+    };
+    WriteSenderOptions {
+        from: "10.71.0.1".parse().expect("an address"),
+        to: SocketAddr::from(([10, 71, 0, 2], PORT)),
+        flows: 2,
+        pair: Qpn(1),
+        rkey: Rkey(1),
+        address: 0,
+        bytes: 256,
+        frame: Nanos(100),
+        pacer: Some(pacer),
+        waits,
+    }
+}
+
+/// What two clocks may differ by over a gap, ns: the wall clock is set right by half a thousandth.
+const CLOCKS_APART: u64 = 15_000;
+
+/// Times whose distances are 1 to 9 ms, as if by chance.
+fn uneven(seed: u64) -> impl Iterator<Item = Nanos> {
+    let distance_us = move |place: u64| 1_000 + (place * 7_919 + seed * 104_729) * 2_654_435_761 % 8_000;
+    (0..WRITES).scan(Nanos(0), move |at, place| {
+        *at = *at + Nanos::from_micros(distance_us(place));
+        Some(*at)
+    })
 }
 
 /// A server that takes everything, without regard to keys.

@@ -16,6 +16,7 @@ mod ready;
 mod ring;
 #[allow(unsafe_code, reason = "system calls")]
 pub(crate) mod sys;
+mod tap;
 mod waker;
 
 use std::io;
@@ -33,6 +34,7 @@ pub use ring::BATCH;
 pub(crate) use sys::realtime;
 #[cfg(test)]
 pub(crate) use sys::{enter_network, leave_network, packet_socket};
+pub(crate) use tap::LinkTap;
 pub use waker::Waker;
 
 use crate::NetError;
@@ -259,6 +261,14 @@ impl Socket {
     pub(crate) fn send_due(&mut self) {
         self.outbox.release(sys::monotonic());
         self.outbox.flush();
+    }
+
+    /// Lets datagrams say when they leave ([`Outbox::send_leaving`]).
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] from a kernel that knows no such thing.
+    pub(crate) fn take_departure_times(&self) -> Result<(), NetError> {
+        sys::take_departure_times(self.fd()).map_err(|why| NetError::Socket { what: "setsockopt", why })
     }
 
     /// What it has done so far.

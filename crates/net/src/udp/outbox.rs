@@ -95,6 +95,24 @@ impl Outbox {
         }
     }
 
+    /// Queues a datagram that goes to the kernel with the next flush, and leaves its fair queue at `leaves`;
+    /// without faults. The socket has to take departure times.
+    pub(crate) fn send_leaving(
+        &mut self,
+        leaves: Nanos,
+        to: Endpoint,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) {
+        if self.ring.is_full() {
+            self.flush();
+        }
+        let length = write(self.ring.next());
+        if length > 0 {
+            self.ring.leaves(leaves);
+            self.push(to, length);
+        }
+    }
+
     /// Sends what is queued.
     pub fn flush(&mut self) {
         let mut tries = 0;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-use sluice_wire::Endpoint;
+use sluice_wire::{Endpoint, Nanos};
 
 use super::name::{Family, Name};
 use super::sys::check;
@@ -16,6 +16,12 @@ pub const BATCH: usize = 64;
 
 /// Bytes for one datagram's control messages: a stamp, and some to spare.
 const CONTROL_BYTES: usize = 64;
+
+/// Where the parts of a control message lie in the kernel's layout.
+const LENGTH_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_len);
+const LEVEL_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_level);
+const KIND_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_type);
+const DATA: usize = size_of::<libc::cmsghdr>();
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
@@ -125,6 +131,7 @@ pub(super) struct SendRing {
     headers: Vec<libc::mmsghdr>,
     names: Vec<Name>,
     vectors: Vec<libc::iovec>,
+    controls: Vec<Control>,
     bytes: Vec<u8>,
     stride: usize,
     /// So many a system call.
@@ -144,7 +151,7 @@ impl SendRing {
         let mut names = vec![Name::EMPTY; BATCH];
         let mut vectors = vectors(&mut bytes, stride);
         let headers = (0..BATCH).map(|i| header(&mut names[i], &mut vectors[i])).collect();
-        Self { headers, names, vectors, bytes, stride, batch, queued: 0, sent: 0 }
+        Self { headers, names, vectors, controls: Vec::new(), bytes, stride, batch, queued: 0, sent: 0 }
     }
 
     /// Whether a flush must come before the next datagram.
@@ -164,6 +171,18 @@ impl SendRing {
     pub(super) fn next(&mut self) -> &mut [u8] {
         let start = self.queued * self.stride;
         &mut self.bytes[start..start + self.stride]
+    }
+
+    /// Says when the datagram in [`SendRing::next`] is to leave the kernel.
+    pub(super) fn leaves(&mut self, at: Nanos) {
+        if self.controls.is_empty() {
+            self.controls = vec![Control([0; CONTROL_BYTES]); BATCH];
+        }
+        let control = &mut self.controls[self.queued];
+        let length = departure(&mut control.0, at);
+        let header = &mut self.headers[self.queued].msg_hdr;
+        header.msg_control = ptr::from_mut(control).cast();
+        header.msg_controllen = length;
     }
 
     /// Queues the bytes in [`SendRing::next`]; `false` when this socket cannot reach `to`.
@@ -229,6 +248,18 @@ pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
     Some((name.get(), errno.unwrap_or(0)))
 }
 
+/// Writes the control message that names a datagram's time, and says how long it is.
+fn departure(control: &mut [u8; CONTROL_BYTES], at: Nanos) -> usize {
+    /// The kernel's number for it; `libc` has none.
+    const SCM_TXTIME: i32 = 61;
+    const LENGTH: usize = DATA + size_of::<u64>();
+    control[LENGTH_AT..LENGTH_AT + size_of::<usize>()].copy_from_slice(&LENGTH.to_ne_bytes());
+    control[LEVEL_AT..LEVEL_AT + 4].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+    control[KIND_AT..KIND_AT + 4].copy_from_slice(&SCM_TXTIME.to_ne_bytes());
+    control[DATA..LENGTH].copy_from_slice(&at.0.to_ne_bytes());
+    LENGTH
+}
+
 /// One I/O vector per `stride` of `bytes`.
 fn vectors(bytes: &mut [u8], stride: usize) -> Vec<libc::iovec> {
     let vector = |part: &mut [u8]| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() };
@@ -247,15 +278,11 @@ fn header(name: &mut Name, vector: &mut libc::iovec) -> libc::mmsghdr {
 
 /// The data of the first control message of this kind (the kernel's `cmsghdr` layout).
 fn control_data(mut control: &[u8], level: i32, kind: i32) -> Option<&[u8]> {
-    const LENGTH: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_len);
-    const LEVEL: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_level);
-    const KIND: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_type);
-    const DATA: usize = size_of::<libc::cmsghdr>();
     let number = |bytes: &[u8], at: usize| Some(i32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     loop {
-        let length = control.get(LENGTH..LENGTH + size_of::<usize>())?;
+        let length = control.get(LENGTH_AT..LENGTH_AT + size_of::<usize>())?;
         let length = usize::from_ne_bytes(length.try_into().ok()?);
-        if number(control, LEVEL)? == level && number(control, KIND)? == kind {
+        if number(control, LEVEL_AT)? == level && number(control, KIND_AT)? == kind {
             return control.get(DATA..length);
         }
         control = control.get(length.max(DATA).next_multiple_of(size_of::<usize>())..)?;

@@ -158,6 +158,19 @@ pub(super) fn set_option(
         .map(drop)
 }
 
+/// Lets each datagram of a socket say when it is to leave, by the monotonic clock.
+pub(super) fn take_departure_times(socket: BorrowedFd<'_>) -> io::Result<()> {
+    /// The kernel's number for it; `libc` has none.
+    const SO_TXTIME: libc::c_int = 61;
+    let how = libc::sock_txtime { clockid: libc::CLOCK_MONOTONIC, flags: 0 };
+    let bytes = size_of_val(&how) as libc::socklen_t;
+    // SAFETY: the kernel reads one sock_txtime from `how`.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_TXTIME, (&raw const how).cast(), bytes)
+    })
+    .map(drop)
+}
+
 /// Datagrams that the kernel dropped because the socket's buffer was full.
 pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
     /// The kernel's number for it; `libc` has none.
@@ -186,9 +199,8 @@ pub(super) fn raw_icmp() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A socket that is given a copy of every IP packet that this machine receives; only the privileged get one.
-/// It does not wait.
-#[cfg(test)]
+/// A socket that is given a copy of every frame that this network sends or receives; only the privileged get
+/// one. It does not wait.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let all = libc::c_int::from((libc::ETH_P_ALL as u16).to_be());
     // SAFETY: socket takes no pointers.

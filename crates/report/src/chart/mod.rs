@@ -300,7 +300,7 @@ impl Drawing<'_> {
         }
         let at = |dot: &Dot, y| format!("{} {}", Px(self.x.px(dot.rate_per_s)), Px(y));
         let upper = curve.dots.iter().map(|dot| at(dot, self.top_of(dot)));
-        let lower = curve.dots.iter().rev().map(|dot| at(dot, self.y.px(dot.of.low)));
+        let lower = curve.dots.iter().rev().map(|dot| at(dot, self.bottom_of(dot)));
         let outline: Vec<String> = upper.chain(lower).collect();
         let class = format!("band {}", curve.look.class());
         html.lone(tag("path").with("class", class).with("d", format_args!("M{}z", outline.join("L"))));
@@ -309,6 +309,23 @@ impl Drawing<'_> {
     /// Where a dot's interval ends above: with the picture, if nothing bounds it.
     fn top_of(&self, dot: &Dot) -> f64 {
         if dot.of.open_above { self.frame.top } else { self.y.px(dot.of.high).max(self.frame.top) }
+    }
+
+    /// Where it ends below: with the picture, if that does not show so little.
+    fn bottom_of(&self, dot: &Dot) -> f64 {
+        self.y.px(dot.of.low).min(self.frame.bottom)
+    }
+
+    /// A dot's interval as a bar, whose ends have caps where they are in the picture.
+    fn bar(&self, x: f64, dot: &Dot) -> String {
+        let (low, high) = (self.bottom_of(dot), self.top_of(dot));
+        let mut bar = format!("M{} {}V{}", Px(x), Px(low), Px(high));
+        for (end, is_shown) in [(low, low < self.frame.bottom), (high, !dot.of.open_above)] {
+            if is_shown {
+                let _ = write!(bar, "M{} {}h6", Px(x - 3.0), Px(end));
+            }
+        }
+        bar
     }
 
     /// The line, faint from the last load that is kept up to those that are not.
@@ -352,12 +369,8 @@ impl Drawing<'_> {
                 continue;
             }
             if !above && dot.of.has_interval() && (curve.style == Style::Marks || curve.dots.len() == 1) {
-                let (low, high) = (self.y.px(dot.of.low), self.top_of(dot));
-                let mut bar = format!("M{0} {1}V{2}M{3} {1}h6", Px(x), Px(low), Px(high), Px(x - 3.0));
-                if !dot.of.open_above {
-                    let _ = write!(bar, "M{} {}h6", Px(x - 3.0), Px(high));
-                }
-                html.lone(tag("path").with("class", format_args!("bar {colour}")).with("d", bar));
+                let bar = tag("path").with("class", format_args!("bar {colour}"));
+                html.lone(bar.with("d", self.bar(x, dot)));
             }
             let outline = if above {
                 let top = self.frame.top;
@@ -434,4 +447,39 @@ fn label(value: f64) -> String {
     }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_outcome::study::Method;
+
+    use super::*;
+
+    #[test]
+    fn an_interval_that_reaches_below_the_picture_ends_with_it() {
+        let dot = Dot {
+            rate_per_s: 1.0,
+            of: Estimate::between(10.0, 0.01, 12.0, Method::Replications),
+            holds: true,
+        };
+        let curve =
+            Curve { label: "a".to_owned(), look: Look::NEUTRAL, style: Style::Marks, dots: vec![dot] };
+        let chart = Chart {
+            title: "pauses".to_owned(),
+            unit: Unit::Ratio,
+            curves: vec![curve],
+            paper: Vec::new(),
+            capacity_per_s: 1.0,
+            size: Size::Small,
+        };
+        let (frame, shown) = (chart.size.frame(), chart.shown());
+        let (x, y) = chart.axes(&frame, Steps::Logarithmic);
+        assert!(y.px(dot.of.low) > frame.bottom, "or there is nothing to cut");
+        let drawing = Drawing { chart: &chart, frame, x, y, shown };
+        let bottom = drawing.frame.bottom;
+        assert_eq!(drawing.bottom_of(&dot), bottom);
+        let bar = drawing.bar(5.0, &dot);
+        assert!(bar.starts_with(&format!("M5 {}V", Px(bottom))), "{bar}");
+        assert_eq!(bar.matches("h6").count(), 1, "no cap where it is cut: {bar}");
+    }
 }

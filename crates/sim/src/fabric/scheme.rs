@@ -160,15 +160,10 @@ impl Scheme {
             None => self.threshold = Some(FlowletThreshold::parse(part)?),
             Some(("alpha", "none")) => self.pacing = Some(Pacing { alpha: None, ..pacing() }),
             Some(("alpha", bounds)) => {
-                let (short, long) = bounds.split_once('/')?;
-                let alpha = Some(Alpha { short: short.parse().ok()?, long: long.parse().ok()? });
-                self.pacing = Some(Pacing { alpha, ..pacing() });
+                self.pacing = Some(Pacing { alpha: Some(Alpha::read(bounds)?), ..pacing() });
             }
             Some(("t", percent)) => {
-                let hundredths =
-                    percent.parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share))? * 100.0;
-                let percentile = GapShare::of_hundredths(hundredths.round() as u16);
-                self.pacing = Some(Pacing { percentile, ..pacing() });
+                self.pacing = Some(Pacing { percentile: GapShare::read(percent)?, ..pacing() });
             }
             Some(_) => return None,
         }

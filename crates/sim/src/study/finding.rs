@@ -140,7 +140,8 @@ fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tole
     Finding {
         measured,
         verdict: of_number(paper, paper * tolerance.ratio, measured, same_side),
-        why: two(who, over, unit, measured.is_some()),
+        why: two(who, over, unit, measured.is_some())
+            + doubt(measured, 1.0, (paper, paper * tolerance.ratio)),
         off: measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs()),
     }
 }
@@ -156,7 +157,7 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
     Finding {
         measured,
         verdict: of_number(paper, tolerance.change, measured, same_side),
-        why: two(who, over, unit, measured.is_some()),
+        why: two(who, over, unit, measured.is_some()) + doubt(measured, 0.0, (paper, tolerance.change)),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
     }
 }
@@ -181,10 +182,11 @@ fn mean_change(
         measured: Some(found),
         verdict: of_number(paper, tolerance.change, Some(found), Some(same_side)),
         why: format!(
-            "{} over {}, averaged over {classes} classes in each of {} replications",
+            "{} over {}, averaged over {classes} classes in each of {} replications{}",
             who.label,
             over.label,
-            samples.len()
+            samples.len(),
+            doubt(Some(found), 0.0, (paper, tolerance.change))
         ),
         off: (found.value - paper).abs(),
     }
@@ -303,6 +305,18 @@ fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
     format!("{}, {}{end}", told(who, unit), told(over, unit))
 }
 
+/// What is to be said of a number that may be the paper's and may be none at all: its interval holds both.
+fn doubt(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64)) -> &'static str {
+    let holds =
+        |least: f64, most: f64| measured.is_some_and(|found| found.low <= most && found.most() >= least);
+    let says_something = (paper - none).abs() > off_by.abs();
+    if says_something && holds(none, none) && holds(paper - off_by.abs(), paper + off_by.abs()) {
+        "; too noisy to say: the interval holds the paper's number, and no difference too"
+    } else {
+        ""
+    }
+}
+
 fn against(less: &Figure, more: &Figure, unit: Unit) -> String {
     let at = less.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
     format!(
@@ -336,5 +350,26 @@ pub fn shown(value: f64, unit: Unit) -> String {
         Unit::Share => format!("{:.1} %", value * 100.0),
         Unit::Ratio => format!("{value:.2}"),
         Unit::Count => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_outcome::study::Method;
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_may_be_the_papers_and_may_be_none_is_called_too_noisy() {
+        let said = |low, high, none, paper, off_by| {
+            let found = Estimate::between((low + high) / 2.0, low, high, Method::Replications);
+            !doubt(Some(found), none, (paper, off_by)).is_empty()
+        };
+        assert!(said(0.04, 6.4, 1.0, 0.24, 0.06), "any quotient");
+        assert!(!said(0.1, 0.9, 1.0, 0.24, 0.06), "less, however much less");
+        assert!(!said(0.9, 1.1, 1.0, 0.24, 0.06), "not the paper's");
+        assert!(said(-0.46, 0.28, 0.0, -0.37, 0.05));
+        assert!(!said(-0.46, 0.28, 0.0, -0.04, 0.05), "the paper's number itself is next to none");
+        assert_eq!(doubt(None, 1.0, (2.0, 0.5)), "");
     }
 }

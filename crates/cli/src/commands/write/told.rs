@@ -1,0 +1,251 @@
+//! What a run of `sluice write` came to: `schemas/write.v1.json` describes its JSON.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use sluice_net::rdma::{WaitsBy, WriteLeft, WriteSeen, WriteSenderOptions, WriteTotals};
+use sluice_report::table::{Table, time};
+use sluice_wire::Nanos;
+
+use super::take::WritesTaken;
+
+/// Each WRITE that left, flow by flow.
+pub(super) struct AllSent {
+    options: WriteSenderOptions,
+    flows: Vec<Vec<WriteLeft>>,
+}
+
+/// When each WRITE was on the link, flow by flow, in the order of their numbers; none for one that was not
+/// seen.
+pub(super) struct Stamped(Vec<HashMap<u32, u64>>);
+
+/// The result.
+#[derive(Debug, Serialize)]
+pub(super) struct WriteOutcome {
+    schema: &'static str,
+    flows: u16,
+    bytes: usize,
+    wait: &'static str,
+    /// WRITEs that the kernel took, and that it did not take.
+    sent: u64,
+    failed: u64,
+    ran_s: f64,
+    rate_per_s: f64,
+    /// The share of that time in which the sending thread had a processor.
+    cpu: f64,
+    pacer: Option<Paced>,
+    on_link: Option<OnLink>,
+    taken: Option<WritesTaken>,
+}
+
+/// What the pacer did.
+#[derive(Debug, Serialize)]
+struct Paced {
+    threshold_us: f64,
+    /// T, if it was learnt.
+    tail_us: Option<f64>,
+    gaps: u64,
+    /// Gaps that were as long as the threshold by themselves.
+    natural: u64,
+    holds: u64,
+    held_mean_us: f64,
+    /// How much later than the threshold held frames left, as their sender saw it.
+    late: Option<Late>,
+}
+
+/// How much longer gaps were than the threshold.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "JSON has units in its names")]
+struct Late {
+    p50_us: f64,
+    p99_us: f64,
+    most_us: f64,
+}
+
+/// What the link showed.
+#[derive(Debug, Serialize)]
+struct OnLink {
+    seen: u64,
+    gaps: u64,
+    /// Gaps as long as the threshold.
+    flowlets: u64,
+    /// Held frames with such a gap, and those with a shorter one.
+    held: u64,
+    held_short: u64,
+    /// How much longer than the threshold those gaps were.
+    late: Option<Late>,
+}
+
+impl AllSent {
+    pub(super) fn new(options: &WriteSenderOptions) -> Self {
+        Self { options: options.clone(), flows: vec![Vec::new(); options.flows.into()] }
+    }
+
+    pub(super) fn add(&mut self, left: WriteLeft) {
+        self.flows[left.flow].push(left);
+    }
+
+    pub(super) fn result(
+        &self,
+        totals: &WriteTotals,
+        link: Option<&Stamped>,
+        taken: Option<&WritesTaken>,
+    ) -> WriteOutcome {
+        let (ran_s, options) = (seconds(totals.ran), &self.options);
+        WriteOutcome {
+            schema: "sluice.write.v1",
+            flows: options.flows,
+            bytes: options.bytes,
+            wait: name(options.waits),
+            sent: totals.sent,
+            failed: totals.failed,
+            ran_s,
+            rate_per_s: if ran_s > 0.0 { totals.sent as f64 / ran_s } else { 0.0 },
+            cpu: if ran_s > 0.0 { seconds(totals.cpu) / ran_s } else { 0.0 },
+            pacer: options.pacer.map(|pacer| self.paced(totals, pacer.threshold)),
+            on_link: link.map(|link| self.on_link(link)),
+            taken: taken.copied(),
+        }
+    }
+
+    fn paced(&self, totals: &WriteTotals, threshold: Nanos) -> Paced {
+        let counts = totals.pacer;
+        let own = || self.pairs().filter(|(_, this)| this.held);
+        let late = own().map(|(last, this)| this.at.since(last.at).since(threshold).0);
+        Paced {
+            threshold_us: micros(threshold.0),
+            tail_us: totals.tail.map(|tail| micros(tail.0)),
+            gaps: counts.gaps,
+            natural: counts.natural,
+            holds: counts.holds,
+            held_mean_us: micros(counts.held.0) / counts.holds.max(1) as f64,
+            // What was given to the kernel left when that saw fit.
+            late: Late::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
+        }
+    }
+
+    fn on_link(&self, link: &Stamped) -> OnLink {
+        let threshold = self.options.pacer.map_or(u64::MAX, |pacer| as_stamped(pacer.threshold.0));
+        let gaps: Vec<(bool, u64)> = self
+            .pairs()
+            .filter_map(|(last, this)| Some((this.held, link.at(&this)?.saturating_sub(link.at(&last)?))))
+            .collect();
+        let held = || gaps.iter().filter(|(held, _)| *held).map(|(_, gap)| *gap);
+        OnLink {
+            seen: link.0.iter().map(|of| of.len() as u64).sum(),
+            gaps: gaps.len() as u64,
+            flowlets: gaps.iter().filter(|(_, gap)| *gap >= threshold).count() as u64,
+            held: held().filter(|gap| *gap >= threshold).count() as u64,
+            held_short: held().filter(|gap| *gap < threshold).count() as u64,
+            late: Late::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
+        }
+    }
+
+    /// Each WRITE but a flow's first, with the one before it.
+    fn pairs(&self) -> impl Iterator<Item = (WriteLeft, WriteLeft)> + '_ {
+        self.flows.iter().flat_map(|flow| flow.windows(2).map(|two| (two[0], two[1])))
+    }
+}
+
+impl Stamped {
+    /// What was seen of flows that come from these ports. Of a WRITE that was seen twice, the first counts.
+    pub(super) fn new(ports: &[u16], seen: &[WriteSeen]) -> Self {
+        let mut flows = vec![HashMap::new(); ports.len()];
+        for WriteSeen { port, psn, at } in seen {
+            if let Some(flow) = ports.iter().position(|known| known == port) {
+                flows[flow].entry(psn.get()).or_insert(*at);
+            }
+        }
+        Self(flows)
+    }
+
+    fn at(&self, left: &WriteLeft) -> Option<u64> {
+        self.0.get(left.flow)?.get(&left.psn.get()).copied()
+    }
+}
+
+impl Late {
+    fn of(mut late_ns: Vec<u64>) -> Option<Self> {
+        late_ns.sort_unstable();
+        let most = late_ns.last()?;
+        let quantile = |percent: usize| late_ns[((late_ns.len() * percent).div_ceil(100)).max(1) - 1];
+        Some(Self { p50_us: micros(quantile(50)), p99_us: micros(quantile(99)), most_us: micros(*most) })
+    }
+
+    fn told(self) -> String {
+        let [p50, p99, most] = [self.p50_us, self.p99_us, self.most_us].map(|us| time(us * 1e3));
+        format!("median {p50}, p99 {p99}, most {most}")
+    }
+}
+
+impl WriteOutcome {
+    /// As people read it.
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(["", ""]);
+        let mut row = |what: &str, said: String| table.row([what.to_owned(), said]);
+        row(
+            "sent",
+            format!(
+                "{} WRITEs of {} bytes in {:.2} s ({:.0} per second)",
+                self.sent, self.bytes, self.ran_s, self.rate_per_s
+            ),
+        );
+        if self.failed > 0 {
+            row("not taken", format!("{} WRITEs that the kernel refused", self.failed));
+        }
+        row(
+            "processor",
+            format!("{:.0} % of a core, by the sending thread ({})", 100.0 * self.cpu, self.wait),
+        );
+        if let Some(pacer) = &self.pacer {
+            let tail = pacer.tail_us.map_or("not learnt".to_owned(), |us| time(us * 1e3));
+            row("T", format!("{tail}; the threshold is {}", time(pacer.threshold_us * 1e3)));
+            row(
+                "gaps",
+                format!("{}, of which {} as long as the threshold by themselves", pacer.gaps, pacer.natural),
+            );
+            row("holds", format!("{}, {} each in the mean", pacer.holds, time(pacer.held_mean_us * 1e3)));
+            if let Some(late) = pacer.late {
+                row("late", late.told());
+            }
+        }
+        if let Some(link) = &self.on_link {
+            row(
+                "on the link",
+                format!(
+                    "{} WRITEs, {} gaps, {} as long as the threshold",
+                    link.seen, link.gaps, link.flowlets
+                ),
+            );
+            row("held there", format!("{} as long as the threshold, {} shorter", link.held, link.held_short));
+            if let Some(late) = link.late {
+                row("late there", late.told());
+            }
+        }
+        if let Some(taken) = &self.taken {
+            row("taken", format!("{} WRITEs, {} refused", taken.placed, taken.refused));
+        }
+        table
+    }
+}
+
+/// A span by the clock that stamps frames, which is set right by half a thousandth at most.
+const fn as_stamped(span_ns: u64) -> u64 {
+    span_ns - span_ns / 2_000
+}
+
+const fn name(waits: WaitsBy) -> &'static str {
+    match waits {
+        WaitsBy::Spinning => "spin",
+        WaitsBy::Sleeping => "sleep",
+        WaitsBy::Kernel => "kernel",
+    }
+}
+
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn seconds(span: Nanos) -> f64 {
+    span.0 as f64 / 1e9
+}

@@ -1,0 +1,115 @@
+//! `sluice write`: a sending end of RDMA with HF²T's pacer, over the loopback and over a link.
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{command, hold_to_schema, json, sluice, stderr, terminate};
+use serde_json::Value;
+use sluice_kernel::spaces::RackSpaces;
+
+/// 3,000 WRITEs of two flows, a millisecond apart in the mean: what is above the 97.5th percentile of the
+/// first 500 gaps is held to 20 ms.
+const PACED: [&str; 15] = [
+    "--flows",
+    "2",
+    "--rate",
+    "2000",
+    "--length",
+    "1500ms",
+    "--threshold",
+    "20ms",
+    "--training",
+    "500",
+    "--percentile",
+    "97.5",
+    "--alpha",
+    "none",
+    "--json",
+];
+
+#[test]
+fn over_the_loopback_all_writes_are_taken_and_some_are_held() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for wait in ["spin", "sleep"] {
+        let args = [&["write", "--wait", wait], &PACED[..]].concat();
+        let written = json(&sluice(folder.path(), &args));
+        assert_eq!(written["taken"]["placed"], written["sent"], "{written:#}");
+        assert_eq!((&written["failed"], &written["on_link"]), (&0.into(), &Value::Null));
+        assert!(holds_some(&written["pacer"]), "{written:#}");
+    }
+    let unpaced = json(&sluice(folder.path(), &[&["write", "--unpaced"], &PACED[..]].concat()));
+    assert_eq!(unpaced["pacer"], Value::Null);
+}
+
+#[test]
+fn on_a_link_every_held_gap_is_as_long_as_the_threshold() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: network namespaces take root");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let spaces = RackSpaces::new(1).expect("root may make them");
+    let [host] = spaces.hosts() else { panic!("one was asked for") };
+    let at = format!("{}:4791", spaces.switch_addresses()[0]);
+    let mut listening = command(folder.path(), &["write", "--listen", &at, "--json"]);
+    let listening = listening.stdout(Stdio::piped());
+    let mut listening = spaces.switch().within(|| listening.spawn()).expect("root may").expect("it starts");
+    let mut said = BufReader::new(listening.stdout.take().expect("piped"));
+    let mut first = String::new();
+    said.read_line(&mut first).expect("readable");
+    hold_to_schema(&serde_json::from_str(&first).expect("a line of JSON"));
+    let sent =
+        host.space.within(|| sluice(folder.path(), &[&["write", &at, "--on-link"], &PACED[..]].concat()));
+    let written = json(&sent.expect("root may"));
+    let (pacer, link) = (&written["pacer"], &written["on_link"]);
+    assert_eq!((&link["seen"], &link["held"]), (&written["sent"], &pacer["holds"]), "{written:#}");
+    assert_eq!((&link["held_short"], &link["gaps"]), (&0.into(), &pacer["gaps"]));
+    assert!(holds_some(pacer), "{written:#}");
+    terminate(&listening);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("readable");
+    let taken: Value = serde_json::from_str(&rest).expect("a line of JSON");
+    hold_to_schema(&taken);
+    assert_eq!(taken["placed"], written["sent"]);
+    assert!(listening.wait().expect("it ends").success());
+}
+
+/// Whether some frames were held; a machine that stalls in more than one gap of forty learns of its stalls
+/// alone, and holds nothing.
+fn holds_some(pacer: &Value) -> bool {
+    let stalls = pacer["tail_us"].as_f64() > Some(6_000.0);
+    pacer["holds"].as_u64() > Some(0) || stalls
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, part) in [
+        (&["--rate", "0"][..], "not above 0"),
+        (&["--rate", "1M", "--length", "10s"], "10000000 WRITEs"),
+        (&["--length", "100ms"], "the pacer learns from 10000"),
+        (&["--percentile", "90"], "from 97.5 to 99"),
+        (&["--percentile", "most"], "write 97.5 to 99"),
+        (&["--training", "500"], "so that 10 lie above percentile 99"),
+        (&["--alpha", "80/20"], "a second one not below it"),
+        (&["--alpha", "20"], "write 20/80, or none"),
+        (&["--threshold", "50ns"], "no longer than a packet"),
+        (&["--bytes", "5000"], "1..=4096"),
+        (&["--flows", "0"], "1..=64"),
+        (&["--wait", "kernel"], "root fq"),
+        (&["--listen", "0.0.0.0:4791"], "others need an address"),
+    ] {
+        refuses(folder.path(), args, part);
+    }
+}
+
+/// Exit code 2 and one line with `part` in it.
+fn refuses(folder: &Path, args: &[&str], part: &str) {
+    let output = sluice(folder, &[&["write"], args].concat());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert!(said.contains(part) && said.trim_end().lines().count() == 1, "{args:?}: {said}");
+}

@@ -1,0 +1,118 @@
+//! Which queueing discipline a machine's packets leave through, by rtnetlink: `fq` alone keeps the times at
+//! which datagrams are to leave.
+
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::tc::{TcAttribute, TcMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use rustix::net::netdevice::index_to_name;
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use crate::KernelError;
+
+/// The discipline that keeps departure times.
+const FAIR_QUEUE: &str = "fq";
+
+/// Whether packets from this address of ours leave through a fair queue.
+///
+/// # Errors
+/// [`KernelError::NoFairQueue`] if they do not, with what would help; [`KernelError::Queues`] with the
+/// kernel's reason if it does not say.
+pub fn need_fair_queue(from: IpAddr) -> Result<(), KernelError> {
+    let failed = |why| KernelError::Queues { why };
+    let link = link_of(from).map_err(failed)?;
+    let kinds = disciplines(link).map_err(failed)?;
+    if kinds.iter().any(|kind| kind == FAIR_QUEUE) {
+        return Ok(());
+    }
+    Err(KernelError::NoFairQueue { link: name_of(link).map_err(failed)?, has: kinds.join(", ") })
+}
+
+/// The link with this address.
+fn link_of(ip: IpAddr) -> io::Result<u32> {
+    let all = dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
+    let with_it = all.into_iter().find_map(|message| {
+        let RouteNetlinkMessage::NewAddress(address) = message else { return None };
+        let is_it = |attribute: &AddressAttribute| match attribute {
+            AddressAttribute::Address(at) | AddressAttribute::Local(at) => *at == ip,
+            _ => false,
+        };
+        address.attributes.iter().any(is_it).then_some(address.header.index)
+    });
+    with_it.ok_or_else(|| io::Error::other(format!("no link has the address {ip}")))
+}
+
+/// The kinds of a link's disciplines.
+fn disciplines(link: u32) -> io::Result<Vec<String>> {
+    let mut asked = TcMessage::default();
+    asked.header.index = link as i32;
+    let all = dump(RouteNetlinkMessage::GetQueueDiscipline(asked))?;
+    let of_link = all.into_iter().filter_map(|message| match message {
+        RouteNetlinkMessage::NewQueueDiscipline(tc) if tc.header.index == link as i32 => Some(tc.attributes),
+        _ => None,
+    });
+    let kind = |attribute| if let TcAttribute::Kind(kind) = attribute { Some(kind) } else { None };
+    Ok(of_link.filter_map(|attributes| attributes.into_iter().find_map(kind)).collect())
+}
+
+fn name_of(link: u32) -> io::Result<String> {
+    let any = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    Ok(index_to_name(any, link)?)
+}
+
+/// Asks for all of a kind.
+fn dump(message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
+    packet.finalize();
+    let mut bytes = vec![0; packet.buffer_len()];
+    packet.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+    let mut all = Vec::new();
+    loop {
+        let (answer, _) = socket.recv_from_full()?;
+        if !read_part(&answer, &mut all)? {
+            return Ok(all);
+        }
+    }
+}
+
+/// Reads one datagram of an answer, and says whether more come.
+fn read_part(mut answer: &[u8], all: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+    while !answer.is_empty() {
+        let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer).map_err(io::Error::other)?;
+        let length = (read.header.length as usize).next_multiple_of(4).max(1);
+        match read.payload {
+            NetlinkPayload::InnerMessage(message) => all.push(message),
+            NetlinkPayload::Done(_) => return Ok(false),
+            NetlinkPayload::Error(why) => return Err(why.to_io()),
+            _ => {}
+        }
+        answer = answer.get(length..).unwrap_or_default();
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_link_without_a_fair_queue_is_named_with_what_it_has() {
+        let said = need_fair_queue(Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string();
+        assert!(said.contains("link lo") && said.contains("root fq"), "{said}");
+        let said = need_fair_queue(Ipv4Addr::new(192, 0, 2, 1).into()).unwrap_err().to_string();
+        assert!(said.contains("no link has the address 192.0.2.1"), "{said}");
+    }
+}
