@@ -46,14 +46,17 @@ impl Placement {
         self.racks.iter().map(|rack| rack.workers).sum()
     }
 
-    /// How often each spine gets a task, as shares of the last number: by its workers (Horus §3.2), or by
-    /// its racks where they are drawn evenly. Sums up to each spine.
+    /// How often each spine gets a task, as shares of the last number: by its workers (Horus §3.2), by its
+    /// racks where they are drawn evenly, or all as often. Sums up to each spine.
     pub(super) fn weights(&self, system: Option<System>) -> Vec<u64> {
-        let is_even = matches!(system, Some(System::Balanced { .. }));
-        let of_rack = |rack: &PlacedRack| if is_even { 1 } else { u64::from(rack.workers) };
+        let of_rack = |rack: &PlacedRack| match system {
+            Some(System::Balanced { .. }) => 1,
+            _ => u64::from(rack.workers),
+        };
         let mut sum = 0;
-        let below = |spine: usize| {
-            self.racks.iter().filter(move |rack| rack.spine == spine).map(of_rack).sum::<u64>()
+        let below = |spine: usize| match system {
+            Some(System::Hierarchy { even_spines: true }) => 1,
+            _ => self.racks.iter().filter(|rack| rack.spine == spine).map(of_rack).sum::<u64>(),
         };
         let up_to = |spine| {
             sum += below(spine);
@@ -76,6 +79,8 @@ mod tests {
         assert_eq!(layout.workers(), 49);
         assert_eq!(layout.weights(Some(System::Horus(FabricReading::default()))), [16, 49]);
         assert_eq!(layout.weights(Some(System::Balanced { flows: 0 })), [3, 5]);
+        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: false })), [16, 49]);
+        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: true })), [1, 2]);
         assert_eq!(Placement::new(&[(0, 3)], &[]).weights(None), [3]);
     }
 }

@@ -68,7 +68,7 @@ impl SwitchProgram {
             System::Horus(reading) | System::Rain { reading, .. } => {
                 Self::HorusSpine(Box::new(Spine::new(reading, config)?))
             }
-            System::Hierarchy => Self::RackSched(Box::new(RackSched::spine(SAMPLES, config))),
+            System::Hierarchy { .. } => Self::RackSched(Box::new(RackSched::spine(SAMPLES, config))),
             System::Balanced { flows: 0 } => Self::RackSched(Box::new(RackSched::spine(ANY, config))),
             System::Balanced { flows } => Self::RackSched(Box::new(RackSched::spine_of_flows(flows, config))),
         })
@@ -81,7 +81,7 @@ impl SwitchProgram {
             System::Rain { tokens, reading } => {
                 Self::RainLeaf(Box::new(RainLeaf::in_fabric(tokens, reading, config, spines)))
             }
-            System::Hierarchy | System::Balanced { .. } => {
+            System::Hierarchy { .. } | System::Balanced { .. } => {
                 Self::RackSched(Box::new(RackSched::in_fabric(SAMPLES, config, spines)))
             }
         }

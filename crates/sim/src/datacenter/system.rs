@@ -14,7 +14,10 @@ pub enum System {
     Horus(FabricReading),
     /// RackSched at both (RS-H, Horus §4.1): the better of two racks by the means that they told, and each
     /// leaf tells its mean with every reply.
-    Hierarchy,
+    Hierarchy {
+        /// Clients draw spines evenly, whatever is below them; else by their workers, as Horus' do.
+        even_spines: bool,
+    },
     /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
     /// its authors' code call RS-R).
     Balanced {
@@ -44,6 +47,10 @@ const TOKENS: u8 = 1;
 const RAIN_ARGUMENTS: &str =
     "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus but affinity";
 
+/// What RackSched's at both are called.
+const HIERARCHY_ARGUMENTS: &str =
+    "spines=even, clients draw spines evenly: else by the workers below them, as Horus' clients do";
+
 /// What the balancer's are called.
 const BALANCED_ARGUMENTS: &str =
     "flows=N, each client has N connections, each of which goes to one rack: else each task goes to any";
@@ -72,7 +79,7 @@ impl System {
         SystemAbout {
             name: "dc-rs-h",
             about: "racks below spines: RackSched chooses the rack, and RackSched its worker",
-            arguments: "",
+            arguments: HIERARCHY_ARGUMENTS,
             example: "dc-rs-h",
         },
         SystemAbout {
@@ -93,7 +100,7 @@ impl System {
     pub(crate) const fn feed(self) -> Feed {
         match self {
             Self::Rain { tokens, .. } => Feed::Tokens { ranked: tokens > 1 },
-            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => Feed::Pushed { reports: true },
+            Self::Horus(_) | Self::Hierarchy { .. } | Self::Balanced { .. } => Feed::Pushed { reports: true },
         }
     }
 
@@ -101,24 +108,20 @@ impl System {
     pub(crate) const fn tokens(self) -> u8 {
         match self {
             Self::Rain { tokens, .. } => tokens,
-            Self::Horus(_) | Self::Hierarchy | Self::Balanced { .. } => 0,
+            Self::Horus(_) | Self::Hierarchy { .. } | Self::Balanced { .. } => 0,
         }
     }
 
     /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
     pub(crate) fn parse(text: &str) -> Option<Result<Self, String>> {
         let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let bare = match name {
-            "dc-horus" => return Some(horus(settings.unwrap_or_default())),
-            "dc-rain" => return Some(rain(settings.unwrap_or_default())),
-            "dc-rs-lb" => return Some(balanced(settings)),
-            "dc-rs-h" => Self::Hierarchy,
-            _ => return None,
-        };
-        Some(match settings {
-            Some(_) => Err(format!("{name} has no settings: write {name} alone")),
-            None => Ok(bare),
-        })
+        match name {
+            "dc-horus" => Some(horus(settings.unwrap_or_default())),
+            "dc-rain" => Some(rain(settings.unwrap_or_default())),
+            "dc-rs-lb" => Some(balanced(settings)),
+            "dc-rs-h" => Some(hierarchy(settings)),
+            _ => None,
+        }
     }
 }
 
@@ -139,6 +142,16 @@ fn balanced(settings: Option<&str>) -> Result<System, String> {
         .filter(|flows| *flows > 0)
         .map(|flows| System::Balanced { flows })
         .ok_or_else(|| format!("`{settings}` means nothing to dc-rs-lb; its settings: {BALANCED_ARGUMENTS}"))
+}
+
+fn hierarchy(settings: Option<&str>) -> Result<System, String> {
+    match settings {
+        None => Ok(System::Hierarchy { even_spines: false }),
+        Some("spines=even") => Ok(System::Hierarchy { even_spines: true }),
+        Some(other) => {
+            Err(format!("`{other}` means nothing to dc-rs-h; its settings: {HIERARCHY_ARGUMENTS}"))
+        }
+    }
 }
 
 fn rain(settings: &str) -> Result<System, String> {
@@ -195,7 +208,8 @@ impl fmt::Display for System {
                 let settings = [tokens.to_string()].into_iter().chain(settings(*reading));
                 write_name(f, "dc-rain", &settings.collect::<Vec<_>>())
             }
-            Self::Hierarchy => f.write_str("dc-rs-h"),
+            Self::Hierarchy { even_spines: false } => f.write_str("dc-rs-h"),
+            Self::Hierarchy { even_spines: true } => f.write_str("dc-rs-h:spines=even"),
             Self::Balanced { flows: 0 } => f.write_str("dc-rs-lb"),
             Self::Balanced { flows } => write!(f, "dc-rs-lb:flows={flows}"),
         }
@@ -243,6 +257,7 @@ mod tests {
             "dc-horus:only=loads",
             "dc-horus:told=replies,affinity=100ms",
             "dc-rs-h",
+            "dc-rs-h:spines=even",
             "dc-rs-lb",
             "dc-rs-lb:flows=2",
             "dc-rain:1",
