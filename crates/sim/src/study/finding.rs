@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_number_that_may_be_the_papers_and_may_be_none_is_called_too_noisy() {
         let said = |low, high, none, paper, off_by| {
-            let found = Estimate::between((low + high) / 2.0, low, high, Method::Replications);
+            let found = Estimate::between(f64::midpoint(low, high), low, high, Method::Replications);
             !doubt(Some(found), none, (paper, off_by)).is_empty()
         };
         assert!(said(0.04, 6.4, 1.0, 0.24, 0.06), "any quotient");
