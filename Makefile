@@ -2,7 +2,7 @@
 # `make TARGET ROCKSDB_COMPILE=1` builds the bundled RocksDB instead of linking to the system's.
 # `make bench BLESS=1` makes the present instruction counts the bounds.
 
-.PHONY: help demo demo-xdp test fresh bench soak reproduce planted-bugs mutants versus audit
+.PHONY: help demo demo-xdp test fresh bench decisions soak reproduce planted-bugs mutants versus audit
 
 help:
 	@echo 'make demo    a rack on this machine: load; a worker, a server and the switch are killed; results in out/demo'
@@ -10,6 +10,7 @@ help:
 	@echo 'make test    everything that must hold before a commit lands'
 	@echo 'make fresh   make demo and make test on bare Debian trees, as root; hours (FRESH="--tree llvm --only demo" for a part)'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
+	@echo 'make decisions  what a socket server, the UDP switch and XDP decide a second, how fast and for how much of a core; as root'
 	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
@@ -35,6 +36,10 @@ fresh:
 bench:
 	@scripts/setup
 	@scripts/bench
+
+decisions:
+	@scripts/setup --xdp
+	@scripts/bench decisions
 
 soak:
 	@scripts/setup

@@ -2,8 +2,9 @@
 /*
  * Load for a switch on links, made and taken in the kernel, so that a measurement is mostly the switch: `load` is run by
  * the loader with live frames, and writes tokens and tasks in turn, in spells of many, which it puts on their hosts' links;
- * `sink` takes what arrives at a host. `door` takes what arrives at the switch's end of a link, and `pass` leaves it to the
- * kernel's stack: what all of that costs without a switch, and with one in user space.
+ * `sink` takes what arrives at a host, and counts how long ago a dispatched task was to leave, if its bytes say when. `door`
+ * takes what arrives at the switch's end of a link, and `pass` leaves it to the kernel's stack: what all of that costs
+ * without a switch, and with one in user space.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -47,6 +48,20 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } ends SEC(".maps");
+
+/* Delays of up to 64 ns by the nanosecond, then 32 buckets for each doubling. */
+enum { DELAY_EXACT = 64, DELAY_STEPS = 32, DELAY_DOUBLINGS = 32, DELAYS = DELAY_EXACT + DELAY_STEPS * DELAY_DOUBLINGS };
+
+struct delays {
+	__u64 counts[DELAYS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct delays);
+} delays SEC(".maps");
 
 #define HEADER_OF(template) ((struct header *)((void *)(template) + FRAME_BYTES - HEADER_BYTES))
 
@@ -95,6 +110,40 @@ static __always_inline int is_udp(struct xdp_md *ctx)
 	return (void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) && ip->protocol == IPPROTO_UDP;
 }
 
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u32 doublings = 0;
+
+#pragma unroll
+	for (int i = 0; i < DELAY_DOUBLINGS; i++) {
+		if (ns >= DELAY_EXACT) {
+			ns >>= 1;
+			doublings++;
+		}
+	}
+	return doublings * DELAY_STEPS + (__u32)ns;
+}
+
+/* A task's bytes are the monotonic time at which it was to leave, as this machine writes it; zero says nothing. */
+static __always_inline void count_delay(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	const struct header *header = data + FRAME_BYTES - HEADER_BYTES;
+	struct delays *all;
+	__u32 only = 0, bucket;
+	__u64 due;
+
+	if (data + FRAME_BYTES > end || header->kind != KIND_DISPATCH)
+		return;
+	__builtin_memcpy(&due, header->task.bytes, sizeof(due));
+	all = bpf_map_lookup_elem(&delays, &only);
+	if (!due || !all)
+		return;
+	bucket = bucket_of(bpf_ktime_get_ns() - due);
+	if (bucket < DELAYS)
+		__sync_fetch_and_add(&all->counts[bucket], 1);
+}
+
 SEC("xdp")
 int sink(struct xdp_md *ctx)
 {
@@ -102,6 +151,7 @@ int sink(struct xdp_md *ctx)
 
 	if (!load || !is_udp(ctx))
 		return XDP_PASS;
+	count_delay(ctx);
 	__sync_fetch_and_add(&load->sunk, 1);
 	return XDP_DROP;
 }

@@ -10,7 +10,9 @@ use sluice_net::NetError;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// The command line makes no sense.
-    #[error("no arguments measures everything; --bless writes the golden table of instruction counts")]
+    #[error(
+        "no arguments measures everything, decisions a part; --bless writes the table of instruction counts"
+    )]
     Usage,
     /// No such case.
     #[error("there is no case `{0}` to count")]

@@ -32,6 +32,9 @@ const PAIRS: [(&str, [&str; 2], [&str; 2], f64); 2] = [
     ),
 ];
 
+/// Draconis without any of its policies, and how the cases of those begin.
+const WAITING: &str = "waiting draconis";
+
 /// Instructions per operation, by case.
 pub(crate) type Golden = BTreeMap<String, f64>;
 
@@ -63,6 +66,14 @@ pub(crate) fn compare(golden: &Golden, counted: &[Counted], report: &mut Report)
         let [dear, plain] = [dear, plain].map(|pair| pair.into_iter().map(count).sum::<Option<f64>>());
         if let (Some(dear), Some(plain)) = (dear, plain) {
             report.add(&format!("instructions of a pair, {name}"), dear / plain, "×", Bound::AtMost(most));
+        }
+    }
+    if let Some(plain) = count(WAITING) {
+        for one in counted {
+            if let Some(policy) = one.case.name.strip_prefix(WAITING).filter(|policy| !policy.is_empty()) {
+                let what = format!("  instructions of a task, draconis{policy} ÷ draconis");
+                report.add(&what, one.instructions / plain, "×", Bound::None);
+            }
         }
     }
     for (order, passes) in [

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use sluice_hub::switch::{SwitchConfig, SwitchDriver};
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
+use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
     Attempt, ClientId, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Key, Nanos, Nonce, Packet,
@@ -18,6 +19,8 @@ pub(crate) const WORKERS: u16 = 64;
 pub(crate) const EPOCH: Epoch = Epoch(1);
 pub(crate) const KEY: Key = Key(0x5eed);
 pub(crate) const GENERATION: Generation = Generation(1);
+/// What one in four tasks needs, and every second worker has.
+pub(crate) const GPU: Labels = Labels(1);
 
 /// A client's task number `turn`, of eight bytes.
 pub(crate) fn submit(client: u16, turn: u32) -> Submit {
@@ -119,6 +122,24 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
         ops.push(TableOp::SetWorker(WorkerId(index), Some(row)));
     }
     ops
+}
+
+/// The same where workers have those kinds by turns, and so many tasks may wait.
+pub(crate) fn served(
+    ops: Vec<TableOp>,
+    serving: &Serving,
+    limit: u32,
+) -> impl Iterator<Item = TableOp> + use<'_> {
+    ops.into_iter().map(move |mut op| {
+        match &mut op {
+            TableOp::SetSlice(_, row) => (row.serving, row.limit) = (*serving, limit),
+            TableOp::SetWorker(worker, Some(row)) => {
+                row.kind = (worker.0 % serving.kinds().len() as u16) as u8;
+            }
+            _ => {}
+        }
+        op
+    })
 }
 
 /// A full-size switch and its hosts, who take turns on one thread.

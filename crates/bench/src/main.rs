@@ -5,8 +5,9 @@
 //! counted by callgrind, layer by layer, and compared with the golden table `instructions.json`: they hardly
 //! depend on how busy the machine is, so that a regression is seen where no clock would show it.
 //!
-//! `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are what
-//! the program calls itself with.
+//! `decisions` (`make decisions`) measures what a socket server, the UDP switch and XDP decide, and nothing
+//! else. `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are
+//! what the program calls itself with.
 #![forbid(unsafe_code)]
 
 mod callgrind;
@@ -14,6 +15,7 @@ mod cases;
 mod error;
 mod golden;
 mod hosts;
+mod links;
 mod memory;
 mod print;
 mod ratios;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         [] => run(),
         ["--bless"] => bless(),
+        ["decisions"] => decisions(),
         ["count", name] => cases::count(name).map(|()| ExitCode::SUCCESS),
         ["memory"] => memory::hold_a_full_switch().map(|()| ExitCode::SUCCESS),
         _ => Err(BenchError::Usage),
@@ -54,7 +57,7 @@ fn run() -> Result<ExitCode, BenchError> {
     ratios::draconis(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
     ratios::xdp_pair(&mut report)?;
-    ratios::xdp_links(&mut report)?;
+    links::xdp_links(&mut report)?;
     ratios::rdma(&mut report)?;
     ratios::orchestrator(&mut report)?;
     ratios::cores(&mut report)?;
@@ -68,6 +71,14 @@ fn run() -> Result<ExitCode, BenchError> {
     let counted = callgrind::count_all(&results_folder()?)?;
     golden::compare(&golden::read()?, &counted, &mut report);
     finish(&report)
+}
+
+/// Who decides how many tasks a second, how fast and for how much of a core.
+fn decisions() -> Result<ExitCode, BenchError> {
+    let mut report = Report::default();
+    links::decisions(&mut report)?;
+    print::line(report.table())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The instruction counts alone, which become the golden table.

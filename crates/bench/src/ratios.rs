@@ -129,34 +129,6 @@ enum XdpPair {
     },
 }
 
-/// `crates/kernel/benches/xdp_links.rs`, or why it measured nothing.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum XdpLinks {
-    Skipped { skipped: String },
-    Measured { ratio: f64, target_ratio: f64, sent: XdpSides, made: XdpSides, loads: Vec<XdpLoad> },
-}
-
-#[derive(Deserialize)]
-struct XdpSides {
-    rain_ns: f64,
-    hop_ns: f64,
-    udp_ns: f64,
-    ratio_hop: f64,
-    server_ns: f64,
-    ratio_udp: f64,
-    ratio_server: f64,
-    ratio_stack: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct XdpLoad {
-    load: f64,
-    rain_share: f64,
-    udp_share: f64,
-    server_share: f64,
-}
-
 /// `crates/fabric/benches/hops.rs`.
 #[derive(Deserialize)]
 struct Hopping {
@@ -351,54 +323,6 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The XDP program over veth.
-pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
-    match bench("sluice-kernel", "xdp_links")? {
-        XdpLinks::Skipped { skipped } => {
-            print::line(format_args!("not measured, XDP over links: {skipped}"))?;
-        }
-        XdpLinks::Measured { ratio, target_ratio, sent, made, loads } => {
-            let bound = Bound::AtLeast(target_ratio);
-            report.add("packets/s over veth, XDP ÷ redirecting, sent by hosts", ratio, "×", bound);
-            for (how, sides) in [("sent by hosts", sent), ("made by the kernel", made)] {
-                report.add(&format!("  XDP ÷ redirecting, {how}"), sides.ratio_hop, "×", Bound::None);
-                report.add(&format!("  XDP ÷ the UDP switch, {how}"), sides.ratio_udp, "×", Bound::None);
-                report.add(&format!("  XDP ÷ a socket server, {how}"), sides.ratio_server, "×", Bound::None);
-                if let Some(ratio) = sides.ratio_stack {
-                    report.add("  XDP in the driver ÷ in the kernel's stack", ratio, "×", Bound::None);
-                }
-                let all = [
-                    ("XDP", sides.rain_ns),
-                    ("redirecting", sides.hop_ns),
-                    ("the UDP switch", sides.udp_ns),
-                    ("a socket server", sides.server_ns),
-                ];
-                for (name, ns) in all {
-                    report.add(
-                        &format!("  {name} over veth, {how}"),
-                        2e9 / ns,
-                        "packets/core-s",
-                        Bound::None,
-                    );
-                }
-            }
-            for XdpLoad { load, rain_share, udp_share, server_share } in loads {
-                let at = format!("at {:.0} % of a socket server's most", 100.0 * load);
-                report.add(&format!("  XDP's share of a core, {at}"), rain_share, "of a core", Bound::None);
-                report.add(
-                    &format!("  the spinning UDP switch's, {at}"),
-                    udp_share,
-                    "of a core",
-                    Bound::None,
-                );
-                let server = format!("  a spinning socket server's, {at}");
-                report.add(&server, server_share, "of a core", Bound::None);
-            }
-        }
-    }
-    Ok(())
-}
-
 /// RDMA writes against headers, a copy and a checksum.
 pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
     let Rdma { cases } = bench("sluice-host", "rdma")?;
@@ -534,7 +458,7 @@ pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
 
 /// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report
 /// to say.
-fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
+pub(crate) fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
     print::aside(format_args!("bench: {name}"));
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let ended = Command::new(cargo)

@@ -172,6 +172,14 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "0.3", "--policy", "jsq"], &["unknown program `jsq`"]);
     refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);
     refuses(&["--sweep", "0.3", "--workload", "a=1@exp:10us,large=0.1"], &["carry 8 bytes"]);
+    refuses(
+        &["--sweep", "0.3", "--workload", "exp:10us,priority=4"],
+        &["priority = 4", "from 0 (first) to 3"],
+    );
+    std::fs::write(folder.path().join("day.csv"), "600000000,,10,0,,0,u1,2,12,0.02,0.03,0.0001,0\n")
+        .expect("there is room");
+    let trace = ["--sweep", "0.3", "--workload", "cluster-trace:day.csv:500us"];
+    refuses(&trace, &["day.csv:1:25:", "the priority `12`"]);
     refuses(&["--sweep", "0.3", "--testbed", "none.toml"], &["none.toml", "no testbed can be read"]);
     let labelled =
         "clients = 1\n[labels]\nneeds = [\"task=gpu\"]\n[[labels.worker]]\ncount = 1\nlabels = [\"gpu\"]\n";

@@ -89,6 +89,23 @@ fn files_that_are_malformed_are_named_with_line_and_column() {
 }
 
 #[test]
+fn a_label_that_no_worker_has_is_refused_in_simulations_as_in_racks() {
+    let folder = folder();
+    let testbed = "[labels]\nneeds = [\"task=gpu\"]\n[[labels.worker]]\ncount = 1\nlabels = [\"ssd\"]\n";
+    std::fs::write(folder.path().join("nobody.toml"), testbed).expect("written");
+    let run =
+        ["sim", "--load", "0.5", "--tasks", "2000", "--workload", "exp:10us", "--testbed", "nobody.toml"];
+    for policy in ["draconis:labels", "rain:1,labels"] {
+        let args = [&run[..], &["--policy", policy]].concat();
+        refuses(
+            folder.path(),
+            &args,
+            &["nobody.toml", "names `gpu`, and no worker has it", "[[labels.worker]]"],
+        );
+    }
+}
+
+#[test]
 fn a_rate_that_is_not_the_traces_own_is_refused() {
     let folder = folder();
     let lines: Vec<String> = (1..=4_000).map(|n| format!("{},get,10", n * 5)).collect();

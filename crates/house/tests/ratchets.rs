@@ -34,7 +34,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/ground", 8),
     ("crates/host", 12),
     ("crates/hub", 14),
-    ("crates/kernel", 17),
+    ("crates/kernel", 16),
     ("crates/live", 14),
     ("crates/net", 27),
     ("crates/report", 5),

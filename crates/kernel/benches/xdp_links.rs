@@ -10,10 +10,15 @@
 //!
 //! Then the CPU that each uses under loads of 10, 50 and 90 % of what the socket server can take: of Rain the
 //! time above that of frames that are dropped at its door; of the UDP switch and the server, which spin on a
-//! core of their own, that thread's.
+//! core of their own, that thread's. Then how long tasks are on their way under the same loads, from when
+//! they were to leave until they come out of the worker's link, where its token is there already.
+//!
+//! **A decision** is a pair above what it takes to drop both packets at the door.
 //!
 //! It takes root; without, it prints why it measured nothing.
 
+#[path = "xdp_links/delays.rs"]
+mod delays;
 #[path = "../tests/object/mod.rs"]
 mod object;
 #[path = "xdp_links/sides.rs"]
@@ -39,6 +44,8 @@ const TARGET: f64 = 0.8;
 const LOADS: [f64; 3] = [0.1, 0.5, 0.9];
 const LASTS: Duration = Duration::from_millis(500);
 const LOAD_ROUNDS: usize = 5;
+/// Who decides, from the slowest on.
+const DECIDERS: [Kind; 3] = [Kind::Server, Kind::Udp, Kind::Rain];
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(why) = lacks() {
@@ -55,16 +62,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let sent = Measured::of(&mut sides, |side| side.sockets(PAIRS_UDP))?;
     made.tell("made by the kernel", &sides);
     sent.tell("sent from sockets", &sides);
-    let ns = &made.ns;
-    let server_pairs_per_s = 1e9 / (ns[Kind::Server as usize] - ns[Kind::Door as usize]);
-    let loads = LOADS.map(|load| loaded(&mut sides, load, load * server_pairs_per_s));
+    let decisions = made.decisions_per_s();
+    let loads = LOADS.map(|load| loaded(&mut sides, load, load * decisions[0]));
     let loads = loads.into_iter().collect::<Result<Vec<_>, _>>()?.join(",");
     let ratio = sent.ratio(Kind::Hop);
-    println!(
-        r#"{{"bench":"xdp_links","ratio":{ratio:.4},"target_ratio":{TARGET},"sent":{},"made":{},"loads":[{loads}]}}"#,
-        sent.json(),
-        made.json()
-    );
+    let [sent, made] = [sent, made].map(|measured| measured.json());
+    let held = format!(r#""ratio":{ratio:.4},"target_ratio":{TARGET},"decisions_per_s":{decisions:.0?}"#);
+    println!(r#"{{"bench":"xdp_links",{held},"sent":{sent},"made":{made},"loads":[{loads}]}}"#);
     Ok(if ratio >= TARGET { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -113,6 +117,11 @@ impl Measured {
         }
     }
 
+    /// Decisions in a second of a core.
+    fn decisions_per_s(&self) -> [f64; DECIDERS.len()] {
+        DECIDERS.map(|kind| 1e9 / (self.ns[kind as usize] - self.ns[Kind::Door as usize]))
+    }
+
     fn has(&self, kind: Kind) -> bool {
         self.blocks.len() > kind as usize
     }
@@ -141,30 +150,44 @@ fn lacks() -> Option<String> {
     embedded().err().map(|why| why.to_string())
 }
 
-/// One load: what the switches use of a core, as a line of JSON.
+/// One load: what the deciders use of a core, and how long tasks are on their way, as a line of JSON.
 fn loaded(sides: &mut [Side], load: f64, pairs_per_s: f64) -> Result<String, Box<dyn Error>> {
-    let mut shares = [const { Vec::new() }; 3];
+    let shares = shares(sides, pairs_per_s)?;
+    let mut p99_us = [0.0; DECIDERS.len()];
+    let mut left_out = p99_us;
+    for (at, kind) in DECIDERS.into_iter().enumerate() {
+        let side = &mut sides[kind as usize];
+        let delays = side.delays(pairs_per_s)?;
+        (p99_us[at], left_out[at]) = (delays.quantile_us(0.99), delays.left_out());
+        eprintln!(
+            "{:3.0} % load, {pairs_per_s:8.0} pairs/s: {:8} {:5.1} % of a core, p50 {:6.2} µs, p99 {:7.2} µs \
+             ({} tasks, {:2.0} % of spells left out)",
+            100.0 * load,
+            side.name(),
+            100.0 * shares[at],
+            delays.quantile_us(0.5),
+            p99_us[at],
+            delays.tasks(),
+            100.0 * left_out[at]
+        );
+    }
+    // Where no spell was left there is no percentile, and JSON has no such number.
+    let p99_us = p99_us.map(|us| if us.is_nan() { "null".to_owned() } else { format!("{us:.2}") }).join(",");
+    let used = format!(r#""shares":{shares:.4?},"left_out":{left_out:.3?}"#);
+    Ok(format!(r#"{{"load":{load},"pairs_per_s":{pairs_per_s:.0},{used},"p99_us":[{p99_us}]}}"#))
+}
+
+/// What each decider uses of a core.
+fn shares(sides: &mut [Side], pairs_per_s: f64) -> Result<[f64; DECIDERS.len()], Box<dyn Error>> {
+    let mut shares = DECIDERS.map(|_| Vec::new());
     for _ in 0..LOAD_ROUNDS {
         let door = sides[Kind::Door as usize].paced(pairs_per_s, LASTS)?;
-        let rain = sides[Kind::Rain as usize].paced(pairs_per_s, LASTS)?;
-        let udp = sides[Kind::Udp as usize].paced(pairs_per_s, LASTS)?;
-        let server = sides[Kind::Server as usize].paced(pairs_per_s, LASTS)?;
-        shares[0].push(rain.kernel - door.kernel);
-        shares[1].push(udp.thread + udp.kernel - door.kernel);
-        shares[2].push(server.thread + server.kernel - door.kernel);
+        for (shares, kind) in shares.iter_mut().zip(DECIDERS) {
+            let used = sides[kind as usize].paced(pairs_per_s, LASTS)?;
+            shares.push(used.thread + used.kernel - door.kernel);
+        }
     }
-    let shares = shares.map(median);
-    let percent = shares.map(|share| format!("{:5.1} %", 100.0 * share));
-    eprintln!(
-        "{:3.0} % load, {pairs_per_s:8.0} pairs/s, of a core: Rain {}, the UDP switch {}, a server {}",
-        100.0 * load,
-        percent[0],
-        percent[1],
-        percent[2]
-    );
-    let [rain, udp, server] = shares;
-    let shares = format!(r#""rain_share":{rain:.4},"udp_share":{udp:.4},"server_share":{server:.4}"#);
-    Ok(format!(r#"{{"load":{load},"pairs_per_s":{pairs_per_s:.0},{shares}}}"#))
+    Ok(shares.map(median))
 }
 
 fn median(mut numbers: Vec<f64>) -> f64 {

@@ -48,6 +48,19 @@ fn tasks_are_the_submissions_that_finished_with_their_priority_and_what_constrai
 }
 
 #[test]
+fn what_is_submitted_in_one_instant_keeps_its_order_whichever_finished_first() {
+    let event =
+        |at: u64, task: u64, event: u8| format!("{at},,1,{task},,{event},u1,2,9,0.02,0.03,0.0001,0\n");
+    let began = (0..3).flat_map(|task| [event(600_000_000, task, 0), event(600_000_000, task, 1)]);
+    let ended = [(1, 10), (2, 20), (0, 30)].map(|(task, took)| event(600_000_000 + took, task, 4));
+    let later = [event(700_000_000, 3, 0), event(700_000_000, 3, 1), event(700_000_020, 3, 4)];
+    let file = File::of(&began.chain(ended).chain(later).collect::<String>());
+    let workload = Workload::parse(&format!("cluster-trace:{}:20us", file.0.display())).expect("it is right");
+    let services: Vec<u64> = tasks(&workload, 1_000.0).into_iter().map(|task| task.3).collect();
+    assert_eq!(services, [30, 10, 20, 20]);
+}
+
+#[test]
 fn arrivals_are_scaled_to_the_rate_and_services_to_the_mean() {
     let slow = tasks(&sample(":100us"), 500.0);
     assert_eq!(slow.last().map(|task| (task.2, task.3)), Some((10_000, 100)));

@@ -1,6 +1,7 @@
 //! What callgrind counts: each layer's work for one packet or one task, one way.
 
 mod agent;
+mod draconis;
 mod driver;
 mod ends;
 mod policies;
@@ -57,6 +58,12 @@ pub(crate) const ALL: &[Case] = &[
     case("policy horus", "task", REPEATS, policies::horus_idle),
     case("policy horus, all busy", "task", REPEATS, policies::horus_busy),
     case("policy draconis", "task", REPEATS, policies::draconis),
+    case("waiting draconis", "task", REPEATS, draconis::plain),
+    case("waiting draconis:classes=2", "task", REPEATS, draconis::two_classes),
+    case("waiting draconis:classes=4", "task", REPEATS, draconis::four_classes),
+    case("waiting draconis:labels", "task", REPEATS, draconis::labelled),
+    case("waiting draconis:jobs=5", "task", REPEATS, draconis::jobs),
+    case("waiting draconis:as-published", "task", REPEATS, draconis::as_published),
     case("policy pallas", "task", REPEATS, policies::pallas),
     case("driver 8 B token first", "task", driver::TASKS, driver::short_token_first),
     case("driver 8 B task first", "task", driver::TASKS, driver::short_task_first),

@@ -7,10 +7,10 @@ use std::hint::black_box;
 use sluice_switch::rain::{Kinds, Rain, Selective};
 use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
-use sluice_wire::tables::{KINDS_MAX, TableOp};
+use sluice_wire::tables::KINDS_MAX;
 use sluice_wire::{Endpoint, Nanos, Packet, Rank, Submit};
 
-use crate::hosts::{EPOCH, WORKERS, registrations, submit, token};
+use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
 pub(super) fn token_parks(times: u32) {
@@ -79,8 +79,6 @@ struct Bench<P> {
     worker: Endpoint,
 }
 
-/// What one in four tasks needs, and every second worker has.
-const GPU: Labels = Labels(1);
 /// Those of `rain:2,ranked`.
 const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
 /// Those of `rain:2,classes=4`.
@@ -109,14 +107,7 @@ impl Bench<Selective> {
 impl<P: Program> Bench<P> {
     fn of(mut rain: P, config: Config, serving: Serving) -> Self {
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
-        for mut op in registrations(1, client, worker) {
-            match &mut op {
-                TableOp::SetSlice(_, row) => (row.serving, row.limit) = (serving, config.tasks_per_slice),
-                TableOp::SetWorker(worker, Some(row)) => {
-                    row.kind = (worker.0 % serving.kinds().len() as u16) as u8;
-                }
-                _ => {}
-            }
+        for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
             rain.table(op);
         }
         Self { rain, client, worker }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,10 +24,11 @@ use sluice_switch::Config;
 use sluice_switch::registry::Choice;
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
 use sluice_wire::{
-    Attempt, ClientId, Endpoint, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nanos, Nonce, Packet,
-    Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, parse,
+    Attempt, ClientId, Endpoint, Epoch, Generation, HEADER_BYTES, Handle, Incarnation, Key, Nanos, Nonce,
+    Packet, Payload, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId, encode, encoded_len, parse,
 };
 
+use crate::delays::{Arrivals, Counts, Delays, NONE, waited_ns};
 use crate::object::object;
 
 /// Frames that a socket holds at least: each takes a page.
@@ -37,6 +39,8 @@ const BATCH: u32 = 64;
 const SPELL: u32 = BATCH / 2;
 /// How often a paced load is given.
 const TICK: Duration = Duration::from_millis(1);
+/// Pairs that a paced load gives at a time at most.
+const LATE_MAX: u32 = 512;
 /// How long what is on its way may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The load's value in its map: two templates, two words, two counts.
@@ -176,14 +180,72 @@ impl Side {
         shares
     }
 
+    /// How long tasks are on their way to their workers, from when they were to leave, where so many pairs a
+    /// second come by chance.
+    pub(crate) fn delays(&mut self, pairs_per_s: f64) -> Result<Delays, Box<dyn Error>> {
+        let mut arrivals = Arrivals::new(pairs_per_s);
+        let Some(mut driver) = self.udp.take() else { return self.spells(&mut arrivals, None) };
+        let (over, handle) = (AtomicBool::new(false), driver.handle());
+        let (tell, told) = mpsc::channel();
+        let delays = thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                tell.send(rustix::thread::gettid()).map_err(|_| "nobody listens")?;
+                spin(&mut driver, &over)
+            });
+            let delays = match told.recv() {
+                Ok(switch) => self.spells(&mut arrivals, Some(switch)),
+                Err(_) => Err("the switch's thread ended".into()),
+            };
+            over.store(true, Ordering::Relaxed);
+            handle.stop();
+            thread.join().map_err(|_| "the switch's thread panicked")??;
+            delays
+        });
+        self.udp = Some(driver);
+        delays
+    }
+
+    /// Spells of tasks, each of which begins with nothing on its way, until there are enough in which nobody
+    /// else had either thread's core.
+    fn spells(
+        &mut self,
+        arrivals: &mut Arrivals,
+        switch: Option<rustix::thread::Pid>,
+    ) -> Result<Delays, Box<dyn Error>> {
+        let mut hosts = self.hosts()?;
+        let (mut delays, began) = (Delays::new(), Instant::now());
+        while !delays.are_enough() && began.elapsed() < PATIENCE {
+            let (before, waited) = (self.taken()?, waited_ns(switch)?);
+            self.forget_delays()?;
+            let made = arrivals.spell(|due| hosts.send_one(due));
+            self.wait(before + self.leaves(made))?;
+            delays.add(&self.counted_delays()?, waited_ns(switch)? - waited);
+        }
+        self.go_on(&hosts)?;
+        Ok(delays)
+    }
+
+    fn counted_delays(&self) -> Result<Counts, Box<dyn Error>> {
+        let counts = self.load.map("delays").ok_or("no delays")?;
+        Ok(Array::try_from(counts)?.get(&0, 0)?)
+    }
+
+    fn forget_delays(&mut self) -> Result<(), Box<dyn Error>> {
+        let counts = self.load.map_mut("delays").ok_or("no delays")?;
+        Array::<_, Counts>::try_from(counts)?.set(0, NONE, 0)?;
+        Ok(())
+    }
+
     fn pace(&mut self, pairs_per_s: f64, lasts: Duration) -> Result<f64, Box<dyn Error>> {
         let (mut hosts, before) = (self.hosts()?, self.taken()?);
         let (cpu, began) = (self.cpu()?, Instant::now());
-        let mut made = 0;
+        let (mut seen, mut made) = (0, 0);
         while began.elapsed() < lasts {
             let due = (began.elapsed().as_secs_f64() * pairs_per_s) as u32;
-            hosts.send(due - made);
-            made = due;
+            // What came due while somebody else had this core would overflow the switch's socket.
+            let now = (due - seen).min(LATE_MAX);
+            hosts.send(now);
+            (seen, made) = (due, made + now);
             thread::sleep(TICK);
         }
         let share = (self.cpu()? - cpu) as f64 / began.elapsed().as_nanos() as f64;
@@ -322,7 +384,8 @@ impl Side {
 
     /// The kernel's load goes on where sockets were.
     fn go_on(&mut self, hosts: &Hosts) -> Result<(), Box<dyn Error>> {
-        self.set_templates(&[Packet::Token(hosts.token), Packet::Submit(hosts.submit)])
+        let task = Submit { payload: Payload::EMPTY, ..hosts.submit };
+        self.set_templates(&[Packet::Token(hosts.token), Packet::Submit(task)])
     }
 
     /// As it leaves a host's link. Its numbers will change, and so it has no checksum.
@@ -380,22 +443,36 @@ struct Hosts {
 impl Hosts {
     /// So many pairs, a batch of either kind at a time.
     fn send(&mut self, mut pairs: u32) {
+        self.submit.payload = Payload::EMPTY;
         while pairs > 0 {
             let now = pairs.min(SPELL);
-            for _ in 0..now {
-                self.token.issued = self.token.issued.plus(1);
-                let packet = Packet::Token(self.token);
-                self.worker.outbox().send_with(self.switch, |out| encode(&packet, &[], out).unwrap_or(0));
-            }
+            (0..now).for_each(|_| self.next_token());
             self.worker.flush();
-            for _ in 0..now {
-                self.submit.task.sequence = self.submit.task.sequence.plus(1);
-                let packet = Packet::Submit(self.submit);
-                self.client.outbox().send_with(self.switch, |out| encode(&packet, &[], out).unwrap_or(0));
-            }
+            (0..now).for_each(|_| self.next_task());
             self.client.flush();
             pairs -= now;
         }
+    }
+
+    /// A token, and the task for it, which says when it was to leave.
+    fn send_one(&mut self, due: Nanos) {
+        self.submit.payload = Payload { len: 8, inline: due.0.to_ne_bytes(), handle: Handle::NONE };
+        self.next_token();
+        self.worker.flush();
+        self.next_task();
+        self.client.flush();
+    }
+
+    fn next_token(&mut self) {
+        self.token.issued = self.token.issued.plus(1);
+        let packet = Packet::Token(self.token);
+        self.worker.outbox().send_with(self.switch, |out| encode(&packet, &[], out).unwrap_or(0));
+    }
+
+    fn next_task(&mut self) {
+        self.submit.task.sequence = self.submit.task.sequence.plus(1);
+        let packet = Packet::Submit(self.submit);
+        self.client.outbox().send_with(self.switch, |out| encode(&packet, &[], out).unwrap_or(0));
     }
 }
 

@@ -55,6 +55,7 @@ type Fault = (usize, String);
 pub(super) struct ClusterEvents {
     big: f64,
     waiting: HashMap<(u64, u64), Submission>,
+    submitted: u64,
     last: u64,
     done: Vec<Run>,
     left_out: u64,
@@ -63,6 +64,8 @@ pub(super) struct ClusterEvents {
 /// A task that was submitted.
 #[derive(Clone, Copy, Debug)]
 struct Submission {
+    /// Among all submissions.
+    place: u64,
     /// None before the trace.
     at: Option<u64>,
     scheduled: Option<u64>,
@@ -72,6 +75,7 @@ struct Submission {
 /// A submission that finished; times in microseconds of the trace.
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    place: u64,
     at: u64,
     class: u8,
     took: u64,
@@ -105,7 +109,7 @@ enum Event {
 
 impl ClusterEvents {
     pub(super) fn new(big: f64) -> Self {
-        Self { big, waiting: HashMap::new(), last: 0, done: Vec::new(), left_out: 0 }
+        Self { big, waiting: HashMap::new(), submitted: 0, last: 0, done: Vec::new(), left_out: 0 }
     }
 
     /// One line more; `class` numbers a class by its name, or says why not.
@@ -130,7 +134,9 @@ impl ClusterEvents {
             let name = asked.class_name();
             let class = class(Cell { text: &name, column: cells[8].column })?;
             let at = (time > 0).then_some(time);
-            let before = self.waiting.insert(task, Submission { at, scheduled: None, class });
+            let place = self.submitted;
+            self.submitted += 1;
+            let before = self.waiting.insert(task, Submission { place, at, scheduled: None, class });
             self.left_out += u64::from(before.is_some());
             return Ok(());
         }
@@ -145,7 +151,8 @@ impl ClusterEvents {
 
     /// The tasks, in order of their submission; services scaled to this mean.
     pub(super) fn finish(mut self, mean: Nanos) -> Vec<FinishedTask> {
-        self.done.sort_by_key(|run| run.at);
+        // They stand here as they finished: those of one instant would begin with the shortest.
+        self.done.sort_by_key(|run| run.place);
         let start = self.done.first().map_or(0, |run| run.at);
         let took: u128 = self.done.iter().map(|run| u128::from(run.took)).sum();
         let scale = mean.0 as f64 * self.done.len() as f64 / took as f64;
@@ -185,11 +192,13 @@ impl ClusterEvents {
                 }
             }
             Event::Finished => {
-                let Some(Submission { at, scheduled, class }) = self.waiting.remove(&task) else { return };
+                let Some(Submission { place, at, scheduled, class }) = self.waiting.remove(&task) else {
+                    return;
+                };
                 match (at, scheduled) {
                     // What began and ended within the clock's step took about one.
                     (Some(at), Some(began)) if time < AFTER => {
-                        self.done.push(Run { at, class, took: (time - began).max(1) });
+                        self.done.push(Run { place, at, class, took: (time - began).max(1) });
                     }
                     _ => self.left_out += 1,
                 }

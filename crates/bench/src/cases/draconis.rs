@@ -1,0 +1,134 @@
+//! Draconis' policies: a task and the poll that takes it where some always wait, so that a poll finds one.
+//! Tasks have the four classes by turns, every fourth needs what every second worker has, and a job has five:
+//! whoever asked for none of that takes them in their order.
+
+use std::hint::black_box;
+
+use sluice_switch::registry::Choice;
+use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::{Endpoint, JOB_TASKS_MAX, Nanos, Packet, Submit, TaskJob};
+
+use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
+use crate::scale::on_the_scale;
+
+pub(super) fn plain(times: u32) {
+    Bench::new("draconis").tasks(times);
+}
+
+pub(super) fn two_classes(times: u32) {
+    Bench::new("draconis:classes=2").tasks(times);
+}
+
+pub(super) fn four_classes(times: u32) {
+    Bench::new("draconis:classes=4").tasks(times);
+}
+
+pub(super) fn labelled(times: u32) {
+    Bench::new("draconis:labels").tasks(times);
+}
+
+pub(super) fn jobs(times: u32) {
+    Bench::new("draconis:jobs=5").tasks(times);
+}
+
+pub(super) fn as_published(times: u32) {
+    Bench::new("draconis:as-published").tasks(times);
+}
+
+/// Tasks that wait all the time: so many that a worker finds one that suits it, and whole jobs.
+const STANDING: u32 = 30;
+/// What tells tasks apart.
+const CLASSES: u32 = 4;
+
+struct Bench {
+    program: Box<dyn Program>,
+    client: Endpoint,
+    worker: Endpoint,
+    jobs: u32,
+    submitted: u32,
+    polled: u32,
+}
+
+impl Bench {
+    fn new(asked: &str) -> Self {
+        let choice = Choice::parse(asked).expect("a program of ours");
+        let config = Config::full_of(EPOCH, choice.classes(), choice.kinds());
+        let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
+        let mut program = choice.build(config);
+        let kinds = [Labels::NONE, GPU];
+        let serving = match choice.kinds() {
+            1 => Serving::default(),
+            _ => Serving::of(&kinds, &kinds).expect("two are told apart"),
+        };
+        for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
+            program.table(op);
+        }
+        let jobs = choice.jobs().into();
+        Self { program, client, worker, jobs, submitted: 0, polled: 0 }
+    }
+
+    fn tasks(&mut self, times: u32) {
+        while self.submitted < STANDING {
+            let packet = self.submission();
+            self.settled(packet, false);
+        }
+        for _ in 0..times / self.jobs {
+            let packet = self.submission();
+            self.settled(packet, true);
+            (0..self.jobs).for_each(|_| self.poll());
+        }
+    }
+
+    fn poll(&mut self) {
+        let poll = token((self.polled % u32::from(WORKERS)) as u16, self.polled / u32::from(WORKERS) + 1);
+        self.polled += 1;
+        let poll = Arrival::Wire { from: self.worker, packet: Packet::Token(poll), room: true };
+        let sent = self.settled(poll, true);
+        assert!(matches!(sent, Verdict::Send { packet: Packet::Dispatch(_), .. }), "{sent:?}");
+    }
+
+    /// The next task, or as many as a job has.
+    fn submission(&mut self) -> Arrival {
+        let first = self.submitted;
+        self.submitted += self.jobs;
+        let packet = match self.jobs {
+            1 => Packet::Submit(kind_of(submit(0, first), first)),
+            jobs => Packet::Job(job(first, jobs)),
+        };
+        Arrival::Wire { from: self.client, packet, room: true }
+    }
+
+    /// All passes until a packet leaves, or nothing goes round any more.
+    fn settled(&mut self, mut arrival: Arrival, weighs: bool) -> Verdict {
+        let now = Nanos(self.polled.into());
+        loop {
+            let at = black_box(&arrival);
+            let verdict = if weighs {
+                on_the_scale(|| self.program.pass(now, *at))
+            } else {
+                self.program.pass(now, *at)
+            };
+            match verdict {
+                Verdict::Again(circulating) => arrival = Arrival::Round(circulating),
+                settled => return settled,
+            }
+        }
+    }
+}
+
+fn kind_of(task: Submit, turn: u32) -> Submit {
+    let constraints = if turn.is_multiple_of(CLASSES) { GPU.0 } else { Labels::NONE.0 };
+    Submit { priority: (turn % CLASSES) as u8, constraints, ..task }
+}
+
+/// Tasks of a job are alike.
+fn job(first: u32, tasks: u32) -> TaskJob {
+    assert!(tasks as usize <= JOB_TASKS_MAX);
+    let alike = kind_of(submit(0, first), first / tasks);
+    let mut job = TaskJob::of(alike).expect("it is short");
+    for turn in first + 1..first + tasks {
+        assert!(job.push(&Submit { task: submit(0, turn).task, ..alike }));
+    }
+    job
+}
