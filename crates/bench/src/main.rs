@@ -55,6 +55,7 @@ fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
     ratios::draconis(&mut report)?;
+    ratios::horus(&mut report)?;
     ratios::switch_vs_forwarder(&mut report)?;
     ratios::xdp_pair(&mut report)?;
     links::xdp_links(&mut report)?;

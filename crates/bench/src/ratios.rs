@@ -230,6 +230,20 @@ struct OverTwoHops {
     ratio: f64,
 }
 
+/// `crates/switch/benches/horus.rs`.
+#[derive(Deserialize)]
+struct HorusSwitches {
+    cases: Vec<HorusSwitch>,
+}
+
+#[derive(Deserialize)]
+struct HorusSwitch {
+    switch: String,
+    busy: bool,
+    ns: f64,
+    passes: f64,
+}
+
 /// What `bench/others` prints, a line each.
 #[derive(Deserialize)]
 struct Other {
@@ -415,6 +429,18 @@ pub(crate) fn datacenter(report: &mut Report) -> Result<(), BenchError> {
     let OverTwoHops { datacenter_per_s, ratio } = bench("sluice-sim", "datacenter")?;
     report.add("simulated datacenter ÷ simulated rack", ratio, "×", Bound::AtLeast(DATACENTER_MIN));
     report.add("  simulated datacenter", datacenter_per_s, "tasks/core-s", Bound::None);
+    Ok(())
+}
+
+/// What a task costs a spine, a leaf below it, and a rack's switch that has no spine: its reply, and what a
+/// rack tells, counted with it.
+pub(crate) fn horus(report: &mut Report) -> Result<(), BenchError> {
+    let HorusSwitches { cases } = bench("sluice-switch", "horus")?;
+    for case in &cases {
+        let of = format!("horus {}, {}", case.switch, if case.busy { "all busy" } else { "somebody idle" });
+        report.add(&of, case.ns, "ns/task", Bound::None);
+        report.add(&format!("  {of}"), case.passes, "passes/task", Bound::None);
+    }
     Ok(())
 }
 

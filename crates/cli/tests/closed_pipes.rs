@@ -5,7 +5,7 @@ mod common;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -223,14 +223,19 @@ fn a_command_that_asks_a_rack_minds_neither_a_closed_pipe_nor_hides_a_full_disk(
     holds_without_stdout(folder.path(), &[&watch[..], &["--json"]].concat());
 }
 
-/// A port of the loopback that nobody has.
+/// A TCP port of the loopback that nobody has.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
+/// A UDP port likewise.
+fn free_udp_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+}
+
 /// Waits until the switch whose controller this is answers and shows `count` rows of `what`.
 fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
-    for _ in 0..200 {
+    for _ in 0..600 {
         let asked: Output = sluice(folder, &["status", "--json", "--controller", controller]);
         let said: Option<serde_json::Value> = serde_json::from_str(&stdout(&asked)).ok();
         let rows = said.as_ref().and_then(|said| said[what].as_array()).map(Vec::len);
@@ -265,7 +270,7 @@ fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
         let mut parts = vec![with_json(&[&switch[..], &["--controller-apart"]].concat())];
         parts.push(with_json(&["controller", "plan.toml", "--tables", &tables, "--control", &control]));
         wait_for(folder.path(), &control, "slices", 1);
-        let listen = format!("127.0.0.1:{}", free_port());
+        let listen = format!("127.0.0.1:{}", free_udp_port());
         let server =
             ["server", "--name", "s", "--memory", &state, "--listen", &listen, "--controller", &control];
         parts.push(with_json(&server));

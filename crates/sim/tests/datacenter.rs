@@ -80,6 +80,27 @@ fn with_light_load_horus_finds_idle_racks_and_workers_and_who_looks_at_means_doe
     assert!(hierarchy.counts.load_updates > 39_000 && told < 39_000, "{told} against one for each reply");
 }
 
+/// Horus' figure 19(a): ten racks of 12 below one spine, ten of 35 or 36 below the other. A spine that gets
+/// half of all tasks for a quarter of the workers is never done with them.
+#[test]
+fn who_draws_spines_evenly_fills_the_one_with_small_racks_whatever_it_knows_of_them() {
+    let workers = [[12; 10], [35, 35, 35, 35, 35, 36, 36, 36, 36, 36]].concat();
+    let racks = RackLayout { spines: 2, workers, hop: Nanos(5_000), ..RackLayout::default() };
+    let testbed = Testbed { racks, workers: 475, clients: 4, ..Testbed::rain() };
+    let [horus, by_workers, evenly] = ["dc-horus", "dc-rs-h", "dc-rs-h:spines=even"].map(|policy| {
+        let workload = Workload::parse("exp:100us").expect("a workload");
+        let policy = Policy::parse(policy).expect("a policy");
+        let point = Point {
+            tasks: 100_000,
+            warmup: Warmup::Tasks(10_000),
+            ..Point::new(policy, testbed.clone(), workload, 4_275e3)
+        };
+        p99(&measure(&point, 0))
+    });
+    println!("p99 in ns: {horus}, {by_workers}, {evenly}");
+    assert!(evenly > 10 * horus && by_workers < 2 * horus, "{horus}, {by_workers}, {evenly}");
+}
+
 /// What became of the tasks where one packet in a hundred is lost.
 fn under_loss(policy: &str) -> Counts {
     let mut point = point(policy, 0.5);

@@ -33,7 +33,7 @@ impl Testbed {
             .or_else(|| self.too_long())
             .or_else(|| self.bad_bandwidth())
             .or_else(|| self.bad_servers())
-            .or_else(|| self.racks.complaint(self.workers))
+            .or_else(|| self.racks.complaint(self.workers, self.queue))
             .or_else(|| whole("servers.agents", self.servers.agents.map_or(1, u32::from), self.workers))
             .or_else(|| self.faults.kinds().into_iter().find_map(bad_rate))
             .or_else(|| self.bad_stalls())

@@ -80,12 +80,13 @@ impl RackLayout {
     }
 
     /// What it must not say: the names of what is wrong, and what to write.
-    pub(super) fn complaint(&self, workers: u32) -> Option<String> {
+    pub(super) fn complaint(&self, workers: u32, queue: u32) -> Option<String> {
         if self.are_none() {
             return None;
         }
         let sizes = self.sizes(workers);
         self.bad_sizes(workers, &sizes)
+            .or_else(|| bad_mean(u64::from(queue) + u64::from(workers), &sizes))
             .or_else(|| self.bad_spines(sizes.len()))
             .or_else(|| {
                 let times = [("watch", self.watch), ("interval", self.interval)];
@@ -148,6 +149,17 @@ impl RackLayout {
     }
 }
 
+/// Whether a rack's mean could outgrow its 16 bits of whole tasks, if it got all tasks that may be under way.
+fn bad_mean(tasks: u64, sizes: &[u32]) -> Option<String> {
+    let overflows = |size: &u32| tasks > u64::from(u16::MAX) * u64::from(*size);
+    let rack = sizes.iter().position(overflows)?;
+    Some(format!(
+        "queue: with the workers' own {tasks} tasks may be under way, and the mean of rack {rack} with {} \
+         workers tells at most 65535 a worker: make the queue shorter",
+        sizes[rack]
+    ))
+}
+
 impl Outage {
     fn complaint(&self, racks: usize, spines: usize) -> Option<String> {
         let beyond = |what: &str, named: u32, there: usize| {
@@ -208,6 +220,7 @@ mod tests {
             ("workers = 5000\n[racks]\nspines = 1\neach = 5000", "tables hold 4096"),
             ("workers = 5000\n[racks]\nspines = 1\neach = 1", "5000 of them"),
             ("workers = 70000\n[racks]\nspines = 1\neach = 32", "workers = 70000"),
+            ("workers = 2\nqueue = 65534\n[racks]\nspines = 1\neach = 1", "65536 tasks may be under way"),
         ] {
             let said = Testbed::parse(text).unwrap_err().to_string();
             assert!(said.contains(key) && !said.contains('\n'), "{text}: {said}");

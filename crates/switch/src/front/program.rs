@@ -98,6 +98,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
 }
 
 /// Several tasks come in one submission, if the program takes so many.
+#[inline(never)]
 fn job_in<S: Scheduler>(
     program: &mut S,
     pass: &mut Pass,
