@@ -53,6 +53,7 @@ impl<S: Scheduler> Program for S {
     }
 }
 
+/// What comes for each task is taken here, and all else apart: so these passes stay short.
 #[inline(always)]
 fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdict {
     let pass = &mut Pass::begin(S::NAME);
@@ -69,8 +70,19 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
                 Err(verdict) => verdict,
             }
         }
-        Arrival::Wire { from, packet: Packet::Job(job), .. } => job_in(program, pass, now, from, &job),
         Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
+        Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
+            program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
+        }
+        seldom => arrive_seldom(program, pass, now, seldom),
+    }
+}
+
+/// What comes for some tasks only, or for none.
+#[inline(never)]
+fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arrival: Arrival) -> Verdict {
+    match arrival {
+        Arrival::Wire { from, packet: Packet::Job(job), .. } => job_in(program, pass, now, from, &job),
         Arrival::Wire { from, packet: Packet::Reject(reject), .. } => program.rejected(pass, from, &reject),
         Arrival::Wire { from, packet: Packet::Dispatch(task), room } => {
             program.forwarded(pass, now, HandedDown { from, task: &task, room })
@@ -81,9 +93,6 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         Arrival::Wire { from, packet: Packet::Probe(probe), .. } => {
             program.front_mut().probe(pass, from, &probe)
         }
-        Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
-            program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
-        }
         Arrival::Round(Circulating { cargo: Cargo::Job(job), arrived, memo }) => {
             program.job(pass, now, EnteringJob { job: &job, arrived, memo: Some(memo) })
         }
@@ -93,12 +102,11 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
             sweep_in(program, pass, now, sweep, memo)
         }
         Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
-        Arrival::Wire { .. } => Verdict::Drop(Refusal::Unexpected),
+        Arrival::Wire { .. } | Arrival::Round(_) => Verdict::Drop(Refusal::Unexpected),
     }
 }
 
 /// Several tasks come in one submission, if the program takes so many.
-#[inline(never)]
 fn job_in<S: Scheduler>(
     program: &mut S,
     pass: &mut Pass,

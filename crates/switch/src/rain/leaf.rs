@@ -97,7 +97,8 @@ impl RainLeaf {
     }
 
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {
-        let (verdict, left) = self.rain.task_of(pass, now, task);
+        let mut left = None;
+        let verdict = self.rain.task_of(pass, now, task, &mut left);
         if let Ok((pool, _)) = self.rain.front.open_slice(task.submit) {
             self.tells(pass, pool, left, seen);
         }
@@ -137,7 +138,8 @@ impl Scheduler for RainLeaf {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        let (verdict, left) = self.rain.token_of::<false>(pass, now, slice, granted, rank);
+        let mut left = None;
+        let verdict = self.rain.token_of::<false>(pass, now, slice, granted, rank, &mut left);
         self.tells(pass, slice, left, Seen::Token);
         verdict
     }

@@ -127,7 +127,7 @@ impl Scheduler for Rain {
         if self.memory.tasks.are_classed() {
             self.token_among_classes(pass, now, slice, granted, rank)
         } else {
-            self.token_of::<false>(pass, now, slice, granted, rank).0
+            self.token_of::<false>(pass, now, slice, granted, rank, &mut None)
         }
     }
 
@@ -135,7 +135,7 @@ impl Scheduler for Rain {
     /// as a new arrival, past its replay cell.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.task_of(pass, now, task).0
+        self.task_of(pass, now, task, &mut None)
     }
 
     #[inline(never)]
@@ -197,10 +197,11 @@ impl Rain {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        self.token_of::<true>(pass, now, slice, granted, rank).0
+        self.token_of::<true>(pass, now, slice, granted, rank, &mut None)
     }
 
-    /// Says also what is left in the slice's queue, if the pass has seen that.
+    /// Says also what is left in the slice's queue, if the pass has seen that: there, since a verdict that is
+    /// returned beside something else is put together twice.
     #[inline(always)]
     fn token_of<const CLASSED: bool>(
         &mut self,
@@ -209,46 +210,55 @@ impl Rain {
         slice: SliceId,
         granted: Granted,
         rank: Rank,
-    ) -> (Verdict, Option<Left>) {
+        left: &mut Option<Left>,
+    ) -> Verdict {
         let cap = self.front.config.tokens_per_slice;
         let wish = if CLASSED { self.memory.tasks.wish(pass, slice) } else { 0 };
         let balance =
             self.memory.balance.branch(pass, slice.0 as usize, |b| b < cap as i32, |b| b + 1, |b| b);
         if balance >= cap as i32 {
             debug_assert!(false, "rain: slice {slice} was given more tokens than its ring holds");
-            return (Verdict::Drop(Refusal::TokenRingFull), None);
+            return Verdict::Drop(Refusal::TokenRingFull);
         }
         let balance_left = balance + 1;
         if balance >= 0 {
             let token = ParkedToken { worker: granted.worker, generation: granted.generation };
             let first = self.memory.tokens.park(pass, slice, rank, token);
             self.front.note_granted(pass, granted);
-            let left = Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) };
-            return (Verdict::Parked, Some(left));
+            let first = first.unwrap_or(balance_left.unsigned_abs());
+            *left = Some(Left { balance: balance_left, first });
+            return Verdict::Parked;
         }
+        *left = Some(Left { balance: balance_left, first: 0 });
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
-        let verdict = self.front.dispatch_from(pass, &task.submit(), place, granted, queued);
-        (verdict, Some(Left { balance: balance_left, first: 0 }))
+        self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
-    /// Says also what is left in the slice's queue, if the pass has seen that.
+    /// Says also what is left in the slice's queue, as for tokens.
     #[inline(always)]
-    fn task_of(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> (Verdict, Option<Left>) {
+    fn task_of(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        task: Entering<'_>,
+        left: &mut Option<Left>,
+    ) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let round = memo.unwrap_or(0);
         if round > ROUNDS_MAX {
-            return (self.front.reject(submit, RejectReason::StaleTokens), None);
+            return self.front.reject(submit, RejectReason::StaleTokens);
         }
         let (slice, limit) = match self.front.open_slice(submit) {
             Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
-            Err(reason) => return (self.front.reject(submit, reason), None),
+            Err(reason) => return self.front.reject(submit, reason),
         };
         let s = slice.0 as usize;
         let full = -(limit as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
         if balance <= full {
-            return (self.front.reject(submit, RejectReason::QueueFull), Some(Left { balance, first: 0 }));
+            *left = Some(Left { balance, first: 0 });
+            return self.front.reject(submit, RejectReason::QueueFull);
         }
         let balance_left = balance - 1;
         if balance <= 0 {
@@ -256,18 +266,18 @@ impl Rain {
             let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
             self.memory.tasks.write(pass, waiting, task);
-            let verdict = write.map_or(Verdict::Parked, Verdict::Ahead);
-            return (verdict, Some(Left { balance: balance_left, first: 0 }));
+            *left = Some(Left { balance: balance_left, first: 0 });
+            return write.map_or(Verdict::Parked, Verdict::Ahead);
         }
         let (ParkedToken { worker, generation }, first) = self.memory.tokens.take(pass, slice);
-        let left = Some(Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) });
+        *left = Some(Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) });
         if !self.front.is_live(pass, worker, generation) {
             let memo = round + 1;
-            return (Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo }), left);
+            return Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo });
         }
         let granted = Granted { worker, generation, seen: None };
         let queued = Queued { wait: now.since(arrived), occupancy: 0 };
-        (self.front.dispatch(pass, submit, granted, queued), left)
+        self.front.dispatch(pass, submit, granted, queued)
     }
 }
 

@@ -134,7 +134,8 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
         let why = Choice::parse(text).unwrap_err();
         let ChoiceError::Argument { program, may_be, .. } = &why else { panic!("{text}: {why}") };
         assert!(text.starts_with(program), "{why}");
-        assert!(why.to_string().ends_with(may_be), "{why}");
+        let mut written = may_be.split("; ").filter_map(|argument| argument.split(", ").next());
+        assert!(written.all(|written| why.to_string().contains(written)), "{why}");
     }
 }
 
