@@ -396,6 +396,9 @@ pub(crate) struct Load {
     pub(crate) output: Output,
 }
 
+/// The most flows of `sluice write`: the end that takes them has so many pairs.
+pub(crate) const FLOWS_MAX: u16 = 64;
+
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
     /// Who takes the writes [default: this command itself, over the loopback].
@@ -406,7 +409,7 @@ pub(crate) struct WriteArgs {
     pub(crate) listen: Option<SocketAddr>,
     /// How many flows: queue pairs, each with a port of its own, by which switches tell flows apart.
     #[arg(long, value_name = "COUNT", default_value_t = 4,
-          value_parser = clap::value_parser!(u16).range(1..=64))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(FLOWS_MAX)))]
     pub(crate) flows: u16,
     /// WRITEs per second, of all flows together.
     #[arg(long, value_name = "WRITES/S", value_parser = units::rate, default_value = "20k",

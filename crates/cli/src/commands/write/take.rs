@@ -17,11 +17,11 @@ use sluice_net::udp::{SocketOptions, Wait};
 use sluice_wire::Nanos;
 use sluice_wire::roce::{MAX_WRITE_BYTES, Psn, Qpn, Rkey, Transport};
 
+use crate::args::FLOWS_MAX;
+
 /// What WRITEs name where nothing else is said: the first queue pair and the key of the end that takes them.
 pub(super) const FIRST_PAIR: Qpn = Qpn(1);
 pub(super) const KEY: Rkey = Rkey(1);
-/// The most flows: the end that takes them has so many pairs.
-const FLOWS_MAX: u16 = 64;
 /// How often it is looked whether the end was asked for.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
