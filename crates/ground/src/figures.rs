@@ -38,6 +38,7 @@ pub const PLANS: [(&str, &str); 43] = [
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),
     ("ringleader-8", include_str!("../../../experiments/ringleader-8.toml")),
     ("ringleader-assignments", include_str!("../../../experiments/ringleader-assignments.toml")),
+    ("ringleader-batch", include_str!("../../../experiments/ringleader-batch.toml")),
     ("ringleader-priorities", include_str!("../../../experiments/ringleader-priorities.toml")),
     ("ringleader-rack", include_str!("../../../experiments/ringleader-rack.toml")),
     ("hf2t-1", include_str!("../../../experiments/hf2t-1.toml")),

@@ -43,10 +43,15 @@ pub(super) enum ServerEvent {
     Check,
     /// A hint of a service's load has come to a core, and what that makes of it has come back.
     Hinted { of: u8, more: bool },
+    /// A core has been given to the batch service.
+    Given { core: u16 },
 }
 
 /// Who decides which core serves a request, and when.
 pub(super) trait Orchestrates {
+    /// Nothing has come yet: a batch service begins.
+    fn begin<O: Observer>(&mut self, _: &mut ServerRun<'_, O>) {}
+
     /// A request has come.
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
 
@@ -65,6 +70,8 @@ pub(super) struct ServerRun<'o, O> {
     pub(super) busy: Level,
     /// Cores that go from one request to another meanwhile.
     pub(super) switching: Level,
+    /// Cores that do a batch service's work; none where there is no such service.
+    pub(super) batch: Option<Level>,
     requests: Vec<InServer>,
     free: Vec<RequestId>,
     agenda: BinaryHeap<Reverse<(Nanos, u16, u64, ServerEvent)>>,
@@ -75,7 +82,7 @@ pub(super) struct ServerRun<'o, O> {
 }
 
 impl<'o, O: Observer> ServerRun<'o, O> {
-    pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos) -> Self {
+    pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos, has_batch: bool) -> Self {
         let level = Level::default();
         Self {
             now: Nanos(0),
@@ -83,6 +90,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
             at_cores: level,
             busy: level,
             switching: level,
+            batch: has_batch.then_some(level),
             requests: Vec::new(),
             free: Vec::new(),
             agenda: BinaryHeap::new(),
@@ -104,6 +112,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let mut requests = requests.into_iter();
         let mut next = requests.next();
         let (mut gauges, mut arrived) = (None, 0_u64);
+        policy.begin(self);
         while !self.observer.is_complete() {
             let due = self.agenda.peek().map(|Reverse((at, ..))| *at);
             if let Some(request) = next.filter(|request| due.is_none_or(|due| request.at < due)) {
@@ -153,6 +162,18 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         self.busy.enter(self.now);
         self.after(first + span, ServerEvent::Ran { core });
         span
+    }
+
+    /// A core begins to do the batch service's work.
+    pub(super) fn batch_begins(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.enter(now));
+    }
+
+    /// A core has done what it did of that.
+    pub(super) fn batch_ends(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.leave(now));
     }
 
     /// It has run for so long; says whether it is served.
@@ -210,19 +231,20 @@ impl<'o, O: Observer> ServerRun<'o, O> {
 
     fn open(&mut self) {
         let now = self.now;
-        for level in [&mut self.queued, &mut self.at_cores, &mut self.busy, &mut self.switching] {
-            level.open(now);
-        }
+        let levels = [&mut self.queued, &mut self.at_cores, &mut self.busy, &mut self.switching];
+        levels.into_iter().chain(&mut self.batch).for_each(|level| level.open(now));
     }
 
     fn gauges(&self) -> Gauges {
         let cores = self.cores as f64;
-        let at_work = self.busy.mean(self.now) + self.switching.mean(self.now);
+        let batch = self.batch.map(|batch| batch.mean(self.now));
+        let at_work = self.busy.mean(self.now) + self.switching.mean(self.now) + batch.unwrap_or(0.0);
         Gauges {
             switch_queue_mean: Some(self.queued.mean(self.now)),
             switch_queue_max: Some(self.queued.max() as f64),
             worker_queue_mean: Some(self.at_cores.mean(self.now) / cores),
             idle_share: Some(1.0 - at_work / cores),
+            batch_share: batch.map(|batch| batch / cores),
             ..Gauges::default()
         }
     }
