@@ -116,7 +116,7 @@ fn a_batch_service_gets_the_time_that_others_leave() {
         assert!(batch > least && batch + idle < 0.7, "{policy}: {batch} and {idle} idle");
         assert!(beside_batch(policy, 0.6).0 < batch - 0.15, "{policy}: less where the others need more");
     }
-    assert_eq!(beside_batch("ringleader", 0.3).1, 0.0, "no core is ever idle where all run everything");
+    assert!(beside_batch("ringleader", 0.3).1 < 1e-9, "no core is ever idle where all run everything");
     assert_eq!(run(&point("ringleader", "exp:3us", "", 0.3)).gauges.batch_share, None);
 }
 

@@ -4,8 +4,8 @@
 //! service has, by chance; those steal from each other. It also allocates: once an interval it looks at the
 //! queues, and if a request has been there since the last look, the service gets one core more, after a
 //! reallocation. A core that finds nothing for as long as a reallocation takes gives itself back. What cores
-//! the service does not have, a batch service may use (`batch`): it gets one a reallocation after it was given
-//! back, and loses one when it is decided that the other needs it. Left out are memory bandwidth and
+//! the service does not have, a batch service may use (`batch`): it gets one a reallocation after it was
+//! given back, and loses one when it is decided that the other needs it. Left out are memory bandwidth and
 //! hyperthreads, which Caladan looks at too.
 
 use std::collections::VecDeque;
