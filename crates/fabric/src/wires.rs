@@ -1,7 +1,7 @@
 //! Frames leave ports, take their time on links, and arrive: what hosts and switches have in common.
 
 use sluice_wire::Nanos;
-use sluice_world::{Address, EventEngine, LaneId, Lanes, Reused};
+use sluice_world::{Address, EventEngine, LaneId, Reused, SpanLanes};
 
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameQueue, FrameSizes};
 use crate::ids::{FlowKey, PortId};
@@ -121,7 +121,7 @@ pub(crate) struct Wires {
 impl Wires {
     pub(crate) fn new(plan: &Wiring, sizes: &FrameSizes) -> Self {
         let mut engine = EventEngine::new();
-        let mut lanes = Lanes::default();
+        let mut lanes = SpanLanes::default();
         let usual = [sizes.full(), sizes.answer];
         let port = |socket: &crate::wiring::PortSpec| {
             let (delay, fs_a_byte) = (socket.speed.delay, fs_a_byte(socket.speed.gbps));

@@ -10,11 +10,11 @@ const LANES_MAX: usize = 24;
 /// The lanes of whoever learns on the way how long things take. A world has a few such times only: what takes
 /// as long as none of them goes with another, and costs more, not less exactly.
 #[derive(Debug, Default)]
-pub struct Lanes {
+pub struct SpanLanes {
     known: Vec<(Nanos, LaneId)>,
 }
 
-impl Lanes {
+impl SpanLanes {
     /// The lane for what takes so long.
     #[inline]
     pub fn of<C, M: Copy>(&mut self, engine: &mut EventEngine<C, M>, span: Nanos) -> LaneId {

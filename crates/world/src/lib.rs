@@ -26,7 +26,7 @@ mod world;
 pub use address::Address;
 pub use alarms::AlarmId;
 pub use engine::{ClockId, EventEngine, EventTurn, Happens, LaneId};
-pub use lanes::Lanes;
+pub use lanes::SpanLanes;
 pub use mail::{Mail, PacketId};
 pub use network::{LinkQueue, Links, OneWay, Port};
 pub use pool::{Id, Reused};

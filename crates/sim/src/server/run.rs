@@ -6,7 +6,7 @@ use sluice_wire::Nanos;
 
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::workload::Request;
-use crate::world::{Address, AlarmId, EventEngine, Happens, Lanes};
+use crate::world::{Address, AlarmId, EventEngine, Happens, SpanLanes};
 
 /// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.
 const REQUESTS_MAX: u64 = 1 << 22;
@@ -73,7 +73,7 @@ pub(super) struct ServerRun<'o, O> {
     ran: AlarmId,
     /// The core that has just run something, until it runs something else.
     rang: Option<u16>,
-    lanes: Lanes,
+    lanes: SpanLanes,
     observer: &'o mut O,
     cores: usize,
     distance: Nanos,
@@ -86,7 +86,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
             ran: engine.alarms(SERVER, cores as u32),
             engine,
             rang: None,
-            lanes: Lanes::default(),
+            lanes: SpanLanes::default(),
             now: Nanos(0),
             queued: level,
             at_cores: level,
