@@ -207,6 +207,8 @@ impl Orchestrates for RingLeader {
         self.watch(run);
     }
 
+    #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
+    #[inline(always)]
     fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         match event {
             ServerEvent::Ran { core } => {

@@ -1,18 +1,19 @@
 //! Virtual time for one server: arrivals, and what its policy asked to hear of.
 
-use core::cmp::Reverse;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::BinaryHeap;
 
 use sluice_wire::Nanos;
 
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::workload::Request;
+use crate::world::{Address, AlarmId, EventEngine, Happens, SpanLanes};
 
 /// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.
 const REQUESTS_MAX: u64 = 1 << 22;
 /// It is asked to stop after so many arrivals, at the latest.
 const STOP_EVERY: u64 = 1 << 12;
+/// There is one server, and a place of it for each core.
+const SERVER: Address = Address::node(0);
 
 /// A request in the server, by its place.
 pub(super) type RequestId = u32;
@@ -74,8 +75,12 @@ pub(super) struct ServerRun<'o, O> {
     pub(super) batch: Option<Level>,
     requests: Vec<InServer>,
     free: Vec<RequestId>,
-    agenda: BinaryHeap<Reverse<(Nanos, u16, u64, ServerEvent)>>,
-    asked: u64,
+    engine: EventEngine<ServerEvent, ServerEvent>,
+    /// When a core will have run what it was told to.
+    ran: AlarmId,
+    /// The core that has just run something, until it runs something else.
+    rang: Option<u16>,
+    lanes: SpanLanes,
     observer: &'o mut O,
     cores: usize,
     distance: Nanos,
@@ -83,8 +88,12 @@ pub(super) struct ServerRun<'o, O> {
 
 impl<'o, O: Observer> ServerRun<'o, O> {
     pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos, has_batch: bool) -> Self {
-        let level = Level::default();
+        let (level, mut engine) = (Level::default(), EventEngine::new());
         Self {
+            ran: engine.alarms(SERVER, cores as u32),
+            engine,
+            rang: None,
+            lanes: SpanLanes::default(),
             now: Nanos(0),
             queued: level,
             at_cores: level,
@@ -93,8 +102,6 @@ impl<'o, O: Observer> ServerRun<'o, O> {
             batch: has_batch.then_some(level),
             requests: Vec::new(),
             free: Vec::new(),
-            agenda: BinaryHeap::new(),
-            asked: 0,
             observer,
             cores,
             distance,
@@ -114,8 +121,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let (mut gauges, mut arrived) = (None, 0_u64);
         policy.begin(self);
         while !self.observer.is_complete() {
-            let due = self.agenda.peek().map(|Reverse((at, ..))| *at);
-            if let Some(request) = next.filter(|request| due.is_none_or(|due| request.at < due)) {
+            if let Some(request) = next.filter(|request| request.at < self.engine.next_at()) {
                 self.now = request.at;
                 match self.observer.sent(self.now) {
                     Mark::None => {}
@@ -129,9 +135,9 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                     break;
                 }
             } else if self.in_server() > 0 || next.is_some() {
-                let Some(Reverse((at, .., event))) = self.agenda.pop() else { break };
-                self.now = at;
-                policy.happens(event, self);
+                if !self.goes_on(policy) {
+                    break;
+                }
             } else {
                 break;
             }
@@ -139,11 +145,35 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         gauges.unwrap_or_else(|| self.gauges())
     }
 
-    /// Asks to hear of something after a while.
+    /// Asks to hear of something after a while. All waits but those for a look around are a testbed's, and
+    /// so a few.
     pub(super) fn after(&mut self, wait: Nanos, event: ServerEvent) {
-        let order = if let ServerEvent::Ran { core } = event { core } else { u16::MAX };
-        self.agenda.push(Reverse((self.now + wait, order, self.asked, event)));
-        self.asked += 1;
+        let at = self.now + wait;
+        if matches!(event, ServerEvent::Check) {
+            return self.engine.cue(at, SERVER, event);
+        }
+        let lane = self.lanes.of(&mut self.engine, wait);
+        self.engine.send(lane, at, SERVER, event);
+    }
+
+    /// Time goes on to what was asked for first, and its policy hears of it; says whether there was anything.
+    #[inline]
+    fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
+        let Some((at, whom, what)) = self.engine.take_next() else { return false };
+        self.now = at;
+        let event = match what {
+            Happens::Mail(event) | Happens::Cue(event) => event,
+            Happens::Alarm | Happens::Clock => {
+                let core = whom.place() as u16;
+                self.rang = Some(core);
+                ServerEvent::Ran { core }
+            }
+        };
+        policy.happens(event, self);
+        if let Some(core) = self.rang.take() {
+            self.engine.alarm_before(self.ran.of_place(core.into()), Nanos(u64::MAX));
+        }
+        true
     }
 
     pub(super) fn request(&mut self, id: RequestId) -> &mut InServer {
@@ -160,7 +190,8 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     pub(super) fn runs(&mut self, core: u16, id: RequestId, (first, most): (Nanos, Nanos)) -> Nanos {
         let span = self.requests[id as usize].left.min(most);
         self.busy.enter(self.now);
-        self.after(first + span, ServerEvent::Ran { core });
+        self.rang = self.rang.filter(|rang| *rang != core);
+        self.engine.alarm_before(self.ran.of_place(core.into()), self.now + first + span);
         span
     }
 
