@@ -59,6 +59,12 @@ impl Service for Spin {
         request.reply(Nanos(spent.as_nanos() as u64), reply);
         Ok(())
     }
+
+    fn batch(&mut self, pause: &dyn Fn()) -> bool {
+        pause();
+        hint::spin_loop();
+        true
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use sluice_wire::Nanos;
 
+use crate::batch::BATCH;
 use crate::error::CoresError;
 use crate::requests::RequestTable;
 
@@ -21,6 +22,12 @@ pub trait Handler<R>: 'static {
     /// Serves the request in a place; says for how long beyond that it takes the core. It may pause as often
     /// as it likes. It holds no lock of `requests` where it does.
     fn handle(&mut self, requests: &RequestTable<R>, place: u32, yielding: &Yielding<'_>) -> Nanos;
+
+    /// Does a piece of a batch service's work, which runs where no request waits; says whether there may be
+    /// more. It may pause as often as it likes, and yields after each piece if its time is over.
+    fn batch(&mut self, _yielding: &Yielding<'_>) -> bool {
+        false
+    }
 }
 
 /// Where a coroutine's stack lies, for whoever explains its overflow.
@@ -167,7 +174,15 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
             let mut handler = make();
             let mut place = first;
             loop {
-                let beyond = handler.handle(&requests, place, &Yielding { yielder, slice: &slice });
+                let yielding = Yielding { yielder, slice: &slice };
+                let beyond = if place == BATCH {
+                    while handler.batch(&yielding) {
+                        yielding.pause();
+                    }
+                    Nanos(0)
+                } else {
+                    handler.handle(&requests, place, &yielding)
+                };
                 place = yielder.suspend(Said::Ended(beyond));
             }
         })))

@@ -199,6 +199,11 @@ impl<R> CoreDispatcher<R> {
         cores.filter_map(move |(core, end)| end.watch.overdue(CoreId(core as u16), longest, now))
     }
 
+    /// What the batch service got of all cores' time so far.
+    pub fn batch_time(&self) -> Nanos {
+        self.cores.iter().fold(Nanos(0), |sum, core| sum + core.watch.batch_time())
+    }
+
     /// RequestTable that are here, waiting or on a core.
     pub fn held(&self) -> usize {
         self.requests.places() - self.free.len()

@@ -10,6 +10,7 @@
 //! [`RequestTable`], named by number. Left out: sockets, and what a service is (`net` joins both).
 #![forbid(unsafe_code)]
 
+mod batch;
 mod bell;
 mod coroutines;
 mod descriptor;

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use sluice_host::orchestrator::{CoreId, CoreScheduler, Descriptor, ScheduledRequest};
 use sluice_wire::Nanos;
 
+use crate::batch::{BATCH, BatchOnCore};
 use crate::coroutines::{Coroutines, Handler, ServingCoroutine, SliceRun};
 use crate::descriptor::{given_at, request};
 use crate::error::CoresError;
@@ -57,6 +58,8 @@ pub(crate) struct OneCore<R, H> {
     requests: RequestTable<R>,
     coroutines: Coroutines<R, H>,
     held: Vec<HeldRequest>,
+    /// What runs where nothing else does, if anything.
+    batch: Option<BatchOnCore>,
     slice: Option<SliceOfTime>,
     /// In its own time: when it has done everything so far.
     free: Nanos,
@@ -84,7 +87,7 @@ struct SliceOfTime {
 
 impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
     pub(crate) fn new(
-        (core, capacity): (CoreId, u32),
+        (core, capacity, batch): (CoreId, u32, bool),
         pace: CorePace,
         (taker, returner): (Taker<AtomicU64>, Returner<AtomicU64>),
         watch: Arc<CoreWatch>,
@@ -94,6 +97,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Self {
             scheduler: CoreScheduler::new(core, capacity, pace.dilated(pace.yields_after)),
             held: Vec::with_capacity(capacity as usize),
+            batch: batch.then(BatchOnCore::default),
             slice: None,
             free: Nanos(0),
             has_told: false,
@@ -108,17 +112,21 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
     }
 
     /// Takes what was given, ends the slice whose time is over, and runs the next one. Says when there is
-    /// something to do again; none if that is up to the dispatcher.
-    pub(crate) fn step(&mut self, now: Nanos) -> Result<Option<Nanos>, CoresError> {
+    /// something to do again; none if that is up to the dispatcher. Without requests it runs the batch service,
+    /// if it `may`.
+    pub(crate) fn step(&mut self, now: Nanos, may: bool) -> Result<Option<Nanos>, CoresError> {
         self.take(now)?;
         let next = match self.slice {
             Some(slice) if slice.until > now => return Ok(Some(slice.until)),
+            Some(slice) if slice.place == BATCH => self.batch_over(slice, now),
             Some(slice) => self.slice_over(slice)?,
             None => self.start(now),
         };
         if let Some((request, begins)) = next {
             let begins = if self.pace.has_own_time() { begins } else { now };
             self.run(&request, begins)?;
+        } else if may {
+            self.run_batch(now)?;
         }
         Ok(self.slice.map(|slice| slice.until))
     }
@@ -203,6 +211,31 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(())
     }
 
+    /// Runs the batch service for a slice that begins now, if there is any of it.
+    fn run_batch(&mut self, now: Nanos) -> Result<(), CoresError> {
+        let Some(batch) = self.batch.as_mut().filter(|batch| !batch.is_over) else { return Ok(()) };
+        let coroutine = match &mut batch.coroutine {
+            Some(coroutine) => coroutine,
+            empty => empty.insert(self.coroutines.idle()?),
+        };
+        self.watch.resumes(None, self.coroutines.now());
+        let ran = self.coroutines.run(coroutine, BATCH, self.pace.yields_after);
+        self.watch.is_back();
+        batch.is_over = ran.ended.is_some();
+        let taken = self.pace.dilated(ran.took);
+        batch.took = batch.took + taken;
+        self.watch.batch_took(batch.took);
+        self.slice = Some(SliceOfTime { place: BATCH, until: now + taken });
+        Ok(())
+    }
+
+    /// What goes on after a slice of the batch service, and when.
+    fn batch_over(&mut self, slice: SliceOfTime, now: Nanos) -> Option<(ScheduledRequest, Nanos)> {
+        let switch = if self.scheduler.held() > 0 { self.pace.dilated(self.pace.switch) } else { Nanos(0) };
+        (self.slice, self.free) = (None, slice.until + switch);
+        self.start(now)
+    }
+
     fn resume(
         &mut self,
         index: usize,
@@ -217,7 +250,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
                 empty.insert(self.coroutines.idle()?)
             }
         };
-        self.watch.resumes(request.service, self.coroutines.now());
+        self.watch.resumes(Some(request.service), self.coroutines.now());
         let ran = self.coroutines.run(coroutine, held.place, self.pace.yields_after);
         self.watch.is_back();
         Ok(ran)

@@ -22,6 +22,9 @@ pub struct ThreadSettings {
     pub pace: CorePace,
     /// Tells the time.
     pub clock: fn() -> Nanos,
+    /// Whether cores without requests run the handler's batch service ([`Handler::batch`]). Their threads do
+    /// not sleep then, unless they are dilated.
+    pub batch: bool,
     /// For how long a thread without work looks out before it sleeps.
     pub spins: Nanos,
     /// The size of a coroutine's stack.
@@ -145,16 +148,16 @@ where
     let mut cores: Vec<_> = seats.into_iter().map(|seat| made.core(seat)).collect();
     let mut idle_since = None;
     loop {
-        let now = clock();
+        let (now, stops) = (clock(), made.stop.load(Acquire));
         let (mut due, mut has_told) = (None, false);
         for core in &mut cores {
-            due = [due, core.step(now)?].into_iter().flatten().min();
+            due = [due, core.step(now, !stops)?].into_iter().flatten().min();
             has_told |= core.has_told();
         }
         if has_told {
             (made.wake)();
         }
-        if due.is_none() && made.stop.load(Acquire) && cores.iter().all(OneCore::is_idle) {
+        if due.is_none() && stops && cores.iter().all(OneCore::is_idle) {
             return Ok(());
         }
         let now = clock();
@@ -172,10 +175,11 @@ where
 
 impl<R: Send + 'static, H: Handler<R>> Made<R, H> {
     fn core(&self, seat: CoreSeat) -> OneCore<R, H> {
-        let ThreadSettings { pace, clock, stack_bytes, on_stack, .. } = self.settings;
+        let ThreadSettings { pace, clock, batch, stack_bytes, on_stack, .. } = self.settings;
         let (requests, make) = (self.requests.clone(), Arc::clone(&self.make));
         let coroutines = Coroutines::new(requests, make, clock).with_stacks(stack_bytes, on_stack);
         let CoreSeat { core, capacity, ends, watch, .. } = seat;
-        OneCore::new((core, capacity), pace, ends, watch, self.requests.clone(), coroutines)
+        let of = (core, capacity, batch);
+        OneCore::new(of, pace, ends, watch, self.requests.clone(), coroutines)
     }
 }

@@ -25,7 +25,11 @@ struct Asked {
     ran: u32,
 }
 
-struct Does;
+#[derive(Default)]
+struct Does {
+    pieces: Arc<AtomicU64>,
+    pieces_max: u64,
+}
 
 impl Handler<Asked> for Does {
     fn handle(&mut self, requests: &RequestTable<Asked>, place: u32, yielding: &Yielding<'_>) -> Nanos {
@@ -43,6 +47,11 @@ impl Handler<Asked> for Does {
             std::hint::spin_loop();
         }
         holds
+    }
+
+    fn batch(&mut self, yielding: &Yielding<'_>) -> bool {
+        yielding.pause();
+        self.pieces.fetch_add(1, Ordering::Relaxed) + 1 < self.pieces_max
     }
 }
 
@@ -68,6 +77,16 @@ fn services(trigger: Option<Trigger>) -> Vec<ServiceOfCores> {
 }
 
 fn server(cores: usize, pace: CorePace, assignment: Assignment, trigger: Option<Trigger>) -> Server {
+    server_with(cores, pace, (assignment, trigger), None)
+}
+
+/// The same; with a batch service of so many pieces, whose count goes up there.
+fn server_with(
+    cores: usize,
+    pace: CorePace,
+    (assignment, trigger): (Assignment, Option<Trigger>),
+    batch: Option<(Arc<AtomicU64>, u64)>,
+) -> Server {
     let settings = CoreDispatcherSettings {
         nic: NicSettings::paper(cores).unwrap(),
         services: services(trigger),
@@ -80,6 +99,7 @@ fn server(cores: usize, pace: CorePace, assignment: Assignment, trigger: Option<
     let of_threads = ThreadSettings {
         pace,
         clock,
+        batch: batch.is_some(),
         spins: Nanos(0),
         stack_bytes: 64 * 1_024,
         on_stack: |_| (),
@@ -90,7 +110,9 @@ fn server(cores: usize, pace: CorePace, assignment: Assignment, trigger: Option<
     let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
         wakes.fetch_add(1, Ordering::Relaxed);
     });
-    let make: Arc<dyn Fn() -> Does + Send + Sync> = Arc::new(|| Does);
+    let (pieces, pieces_max) = batch.unwrap_or_default();
+    let make: Arc<dyn Fn() -> Does + Send + Sync> =
+        Arc::new(move || Does { pieces: Arc::clone(&pieces), pieces_max });
     let threads = CoreThreads::spawn(seats, of_threads, &requests, &make, &wake).unwrap();
     Server { dispatcher, threads, woken }
 }
@@ -188,7 +210,7 @@ fn a_coroutine_that_never_yields_is_found_by_its_services_name() {
         }
         std::thread::yield_now();
     };
-    assert_eq!((found.core, found.service), (CoreId(0), LONG));
+    assert_eq!((found.core, found.service), (CoreId(0), Some(LONG)));
     assert!(found.ran > longest);
     over.store(true, Ordering::Release);
     server.finish();
@@ -254,4 +276,74 @@ fn cores_move_to_the_service_whose_load_wants_them() {
     }
     assert!(server.dispatcher.moves() > 0, "a queue that stays asks for a core");
     server.finish();
+}
+
+#[test]
+fn a_batch_service_runs_where_no_request_does_and_keeps_none_waiting() {
+    for dilation in [1, 50] {
+        let pace = CorePace { dilation, ..CorePace::default() };
+        let pieces = Arc::<AtomicU64>::default();
+        let batch = Some((Arc::clone(&pieces), u64::MAX));
+        let mut server = server_with(2, pace, (Assignment::CompleteShare, None), batch);
+        let did = || pieces.load(Ordering::Relaxed);
+        let mut all = Vec::new();
+        for round in 1..=20 {
+            let before = did();
+            while did() < before + 10 {
+                std::thread::yield_now();
+            }
+            for number in 0..10 {
+                let service = if number % 2 == 0 { SHORT } else { LONG };
+                server
+                    .offer(service, Asked { number, spins: Nanos(1_000), yields: true, ..Asked::default() });
+            }
+            all.extend(server.finish());
+            assert_eq!(all.len(), round * 10, "a request passes it, whatever its priority");
+        }
+        assert!(server.dispatcher.batch_time() > Nanos(0));
+        let dispatcher = server.dispatcher;
+        assert_eq!(
+            server.threads.end(Duration::from_secs(20)).unwrap(),
+            0,
+            "it is left when the server ends"
+        );
+        assert!(all.iter().all(|(_, ended)| ended.ended >= ended.began));
+        let took = dispatcher.batch_time();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(dispatcher.batch_time(), took);
+    }
+}
+
+#[test]
+fn a_core_that_is_busy_leaves_a_batch_service_nothing() {
+    let pieces = Arc::<AtomicU64>::default();
+    let batch = Some((Arc::clone(&pieces), u64::MAX));
+    let mut server = server_with(1, CorePace::default(), (Assignment::CompleteShare, None), batch);
+    let over = Arc::new(AtomicBool::new(false));
+    let place =
+        server.offer(LONG, Asked { until: Some(Arc::clone(&over)), yields: true, ..Asked::default() });
+    server.dispatcher.dispatch(clock()).unwrap();
+    while server.dispatcher.requests().at(place).ran == 0 {
+        std::thread::yield_now();
+    }
+    let took = server.dispatcher.batch_time();
+    let began = clock();
+    while clock().since(began) < Nanos::from_millis(20) {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.dispatcher.batch_time(), took, "the least important request goes before it");
+    over.store(true, Ordering::Release);
+    server.finish();
+}
+
+#[test]
+fn a_batch_service_that_is_done_is_not_asked_again() {
+    let pieces = Arc::<AtomicU64>::default();
+    let batch = Some((Arc::clone(&pieces), 7));
+    let server = server_with(1, CorePace::default(), (Assignment::CompleteShare, None), batch);
+    while pieces.load(Ordering::Relaxed) < 7 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.threads.end(Duration::from_secs(20)).unwrap(), 0);
+    assert_eq!(pieces.load(Ordering::Relaxed), 7);
 }

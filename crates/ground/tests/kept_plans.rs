@@ -259,7 +259,8 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
             let served = ServedSlice { slice: slice.clone(), priority: 7, weight };
             let (depth, lambda) = (count as u32, Lambda::new(1, 3).expect("a ratio"));
             let is_server = |pin: &usize| quota.is_none() && *pin > 300;
-            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, pool: depth == 2 };
+            let (pool, batch) = (depth == 2, depth == 3);
+            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, pool, batch };
             let cores = pin.filter(is_server).map(|_| of);
             (count, WorkerPlan { name, slice, rack: None, labels, service, quota, cores, pin, faults })
         },

@@ -110,6 +110,9 @@ pub struct WorkerArgs {
     /// from one queue, as they came, and run each to its end.
     #[arg(long, requires = "cores")]
     pub pool: bool,
+    /// Let cores that have no task do the service's batch work, such as RocksDB's reading of all rows.
+    #[arg(long, requires = "cores", conflicts_with = "pool")]
+    pub batch: bool,
     /// The stack of a task on such a server, in KiB.
     #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = value_parser!(u32).range(STACKS))]
     pub stack: u32,
@@ -204,11 +207,12 @@ impl WorkerArgs {
         let services = served.iter().map(service).collect();
         let options = LaneServerOptions::new(self.options()?, cores.into(), services)?;
         let (depth, balancing) = (self.depth, Balancing::Jbsrq(self.lambda));
-        let pool = self.pool;
+        let (pool, batch) = (self.pool, self.batch);
         Ok(Some(LaneServerOptions {
             depth,
             balancing,
             pool,
+            batch,
             stack_bytes: self.stack as usize * 1_024,
             ..options
         }))

@@ -19,6 +19,13 @@ pub trait Service: Send {
     /// An error is the client's to read ([`sluice_wire::ReplyStatus::Failed`]); it is never retried. An
     /// answer longer than [`Task::reply_max`] is such an error too.
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError>;
+
+    /// Does a piece of the work that a server of many cores has beside its tasks, which it runs where no task
+    /// waits (`--batch`); says whether there may be more. It calls `pause` as often as a task would. Most
+    /// services have no such work.
+    fn batch(&mut self, _pause: &dyn Fn()) -> bool {
+        false
+    }
 }
 
 impl<S: Service + ?Sized> Service for Box<S> {
@@ -28,6 +35,10 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         (**self).serve(task, reply)
+    }
+
+    fn batch(&mut self, pause: &dyn Fn()) -> bool {
+        (**self).batch(pause)
     }
 }
 

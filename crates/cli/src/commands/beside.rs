@@ -22,7 +22,10 @@ pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
     let of = |name: &str, pool: bool| -> Outcome<RunResult> {
         let mut run = plan.clone();
         (run.out, run.state) = (plan.out.join(name), plan.out.join(name).join("state"));
-        run.workers.iter_mut().filter_map(|worker| worker.cores.as_mut()).for_each(|of| of.pool = pool);
+        run.workers
+            .iter_mut()
+            .filter_map(|worker| worker.cores.as_mut())
+            .for_each(|of| (of.pool, of.batch) = (pool, of.batch && !pool));
         let ran = sluice_supervise::up(&run, how, stop)?;
         ran.ok_or_else(|| Failure::bad_input("the plan has no [load] to hold both to: give it one"))
     };

@@ -45,13 +45,14 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
         section.texts("serves")?.into_iter().map(served).collect::<Outcome<_>>()?;
     let depth = section.whole("depth", 1..u64::from(LANE_DEPTH_MAX) + 1)?;
     let lambda = section.parsed("lambda", |text| text.parse::<Lambda>().map_err(|why| why.to_string()))?;
-    let pool = section.flag("pool")?;
+    let (pool, batch) = (section.flag("pool")?, section.flag("batch")?);
     let Some(cores) = cores else {
         let said = [
             ("serves", !serves.is_empty()),
             ("depth", depth.is_some()),
             ("lambda", lambda.is_some()),
             ("pool", pool.is_some()),
+            ("batch", batch.is_some()),
         ];
         return match said.into_iter().find(|(_, is_said)| *is_said) {
             None => Ok((slice.unwrap_or_default().to_owned(), None)),
@@ -75,10 +76,13 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
     };
     let first = serves.first().map(|served| served.slice.clone());
     let none = || section.complain_of("cores", "needs `serves`, such as [\"get=1\", \"scan=0\"], or `slice`");
-    Ok((
-        first.ok_or_else(none)?,
-        Some(CoresPlan { cores: cores as u16, serves, depth, lambda, pool: pool.unwrap_or(false) }),
-    ))
+    let (pool, batch) = (pool.unwrap_or(false), batch.unwrap_or(false));
+    if pool && batch {
+        return Err(
+            section.complain_of("batch", "is nothing for a pool, whose threads run tasks to their end")
+        );
+    }
+    Ok((first.ok_or_else(none)?, Some(CoresPlan { cores: cores as u16, serves, depth, lambda, pool, batch })))
 }
 
 fn usual_lambda() -> Lambda {

@@ -154,6 +154,8 @@ pub struct CoresPlan {
     pub lambda: Lambda,
     /// Whether it is a plain pool of threads over one queue instead, to compare.
     pub pool: bool,
+    /// Whether cores without tasks do the service's batch work.
+    pub batch: bool,
 }
 
 /// What a worker serves.

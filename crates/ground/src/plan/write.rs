@@ -130,6 +130,9 @@ fn write_worker(
             if of.pool {
                 toml.plain("pool", true);
             }
+            if of.batch {
+                toml.plain("batch", true);
+            }
         }
     }
     toml.some_plain("rack", *rack);

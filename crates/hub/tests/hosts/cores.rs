@@ -29,6 +29,8 @@ struct Both {
     holds: Nanos,
     at_once: Arc<AtomicU64>,
     most_at_once: Arc<AtomicU64>,
+    /// Pieces of batch work; none if it has no such work.
+    pieces: Option<Arc<AtomicU64>>,
 }
 
 impl Service for Both {
@@ -56,6 +58,11 @@ impl Service for Both {
             bytes => reply.extend(bytes),
         }
         Ok(())
+    }
+
+    fn batch(&mut self, pause: &dyn Fn()) -> bool {
+        pause();
+        self.pieces.as_ref().is_some_and(|pieces| pieces.fetch_add(1, Ordering::Relaxed) < u64::MAX)
     }
 }
 
@@ -238,4 +245,38 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
     assert!(began.elapsed() >= Duration::from_millis(200));
     assert!(answers.iter().all(|answer| answer.service >= Nanos::from_millis(50)));
     assert_eq!(server.drain().finished, 64);
+}
+
+#[test]
+fn cores_without_tasks_do_batch_work_and_tasks_pass_it() {
+    let rack = rack();
+    let pieces = Arc::<AtomicU64>::default();
+    let both = Both { pauses: true, pieces: Some(Arc::clone(&pieces)), ..Both::default() };
+    let server = Server::start(&rack, "s", &both, |options| options.batch = true);
+    let client = rack.client("c");
+    for i in 0..50_u8 {
+        let before = pieces.load(Ordering::Relaxed);
+        let ended = client.submit(ECHO, &[i], DEADLINE).expect("it fits").wait();
+        assert_eq!(ended.outcome.done(), Some(&[i][..]), "{}", ended.outcome);
+        until("batch work", || pieces.load(Ordering::Relaxed) > before);
+    }
+    let report = server.drain();
+    assert_eq!((report.finished, report.drained), (50, true));
+    assert!(report.batch > 0.0 && report.to_string().contains(", batch work "), "{report}");
+}
+
+#[test]
+fn batch_work_is_refused_where_there_is_none_or_a_pool() {
+    let rack = rack();
+    for (pieces, pool, why) in [
+        (None, false, "its service has no such work"),
+        (Some(Arc::default()), true, "takes no batch service in a pool"),
+    ] {
+        let both = Both { pieces, ..Both::default() };
+        let worker = WorkerOptions::new(&rack.controller()).expect("a legal address");
+        let mut options = LaneServerOptions::new(worker, 2, Vec::new()).expect("legal");
+        (options.batch, options.pool) = (true, pool);
+        let refused = LaneServer::new(&options, move || both.clone()).expect_err("it cannot be");
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
 }

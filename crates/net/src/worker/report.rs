@@ -19,6 +19,8 @@ pub struct WorkerReport {
     pub ran_s: f64,
     /// The share of that time in which a task was being served, dilation included.
     pub busy: f64,
+    /// The share of that time in which a server's cores did batch work.
+    pub batch: f64,
     /// How many times real time its service took.
     pub dilation: u32,
     /// Whether it finished everything it held before it ended.
@@ -109,6 +111,9 @@ impl fmt::Display for WorkerReport {
             self.failed + self.panicked,
             self.repeated
         )?;
+        if self.batch > 0.0 {
+            write!(f, ", batch work {:.0} %", self.batch * 100.0)?;
+        }
         if self.drained { Ok(()) } else { f.write_str("; ended before it had finished what it held") }
     }
 }
@@ -120,6 +125,7 @@ pub(super) struct Served {
     pub(super) failed: u64,
     pub(super) panicked: u64,
     pub(super) busy: Nanos,
+    pub(super) batch: Nanos,
 }
 
 pub(super) fn report(
@@ -137,6 +143,7 @@ pub(super) fn report(
         name: name.to_owned(),
         ran_s: ran.0 as f64 / 1e9,
         busy: served.busy.0 as f64 / ran.0.max(1) as f64,
+        batch: served.batch.0 as f64 / ran.0.max(1) as f64,
         dilation,
         drained,
         finished: stats.finished,

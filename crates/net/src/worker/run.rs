@@ -90,6 +90,15 @@ impl<S: Service> Runner<S> {
         Ran { started, real, held: held.get(), ended }
     }
 
+    /// Does a piece of its batch work; says whether there may be more, which there is not after a panic.
+    pub(super) fn batch(&mut self, pause: &dyn Fn()) -> bool {
+        let goes_on = catch_unwind(AssertUnwindSafe(|| self.service.batch(pause)));
+        goes_on.unwrap_or_else(|panic| {
+            tracing::error!("the batch service panicked, and runs no more on this core: {}", words(&*panic));
+            false
+        })
+    }
+
     /// The last answer.
     pub(super) fn reply(&self) -> &[u8] {
         &self.reply

@@ -71,6 +71,7 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         ("--lambda", Some(of.lambda.to_string())),
     ];
     joins.extend(of.pool.then_some(("--pool", None)));
+    joins.extend(of.batch.then_some(("--batch", None)));
     joins
 }
 

@@ -142,7 +142,8 @@ impl LanesEngine {
         let drained = self.end_cores(drained)?;
         let ran = self.clock.now().since(self.began);
         let of = (self.name.as_str(), self.dilation, self.cores);
-        let counts = (self.served, self.dropped);
+        let served = Served { batch: self.behind.dispatcher.batch_time(), ..self.served };
+        let counts = (served, self.dropped);
         Ok(of_server(of, (ran, drained), counts, (&self.machines, &self.lanes), &self.socket))
     }
 
@@ -345,11 +346,15 @@ impl LanesEngine {
             let of = |said: &&Overdue| (said.core, said.service) == (overdue.core, overdue.service);
             if !self.overdue.iter().any(|said| of(&said)) {
                 let Overdue { core, service, ran } = overdue;
-                let slice = self.services.get(service.index()).map_or("", |of| of.slice.as_str());
+                let of = service.and_then(|service| self.services.get(service.index()));
+                let whose = of.map_or_else(
+                    || "the batch service".to_owned(),
+                    |of| format!("a task of slice {}", of.slice),
+                );
                 let ran_ms = ran.0 / 1_000_000;
                 tracing::warn!(
-                    "{}: a task of slice {slice} has run for {ran_ms} ms on {core} without a pause, and \
-                     nothing else runs there: let its service call Task::pause",
+                    "{}: {whose} has run for {ran_ms} ms on {core} without a pause, and nothing else runs \
+                     there: let its service pause",
                     self.name
                 );
             }

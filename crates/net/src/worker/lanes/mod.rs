@@ -67,6 +67,10 @@ impl LaneServer {
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Result<Self, NetError> {
         options.check()?;
+        if options.batch && !make().batch(&|| ()) {
+            let why = "its service has no such work (`Service::batch`)";
+            return Err(NetError::NotForCores { what: "batch service", why });
+        }
         let worker = &options.worker;
         let socket = bind(worker)?;
         let stopper = Stopper::new(socket.waker());
@@ -161,6 +165,7 @@ fn of_threads(options: &LaneServerOptions) -> ThreadSettings {
             ..CorePace::default()
         },
         clock: monotonic,
+        batch: options.batch,
         spins: if options.worker.waiting == Waiting::Block { Nanos(0) } else { SPINS },
         stack_bytes: options.stack_bytes,
         on_stack: overflow::knows,

@@ -36,6 +36,8 @@ pub struct LaneServerOptions {
     /// Instead a plain pool of threads, to compare: its cores take tasks of all services from one queue, in
     /// the order in which they came, and run each to its end.
     pub pool: bool,
+    /// Cores that have no task run the service's batch work ([`Service::batch`](crate::service::Service)).
+    pub batch: bool,
     /// How long a coroutine may run without a yield before it is named in the log, undilated.
     pub overdue_after: Nanos,
 }
@@ -68,6 +70,7 @@ impl LaneServerOptions {
             services,
             stack_bytes: STACK_BYTES,
             pool: false,
+            batch: false,
             overdue_after: Nanos::from_millis(10),
         })
     }
@@ -83,12 +86,16 @@ impl LaneServerOptions {
         ];
         let found = refused.into_iter().find(|(_, is_wanted)| *is_wanted);
         let found = found.map(|(what, _)| NetError::NotForCores { what, why });
+        let pooled = (self.pool && self.batch).then_some(NetError::NotForCores {
+            what: "batch service in a pool",
+            why: "a pool's threads run what they take to its end",
+        });
         let too_many = self.services.len() > SERVICES_MAX;
         let too_many = too_many.then_some(NetError::NotForCores {
             what: "more than 64 services",
             why: "its mask has as many bits",
         });
-        found.or(too_many).map_or(Ok(()), Err)
+        found.or(pooled).or(too_many).map_or(Ok(()), Err)
     }
 
     /// In which order services get the room that there is: by priority, and of one priority by weight.

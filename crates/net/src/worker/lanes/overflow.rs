@@ -125,6 +125,7 @@ mod tests {
         let of_threads = ThreadSettings {
             pace: CorePace::default(),
             clock: monotonic,
+            batch: false,
             spins: Nanos(0),
             stack_bytes: 64 * 1_024,
             on_stack: knows,

@@ -18,7 +18,11 @@ pub(super) fn of_server(
     let stats = machines.iter().map(sluice_host::worker::Worker::stats).fold(WorkerStats::default(), sum);
     let ahead = lanes.iter().map(|lane| (lane.effects.slots.copied, lane.effects.slots.missed));
     let ahead = ahead.fold((0, 0), |(copied, missed), lane| (copied + lane.0, missed + lane.1));
-    let of_core = Served { busy: Nanos(served.busy.0 / cores as u64), ..served };
+    let of_core = Served {
+        busy: Nanos(served.busy.0 / cores as u64),
+        batch: Nanos(served.batch.0 / cores as u64),
+        ..served
+    };
     report((name, dilation), ran, drained, of_core, (stats, ahead), dropped, socket.counts().into())
 }
 

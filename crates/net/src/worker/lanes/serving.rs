@@ -44,4 +44,8 @@ impl<S: Service + 'static> Handler<ServedTask> for ServiceHandler<S> {
         served.ended = Some(ran.ended);
         ran.held
     }
+
+    fn batch(&mut self, yielding: &Yielding<'_>) -> bool {
+        self.runner.batch(&|| yielding.pause())
+    }
 }
