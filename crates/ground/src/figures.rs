@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 45] = [
+pub const PLANS: [(&str, &str); 46] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -47,6 +47,7 @@ pub const PLANS: [(&str, &str); 45] = [
     ("hf2t-settings", include_str!("../../../experiments/hf2t-settings.toml")),
     ("hf2t-check", include_str!("../../../experiments/hf2t-check.toml")),
     ("hf2t-together", include_str!("../../../experiments/hf2t-together.toml")),
+    ("hf2t-horus", include_str!("../../../experiments/hf2t-horus.toml")),
 ];
 
 /// Whether a plan that comes with this program is called so.

@@ -90,6 +90,7 @@ fn what_does_not_go_together_is_refused_in_one_line() {
 fn the_fabrics_plans_can_be_run() {
     for text in [
         include_str!("../../../experiments/hf2t-together.toml"),
+        include_str!("../../../experiments/hf2t-horus.toml"),
         include_str!("../../../experiments/hf2t-loads.toml"),
         include_str!("../../../experiments/hf2t-settings.toml"),
     ] {
