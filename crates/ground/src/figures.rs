@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 44] = [
+pub const PLANS: [(&str, &str); 47] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -44,8 +44,11 @@ pub const PLANS: [(&str, &str); 44] = [
     ("hf2t-1", include_str!("../../../experiments/hf2t-1.toml")),
     ("hf2t-6", include_str!("../../../experiments/hf2t-6.toml")),
     ("hf2t-t2", include_str!("../../../experiments/hf2t-t2.toml")),
+    ("hf2t-loads", include_str!("../../../experiments/hf2t-loads.toml")),
+    ("hf2t-settings", include_str!("../../../experiments/hf2t-settings.toml")),
     ("hf2t-check", include_str!("../../../experiments/hf2t-check.toml")),
     ("hf2t-together", include_str!("../../../experiments/hf2t-together.toml")),
+    ("hf2t-horus", include_str!("../../../experiments/hf2t-horus.toml")),
 ];
 
 /// Whether a plan that comes with this program is called so.

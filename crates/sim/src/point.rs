@@ -332,9 +332,10 @@ impl Point {
             Policy::Program(choice) if choice.software().is_none() => {
                 JoinedFabric::complaint(&self.testbed, &self.workload.classes)
             }
+            Policy::Datacenter(_) => JoinedFabric::complaint(&self.testbed, &self.workload.classes),
             Policy::Reference(_) => None,
             policy => Some(format!(
-                "{policy} is no program of a rack's switch, and this testbed's fabric has a rack on it: \
+                "{policy} is no program of racks' switches, and this testbed's fabric has a rack on it: \
                  leave [fabric.background] out, or take a policy such as rain:2"
             )),
         }

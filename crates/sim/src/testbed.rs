@@ -9,9 +9,11 @@ mod cores;
 mod fabric;
 mod labels;
 mod racks;
+mod tiers;
 mod toml_text;
 
 use serde::{Deserialize, Serialize};
+use sluice_fabric::{FrameSizes, Idle, Topology};
 use sluice_host::slow::SlowTime;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
@@ -24,6 +26,8 @@ pub use cores::CoreTimes;
 pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
 pub use racks::{Outage, RackLayout};
+pub(crate) use tiers::TierHosts;
+use tiers::Tiers;
 use toml_text::{sizes, span};
 
 /// The paper's testbed, as the file that users copy.
@@ -346,12 +350,7 @@ impl Testbed {
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let mut testbed: Self = toml_text::read(text)?;
         testbed.check()?;
-        let (servers, clients, bytes) = (testbed.servers.count, testbed.clients, testbed.switch.packet_bytes);
-        if let Some([client, worker]) =
-            testbed.fabric.as_ref().and_then(|fabric| fabric.links(servers, clients, bytes))
-        {
-            testbed.links = LinkTimes { client, worker };
-        }
+        testbed.measure_links();
         Ok(testbed)
     }
 
@@ -394,6 +393,46 @@ impl Testbed {
     pub fn has_faults(&self) -> bool {
         let may_lose = self.background().is_some_and(|(fabric, _)| !fabric.pfc);
         !self.faults.are_none() || !self.racks.outages.is_empty() || may_lose
+    }
+
+    /// The nodes and links of the fabric below racks, their switches' ports among them; an error is one line
+    /// that says what to change.
+    pub(crate) fn joined_topology(&self) -> Option<Result<Topology, String>> {
+        let (fabric, _) = self.background()?;
+        Some(if self.racks.are_none() {
+            fabric.rack(self.servers.count, self.clients).map(|hosts| hosts.topology)
+        } else {
+            self.tiers()?.map(|hosts| hosts.topology)
+        })
+    }
+
+    /// Where racks below spines are on their fabric, if they are on one; an error is one line that says what
+    /// to change.
+    pub(crate) fn tiers(&self) -> Option<Result<TierHosts, String>> {
+        let (fabric, _) = self.background()?;
+        let Self { racks, workers, clients, .. } = self;
+        Some(fabric.tiers(&Tiers {
+            racks: racks.sizes(*workers),
+            spines: racks.spines.into(),
+            clients: (*clients).into(),
+        }))
+    }
+
+    /// Where racks are on a fabric, their links are as long as it is.
+    fn measure_links(&mut self) {
+        let (Some((fabric, _)), bytes) = (self.background(), self.switch.packet_bytes) else { return };
+        let idle = |topology: &Topology| Idle::new(topology, FrameSizes::default());
+        if self.racks.are_none() {
+            let Ok(hosts) = fabric.rack(self.servers.count, self.clients) else { return };
+            let Ok(idle) = idle(&hosts.topology) else { return };
+            let [client, worker] = hosts.links(&idle, bytes);
+            self.links = LinkTimes { client, worker };
+        } else {
+            let Some(Ok(hosts)) = self.tiers() else { return };
+            let Ok(idle) = idle(&hosts.topology) else { return };
+            let [client, hop, worker] = hosts.links(&idle, bytes);
+            (self.links, self.racks.hop) = (LinkTimes { client, worker }, hop);
+        }
     }
 
     /// The fabric below a rack, and what else crosses it.

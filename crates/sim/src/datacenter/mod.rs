@@ -5,9 +5,11 @@
 //! its own. Programs, clients and workers are those of a rack and of the wire.
 //!
 //! One run is one *pool*, an application's workers; pools share nothing but the switches' stages, so that one
-//! that runs with others does what it does alone (a test holds it to that). Left out: congestion on links,
-//! and racks' own controllers, so that a worker is there from the beginning on.
+//! that runs with others does what it does alone (a test holds it to that). Left out: congestion on
+//! links, unless a fabric is below them, and racks' own controllers, so that a worker is there from the
+//! beginning on.
 
+mod below;
 mod clients;
 mod control;
 mod downtime;
@@ -25,6 +27,8 @@ mod watch;
 mod workers;
 mod world;
 
+#[cfg(test)]
+mod across;
 #[cfg(test)]
 mod tests;
 

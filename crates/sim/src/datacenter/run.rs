@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_fabric::FabricError;
 use sluice_outcome::study::Depths;
 use sluice_wire::{Epoch, Nanos};
 
+use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter};
 use super::control::{Control, Runs, WorkerSeat};
 use super::downtime::outage_steps;
@@ -70,18 +72,21 @@ pub(super) fn run<O: TaskWatch>(
     mut datacenter: Datacenter<O>,
     stop: &AtomicBool,
 ) -> Result<Vec<PoolEnd<O>>, SimError> {
-    while !datacenter.run(EVENTS_A_LOOK) {
+    while !datacenter.run(EVENTS_A_LOOK)? {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);
         }
     }
     let now = datacenter.world.now;
+    let crossed = datacenter.below.as_ref().map(|below| below.gauges());
     let ended = |pool: PoolRun<O>| {
         let (observer, counts, gauges) = pool.meter.finish(now);
         let [imbalance_p50, imbalance_p99] =
             pool.imbalance.and_then(|imbalance| imbalance.told()).map_or([None; 2], |told| told.map(Some));
         let depths = pool.intervals.map(Intervals::ended).unwrap_or_default();
-        PoolEnd { observer, counts, gauges: Gauges { imbalance_p50, imbalance_p99, ..gauges }, depths }
+        let gauges = Gauges { imbalance_p50, imbalance_p99, ..gauges };
+        let gauges = crossed.map_or(gauges, |crossed| gauges.or(&crossed));
+        PoolEnd { observer, counts, gauges, depths }
     };
     Ok(datacenter.pools.into_iter().map(ended).collect())
 }
@@ -89,6 +94,18 @@ pub(super) fn run<O: TaskWatch>(
 impl<O: TaskWatch> Datacenter<O> {
     /// Pools with their tasks and places; the network is the first one's.
     pub(super) fn new(runs: Runs, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
+        let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
+        let below = TiersBelow::of(testbed, seed, replication).expect("the point was checked");
+        Self::over(below, runs, replication, pools)
+    }
+
+    /// The same with this fabric below them.
+    pub(super) fn over(
+        below: Option<TiersBelow>,
+        runs: Runs,
+        replication: u32,
+        pools: Vec<(&Point, Placement, O)>,
+    ) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
         let types = pools
             .iter()
@@ -110,6 +127,7 @@ impl<O: TaskWatch> Datacenter<O> {
             leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
             workers: DatacenterWorkers::new(alarms, &control.seats, control.runs.feed(), testbed),
             world,
+            below: below.map(Box::new),
             control,
             pools,
             machines,
@@ -167,15 +185,26 @@ impl<O: TaskWatch> Datacenter<O> {
     }
 
     /// Lets so many events happen; says whether the run is over.
-    pub(super) fn run(&mut self, events: u32) -> bool {
+    pub(super) fn run(&mut self, events: u32) -> Result<bool, SimError> {
         for _ in 0..events {
             if self.is_complete() {
-                return true;
+                return Ok(true);
             }
-            let Some((at, what)) = self.world.next() else { return true };
+            if self.below.is_some() {
+                self.catch_up().map_err(|why| SimError::Point(why.to_string()))?;
+            }
+            let Some((at, what)) = self.world.next() else { return Ok(true) };
             self.happens(at, what);
         }
-        false
+        Ok(false)
+    }
+
+    /// What happens in the fabric before the datacenter's next event.
+    #[cold]
+    fn catch_up(&mut self) -> Result<(), FabricError> {
+        let (Some(below), meter) = (&mut self.below, &mut self.pools[0].meter) else { return Ok(()) };
+        meter.counts.lost_packets += below.catch_up(&mut self.world, meter.is_open)?;
+        Ok(())
     }
 
     /// Something happens somewhere.

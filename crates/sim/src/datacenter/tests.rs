@@ -91,7 +91,7 @@ fn pools_on_the_same_switches_do_what_each_does_in_a_run_of_its_own() {
             alone.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
         let mut datacenter = Datacenter::new(Runs::Datacenter(HORUS), 0, watched);
         while !datacenter.pools[pool].meter.observer.is_complete() {
-            datacenter.run(1);
+            datacenter.run(1).unwrap();
         }
         let found = datacenter.pools.swap_remove(pool).meter.observer.0.in_order();
         assert_eq!(found.iter().zip(&both[pool]).find(|(alone, both)| alone != both), None);

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use sluice_host::client::{Action, ClientSettings};
 use sluice_wire::{Nanos, Packet};
 
+use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
 use super::downtime::OutageStep;
@@ -51,6 +52,8 @@ pub(super) struct PoolRun<O> {
 #[derive(Debug)]
 pub(super) struct Datacenter<O> {
     pub(super) world: DatacenterWorld,
+    /// The fabric that packets cross, if there is one.
+    pub(super) below: Option<Box<TiersBelow>>,
     pub(super) control: Control,
     pub(super) times: SwitchTimes,
     pub(super) spines: Vec<DatacenterSwitch>,
@@ -105,6 +108,9 @@ impl<O: TaskWatch> Scene for Datacenter<O> {
         let counts = &mut self.pools[self.pool].meter.counts;
         counts.packets += 1;
         let packet = self.world.packets.make(make);
+        if let Some(below) = &mut self.below {
+            return below.send(&mut self.world, from, to, leaves, packet);
+        }
         let copies = self.world.send(from, to, leaves, packet);
         counts.lost_packets += u64::from(copies == 0);
     }

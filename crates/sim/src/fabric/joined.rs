@@ -1,12 +1,12 @@
 //! A fabric that a rack is on: its packets are frames there, among the flows that hosts send each other.
 
-use sluice_fabric::{Fabric, FabricError, FlowArrivals, Traffic};
+use sluice_fabric::{Fabric, FabricError, FlowArrivals, Topology, Traffic};
 use sluice_wire::roce::write_len;
 use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
 
 use super::scheme::Scheme;
 use super::settings::settings_of;
-use crate::testbed::{BackgroundFlows, FabricTestbed, RackHosts, Testbed};
+use crate::testbed::{BackgroundFlows, FabricTestbed, Testbed};
 use crate::workload::{Class, published_sizes};
 
 /// Ethernet, IPv4 and UDP before a packet, and what a frame takes beside its bytes: preamble, check, gap.
@@ -23,28 +23,32 @@ pub(crate) fn write_bytes(bytes: u16) -> u32 {
     AROUND_BYTES + write_len(SLOT_HEAD_BYTES + usize::from(bytes)) as u32
 }
 
-/// A fabric, what crosses it beside a rack's packets, and where the rack's nodes are.
+/// A fabric, and what crosses it beside a rack's packets.
 #[derive(Debug)]
 pub(crate) struct JoinedFabric {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Option<FlowArrivals>,
-    pub(crate) hosts: RackHosts,
     /// A full frame's over the longest path.
     pub(crate) round_trip: Nanos,
 }
 
 impl JoinedFabric {
-    /// The fabric of a testbed that has one below its rack; an error is one line that says what to change.
-    pub(crate) fn of(testbed: &Testbed, seed: u64, replication: u32) -> Result<Option<Self>, String> {
+    /// The fabric of a testbed that has one below its rack, with all these nodes and links; an error is one
+    /// line that says what to change.
+    pub(crate) fn over(
+        topology: &Topology,
+        testbed: &Testbed,
+        seed: u64,
+        replication: u32,
+    ) -> Result<Option<Self>, String> {
         let Some((fabric, background)) = testbed.background() else { return Ok(None) };
-        let hosts = fabric.rack(testbed.servers.count, testbed.clients)?;
         let scheme = scheme(&background.scheme).map_err(|why| format!("fabric.background.scheme{why}"))?;
         let told = |why: FabricError| why.to_string();
         let mut flows = flows(fabric, background, seed, replication)?;
         let (settings, round_trip) = settings_of(fabric, scheme, &fabric.topology()?)?;
-        let mut fabric = Fabric::new(&hosts.topology, &settings, seed, replication).map_err(told)?;
+        let mut fabric = Fabric::new(topology, &settings, seed, replication).map_err(told)?;
         fabric.expect(flows.as_mut().and_then(Iterator::next)).map_err(told)?;
-        Ok(Some(Self { fabric, flows, hosts, round_trip }))
+        Ok(Some(Self { fabric, flows, round_trip }))
     }
 
     /// Why a testbed's fabric cannot carry a rack with such tasks, in a line.
@@ -56,7 +60,8 @@ impl JoinedFabric {
         let packet = frame_bytes(&Packet::Token(<_>::default())) + u32::from(bytes).max(small as u32);
         let (longest, most) = (packet.max(write_bytes(bytes)), fabric.settings().frames.full());
         if longest <= most {
-            return Self::of(testbed, 1, 0).err();
+            let topology = testbed.joined_topology()?;
+            return topology.and_then(|topology| Self::over(&topology, testbed, 1, 0)).err();
         }
         let payload = fabric.payload + longest - most;
         Some(format!(

@@ -5,6 +5,7 @@
 //! that. When the measured span is over no flow begins any more, and those under way end, as in the public
 //! set-up: a flow whose rate was lowered takes many times the span.
 
+mod crossing;
 mod gauges;
 mod joined;
 mod scheme;
@@ -16,8 +17,9 @@ use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricStep, FinishedFlow,
 use sluice_fabric::{Topology, Traffic};
 use sluice_wire::Nanos;
 
-pub(crate) use gauges::fabric_gauges;
-pub(crate) use joined::{JoinedFabric, frame_bytes, write_bytes};
+pub(crate) use crossing::{Crossing, Leg};
+use gauges::fabric_gauges;
+pub(crate) use joined::{JoinedFabric, write_bytes};
 pub use scheme::Scheme;
 use settings::settings_of;
 

@@ -8,6 +8,7 @@ use sluice_fabric::{
 use sluice_wire::Nanos;
 
 use super::*;
+use crate::fabric::JoinedFabric;
 use crate::policy::Policy;
 use crate::stats::{Diary, Gauges};
 use crate::testbed::{RackHosts, Servers, Testbed};
@@ -46,8 +47,8 @@ fn without_limits(testbed: &Testbed) -> Below {
         clients: (servers..inside).map(HostId).collect(),
         switch: HostId(inside),
     };
-    let joined = JoinedFabric { fabric, flows: None, hosts, round_trip: Nanos(1) };
-    Below::new(joined, Places::ALONE, testbed)
+    let joined = JoinedFabric { fabric, flows: None, round_trip: Nanos(1) };
+    Below::new(joined, hosts, testbed)
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn what_no_rack_on_a_fabric_can_be_is_refused_in_one_line() {
         let said = point(policy, on_fat_tree(0.5, more), 0.9e6).check().unwrap_err().to_string();
         assert!(said.contains(says) && !said.contains('\n'), "{said}");
     };
-    refused("server:1", "", "server:1 is no program of a rack's switch");
+    refused("server:1", "", "server:1 is no program of racks' switches");
     refused("rain:2", "payload = 500", "write fabric.payload =");
     let mut testbed = on_fat_tree(0.5, "");
     let background = testbed.fabric.as_mut().unwrap().background.as_mut().unwrap();

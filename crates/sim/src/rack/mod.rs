@@ -42,7 +42,6 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 
 use crate::error::SimError;
-use crate::fabric::JoinedFabric;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
 use below::Below;
@@ -109,8 +108,7 @@ impl<O: Observer> Rack<O> {
         let testbed = &point.testbed;
         let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
         stage.world.network.weather = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
-        let joined = JoinedFabric::of(testbed, point.seed, replication).expect("the point was checked");
-        let below = joined.map(|joined| Below::new(joined, Places::ALONE, testbed));
+        let below = Below::of(testbed, point.seed, replication).expect("the point was checked");
         let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);
         Self { stage, nodes }.over(below)
     }

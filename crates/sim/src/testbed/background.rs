@@ -1,7 +1,7 @@
 //! A rack on a fabric: whose hosts its servers, its clients and its switch are, and what else crosses it.
 
 use serde::{Deserialize, Serialize};
-use sluice_fabric::{FrameSizes, HostId, Idle, LinkSpeed, Parcel, SwitchId, Topology};
+use sluice_fabric::{HostId, Idle, LinkSpeed, Parcel, SwitchId, Topology};
 use sluice_wire::Nanos;
 
 /// The flows that a fabric's hosts send each other beside a rack's packets.
@@ -68,10 +68,9 @@ impl RackHosts {
 
     /// How long a packet takes to the rack's switch in an idle fabric: from the farthest client, and from a
     /// server.
-    pub(super) fn links(&self, bytes: u32) -> Result<[Nanos; 2], String> {
-        let idle = Idle::new(&self.topology, FrameSizes::default()).map_err(|why| why.to_string())?;
+    pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 2] {
         let to_switch = |from: &HostId| idle.carries(&Parcel { from: *from, to: self.switch, bytes, tag: 0 });
         let farthest = |hosts: &[HostId]| hosts.iter().map(to_switch).max().unwrap_or_default();
-        Ok([farthest(&self.clients), farthest(&self.servers)])
+        [farthest(&self.clients), farthest(&self.servers)]
     }
 }

@@ -132,16 +132,14 @@ impl Testbed {
 
     /// A rack on a fabric stands at one ToR switch, and only the fabric loses its packets.
     fn bad_background(&self) -> Option<String> {
-        let (fabric, background) = self.background()?;
+        let (_, background) = self.background()?;
         if !(0.0..=1.0).contains(&background.load) {
             return Some(format!("fabric.background.load = {}: write 0 to 1", background.load));
         }
-        if !self.faults.are_none() || !self.racks.are_none() {
-            return Some(
-                "a rack on a fabric has no other network: leave [faults] and [racks] out".to_owned(),
-            );
+        if !self.faults.are_none() {
+            return Some("a rack on a fabric has no other network: leave [faults] out".to_owned());
         }
-        fabric.rack(self.servers.count, self.clients).err()
+        self.joined_topology()?.err()
     }
 
     fn unknown_worker(&self, section: &str, named: &[u32]) -> Option<String> {

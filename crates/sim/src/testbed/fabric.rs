@@ -11,6 +11,7 @@ use sluice_fabric::{
 use sluice_wire::Nanos;
 
 use super::background::{BackgroundFlows, RackHosts};
+use super::tiers::{LeafSpine, TierHosts, Tiers};
 use super::toml_text::span;
 use crate::workload::text;
 
@@ -133,6 +134,12 @@ impl<'de> Deserialize<'de> for FlowletThreshold {
     }
 }
 
+/// What a topology's text says.
+enum Shape {
+    FatTree(u32),
+    LeafSpine(LeafSpine),
+}
+
 /// How fast hosts send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -250,6 +257,17 @@ impl DcqcnTable {
 impl FabricTestbed {
     /// Its nodes and links.
     pub(crate) fn topology(&self) -> Result<Topology, String> {
+        let speed = LinkSpeed { gbps: self.gbps, delay: self.delay };
+        let made = match self.shape()? {
+            Shape::FatTree(k) => Topology::fat_tree(k, speed),
+            Shape::LeafSpine(LeafSpine { leaves, spines, hosts_each }) => {
+                Topology::leaf_spine(leaves, spines, hosts_each, speed, speed)
+            }
+        };
+        made.map_err(|why| why.to_string())
+    }
+
+    fn shape(&self) -> Result<Shape, String> {
         let wrong = || {
             format!(
                 "fabric.topology = `{}`: write fat-tree:K, or leaf-spine:LEAVES:SPINES:HOSTS with the hosts \
@@ -257,18 +275,16 @@ impl FabricTestbed {
                 self.topology.escape_debug()
             )
         };
-        let speed = LinkSpeed { gbps: self.gbps, delay: self.delay };
         let mut parts = self.topology.split(':');
         let kind = parts.next();
         let numbers: Vec<u32> = parts.map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-        let made = match (kind, &numbers[..]) {
-            (Some("fat-tree"), [k]) => Topology::fat_tree(*k, speed),
-            (Some("leaf-spine"), [leaves, spines, hosts]) => {
-                Topology::leaf_spine(*leaves, *spines, *hosts, speed, speed)
+        match (kind, &numbers[..]) {
+            (Some("fat-tree"), &[k]) => Ok(Shape::FatTree(k)),
+            (Some("leaf-spine"), &[leaves, spines, hosts_each]) => {
+                Ok(Shape::LeafSpine(LeafSpine { leaves, spines, hosts_each }))
             }
-            _ => return Err(wrong()),
-        };
-        made.map_err(|why| why.to_string())
+            _ => Err(wrong()),
+        }
     }
 
     /// How its hosts and switches behave, apart from who balances loads and who makes flowlets.
@@ -301,11 +317,15 @@ impl FabricTestbed {
         RackHosts::new(self.topology()?, servers, clients)
     }
 
-    /// How long the rack's links to clients and servers are, for packets of so many bytes; nothing if no rack
-    /// is on it, or one that makes no sense.
-    pub(super) fn links(&self, servers: u16, clients: u16, bytes: u32) -> Option<[Nanos; 2]> {
-        self.background.as_ref()?;
-        self.rack(servers, clients).and_then(|hosts| hosts.links(bytes)).ok()
+    /// Where the nodes of racks below spines are among its hosts.
+    pub(super) fn tiers(&self, tiers: &Tiers) -> Result<TierHosts, String> {
+        match self.shape()? {
+            Shape::LeafSpine(shape) => TierHosts::new(self.topology()?, shape, tiers),
+            Shape::FatTree(_) => Err(
+                "fabric.topology: racks below spines stand on leaves, write leaf-spine:LEAVES:SPINES:HOSTS"
+                    .to_owned(),
+            ),
+        }
     }
 
     /// Why hosts of another number do not fit it, or what else is wrong, in a line.
