@@ -1,5 +1,5 @@
-//! What each policy costs beside what it buys, on the same tasks: passes, rounds, packets and empty polls a task,
-//! and how long tasks of each class wait, whose labels were met and how long workers were idle.
+//! What each policy costs beside what it buys, on the same tasks: passes, rounds, packets and empty polls a
+//! task, and how long tasks of each class wait, whose labels were met and how long workers were idle.
 
 use sluice_outcome::study::{GaugeDescriptor, Gauges, Measure, Metric, Panel, Part, Point, Series, Unit};
 
