@@ -33,7 +33,8 @@ impl<'p> Prices<'p> {
     }
 
     fn at(panel: &'p Panel, offered_per_s: f64) -> Self {
-        let is_told = |point: &&Point| point.offered_per_s == offered_per_s && point.counts.passes > 0;
+        let is_there = |point: &Point| point.offered_per_s.total_cmp(&offered_per_s).is_eq();
+        let is_told = |point: &&Point| is_there(point) && point.counts.passes > 0;
         let row = |series: &'p Series| Some((series, series.points.iter().find(is_told)?));
         Self { panel, offered_per_s, rows: panel.series.iter().filter_map(row).collect() }
     }
