@@ -144,6 +144,23 @@ fn killed_workers_and_a_killed_switch_lose_nothing_and_are_timed() {
 }
 
 #[test]
+fn under_draconis_and_a_server_kills_and_loss_together_lose_no_task() {
+    let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"")
+        + "[[event]]\nat = \"600ms\"\nkill = \"worker w-1\"\nreturn_after = \"300ms\"\n"
+        + "[[event]]\nat = \"1500ms\"\nkill = \"switch\"\nreturn_after = \"200ms\"\n";
+    for policy in ["draconis:poll=500us,jobs=5", "server:1"] {
+        let folder = folder_with(&plan);
+        let args = ["up", "plan.toml", "--policy", policy, "--faults", "loss=0.01,dup=0.01", "--json"];
+        let output = sluice(folder.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{policy}: {}", stderr(&output));
+        let result = json(&output);
+        assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"], "{policy}");
+        assert_eq!(result["events"].as_array().map(Vec::len), Some(2), "{policy}");
+        nothing_is_left_of(folder.path());
+    }
+}
+
+#[test]
 fn a_killed_controller_of_its_own_loses_nothing() {
     let plan = SMALL.replace("length = \"1s\"", "length = \"3s\"")
         + "[switch]\ncontroller_apart = true\n[[event]]\nat = \"1s\"\nkill = \"controller\"\nreturn_after = \"500ms\"\n";

@@ -27,6 +27,22 @@ fn no_function_is_longer_than_a_screen() {
 }
 
 #[test]
+fn instructions_that_a_plan_tells_are_those_of_the_bench() {
+    let read =
+        |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let golden = read("crates/bench/instructions.json");
+    let plan = read("experiments/draconis-policies.toml");
+    for (policy, told) in [("draconis", "704"), ("draconis:classes=4", "1,186"), ("draconis:labels", "878")] {
+        let counted = format!("\"waiting {policy}\": {}.0", told.replace(',', ""));
+        assert!(golden.contains(&counted), "instructions.json has another number for {policy} than {told}");
+        assert!(
+            plan.contains(&format!("{told} ")) && plan.contains(policy),
+            "{told} for {policy} in the plan"
+        );
+    }
+}
+
+#[test]
 fn nothing_is_left_for_later() {
     let words = [["to", "do!"], ["TO", "DO"], ["unimple", "mented!"], ["FIX", "ME"], ["db", "g!"]];
     let words = words.map(|halves| halves.concat());

@@ -12,6 +12,7 @@ mod html;
 mod look;
 mod page;
 mod panel;
+mod prices;
 pub mod run;
 mod show;
 pub mod table;

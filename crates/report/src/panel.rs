@@ -7,6 +7,7 @@ use sluice_outcome::study::{
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
 use super::html::{Html, tag};
 use super::look::{Look, Looks};
+use super::prices::Prices;
 use super::show;
 
 /// Draws a panel; `number` tells it from the others on the page.
@@ -49,6 +50,9 @@ impl Pictures<'_> {
             figure(html, &self.chart(main, None, Size::Main));
             self.legend(html);
         });
+        if let Some(prices) = Prices::of(self.panel) {
+            prices.draw(html);
+        }
         if self.panel.classes.len() > 1 {
             let of_class = |class: &str| {
                 let metric = |measure, part| Metric { measure, part };

@@ -246,7 +246,7 @@ fn cell(html: &mut Html, heading: &'static str, inside: impl FnOnce(&mut Html)) 
     });
 }
 
-fn numeric_table(html: &mut Html, caption: &str, headings: &[&'static str], rows: impl FnOnce(&mut Html)) {
+pub(crate) fn numeric_table(html: &mut Html, caption: &str, headings: &[&str], rows: impl FnOnce(&mut Html)) {
     html.element(tag("table").with("class", "numbers"), |html| {
         html.leaf("caption", caption);
         html.element("thead", |html| {

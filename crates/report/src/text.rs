@@ -6,6 +6,7 @@ use sluice_outcome::study::{
     Cause, Comparison, Expectation, HeatMap, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
 };
 
+use super::prices::{self, Prices};
 use super::show;
 use crate::table::Table;
 
@@ -25,8 +26,9 @@ pub fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     for panel in &study.panels {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{} [{}]\n", panel.title, panel.workload);
-        fitted(&mut out, panel, columns);
+        all_points(&mut out, panel, columns);
         caveats(&mut out, panel);
+        price_and_gain(&mut out, panel, columns);
     }
     expectations(&mut out, study);
     for table in [searches(study), comparisons(study)].into_iter().flatten() {
@@ -89,8 +91,17 @@ fn caveats(out: &mut String, panel: &Panel) {
     }
 }
 
-/// A table of points in so many columns of a terminal.
-fn fitted(out: &mut String, panel: &Panel, columns: Option<usize>) {
+/// What each policy costs beside what it buys.
+fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
+    if let Some(prices) = Prices::of(panel) {
+        let at = show::rate(prices.offered_per_s);
+        let _ = writeln!(out, "\nWhat each costs a task at {at}, and the p99 scheduling delay that it buys");
+        fitted(out, prices.table(), columns, &prices::GIVES_WAY);
+    }
+}
+
+/// The points of a panel.
+fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
     let mut gives_way = Vec::from([
         (10, "the interval of the slowdown"),
         (6, "the interval of p99"),
@@ -102,7 +113,12 @@ fn fitted(out: &mut String, panel: &Panel, columns: Option<usize>) {
         // It says the same in each row.
         gives_way.insert(0, (3, ""));
     }
-    let (table, gone) = points(panel).fitting(columns.unwrap_or(usize::MAX), &gives_way);
+    fitted(out, points(panel), columns, &gives_way);
+}
+
+/// A table in so many columns of a terminal.
+fn fitted(out: &mut String, table: Table, columns: Option<usize>, gives_way: &[(usize, &str)]) {
+    let (table, gone) = table.fitting(columns.unwrap_or(usize::MAX), gives_way);
     let _ = write!(out, "{table}");
     let gone: Vec<&str> = gone.into_iter().filter(|name| !name.is_empty()).collect();
     if !gone.is_empty() {

@@ -117,3 +117,26 @@ fn tasks_that_are_due_at_once_are_one_submission_where_draconis_takes_that() {
     assert!((together - 0.75).abs() < 0.05, "{together} rounds a task more");
     assert!(rounds(1).abs() < 1e-9, "tasks that are due one after the other go alone");
 }
+
+#[test]
+fn four_schedulers_bear_four_times_what_one_does_and_get_jobs_in_turn() {
+    let at = |policy: &str| {
+        let asked = point(policy, "const:100us", 160_000.0, 20_000);
+        let point = Point { transient: true, ..asked };
+        (point.limit_per_s(), run(&point).throughput_per_s())
+    };
+    let [one, four] = ["sparrow:1,message=10us", "sparrow:1,message=10us,schedulers=4"].map(at);
+    assert!((four.0 / one.0 - 4.0).abs() < 1e-9, "{} and {}", four.0, one.0);
+    assert!(four.1 > 2.5 * one.1, "{} and {}", four.1, one.1);
+}
+
+#[test]
+fn a_worker_whose_poll_was_in_vain_waits_as_long_as_was_said_before_the_next() {
+    let idle = |policy: &str| run(&point(policy, "const:50us;even", 1_000.0, 200));
+    let [at_once, later] = ["draconis", "draconis:poll=50us"].map(idle);
+    let polls =
+        |measured: &Measured| measured.counts.empty_polls as f64 / (32.0 * measured.span_ns as f64 / 1e9);
+    // A poll takes its way and back; then 50 us more.
+    let between_us = [&at_once, &later].map(|measured| 1e6 / polls(measured));
+    assert!((between_us[1] - between_us[0] - 50.0).abs() < 2.0, "{between_us:?}");
+}

@@ -173,6 +173,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
     };
     let rate = load * capacity_per_s;
     let sent = 5_000_000;
+    let passes = if kind.policy.starts_with("draconis") { 5 } else { 3 };
     Point {
         offered_per_s: rate,
         load,
@@ -203,7 +204,7 @@ fn point(kind: Kind, load: f64, capacity_per_s: f64, mean_ns: f64, classes: &[Cl
             empty_polls_per_task: kind.policy.starts_with("draconis").then_some(30.0 * (1.0 - load)),
             ..Gauges::default()
         },
-        counts: Counts { sent, replied: sent, passes: 3 * sent, packets: 4 * sent, ..Counts::default() },
+        counts: Counts { sent, replied: sent, passes: passes * sent, packets: 4 * sent, ..Counts::default() },
         depths: Vec::new(),
     }
 }

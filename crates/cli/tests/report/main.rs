@@ -153,6 +153,33 @@ fn the_terminal_shows_points_verdicts_and_causes() {
 }
 
 #[test]
+fn what_a_policy_costs_stands_beside_what_it_buys_at_the_highest_rate_that_two_keep_up() {
+    let Report { page, text, .. } = report(&fixture::two_classes(), "prices");
+    let table =
+        page.split("price and gain").nth(1).expect("a table").split("</table>").next().expect("its end");
+    for says in ["<th scope=\"col\">passes", "of get", "of scan", "workers&#39; idle share", "not kept up"] {
+        assert!(table.contains(says), "{says} in {table}");
+    }
+    // Draconis' polls are what it costs.
+    assert!(
+        table.contains("draconis</th><td>5.00</td>") && table.contains("rain:2</th><td>3.00</td>"),
+        "{table}"
+    );
+    let prices = text.split("What each costs a task at 1,698 kRPS").nth(1).expect("the highest but none");
+    let draconis = prices.lines().find(|line| line.starts_with("draconis")).expect("a row");
+    assert!(draconis.contains("5.00") && draconis.contains("not kept up"), "{prices}");
+}
+
+#[test]
+fn where_passes_are_not_counted_there_is_no_price() {
+    let mut study = fixture::one_class();
+    let points = study.panels[0].series.iter_mut().flat_map(|series| &mut series.points);
+    points.for_each(|point| point.counts.passes = 0);
+    let Report { page, text, .. } = report(&study, "no-prices");
+    assert!(!page.contains("price and gain") && !text.contains("What each costs"), "{text}");
+}
+
+#[test]
 fn what_is_no_study_is_refused_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("study.json");

@@ -259,8 +259,14 @@ fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
 fn a_task_waits_for_its_node_then_for_its_rack_and_then_for_nobody() {
     let wait = |rack: &mut Rack, span: Nanos| rack.now = rack.now + span;
     // Worker 0 is the node, worker 1 in its rack, worker 2 elsewhere.
-    for (after_us, gets) in [(0, [true, false, false]), (60, [true, true, false]), (160, [true, true, true])]
-    {
+    for (after_us, gets) in [
+        (0, [true, false, false]),
+        // Each wait counts: with ours of 10 and 20 us instead of either, it would be over before.
+        (40, [true, false, false]),
+        (60, [true, true, false]),
+        (140, [true, true, false]),
+        (160, [true, true, true]),
+    ] {
         for worker in 0..3_u16 {
             let mut rack =
                 swapping("draconis:labels,node=50us,rack=100us", &[NODE, ANY], &[NODE, GPU, ANY], true);

@@ -189,16 +189,18 @@ fn a_repeated_report_counts_once() {
 
 #[test]
 fn a_worker_takes_as_many_tasks_as_the_bound_says_also_beyond_eight() {
-    let mut rack = idle("r2p2:9", 2, 9);
-    let mut given = BTreeMap::new();
-    for _ in 0..18 {
-        let mut verdict = rack.task();
-        while let Verdict::Again(round) = verdict {
-            verdict = rack.once_more(round);
+    for bound in [3_u32, 5, 9] {
+        let mut rack = idle(&format!("r2p2:{bound}"), 2, bound);
+        let mut given = BTreeMap::new();
+        for _ in 0..2 * bound {
+            let mut verdict = rack.task();
+            while let Verdict::Again(round) = verdict {
+                verdict = rack.once_more(round);
+            }
+            *given.entry(dispatched(verdict).worker).or_insert(0) += 1;
         }
-        *given.entry(dispatched(verdict).worker).or_insert(0) += 1;
+        assert_eq!(given, BTreeMap::from([(WorkerId(0), bound), (WorkerId(1), bound)]));
+        let task = circulating(rack.task());
+        assert!(matches!(rack.once_more(task), Verdict::Again(_)), "both are full");
     }
-    assert_eq!(given, BTreeMap::from([(WorkerId(0), 9), (WorkerId(1), 9)]));
-    let task = circulating(rack.task());
-    assert!(matches!(rack.once_more(task), Verdict::Again(_)), "both are full");
 }
