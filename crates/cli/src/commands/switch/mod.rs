@@ -193,7 +193,7 @@ fn serve(
                 name: Plan::leaf_name(rack),
                 at: local.into(),
                 life: random_bits()?,
-                above: args.tls.remote(above)?,
+                above: args.tls.remote(above)?.into(),
                 tables: handle.tables(),
             })?))
         }
