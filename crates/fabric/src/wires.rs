@@ -1,7 +1,7 @@
 //! Frames leave ports, take their time on links, and arrive: what hosts and switches have in common.
 
 use sluice_wire::Nanos;
-use sluice_world::{Address, EventEngine, LaneId, Reused};
+use sluice_world::{Address, EventEngine, LaneId, Reused, SpanLanes};
 
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameQueue, FrameSizes};
 use crate::ids::{FlowKey, PortId};
@@ -121,7 +121,7 @@ pub(crate) struct Wires {
 impl Wires {
     pub(crate) fn new(plan: &Wiring, sizes: &FrameSizes) -> Self {
         let mut engine = EventEngine::new();
-        let mut lanes = Lanes::default();
+        let mut lanes = SpanLanes::default();
         let usual = [sizes.full(), sizes.answer];
         let port = |socket: &crate::wiring::PortSpec| {
             let (delay, fs_a_byte) = (socket.speed.delay, fs_a_byte(socket.speed.gbps));
@@ -225,29 +225,6 @@ impl Wires {
 const fn begins_ps(free_ps: u64, now: Nanos) -> u64 {
     let now_ps = now.0 * 1_000;
     if free_ps + 1_000 > now_ps { free_ps } else { now_ps }
-}
-
-/// Lanes by how long what they keep takes. A world has a few only: what takes as long as none of them goes
-/// with another, and costs more, not less exactly.
-#[derive(Debug, Default)]
-struct Lanes {
-    known: Vec<(Nanos, LaneId)>,
-}
-
-const LANES_MAX: usize = 24;
-
-impl Lanes {
-    fn of(&mut self, engine: &mut EventEngine<FabricCue, Fare>, span: Nanos) -> LaneId {
-        if let Some((_, lane)) = self.known.iter().find(|(of, _)| *of == span) {
-            return *lane;
-        }
-        if self.known.len() == LANES_MAX {
-            return self.known[0].1;
-        }
-        let lane = engine.lane(span);
-        self.known.push((span, lane));
-        lane
-    }
 }
 
 #[cfg(test)]

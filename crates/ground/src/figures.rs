@@ -1,7 +1,7 @@
 //! The papers' figures as plans.
 
 /// The plans that come with this program.
-pub const PLANS: [(&str, &str); 43] = [
+pub const PLANS: [(&str, &str); 44] = [
     ("rain-1", include_str!("../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../experiments/rain-2.toml")),
     ("rain-6a", include_str!("../../../experiments/rain-6a.toml")),
@@ -38,6 +38,7 @@ pub const PLANS: [(&str, &str); 43] = [
     ("ringleader-3", include_str!("../../../experiments/ringleader-3.toml")),
     ("ringleader-8", include_str!("../../../experiments/ringleader-8.toml")),
     ("ringleader-assignments", include_str!("../../../experiments/ringleader-assignments.toml")),
+    ("ringleader-batch", include_str!("../../../experiments/ringleader-batch.toml")),
     ("ringleader-priorities", include_str!("../../../experiments/ringleader-priorities.toml")),
     ("ringleader-rack", include_str!("../../../experiments/ringleader-rack.toml")),
     ("hf2t-1", include_str!("../../../experiments/hf2t-1.toml")),

@@ -269,8 +269,11 @@ impl Point {
     }
 
     fn bad_server(&self) -> Option<String> {
-        let Policy::Server(orchestration) = self.policy else { return None };
-        let (testbed, classes) = (&self.testbed, &self.workload.classes);
+        let (testbed, classes, policy) = (&self.testbed, &self.workload.classes, &self.policy);
+        let Policy::Server(orchestration) = *policy else {
+            let no_batch = || format!("{policy} runs no batch service: leave cores.batch out");
+            return testbed.cores.batch.then(no_batch);
+        };
         OrchestratedServer { orchestration, testbed, classes }.complaint()
     }
 

@@ -95,6 +95,59 @@ fn cores_of_one_service_each_have_to_be_moved_in_a_burst_and_shared_ones_do_not(
     assert!(dedicated > 1.5 * shared, "{dedicated} and {shared}");
 }
 
+/// What a batch service got, and what was left idle, in shares of all cores; the others' p99.
+fn beside_batch(policy: &str, load: f64) -> (f64, f64, f64) {
+    let cores = "yields = \"5us\"\nswitch = \"1us\"\nreallocate = \"5us\"\nsteal = \"200ns\"\nbatch = true";
+    let measured = run(&point(policy, "exp:3us", cores, load));
+    assert_eq!(measured.counts.replied, 30_000, "{policy}");
+    let gauges = measured.gauges;
+    (gauges.batch_share.unwrap(), gauges.idle_share.unwrap(), p99_us(&measured, 0))
+}
+
+#[test]
+fn a_batch_service_gets_the_time_that_others_leave() {
+    for (policy, least) in [
+        ("ringleader", 0.55),
+        ("ringleader:4,dedicated", 0.40),
+        ("ringleader:4,hybrid=2", 0.40),
+        ("caladan", 0.20),
+    ] {
+        let (batch, idle, _) = beside_batch(policy, 0.3);
+        assert!(batch > least && batch + idle < 0.7, "{policy}: {batch} and {idle} idle");
+        assert!(beside_batch(policy, 0.6).0 < batch - 0.15, "{policy}: less where the others need more");
+    }
+    assert!(beside_batch("ringleader", 0.3).1 < 1e-9, "no core is ever idle where all run everything");
+    assert_eq!(run(&point("ringleader", "exp:3us", "", 0.3)).gauges.batch_share, None);
+}
+
+#[test]
+fn a_batch_service_takes_no_more_than_its_slice_and_a_switch_from_the_others() {
+    let alone = "yields = \"5us\"\nswitch = \"1us\"\nreallocate = \"5us\"";
+    for policy in ["ringleader", "ringleader:4,hybrid=2"] {
+        let without = p99_us(&run(&point(policy, "exp:3us", alone, 0.3)), 0);
+        let (_, _, beside) = beside_batch(policy, 0.3);
+        let longer = beside - without;
+        let most = 5.0 + 1.0 + 2.0;
+        assert!(
+            (1.0..most).contains(&longer),
+            "{policy}: a slice, a switch, and who waited so, too: {longer}"
+        );
+    }
+}
+
+#[test]
+fn a_batch_service_is_refused_where_it_would_never_run_or_never_end() {
+    for (policy, cores, why) in [
+        ("ringleader", "", "write cores.yields"),
+        ("caladan", "", "write cores.reallocate"),
+        ("rss", "yields = \"5us\"", "rss runs no batch service"),
+        ("rain:1", "yields = \"5us\"", "rain:1 runs no batch service"),
+    ] {
+        let said = point(policy, "exp:3us", &format!("batch = true\n{cores}"), 0.5).check().unwrap_err();
+        assert!(said.to_string().contains(why), "{said}");
+    }
+}
+
 #[test]
 fn pcie_shows_at_light_load_and_depth_hides_it_at_high_load() {
     let of = |depth, load| {
@@ -126,6 +179,7 @@ fn the_plans_about_servers_can_be_run() {
         include_str!("../../../experiments/ringleader-3.toml"),
         include_str!("../../../experiments/ringleader-8.toml"),
         include_str!("../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../experiments/ringleader-batch.toml"),
         include_str!("../../../experiments/ringleader-priorities.toml"),
         include_str!("../../../experiments/ringleader-rack.toml"),
     ] {
@@ -193,6 +247,10 @@ fn one_seed_gives_the_same_bytes() {
     for policy in policies.into_iter().chain(["ringleader:4,dedicated", "ringleader:4,hybrid=2"]) {
         let point = point(policy, BIMODAL, &cores, 0.3);
         assert!(run(&point) == run(&point), "{policy}");
+    }
+    for policy in ["ringleader:4,dedicated", "caladan"] {
+        let point = point(policy, BIMODAL, &format!("{cores}\nbatch = true"), 0.3);
+        assert!(run(&point) == run(&point), "{policy} beside a batch service");
     }
 }
 

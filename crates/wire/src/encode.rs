@@ -24,27 +24,92 @@ pub const fn encoded_len(packet: &Packet) -> usize {
 /// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle
 /// is not looked at. Nothing is written on an error.
 pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
-    if let Packet::Job(job) = packet {
-        return encode_job(job, body, out);
+    let kind = packet.kind();
+    // Each kind's own code, so that what it is is looked at once.
+    match packet {
+        Packet::Submit(p) => with_payload(kind, &p.payload, body, out, |header| submit(header, p)),
+        Packet::Dispatch(p) if p.place != Place::Here => elsewhere(p, body, out),
+        Packet::Dispatch(p) => with_payload(kind, &p.payload, body, out, |header| dispatch(header, p)),
+        Packet::Reply(p) => with_payload(kind, &p.payload, body, out, |header| reply(header, p)),
+        Packet::Part(p) => with_payload(kind, &p.payload, body, out, |header| part(header, p)),
+        Packet::Token(p) => alone(kind, body, out, |header| token(header, p)),
+        Packet::Probe(p) => alone(kind, body, out, |header| probe(header, p)),
+        Packet::Answer(p) => alone(kind, body, out, |header| answer(header, p)),
+        Packet::Reject(p) => alone(kind, body, out, |header| reject(header, p)),
+        Packet::Notice(p) => alone(kind, body, out, |header| notice(header, p)),
+        Packet::Need(p) => alone(kind, body, out, |header| need(header, p)),
+        Packet::Sweep(p) => alone(kind, body, out, |header| sweep(header, p)),
+        Packet::Empty(p) => alone(kind, body, out, |header| empty(header, p)),
+        Packet::Update(p) => alone(kind, body, out, |header| update(header, p)),
+        Packet::Job(job) => encode_job(job, body, out),
     }
-    let stated = packet.body_len();
-    if body.len() != stated {
-        return Err(EncodeError::Body { needs: stated, has: body.len() });
-    }
-    if stated > MAX_PAYLOAD_BYTES || is_short_elsewhere(packet) {
+}
+
+/// A packet that brings a payload: a large one stands behind the header.
+#[inline]
+fn with_payload(
+    kind: Kind,
+    payload: &Payload,
+    body: &[u8],
+    out: &mut [u8],
+    fill: impl FnOnce(&mut Header),
+) -> Result<usize, EncodeError> {
+    let stated = if payload.is_large() { payload.len.into() } else { 0 };
+    check_body(body, stated)?;
+    if stated > MAX_PAYLOAD_BYTES {
         return Err(EncodeError::PayloadLength);
     }
-    if packet.payload().is_some_and(|payload| !has_clean_padding(payload)) {
+    if !has_clean_padding(payload) {
         return Err(EncodeError::Padding);
     }
-    let buffer = EncodeError::Buffer { needs: HEADER_BYTES + stated, has: out.len() };
+    write(kind, body, out, fill)
+}
+
+/// A DISPATCH whose task's bytes are not in it: they must be more than a header holds, and no more than a
+/// packet brought.
+#[inline(never)]
+fn elsewhere(p: &Dispatch, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
+    check_body(body, 0)?;
+    if !p.payload.is_large() || usize::from(p.payload.len) > MAX_PAYLOAD_BYTES {
+        return Err(EncodeError::PayloadLength);
+    }
+    write(Kind::Dispatch, body, out, |header| dispatch(header, p))
+}
+
+/// A packet without a payload.
+#[inline]
+fn alone(
+    kind: Kind,
+    body: &[u8],
+    out: &mut [u8],
+    fill: impl FnOnce(&mut Header),
+) -> Result<usize, EncodeError> {
+    check_body(body, 0)?;
+    write(kind, body, out, fill)
+}
+
+#[inline]
+fn check_body(body: &[u8], needs: usize) -> Result<(), EncodeError> {
+    let has = body.len();
+    if has == needs { Ok(()) } else { Err(EncodeError::Body { needs, has }) }
+}
+
+/// A header, and what stands behind it.
+#[inline]
+fn write(
+    kind: Kind,
+    body: &[u8],
+    out: &mut [u8],
+    fill: impl FnOnce(&mut Header),
+) -> Result<usize, EncodeError> {
+    let buffer = EncodeError::Buffer { needs: HEADER_BYTES + body.len(), has: out.len() };
     let (header, behind) = Header::mut_from_prefix(out).map_err(|_| buffer)?;
-    let behind = behind.get_mut(..stated).ok_or(buffer)?;
+    let behind = behind.get_mut(..body.len()).ok_or(buffer)?;
     // Built where it goes: a header that is written in pieces and then copied whole waits for its own stores.
-    *header = Header::empty(packet.kind());
-    fill(header, packet);
+    *header = Header::empty(kind);
+    fill(header);
     behind.copy_from_slice(body);
-    Ok(HEADER_BYTES + stated)
+    Ok(HEADER_BYTES + body.len())
 }
 
 /// A job's tasks stand behind the header, eight bytes each. One alone is a SUBMIT.
@@ -80,32 +145,6 @@ fn encode_job(job: &TaskJob, body: &[u8], out: &mut [u8]) -> Result<usize, Encod
 
 const fn job_bytes(job: &TaskJob) -> usize {
     job.tasks() as usize * INLINE_BYTES
-}
-
-/// Whether bytes that are in the header are said to be elsewhere, or more of them than any packet brought.
-fn is_short_elsewhere(packet: &Packet) -> bool {
-    let Packet::Dispatch(Dispatch { place, payload, .. }) = packet else { return false };
-    let is_possible = payload.is_large() && usize::from(payload.len) <= MAX_PAYLOAD_BYTES;
-    *place != Place::Here && !is_possible
-}
-
-fn fill(header: &mut Header, packet: &Packet) {
-    match packet {
-        Packet::Submit(p) => submit(header, p),
-        Packet::Dispatch(p) => dispatch(header, p),
-        Packet::Reply(p) => reply(header, p),
-        Packet::Token(p) => token(header, p),
-        Packet::Probe(p) => probe(header, p),
-        Packet::Answer(p) => answer(header, p),
-        Packet::Reject(p) => reject(header, p),
-        Packet::Notice(p) => notice(header, p),
-        Packet::Need(p) => need(header, p),
-        Packet::Part(p) => part(header, p),
-        Packet::Sweep(p) => sweep(header, p),
-        Packet::Empty(p) => empty(header, p),
-        Packet::Update(p) => update(header, p),
-        Packet::Job(p) => submit(header, p.first()),
-    }
 }
 
 fn submit(header: &mut Header, p: &Submit) {

@@ -175,6 +175,13 @@ impl<C, M: Copy> EventEngine<C, M> {
         self.heads.set(ALARMS, self.alarms.first().0);
     }
 
+    /// The same, but before all else that happens then; of several such alarms the first one goes off first.
+    #[inline]
+    pub fn alarm_before(&mut self, alarm: AlarmId, at: Nanos) {
+        self.alarms.set(alarm, Moment::new(at, 0));
+        self.heads.set(ALARMS, self.alarms.first().0);
+    }
+
     /// The clock strikes then; never, if at the end of time.
     #[inline]
     pub fn set(&mut self, clock: ClockId, at: Nanos) {

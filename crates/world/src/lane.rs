@@ -69,7 +69,7 @@ impl<T: Copy> Lane<T> {
         let under_way = (self.head..self.tail).map(|count| self.ring[self.place(count)]);
         let mut ring: Vec<_> = under_way.collect();
         (self.head, self.tail) = (0, ring.len());
-        ring.resize((2 * ring.len()).max(64), filler);
+        ring.resize((2 * ring.len()).max(8), filler);
         self.ring = ring;
     }
 }

@@ -30,8 +30,7 @@ impl LinkQueue {
         Self { port: Port::new(gbps), packet_bytes }
     }
 
-    /// When a packet that comes now has gone through. Apart from links without a queue, which are most.
-    #[inline(never)]
+    /// When a packet that comes now has gone through.
     fn pass(&mut self, now: Nanos, packet: &Packet) -> Nanos {
         let bytes = match packet {
             Packet::Dispatch(Dispatch { payload, place: Place::Here, .. }) if payload.is_large() => {
@@ -49,11 +48,13 @@ struct Way {
     first: u32,
     /// So many places of the addressed node share a link.
     places_each: u32,
+    /// The one link's delay and lane, if there is one only, and no queue in front of it.
+    open: Option<(Nanos, LaneId)>,
 }
 
 impl Way {
     /// No link is so far behind.
-    const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX };
+    const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX, open: None };
 }
 
 /// All links, and the weather over them.
@@ -87,14 +88,35 @@ impl<W> Links<W> {
     ) {
         let (from, to) = (usize::from(from.of_node()), usize::from(to.of_node()));
         self.make_room(from.max(to) + 1);
-        self.ways[from * self.nodes + to] = Way { first: self.each.len() as u32, places_each };
+        let first = self.each.len();
         self.each.extend(links);
+        let open = match &self.each[first..] {
+            [OneWay { delay, lane, queue: None }] => Some((*delay, *lane)),
+            _ => None,
+        };
+        self.ways[from * self.nodes + to] = Way { first: first as u32, places_each, open };
     }
 
     /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None`
     /// where no link is.
     #[inline]
     pub fn leaves(
+        &mut self,
+        from: Address,
+        to: Address,
+        at: Nanos,
+        packet: &Packet,
+    ) -> Option<(LaneId, Nanos)> {
+        if let Some((delay, lane)) = self.way(from, to)?.open {
+            return Some((lane, at + delay));
+        }
+        self.leaves_in_turn(from, to, at, packet)
+    }
+
+    /// The same where links have queues or there are several. Apart from ways that are neither, which are
+    /// most.
+    #[inline(never)]
+    fn leaves_in_turn(
         &mut self,
         from: Address,
         to: Address,
@@ -124,9 +146,12 @@ impl<W> Links<W> {
     }
 
     #[inline]
+    fn way(&self, from: Address, to: Address) -> Option<&Way> {
+        self.ways.get(usize::from(from.of_node()) * self.nodes + usize::from(to.of_node()))
+    }
+
     fn link(&mut self, from: Address, to: Address) -> Option<&mut OneWay> {
-        let pair = usize::from(from.of_node()) * self.nodes + usize::from(to.of_node());
-        let Way { first, places_each } = *self.ways.get(pair)?;
+        let Way { first, places_each, .. } = *self.way(from, to)?;
         let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
         self.each.get_mut(first as usize + place as usize)
     }

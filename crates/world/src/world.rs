@@ -57,6 +57,8 @@ impl<C, W: Weather> World<C, W> {
     }
 
     /// Sends a packet that leaves then, unless something befalls it. Says how many copies will arrive.
+    #[expect(clippy::inline_always, reason = "each packet pays for a call that stays one")]
+    #[inline(always)]
     pub fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
         if self.network.weather.is_any() {
             return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;

@@ -39,7 +39,8 @@ pub struct AssignedService {
     pub service: ServiceId,
     /// Who may take cores from whom.
     pub priority: Priority,
-    /// Cores that it always keeps for itself, unless all are shared; at least one where nothing is shared.
+    /// Cores that it always keeps for itself, unless all are shared; at least one where nothing is shared,
+    /// but for the batch service.
     pub floor: usize,
 }
 
@@ -151,12 +152,12 @@ impl CoreAllocator {
     /// The cores that services keep, in their order.
     fn floors(&self) -> Result<Vec<ServiceId>, OrchestratorSetupError> {
         let settings = &self.settings;
-        let (least, shared) = match settings.assignment {
+        let shared = match settings.assignment {
             Assignment::CompleteShare => return Ok(Vec::new()),
-            Assignment::Dedicated => (1, 0),
-            Assignment::Hybrid(shared) => (0, shared.max(1)),
+            Assignment::Dedicated => 0,
+            Assignment::Hybrid(shared) => shared.max(1),
         };
-        let each = settings.services.iter().map(|known| (known.service, known.floor.max(least)));
+        let each = settings.services.iter().map(|known| (known.service, self.floor(known)));
         let floors: Vec<ServiceId> =
             each.flat_map(|(service, floor)| core::iter::repeat_n(service, floor)).collect();
         let (cores, floor) = (settings.cores, floors.len() + shared);
@@ -179,8 +180,7 @@ impl CoreAllocator {
 
     /// A core of a service that it can do without.
     fn core_of(&self, service: ServiceId, now: Nanos) -> Option<usize> {
-        let floor = self.known(service).map_or(0, |known| known.floor);
-        let least = if self.settings.assignment == Assignment::Dedicated { floor.max(1) } else { floor };
+        let least = self.known(service).map_or(0, |known| self.floor(known));
         (self.own_cores(service) > least).then(|| self.movable(CoreUse::Own(service), now)).flatten()
     }
 
@@ -224,6 +224,13 @@ impl CoreAllocator {
             CoreUse::Own(service) => service.bit(),
             CoreUse::Shared => self.all,
         }
+    }
+
+    /// Cores that a service keeps.
+    fn floor(&self, known: &AssignedService) -> usize {
+        let keeps_one =
+            self.settings.assignment == Assignment::Dedicated && self.settings.batch != Some(known.service);
+        known.floor.max(keeps_one.into())
     }
 
     fn known(&self, service: ServiceId) -> Option<&AssignedService> {

@@ -21,6 +21,11 @@ struct Server {
 
 impl Server {
     fn new(assignment: Assignment, batch: Option<ServiceId>) -> Self {
+        Self::keeping(assignment, batch, [2, 1])
+    }
+
+    /// The same with other floors.
+    fn keeping(assignment: Assignment, batch: Option<ServiceId>, floors: [usize; 2]) -> Self {
         let mut nic = nic(&settings(CORES, 4, jbsrq()), &[0, 1]);
         let service = |number: usize, floor| AssignedService {
             service: service(number),
@@ -30,7 +35,7 @@ impl Server {
         let settings = AllocatorSettings {
             assignment,
             cores: CORES,
-            services: vec![service(LATENCY, 2), service(BATCH, 1)],
+            services: vec![service(LATENCY, floors[0]), service(BATCH, floors[1])],
             batch,
             moves_every: Nanos(5_000),
         };
@@ -88,6 +93,21 @@ fn a_dedicated_core_runs_one_service_and_goes_where_the_load_is() {
         server.hint(LATENCY, Hint::ScaleDown, 10_000 + at);
     }
     assert_eq!((server.own(LATENCY), server.own(BATCH)), (2, 4));
+}
+
+#[test]
+fn a_batch_service_without_a_floor_gives_up_its_last_core_and_another_service_does_not() {
+    let all = CORES + 3;
+    let up = |batch| {
+        let mut server = Server::keeping(Assignment::Dedicated, batch, [0, 0]);
+        (0..all).for_each(|_| server.hint(LATENCY, Hint::ScaleUp, 0));
+        server
+    };
+    let mut server = up(Some(service(BATCH)));
+    assert_eq!((server.own(LATENCY), server.own(BATCH)), (CORES, 0));
+    (0..all).for_each(|at| server.hint(LATENCY, Hint::ScaleDown, 10_000 + at as u64));
+    assert_eq!((server.own(LATENCY), server.own(BATCH)), (1, CORES - 1), "what is given back is its own");
+    assert_eq!(up(None).own(BATCH), 1);
 }
 
 #[test]

@@ -110,6 +110,14 @@ gauges! {
         heading: Some("idle"),
         over: Over::Mean,
     }
+    /// Share of the cores' time that went into a batch service's work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    batch_share: {
+        unit: Unit::Share,
+        picture: Some("share of the cores' time for the batch service"),
+        heading: None,
+        over: Over::Mean,
+    }
     /// Recirculations a task.
     recirculations_per_task: {
         unit: Unit::Count,

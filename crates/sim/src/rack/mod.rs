@@ -126,11 +126,12 @@ impl<O: Observer> Rack<O> {
 
     /// Lets so many events happen; says whether the run is over.
     fn run(&mut self, events: u32) -> Result<bool, SimError> {
+        let is_above = self.stage.below.is_some();
         for _ in 0..events {
             if self.stage.meter.observer.is_complete() {
                 return Ok(true);
             }
-            if self.stage.below.is_some() {
+            if is_above {
                 self.catch_up().map_err(|why| SimError::Point(why.to_string()))?;
             }
             let Some((at, what)) = self.stage.world.next() else { return Ok(true) };

@@ -4,8 +4,9 @@
 //! service has, by chance; those steal from each other. It also allocates: once an interval it looks at the
 //! queues, and if a request has been there since the last look, the service gets one core more, after a
 //! reallocation. A core that finds nothing for as long as a reallocation takes gives itself back. What cores
-//! the service does not have, a batch service could use (`idle_share`). Left out are that service itself, and
-//! memory bandwidth and hyperthreads, which Caladan looks at too.
+//! the service does not have, a batch service may use (`batch`): it gets one a reallocation after it was
+//! given back, and loses one when it is decided that the other needs it. Left out are memory bandwidth and
+//! hyperthreads, which Caladan looks at too.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ pub(super) struct Caladan {
     cores: Vec<ServedCore>,
     /// Cores of the service.
     granted: Vec<u16>,
-    /// Cores that nobody has.
+    /// Cores that the service does not have.
     parked: Vec<u16>,
     is_watching: bool,
 }
@@ -39,6 +40,8 @@ struct ServedCore {
     /// Since when it has had nothing to do.
     idle_since: Option<Nanos>,
     is_granted: bool,
+    /// Whether it does the batch service's work.
+    runs_batch: bool,
 }
 
 impl Caladan {
@@ -56,7 +59,8 @@ impl Caladan {
         };
         // Where moving a core costs nothing, the service has all of them.
         let first = if caladan.moves() { 1 } else { cores };
-        (0..first).for_each(|_| caladan.grant(Nanos(0)));
+        let own = caladan.parked.split_off(cores - first);
+        own.into_iter().rev().for_each(|core| caladan.grant(core, Nanos(0)));
         caladan
     }
 
@@ -65,8 +69,8 @@ impl Caladan {
         self.times.reallocate > Nanos(0)
     }
 
-    fn grant(&mut self, now: Nanos) {
-        let Some(core) = self.parked.pop() else { return };
+    /// A core that nobody has comes to the service.
+    fn grant(&mut self, core: u16, now: Nanos) {
         self.granted.push(core);
         let core = &mut self.cores[usize::from(core)];
         (core.is_granted, core.idle_since) = (true, Some(now));
@@ -140,7 +144,28 @@ impl Caladan {
             (of.is_granted, of.idle_since) = (false, None);
             self.granted.retain(|other| *other != core);
             self.parked.push(core);
+            if self.times.batch {
+                run.after(self.times.reallocate, ServerEvent::Given { core });
+            }
         }
+    }
+
+    /// The batch service begins on a core, unless the other needs it again.
+    fn given<O: Observer>(&mut self, core: u16, run: &mut ServerRun<'_, O>) {
+        let of = &mut self.cores[usize::from(core)];
+        if !of.runs_batch && self.parked.contains(&core) {
+            of.runs_batch = true;
+            run.batch_begins();
+        }
+    }
+
+    /// A core is taken for the service, which has it a reallocation later.
+    fn taken<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        let Some(core) = self.parked.pop() else { return };
+        if std::mem::take(&mut self.cores[usize::from(core)].runs_batch) {
+            run.batch_ends();
+        }
+        run.after(self.times.reallocate, ServerEvent::Told { core, of: 0 });
     }
 
     /// Looks at the queues an interval later, if anything waits.
@@ -155,14 +180,20 @@ impl Caladan {
         self.is_watching = false;
         let long = |(_, since): &(RequestId, Nanos)| run.now.since(*since) >= self.times.reallocate;
         let is_congested = self.cores.iter().filter_map(|core| core.queue.front()).any(long);
-        if is_congested && let Some(core) = self.parked.last().copied() {
-            run.after(self.times.reallocate, ServerEvent::Told { core, of: 0 });
+        if is_congested {
+            self.taken(run);
         }
         self.watch(run);
     }
 }
 
 impl Orchestrates for Caladan {
+    fn begin<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        if self.times.batch {
+            self.parked.clone().into_iter().for_each(|core| self.given(core, run));
+        }
+    }
+
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>) {
         self.packets.push_back(request);
         run.queued.enter(run.now);
@@ -176,16 +207,10 @@ impl Orchestrates for Caladan {
             ServerEvent::Ready { core } => self.park(core, run),
             ServerEvent::Check => self.check(run),
             ServerEvent::Hinted { .. } => {}
-            ServerEvent::Told { .. } => {
-                self.grant(run.now);
-                if let Some(core) = self
-                    .granted
-                    .last()
-                    .copied()
-                    .filter(|core| self.cores[usize::from(*core)].idle_since == Some(run.now))
-                {
-                    self.next(core, run);
-                }
+            ServerEvent::Given { core } => self.given(core, run),
+            ServerEvent::Told { core, .. } => {
+                self.grant(core, run.now);
+                self.next(core, run);
             }
         }
     }

@@ -105,7 +105,10 @@ impl Orchestrates for Dispatcher {
                 self.idle.push(core);
                 self.dispatch(run);
             }
-            ServerEvent::Told { .. } | ServerEvent::Check | ServerEvent::Hinted { .. } => {}
+            ServerEvent::Told { .. }
+            | ServerEvent::Check
+            | ServerEvent::Hinted { .. }
+            | ServerEvent::Given { .. } => {}
         }
     }
 }

@@ -7,6 +7,7 @@
 //! is the testbed's `[cores]`. Left out are transports, caches, memory, and what the network does beside a
 //! fixed distance.
 
+mod batch;
 mod caladan;
 mod dispatcher;
 mod orchestration;
@@ -20,6 +21,7 @@ use sluice_host::orchestrator::{
     Assignment, Balancing, CORES_MAX, NicSettings, OrchestratorSetupError, PRIORITIES, SERVICES_MAX,
     SchedulingOrder,
 };
+use sluice_wire::Nanos;
 
 use crate::dice::Dice;
 use crate::stats::{Counts, Measured, Recorder};
@@ -48,6 +50,11 @@ impl OrchestratedServer<'_> {
     /// Why it cannot be simulated, in a line.
     pub(crate) fn complaint(&self) -> Option<String> {
         let cores = self.testbed.workers as usize;
+        if self.testbed.cores.batch
+            && let Some(why) = self.no_batch()
+        {
+            return Some(why);
+        }
         match self.orchestration {
             Orchestration::RingLeader { .. } if cores > CORES_MAX => {
                 Some(format!("a NIC has {CORES_MAX} cores at most: lower `workers` in the testbed to that"))
@@ -109,10 +116,28 @@ impl OrchestratedServer<'_> {
         stop: &AtomicBool,
     ) -> Option<Measured> {
         let (cores, distance) = (self.testbed.workers as usize, self.testbed.zero_load());
-        let mut run = ServerRun::new(&mut recorder, cores, distance);
+        let mut run = ServerRun::new(&mut recorder, cores, distance, self.testbed.cores.batch);
         let gauges = run.drive(&mut policy, requests, stop);
         let counts = Counts::default();
         (!stop.load(Ordering::Relaxed)).then(|| recorder.finish(counts, gauges))
+    }
+
+    /// Why no batch service can run beside the others, in a line.
+    fn no_batch(&self) -> Option<String> {
+        let times = &self.testbed.cores;
+        match self.orchestration {
+            Orchestration::RingLeader { .. } if times.yields == Nanos(0) => {
+                Some("a batch service that never yields keeps its cores: write cores.yields, too".to_owned())
+            }
+            Orchestration::RingLeader { .. } if self.classes.len() >= SERVICES_MAX => {
+                Some(format!("a batch service is the NIC's {SERVICES_MAX}th at most: leave a class out"))
+            }
+            Orchestration::Caladan if times.reallocate == Nanos(0) => {
+                Some("caladan moves no cores for a batch service: write cores.reallocate, too".to_owned())
+            }
+            Orchestration::RingLeader { .. } | Orchestration::Caladan => None,
+            other => Some(format!("{other} runs no batch service: leave cores.batch out")),
+        }
     }
 
     /// RingLeader's NIC and cores, as they are asked for.

@@ -4,8 +4,8 @@
 //! that core time to take; feedback takes the same way back, with the reply's descriptor. A core pays for a
 //! switch when another request goes on than the one that yielded. Where not all services run on all cores,
 //! hints move cores (§4.4): one rides to its core and what the allocator makes of it comes back, two ways
-//! over PCIe; the monitor looks as often as a core may move. Left out: what the NIC's own pipeline takes (8
-//! ns a decision at 125 MHz).
+//! over PCIe; the monitor looks as often as a core may move. A batch service may run beside (`batch`). Left
+//! out: what the NIC's own pipeline takes (8 ns a decision at 125 MHz).
 
 use core::net::{Ipv4Addr, SocketAddr};
 
@@ -16,6 +16,7 @@ use sluice_host::orchestrator::{
 };
 use sluice_wire::Nanos;
 
+use super::batch::{BATCH, BatchService};
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use crate::stats::Observer;
 use crate::testbed::{CoreTimes, Testbed};
@@ -39,6 +40,8 @@ pub(super) struct RingLeader {
     spans: Vec<Nanos>,
     times: CoreTimes,
     services: Vec<(ServiceId, Priority, SocketAddr)>,
+    /// What takes the time that these leave, if anything does.
+    batch: Option<BatchService>,
 }
 
 impl RingLeader {
@@ -63,21 +66,23 @@ impl RingLeader {
             priority: *priority,
             floor: 0,
         };
+        let mut batch = times.batch.then(|| BatchService::new(services.len(), settings.cores)).flatten();
+        let rest = batch.as_ref().map(BatchService::assigned);
         let assigned = AllocatorSettings {
             assignment,
             cores: settings.cores,
-            services: services.iter().map(of).collect(),
-            batch: None,
+            services: services.iter().map(of).chain(rest).collect(),
+            batch: rest.map(|rest| rest.service),
             moves_every,
         };
         let allocator = CoreAllocator::new(assigned, |call| calls.push(call))?;
-        make_calls(&mut nic, &mut calls);
+        make_calls(&mut nic, &mut calls, &mut batch);
         let yields = if times.yields > Nanos(0) { times.yields } else { Nanos(u64::MAX >> 1) };
-        let held = settings.balancing.held_max(settings.depth);
+        let held = settings.balancing.held_max(settings.depth) + u32::from(times.batch);
         let core = |core: usize| CoreScheduler::new(CoreId(core as u16), held, yields);
         let cores: Vec<_> = (0..settings.cores).map(core).collect();
         let spans = vec![Nanos(0); cores.len()];
-        Ok(Self { nic, allocator, calls, is_watching: false, spans, cores, times, services })
+        Ok(Self { nic, allocator, calls, is_watching: false, spans, cores, times, services, batch })
     }
 
     /// Everything that can leave the NIC does.
@@ -108,8 +113,19 @@ impl RingLeader {
         let Some(service) = ServiceId::new(of.into()) else { return };
         let calls = &mut self.calls;
         self.allocator.hint(LoadHint { service, hint }, run.now, |call| calls.push(call));
-        make_calls(&mut self.nic, &mut self.calls);
+        make_calls(&mut self.nic, &mut self.calls, &mut self.batch);
+        self.bring_batch(run);
         self.dispatch(run);
+    }
+
+    /// The batch service comes to the cores that are to run it.
+    fn bring_batch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        for core in 0..self.cores.len() {
+            if let Some(batch) = &mut self.batch {
+                batch.comes(&mut self.cores[core], core as u16);
+                self.start(core as u16, run);
+            }
+        }
     }
 
     fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
@@ -129,6 +145,9 @@ impl RingLeader {
     }
 
     fn runs<O: Observer>(&mut self, core: u16, slice: RunSlice, run: &mut ServerRun<'_, O>) {
+        if slice.request.handle.0 == u64::from(BATCH) {
+            return self.runs_batch(core, slice.until, run);
+        }
         let switch = if slice.is_switch { self.times.switch } else { Nanos(0) };
         let taken = if slice.is_resumed { Nanos(0) } else { self.times.descriptor };
         run.at_cores.leave(run.now);
@@ -137,8 +156,23 @@ impl RingLeader {
         self.spans[usize::from(core)] = run.runs(core, request, (switch + taken, most));
     }
 
+    /// The batch service runs until it yields, unless the core is another's by now.
+    fn runs_batch<O: Observer>(&mut self, core: u16, until: Nanos, run: &mut ServerRun<'_, O>) {
+        if self.batch.as_mut().is_some_and(|batch| batch.leaves(core)) {
+            self.cores[usize::from(core)].finish(false).ok();
+            return self.start(core, run);
+        }
+        run.batch_begins();
+        run.after(until.since(run.now), ServerEvent::Ran { core });
+    }
+
     fn ended<O: Observer>(&mut self, core: u16, running: RequestId, run: &mut ServerRun<'_, O>) {
         let at = usize::from(core);
+        if running == BATCH {
+            run.batch_ends();
+            let next = self.cores[at].yields(run.now);
+            return next.map_or((), |slice| self.runs(core, slice, run));
+        }
         let class = run.class(running);
         if run.ran(running, self.spans[at]) {
             if self.cores[at].finish(true).is_ok() {
@@ -155,6 +189,10 @@ impl RingLeader {
 }
 
 impl Orchestrates for RingLeader {
+    fn begin<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
+        self.bring_batch(run);
+    }
+
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>) {
         let (_, _, address) = self.services[usize::from(run.class(request))];
         let packet = (RequestHandle(request.into()), REQUEST_BYTES);
@@ -169,6 +207,8 @@ impl Orchestrates for RingLeader {
         self.watch(run);
     }
 
+    #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
+    #[inline(always)]
     fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         match event {
             ServerEvent::Ran { core } => {
@@ -192,14 +232,16 @@ impl Orchestrates for RingLeader {
             ServerEvent::Hinted { of, more } => {
                 self.heeds(of, if more { Hint::ScaleUp } else { Hint::ScaleDown }, run);
             }
-            ServerEvent::Ready { .. } => {}
+            ServerEvent::Ready { .. } | ServerEvent::Given { .. } => {}
         }
     }
 }
 
-/// The NIC knows the services, and the allocator its cores: it refuses nothing.
-fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>) {
-    for call in calls.drain(..) {
+/// The NIC knows the services, and the allocator its cores: it refuses nothing. Of the batch service it does
+/// not know.
+fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>, batch: &mut Option<BatchService>) {
+    let mut is_batch = |call: &HostCall| batch.as_mut().is_some_and(|batch| batch.heeds(*call));
+    for call in calls.drain(..).filter(|call| !is_batch(call)) {
         let made: Result<(), OrchestratorError> = match call {
             HostCall::EnableService(service, core) => nic.enable_service(service, core),
             HostCall::DisableService(service, core) => nic.disable_service(service, core),

@@ -1,18 +1,19 @@
 //! Virtual time for one server: arrivals, and what its policy asked to hear of.
 
-use core::cmp::Reverse;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::BinaryHeap;
 
 use sluice_wire::Nanos;
 
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::workload::Request;
+use crate::world::{Address, AlarmId, EventEngine, Happens, SpanLanes};
 
 /// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.
 const REQUESTS_MAX: u64 = 1 << 22;
 /// It is asked to stop after so many arrivals, at the latest.
 const STOP_EVERY: u64 = 1 << 12;
+/// There is one server, and a place of it for each core.
+const SERVER: Address = Address::node(0);
 
 /// A request in the server, by its place.
 pub(super) type RequestId = u32;
@@ -43,10 +44,15 @@ pub(super) enum ServerEvent {
     Check,
     /// A hint of a service's load has come to a core, and what that makes of it has come back.
     Hinted { of: u8, more: bool },
+    /// A core has been given to the batch service.
+    Given { core: u16 },
 }
 
 /// Who decides which core serves a request, and when.
 pub(super) trait Orchestrates {
+    /// Nothing has come yet: a batch service begins.
+    fn begin<O: Observer>(&mut self, _: &mut ServerRun<'_, O>) {}
+
     /// A request has come.
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
 
@@ -65,28 +71,37 @@ pub(super) struct ServerRun<'o, O> {
     pub(super) busy: Level,
     /// Cores that go from one request to another meanwhile.
     pub(super) switching: Level,
+    /// Cores that do a batch service's work; none where there is no such service.
+    pub(super) batch: Option<Level>,
     requests: Vec<InServer>,
     free: Vec<RequestId>,
-    agenda: BinaryHeap<Reverse<(Nanos, u16, u64, ServerEvent)>>,
-    asked: u64,
+    engine: EventEngine<ServerEvent, ServerEvent>,
+    /// When a core will have run what it was told to.
+    ran: AlarmId,
+    /// The core that has just run something, until it runs something else.
+    rang: Option<u16>,
+    lanes: SpanLanes,
     observer: &'o mut O,
     cores: usize,
     distance: Nanos,
 }
 
 impl<'o, O: Observer> ServerRun<'o, O> {
-    pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos) -> Self {
-        let level = Level::default();
+    pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos, has_batch: bool) -> Self {
+        let (level, mut engine) = (Level::default(), EventEngine::new());
         Self {
+            ran: engine.alarms(SERVER, cores as u32),
+            engine,
+            rang: None,
+            lanes: SpanLanes::default(),
             now: Nanos(0),
             queued: level,
             at_cores: level,
             busy: level,
             switching: level,
+            batch: has_batch.then_some(level),
             requests: Vec::new(),
             free: Vec::new(),
-            agenda: BinaryHeap::new(),
-            asked: 0,
             observer,
             cores,
             distance,
@@ -104,9 +119,9 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let mut requests = requests.into_iter();
         let mut next = requests.next();
         let (mut gauges, mut arrived) = (None, 0_u64);
+        policy.begin(self);
         while !self.observer.is_complete() {
-            let due = self.agenda.peek().map(|Reverse((at, ..))| *at);
-            if let Some(request) = next.filter(|request| due.is_none_or(|due| request.at < due)) {
+            if let Some(request) = next.filter(|request| request.at < self.engine.next_at()) {
                 self.now = request.at;
                 match self.observer.sent(self.now) {
                     Mark::None => {}
@@ -120,9 +135,9 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                     break;
                 }
             } else if self.in_server() > 0 || next.is_some() {
-                let Some(Reverse((at, .., event))) = self.agenda.pop() else { break };
-                self.now = at;
-                policy.happens(event, self);
+                if !self.goes_on(policy) {
+                    break;
+                }
             } else {
                 break;
             }
@@ -130,11 +145,35 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         gauges.unwrap_or_else(|| self.gauges())
     }
 
-    /// Asks to hear of something after a while.
+    /// Asks to hear of something after a while. All waits but those for a look around are a testbed's, and
+    /// so a few.
     pub(super) fn after(&mut self, wait: Nanos, event: ServerEvent) {
-        let order = if let ServerEvent::Ran { core } = event { core } else { u16::MAX };
-        self.agenda.push(Reverse((self.now + wait, order, self.asked, event)));
-        self.asked += 1;
+        let at = self.now + wait;
+        if matches!(event, ServerEvent::Check) {
+            return self.engine.cue(at, SERVER, event);
+        }
+        let lane = self.lanes.of(&mut self.engine, wait);
+        self.engine.send(lane, at, SERVER, event);
+    }
+
+    /// Time goes on to what was asked for first, and its policy hears of it; says whether there was anything.
+    #[inline]
+    fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
+        let Some((at, whom, what)) = self.engine.take_next() else { return false };
+        self.now = at;
+        let event = match what {
+            Happens::Mail(event) | Happens::Cue(event) => event,
+            Happens::Alarm | Happens::Clock => {
+                let core = whom.place() as u16;
+                self.rang = Some(core);
+                ServerEvent::Ran { core }
+            }
+        };
+        policy.happens(event, self);
+        if let Some(core) = self.rang.take() {
+            self.engine.alarm_before(self.ran.of_place(core.into()), Nanos(u64::MAX));
+        }
+        true
     }
 
     pub(super) fn request(&mut self, id: RequestId) -> &mut InServer {
@@ -151,8 +190,21 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     pub(super) fn runs(&mut self, core: u16, id: RequestId, (first, most): (Nanos, Nanos)) -> Nanos {
         let span = self.requests[id as usize].left.min(most);
         self.busy.enter(self.now);
-        self.after(first + span, ServerEvent::Ran { core });
+        self.rang = self.rang.filter(|rang| *rang != core);
+        self.engine.alarm_before(self.ran.of_place(core.into()), self.now + first + span);
         span
+    }
+
+    /// A core begins to do the batch service's work.
+    pub(super) fn batch_begins(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.enter(now));
+    }
+
+    /// A core has done what it did of that.
+    pub(super) fn batch_ends(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.leave(now));
     }
 
     /// It has run for so long; says whether it is served.
@@ -210,19 +262,20 @@ impl<'o, O: Observer> ServerRun<'o, O> {
 
     fn open(&mut self) {
         let now = self.now;
-        for level in [&mut self.queued, &mut self.at_cores, &mut self.busy, &mut self.switching] {
-            level.open(now);
-        }
+        let levels = [&mut self.queued, &mut self.at_cores, &mut self.busy, &mut self.switching];
+        levels.into_iter().chain(&mut self.batch).for_each(|level| level.open(now));
     }
 
     fn gauges(&self) -> Gauges {
         let cores = self.cores as f64;
-        let at_work = self.busy.mean(self.now) + self.switching.mean(self.now);
+        let batch = self.batch.map(|batch| batch.mean(self.now));
+        let at_work = self.busy.mean(self.now) + self.switching.mean(self.now) + batch.unwrap_or(0.0);
         Gauges {
             switch_queue_mean: Some(self.queued.mean(self.now)),
             switch_queue_max: Some(self.queued.max() as f64),
             worker_queue_mean: Some(self.at_cores.mean(self.now) / cores),
             idle_share: Some(1.0 - at_work / cores),
+            batch_share: batch.map(|batch| batch / cores),
             ..Gauges::default()
         }
     }

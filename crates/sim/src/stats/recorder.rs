@@ -212,7 +212,7 @@ impl Recorder {
     /// Every measured task has been sent and has ended.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.measured_ended == self.measured_sent && self.phase == Phase::Closed
+        self.phase == Phase::Closed && self.measured_ended == self.measured_sent
     }
 
     /// Tasks that were sent and have not ended, warm-up and all.

@@ -18,7 +18,7 @@ pub struct Gauge {
 }
 
 /// What racks can be asked for.
-const ALL: [Gauge; 21] = [
+const ALL: [Gauge; 22] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
     // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
@@ -42,6 +42,8 @@ const ALL: [Gauge; 21] = [
     },
     Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
     Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
+    // What a batch service got of a server's cores (RingLeader §1).
+    Gauge { name: "batch_share", unit: Unit::Share, of: |run| run.one.gauges.batch_share.unwrap_or(0.0) },
     Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
     // Tasks that went round in a spine, in a leaf, or in either (Horus, Figure 15).
     Gauge {

@@ -36,6 +36,10 @@ pub struct CoreTimes {
     /// What a core spends to take a request from another's queue.
     #[serde(with = "span")]
     pub steal: Nanos,
+    /// Whether a batch service, which is always ready, runs where the others leave room (`ringleader`,
+    /// `caladan`).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub batch: bool,
 }
 
 impl CoreTimes {
