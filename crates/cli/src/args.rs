@@ -135,7 +135,8 @@ pub(crate) struct Up {
     /// all tasks go; the policy is then dc-horus.
     #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
     pub(crate) racks: Option<u16>,
-    /// With --racks, how many spines there are; live, there is one.
+    /// With --racks, how many spines there are: each has a block of racks, and stands in for those that are
+    /// gone.
     #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
     pub(crate) spines: Option<u16>,
     /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
@@ -195,16 +196,18 @@ pub(crate) struct Switch {
     /// Leave the controller to a process of its own; the control address then serves the tables.
     #[arg(long)]
     pub(crate) controller_apart: bool,
-    /// Be the spine of the plan's racks.
-    #[arg(long, conflicts_with = "leaf")]
-    pub(crate) spine: bool,
+    /// Be the spine of the plan's racks, or with a number that one of several.
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(conflicts_with = "leaf")]
+    pub(crate) spine: Option<u16>,
     /// Be the leaf of the plan's rack of this number, which registers with the spine's controller; it is
     /// called rack-NUMBER there.
     #[arg(long, value_name = "NUMBER", requires = "above")]
     pub(crate) leaf: Option<u16>,
-    /// Where the spine's controller is, for a leaf.
-    #[arg(long, value_name = "ADDRESS", requires = "leaf")]
-    pub(crate) above: Option<String>,
+    /// Where the spine's controller is, for a leaf; behind it, with commas between, those of other spines,
+    /// which stand in for it.
+    #[arg(long, value_name = "ADDRESS", requires = "leaf", value_delimiter = ',')]
+    pub(crate) above: Vec<String>,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
     #[command(flatten)]

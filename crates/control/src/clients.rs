@@ -268,7 +268,7 @@ impl Controller {
             switch: self.plan.switch,
             replay_cells: self.shape.map_or(0, |shape| shape.replay_cells),
             slices: self.types.iter().map(|(t, s)| (*t, *s)).collect(),
-            shares: used.into_iter().map(|s| (s, self.share(s, clients))).collect(),
+            shares: used.iter().map(|s| (*s, self.share(*s, clients))).collect(),
             classes: self.shape.map_or(1, |shape| shape.classes),
             jobs: self.shape.map_or(1, |shape| shape.jobs),
             sizes: self.sizes().collect(),
@@ -278,6 +278,7 @@ impl Controller {
             registration,
             first_bytes: self.plan.rdma.first_bytes,
             labels: self.told_labels(),
+            workers: used.into_iter().map(|s| (s, self.workers_of(s))).collect(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
         }))

@@ -9,7 +9,8 @@
 //! Each answer is handed on to the leaf's switch, whether or not it is new: the switch then tells the spine
 //! how the rack stands, so that a word that was lost is said again within a renewal.
 //!
-//! Left out: more than one spine.
+//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken as
+//! any other.
 
 use alloc::format;
 use alloc::string::String;

@@ -157,6 +157,12 @@ impl Controller {
         self.slices.get(usize::from(id.0)).map_or(1, of)
     }
 
+    /// How many workers serve a slice, those that leaves stand for among them.
+    pub(crate) fn workers_of(&self, id: SliceId) -> u32 {
+        let open = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
+        open.map(|(_, worker)| u32::from(worker.workers.max(1))).sum()
+    }
+
     pub(crate) fn slice_read(&mut self, now: Nanos, id: SliceId, state: SliceState, out: &mut Vec<Action>) {
         let epoch = self.epoch();
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };

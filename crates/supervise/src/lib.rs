@@ -29,9 +29,10 @@ use sluice_ground::rocksdb;
 use sluice_ground::running::Told;
 use sluice_ground::stop::Stop;
 use sluice_ground::view::{Heading, Shown, View};
+use sluice_net::ClientOptions;
+use sluice_net::client::Spread;
 use sluice_net::clock::Clock;
 use sluice_net::faults::FaultPlan;
-use sluice_net::{Client, ClientOptions};
 use sluice_outcome::run::RunResult;
 use sluice_report::run::{json, summary};
 use sluice_wire::{Nanos, TaskType};
@@ -155,7 +156,7 @@ fn run_load(
     board: &Board,
     stop: &Stop,
 ) -> Outcome<(RunResult, Tally)> {
-    let client = Client::connect(&client_options(plan, processes)?)?;
+    let client = Spread::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();
     let mut target = LoadTarget::new(client, types.collect());

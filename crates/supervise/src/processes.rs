@@ -1,5 +1,5 @@
-//! The processes of a rack, or of racks below a spine: switch, leaves, controller if it stands apart,
-//! servers, workers.
+//! The processes of a rack, or of racks below spines: switch, other spines, leaves, controller if it stands
+//! apart, servers, workers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,9 @@ pub(super) struct Processes<'p> {
     network: Network,
     switch: Option<Child>,
     controller: Option<Child>,
-    leaves: Vec<LeafProcess>,
+    /// The spines behind the first one, which is `switch`.
+    spines: Vec<FabricProcess>,
+    leaves: Vec<FabricProcess>,
     servers: Vec<Option<Child>>,
     /// Where the servers keep their memory.
     memory: PathBuf,
@@ -60,9 +62,9 @@ struct Addresses {
     controller: Option<SocketAddr>,
 }
 
-/// A rack's leaf, and where it listens, the same again after a restart.
+/// A rack's leaf or another spine, and where it listens, the same again after a restart.
 #[derive(Debug, Default)]
-struct LeafProcess {
+struct FabricProcess {
     child: Option<Child>,
     switch: Option<SocketAddr>,
     control: Option<SocketAddr>,
@@ -86,7 +88,8 @@ impl<'p> Processes<'p> {
         let workers = plan.workers.iter().map(|_| None).collect();
         let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
         let racks = plan.racks.map_or(0, |racks| racks.count);
-        let leaves = (0..racks).map(|_| LeafProcess::default()).collect();
+        let leaves = (0..racks).map(|_| FabricProcess::default()).collect();
+        let spines = (1..plan.spines()).map(|_| FabricProcess::default()).collect();
         let starts = vec![0; servers.len()];
         let memory = servers::memory_folder(plan);
         let mut rack = Self {
@@ -95,6 +98,7 @@ impl<'p> Processes<'p> {
             network,
             switch: None,
             controller: None,
+            spines,
             leaves,
             servers,
             memory,
@@ -105,6 +109,9 @@ impl<'p> Processes<'p> {
         rack.start_again(&Target::Switch)?;
         if plan.switch.controller_apart {
             rack.start_again(&Target::Controller)?;
+        }
+        for spine in 2..=plan.spines() {
+            rack.start_again(&Target::Spine(spine))?;
         }
         for leaf in 1..=racks {
             rack.start_again(&Target::Leaf(leaf))?;
@@ -123,15 +130,33 @@ impl<'p> Processes<'p> {
         &self.network
     }
 
-    /// Where the controller is asked.
+    /// Where the controller is asked; the first spine's, if there are several.
     pub(super) fn controller(&self) -> Outcome<Remote> {
         Ok(Remote::new(&self.known_controller()?.to_string(), None)?)
+    }
+
+    /// Where clients register: with the controller, or with that of each spine.
+    pub(super) fn controllers(&self) -> Outcome<Vec<Remote>> {
+        let at = (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine));
+        at.map(|at| Ok(Remote::new(&at?.to_string(), None)?)).collect()
+    }
+
+    fn controller_of_spine(&self, spine: u16) -> Outcome<SocketAddr> {
+        let Some(behind) = usize::from(spine).checked_sub(2) else { return self.known_controller() };
+        let control = self.spines.get(behind).and_then(|spine| spine.control);
+        control.ok_or_else(|| Failure::broken(format!("spine {spine} has not started")))
+    }
+
+    /// The controllers above a rack's leaf, its own spine's first.
+    fn controllers_of(&self, rack: u16) -> Outcome<Vec<SocketAddr>> {
+        self.plan.spines_of(rack).into_iter().map(|spine| self.controller_of_spine(spine)).collect()
     }
 
     /// Starts one process, for the first time or again.
     pub(super) fn start_again(&mut self, target: &Target) -> Outcome<()> {
         match target {
-            Target::Switch => self.start_switch(),
+            Target::Switch | Target::Spine(1) => self.start_switch(),
+            Target::Spine(spine) => self.start_spine(*spine),
             Target::Controller => self.start_controller(),
             Target::Worker(name) => self.start_worker(name),
             Target::Server(name) => self.start_server(name),
@@ -142,7 +167,8 @@ impl<'p> Processes<'p> {
     /// Kills one process with -9.
     pub(super) fn kill(&mut self, target: &Target) {
         let child = match target {
-            Target::Switch => self.switch.take(),
+            Target::Switch | Target::Spine(1) => self.switch.take(),
+            Target::Spine(spine) => self.spine(*spine).and_then(|spine| spine.child.take()),
             Target::Controller => self.controller.take(),
             Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
             Target::Server(name) => self.place_of_server(name).and_then(|place| self.servers[place].take()),
@@ -160,20 +186,15 @@ impl<'p> Processes<'p> {
 
     /// Waits until the switch has all workers and servers and serves all slices: by asking, again and again.
     pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
-        let asker = Asker::new(self.controller()?)?;
+        let askers = self.controllers()?.into_iter().map(Asker::new).collect::<Outcome<Vec<_>>>()?;
         let patience = Instant::now() + READY_PATIENCE;
         loop {
             self.check()?;
             if stop.is_asked() {
                 return Err(Failure::new(Kind::Aborted, "stopped before the rack was ready"));
             }
-            let (open, written) = asker.status().map_or((0, 0), |status| {
-                let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
-                let rack = rack_now(&status);
-                let open = rack.workers.iter().filter(|worker| worker.phase == "open");
-                let open = open.map(|worker| worker.stands_for.max(1) as usize).sum::<usize>();
-                if rack.up { (open, written) } else { (0, 0) }
-            });
+            let (open, written) =
+                askers.iter().map(joined).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
             let all: usize = self.plan.workers.iter().map(WorkerPlan::all_lanes).sum();
             if open >= all && written >= self.servers.len() {
                 return Ok(());
@@ -196,12 +217,13 @@ impl<'p> Processes<'p> {
         end_all(self.workers.iter_mut().flatten(), patience);
         end_all(self.servers.iter_mut().flatten(), patience);
         end_all(self.leaves.iter_mut().filter_map(|leaf| leaf.child.as_mut()), patience);
+        end_all(self.spines.iter_mut().filter_map(|spine| spine.child.as_mut()), patience);
         end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Child> {
         let hosts = self.servers.iter_mut().chain(&mut self.workers).flatten();
-        let leaves = self.leaves.iter_mut().filter_map(|leaf| leaf.child.as_mut());
+        let leaves = self.spines.iter_mut().chain(&mut self.leaves).filter_map(|one| one.child.as_mut());
         self.switch.iter_mut().chain(&mut self.controller).chain(leaves).chain(hosts)
     }
 
@@ -209,8 +231,12 @@ impl<'p> Processes<'p> {
         self.plan.workers.iter().position(|worker| worker.name == name)
     }
 
-    fn leaf(&mut self, rack: u16) -> Option<&mut LeafProcess> {
+    fn leaf(&mut self, rack: u16) -> Option<&mut FabricProcess> {
         self.leaves.get_mut(usize::from(rack).checked_sub(1)?)
+    }
+
+    fn spine(&mut self, spine: u16) -> Option<&mut FabricProcess> {
+        self.spines.get_mut(usize::from(spine).checked_sub(2)?)
     }
 
     fn place_of_server(&self, name: &str) -> Option<usize> {
@@ -245,19 +271,37 @@ impl<'p> Processes<'p> {
     }
 
     fn start_leaf(&mut self, rack: u16) -> Outcome<()> {
-        let above = self.known_controller()?.to_string();
+        let above =
+            self.controllers_of(rack)?.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
+        let role = ["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above];
         let none = || Failure::broken(format!("there is no rack {rack}"));
         let known = self.leaf(rack).ok_or_else(none)?;
-        let (switch, control) = (known.switch, known.control);
+        let at = (known.switch, known.control);
+        let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
+        self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
+    }
+
+    fn start_spine(&mut self, spine: u16) -> Outcome<()> {
+        let none = || Failure::broken(format!("there is no spine {spine}"));
+        let known = self.spine(spine).ok_or_else(none)?;
+        let at = (known.switch, known.control);
+        let started = self.start_in_fabric(&format!("spine {spine}"), [format!("--spine={spine}")], at)?;
+        self.spine(spine).map(|spine| *spine = started).ok_or_else(none)
+    }
+
+    /// Starts a leaf or another spine, where it was before.
+    fn start_in_fabric(
+        &self,
+        name: &str,
+        role: impl IntoIterator<Item = String>,
+        (switch, control): (Option<SocketAddr>, Option<SocketAddr>),
+    ) -> Outcome<FabricProcess> {
         let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
-        args.extend(["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above]);
+        args.extend(role);
         args.extend(["--listen".to_owned(), self.network.listen(switch).to_string()]);
         args.extend(["--control".to_owned(), self.network.listen(control).to_string()]);
-        let (child, listening) = self.start_listener(&format!("leaf {rack}"), args)?;
-        let leaf = self.leaf(rack).ok_or_else(none)?;
-        *leaf =
-            LeafProcess { child: Some(child), switch: listening.switch, control: Some(listening.control) };
-        Ok(())
+        let (child, listening) = self.start_listener(name, args)?;
+        Ok(FabricProcess { child: Some(child), switch: listening.switch, control: Some(listening.control) })
     }
 
     /// Where a worker registers: with its rack's controller.
@@ -338,6 +382,17 @@ impl Drop for Processes<'_> {
             std::fs::remove_dir_all(&self.memory).ok();
         }
     }
+}
+
+/// How many workers a controller's switch has, and how many servers have rings.
+fn joined(asker: &Asker) -> (usize, usize) {
+    asker.status().map_or((0, 0), |status| {
+        let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
+        let rack = rack_now(&status);
+        let open = rack.workers.iter().filter(|worker| worker.phase == "open");
+        let open = open.map(|worker| worker.stands_for.max(1) as usize).sum::<usize>();
+        if rack.up { (open, written) } else { (0, 0) }
+    })
 }
 
 fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant) {

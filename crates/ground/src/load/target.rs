@@ -1,18 +1,18 @@
-//! A live rack as a load's target, through the client library.
+//! A live rack, or racks below spines, as a load's target, through the client library.
 
 use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
-use sluice_net::client::{self, Client, Errand, Outcome as TaskOutcome, RefusedWhy, SubmitError, UnknownWhy};
+use sluice_net::client::{self, Errand, Outcome as TaskOutcome, RefusedWhy, Spread, SubmitError, UnknownWhy};
 use sluice_net::clock::Clock;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
 use super::source::Task;
 use super::tally::{Ended, Ending, UNKNOWN_TYPE};
 
-/// A registered client and the tasks that it has in flight.
+/// A registered client, of one switch or of several spines, and the tasks that it has in flight.
 pub struct Target {
-    client: Client,
+    client: Spread,
     types: Vec<TaskType>,
     clock: Clock,
     start: Nanos,
@@ -21,9 +21,9 @@ pub struct Target {
 
 impl Target {
     /// Sends through `client`; `types` are those of the mix, in its order. The load begins now.
-    pub fn new(client: Client, types: Vec<TaskType>) -> Self {
+    pub fn new(client: impl Into<Spread>, types: Vec<TaskType>) -> Self {
         let clock = Clock::start();
-        Self { client, types, start: clock.now(), clock, ended: Arc::default() }
+        Self { client: client.into(), types, start: clock.now(), clock, ended: Arc::default() }
     }
 
     /// When the load began, on the drivers' clock.
@@ -32,7 +32,7 @@ impl Target {
     }
 
     /// The client, once the load is over.
-    pub fn into_client(self) -> Client {
+    pub fn into_client(self) -> Spread {
         self.client
     }
 
@@ -47,9 +47,10 @@ impl Target {
         let sink = Arc::clone(&self.ended);
         let deadline = std::time::Duration::from_nanos(deadline.0);
         let errand = Errand { urgency: task.urgency, ..self.types[kind].into() };
-        let taken = self.client.try_submit_with(errand, &task.bytes, deadline, move |ended| {
-            sink.push(translate(&ended, start, kind, due));
-        });
+        let taken =
+            self.client.draw(self.types[kind]).try_submit_with(errand, &task.bytes, deadline, move |ended| {
+                sink.push(translate(&ended, start, kind, due));
+            });
         match taken {
             Ok(()) => true,
             Err(SubmitError::Busy) => false,

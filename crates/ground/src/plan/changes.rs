@@ -84,8 +84,10 @@ impl Plan {
     /// Under a scheduler that writes nothing ahead there is no server to kill, and without racks no leaf.
     fn leave_out_events(&mut self) {
         let (servers, racks) = (self.servers(), self.racks.map_or(0, |racks| racks.count));
+        let spines = self.racks.map_or(0, |racks| racks.spines);
         self.events.retain(|event| match &event.kill {
             Target::Server(name) => servers.contains(name),
+            Target::Spine(spine) => *spine <= spines,
             Target::Leaf(rack) => *rack <= racks,
             Target::Switch | Target::Controller | Target::Worker(_) => true,
         });

@@ -279,8 +279,10 @@ pub struct Event {
 /// Who can be killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The switch's process; the spine's, if there are racks below one.
+    /// The switch's process; the first spine's, if there are racks below spines.
     Switch,
+    /// The spine of this number, from 1 on.
+    Spine(u16),
     /// The controller's own process.
     Controller,
     /// The worker of this name.
@@ -298,6 +300,7 @@ impl fmt::Display for Target {
             Self::Controller => f.write_str("controller"),
             Self::Worker(name) => write!(f, "worker {name}"),
             Self::Server(name) => write!(f, "server {name}"),
+            Self::Spine(spine) => write!(f, "spine {spine}"),
             Self::Leaf(rack) => write!(f, "leaf {rack}"),
         }
     }

@@ -13,16 +13,18 @@ use crate::flags::Io;
 
 /// The policy of racks below a spine, if nobody names one.
 pub(super) const FABRIC_POLICY: &str = "dc-horus";
-/// The most racks of one live spine.
+/// The most racks below live spines: if all others are gone, one has them all.
 const RACKS_MAX: u16 = 64;
+/// The most live spines.
+const SPINES_MAX: u16 = 8;
 
 /// Which of a plan's switches one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchRole {
     /// The only one.
     Alone,
-    /// The spine.
-    Spine,
+    /// The spine of this number, from 1 on.
+    Spine(u16),
     /// The leaf of this rack, from 1 on.
     Leaf(u16),
 }
@@ -32,7 +34,7 @@ impl SwitchRole {
     pub const fn tier(self) -> Tier {
         match self {
             Self::Alone => Tier::Rack,
-            Self::Spine => Tier::Spine,
+            Self::Spine(_) => Tier::Spine,
             Self::Leaf(_) => Tier::Leaf,
         }
     }
@@ -52,9 +54,29 @@ impl Plan {
         Some(worker.rack.unwrap_or((place % usize::from(count)) as u16 + 1))
     }
 
+    /// How many spines it has; none without racks.
+    pub fn spines(&self) -> u16 {
+        self.racks.map_or(0, |racks| racks.spines)
+    }
+
+    /// The spines of a rack, both from 1 on, as a leaf is told of them: the one that it belongs to, and
+    /// behind it those that stand in. Spines have blocks of racks, as simulated ones do.
+    pub fn spines_of(&self, rack: u16) -> Vec<u16> {
+        let Some(racks) = self.racks else { return Vec::new() };
+        let home = racks.spine_of(rack);
+        (0..racks.spines).map(|turn| (home - 1 + turn) % racks.spines + 1).collect()
+    }
+
     /// What a leaf is called above its rack.
     pub fn leaf_name(rack: u16) -> String {
         format!("rack-{rack}")
+    }
+}
+
+impl RacksPlan {
+    /// The spine that a rack belongs to, both from 1 on.
+    fn spine_of(self, rack: u16) -> u16 {
+        (rack - 1) / self.count.div_ceil(self.spines) + 1
     }
 }
 
@@ -132,14 +154,24 @@ fn sizes(count: u16, spines: u16) -> Result<(), String> {
         return Err("there are no racks below the spine: give 1 at least, or leave racks out".to_owned());
     }
     if count > RACKS_MAX {
-        return Err(format!("{count} racks are more than the {RACKS_MAX} of one live spine: take some out"));
+        return Err(format!("{count} racks are more than the {RACKS_MAX} of live spines: take some out"));
     }
     match spines {
         0 => Err(format!("the leaves of {count} racks are linked to no spine: give spines = 1")),
-        1 => Ok(()),
+        1..=SPINES_MAX => {
+            let last = RacksPlan { count, spines }.spine_of(count);
+            if last == spines {
+                return Ok(());
+            }
+            let each = count.div_ceil(spines);
+            Err(format!(
+                "{count} racks, {each} below each spine, leave spine {spines} without any: give spines = \
+                 {last}"
+            ))
+        }
         _ => Err(format!(
-            "{spines} spines are more than live racks have: give spines = 1, or simulate {FABRIC_POLICY} on \
-             a testbed with more"
+            "{spines} spines are more than the {SPINES_MAX} that live racks have: give fewer, or simulate \
+             {FABRIC_POLICY} on a testbed with more"
         )),
     }
 }
@@ -172,12 +204,15 @@ fn pools(plan: &Plan, count: u16) -> Result<(), String> {
     }
 }
 
-/// Whether an event may kill this leaf.
+/// Whether an event may kill this leaf or spine.
 pub(super) fn check_killed(plan: &Plan, target: &Target) -> Result<(), String> {
     let count = plan.racks.map_or(0, |racks| racks.count);
     match target {
         Target::Leaf(rack) if !(1..=count).contains(rack) => {
             Err(format!("an event kills leaf {rack}, and there are {count} racks below a spine"))
+        }
+        Target::Spine(spine) if !(1..=plan.spines()).contains(spine) => {
+            Err(format!("an event kills spine {spine}, and there are {}", plan.spines()))
         }
         _ => Ok(()),
     }
@@ -217,9 +252,10 @@ mod tests {
     fn racks_that_cannot_be_are_refused_by_name() {
         for (from, to, parts) in [
             ("count = 2", "count = 0", &["no racks below the spine"][..]),
-            ("count = 2", "count = 65", &["65 racks are more than the 64"]),
+            ("count = 2", "count = 65", &["65 racks are more than the 64 of live spines"]),
             ("count = 2", "count = 2\nspines = 0", &["linked to no spine", "spines = 1"]),
-            ("count = 2", "count = 2\nspines = 2", &["2 spines are more than live racks have"]),
+            ("count = 2", "count = 2\nspines = 9", &["9 spines are more than the 8"]),
+            ("count = 2", "count = 4\nspines = 3", &["leave spine 3 without any", "spines = 2"]),
             ("count = 2", "count = 5", &["rack 4 of 5 has no workers", "weighs nothing"]),
             ("rack = 2", "rack = 3", &["worker `last` is in rack 3", "1 to 2"]),
             ("[racks]\ncount = 2\n", "", &["schedules racks below a spine, and there are none"]),
@@ -246,6 +282,20 @@ mod tests {
         let event = "[load]\nrate = 1\nmix = \"hold=1\"\n[load.request.hold]\nbusy = \"1ms\"\n\
                      [[event]]\nat = \"1s\"\nkill = \"leaf 3\"\n";
         refused(plan(&format!("{PLAN}{event}")), &["kills leaf 3", "2 racks"]);
+        let event = event.replace("leaf 3", "spine 2");
+        refused(plan(&format!("{PLAN}{event}")), &["kills spine 2", "there are 1"]);
+    }
+
+    #[test]
+    fn spines_have_blocks_of_racks_and_each_leaf_knows_the_others_behind_its_own() {
+        let of = |count, spines| {
+            let racks = Some(RacksPlan { count, spines });
+            let plan = Plan { racks, ..plan(PLAN).expect("legal") };
+            (1..=count).map(|rack| plan.spines_of(rack)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(3, 2), [[1, 2], [1, 2], [2, 1]]);
+        assert_eq!(of(3, 3), [[1, 2, 3], [2, 3, 1], [3, 1, 2]]);
+        assert_eq!(of(2, 1), [[1], [1]]);
     }
 
     #[test]

@@ -374,12 +374,16 @@ fn target(section: &Section<'_>) -> Outcome<Target> {
         None if text == "controller" => Ok(Target::Controller),
         Some(("worker", name)) => Ok(Target::Worker(name.to_owned())),
         Some(("server", name)) => Ok(Target::Server(name.to_owned())),
+        Some(("spine", spine)) if spine.parse::<u16>().is_ok() => {
+            Ok(Target::Spine(spine.parse().unwrap_or_default()))
+        }
         Some(("leaf", rack)) if rack.parse::<u16>().is_ok() => {
             Ok(Target::Leaf(rack.parse().unwrap_or_default()))
         }
         _ => {
             let why = format!(
-                "`{text}` cannot be killed; write switch, controller, worker NAME, server NAME or leaf NUMBER"
+                "`{text}` cannot be killed; write switch, controller, worker NAME, server NAME, spine NUMBER \
+                 or leaf NUMBER"
             );
             Err::<_, Failure>(section.complain_of("kill", why))
         }

@@ -94,7 +94,8 @@ impl Client {
     }
 
     /// Takes each answer of the controller, also unchanged ones. A newer epoch, or another key or index,
-    /// sends each outstanding task once more at once, free of budget and at most once per epoch.
+    /// sends each outstanding task once more at once, free of budget and at most once per epoch. So does
+    /// another switch, whose epochs are its own.
     pub fn grant(
         &mut self,
         now: Nanos,
@@ -102,7 +103,9 @@ impl Client {
         grant: ClientRegistration,
         out: &mut Vec<Action>,
     ) {
-        if grant.epoch < self.newest {
+        if self.switch().is_some_and(|at| at != grant.switch) {
+            self.move_over();
+        } else if grant.epoch < self.newest {
             self.ask_renewal(now, settings, out);
             return;
         }
@@ -124,6 +127,15 @@ impl Client {
             self.keep_all_back(now);
         }
         self.send_kept_back(now, settings, out);
+    }
+
+    /// Another switch counts its lives by itself: nothing that was heard of the one before holds for it.
+    fn move_over(&mut self) {
+        self.granted = None;
+        let ids: Vec<u32> = self.slots.ids().collect();
+        for id in ids {
+            self.slots.get(id).freed_in = Epoch(0);
+        }
     }
 
     /// Takes a task, which then ends in exactly one [`Action::Done`]; or pushes it back.

@@ -12,8 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use sluice_control::{LeafAction, LeafLine, WorkerHello};
 use sluice_net::NetError;
-use sluice_net::registrar::{RegistrarEvent, WorkerRegistrar};
-use sluice_net::rpc::Remote;
+use sluice_net::registrar::{Controllers, RegistrarEvent, WorkerRegistrar};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, SliceId, sizes::QUOTA_MAX};
 
@@ -33,8 +32,8 @@ pub struct LeafOptions {
     pub at: Endpoint,
     /// 64 random bits, drawn once per start.
     pub life: u64,
-    /// The controller above.
-    pub above: Remote,
+    /// The controller above, and those of other spines, which stand in for it.
+    pub above: Controllers,
     /// The leaf's tables.
     pub tables: TablePort,
 }
@@ -83,7 +82,7 @@ impl Drop for Leaf {
 
 struct Line {
     state: LeafLine,
-    above: Remote,
+    above: Controllers,
     tables: TablePort,
     bell: Sender<Heard>,
     registrars: HashMap<SliceId, WorkerRegistrar>,

@@ -1,5 +1,5 @@
-//! Racks below a spine (Horus §3.2, A.3), inside the test's process: a client submits to the spine, whose
-//! workers are leaves, and a leaf is a rack's switch with its own controller and workers.
+//! Racks below a spine or several (Horus §3.2, A.3), inside the test's process: a client submits to a spine,
+//! whose workers are leaves, and a leaf is a rack's switch with its own controller and workers.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,8 +10,9 @@ use sluice_control::{Plan, SlicePlan, Tier};
 use sluice_hub::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer};
 use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
-use sluice_net::client::Pending;
+use sluice_net::client::{Pending, Spread};
 use sluice_net::faults::{FaultPlan, Rates};
+use sluice_net::registrar::Controllers;
 use sluice_net::rpc::Remote;
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
 use sluice_switch::Config;
@@ -109,23 +110,34 @@ struct Above {
     life: Life,
 }
 
+/// A spine, which may be dead.
+struct Place {
+    above: Option<Above>,
+    switch_at: SocketAddr,
+    controller_at: SocketAddr,
+}
+
 struct Fabric {
     faults: Rates,
     racks: Vec<Rack>,
-    above: Option<Above>,
-    /// Where the spine's controller listens.
-    controller_at: SocketAddr,
+    spines: Vec<Place>,
+    /// How many racks each spine has, the last one perhaps fewer.
+    each: usize,
 }
 
 impl Fabric {
     fn of(racks: usize) -> Self {
-        Self::under(racks, Rates::default())
+        Self::under(racks, 1, Rates::default())
     }
 
-    fn under(racks: usize, faults: Rates) -> Self {
-        let above = Self::above(faults, None);
-        let controller_at = above.controller.local();
-        let mut fabric = Self { faults, racks: Vec::new(), above: Some(above), controller_at };
+    fn under(racks: usize, spines: usize, faults: Rates) -> Self {
+        let place = |_| {
+            let above = Self::above(faults, None);
+            let (switch_at, controller_at) = (above.life.switch.local(), above.controller.local());
+            Place { above: Some(above), switch_at, controller_at }
+        };
+        let each = racks.div_ceil(spines);
+        let mut fabric = Self { faults, racks: Vec::new(), spines: (0..spines).map(place).collect(), each };
         for rack in 0..racks {
             let leaf = fabric.leaf(rack, None);
             let (switch_at, controller_at) = (leaf.life.switch.local(), leaf.line.server().local());
@@ -142,15 +154,28 @@ impl Fabric {
         Above { controller: start_controller(options).expect("a free port"), life }
     }
 
-    /// Ends the spine and its controller, and starts both anew.
-    fn restart_spine(&mut self) {
-        let switch_at = self.spine().local();
-        self.above = None;
-        self.above = Some(Self::above(self.faults, Some((switch_at, self.controller_at))));
+    fn kill_spine(&mut self, spine: usize) {
+        self.spines[spine].above = None;
+    }
+
+    /// A spine and its controller in a new life.
+    fn bring_spine_back(&mut self, spine: usize) {
+        let Place { switch_at, controller_at, .. } = self.spines[spine];
+        self.spines[spine].above = Some(Self::above(self.faults, Some((switch_at, controller_at))));
     }
 
     fn spine(&self) -> &SwitchHandle {
-        &self.above.as_ref().expect("it lives").life.switch
+        self.switch(0)
+    }
+
+    fn switch(&self, spine: usize) -> &SwitchHandle {
+        &self.spines[spine].above.as_ref().expect("it lives").life.switch
+    }
+
+    /// The spines' controllers.
+    fn controllers(&self) -> Vec<Remote> {
+        let remote = |at: &Place| Remote::new(&at.controller_at.to_string(), None).expect("an address");
+        self.spines.iter().map(remote).collect()
     }
 
     /// A leaf in a new life, where it was before.
@@ -162,7 +187,7 @@ impl Fabric {
             name: format!("rack-{rack}"),
             at: life.at(),
             life: u64::from(EPOCHS.fetch_add(1, Ordering::Relaxed)) << 32,
-            above: Remote::new(&self.controller_at.to_string(), None).expect("an address"),
+            above: Controllers::homes(&self.controllers()).remove(rack / self.each),
             tables: life.switch.tables(),
         });
         LiveLeaf { line: line.expect("a free port"), life }
@@ -190,7 +215,7 @@ impl Fabric {
     }
 
     fn client_options(&self, name: &str) -> ClientOptions {
-        let controller = self.controller_at.to_string();
+        let controller = self.spines[0].controller_at.to_string();
         ClientOptions {
             name: name.to_owned(),
             faults: FaultPlan::both(99, name, self.faults),
@@ -198,16 +223,24 @@ impl Fabric {
         }
     }
 
-    /// The weights of the leaves that the spine has, by name.
+    /// The weights of the leaves that the spine has.
     fn weights(&self) -> Vec<u16> {
-        let rows = (0..64).filter_map(|leaf| self.row(WorkerId(leaf)));
+        self.weights_at(0)
+    }
+
+    fn weights_at(&self, spine: usize) -> Vec<u16> {
+        let rows = (0..64).filter_map(|leaf| self.row_at(spine, WorkerId(leaf)));
         let mut weights: Vec<u16> = rows.filter(|row| row.open).map(|row| row.workers).collect();
         weights.sort_unstable();
         weights
     }
 
     fn row(&self, leaf: WorkerId) -> Option<WorkerRow> {
-        let asked = self.spine().tables().call(vec![TableOp::ReadWorker(leaf)]);
+        self.row_at(0, leaf)
+    }
+
+    fn row_at(&self, spine: usize, leaf: WorkerId) -> Option<WorkerRow> {
+        let asked = self.switch(spine).tables().call(vec![TableOp::ReadWorker(leaf)]);
         match asked.expect("the spine runs").remove(0) {
             TableAnswer::Worker(state) => state.row,
             other => panic!("{other:?}"),
@@ -222,7 +255,11 @@ impl Fabric {
     }
 
     fn counted(&self, name: &str) -> u64 {
-        self.above.as_ref().map_or(0, |above| above.life.counted(name))
+        self.counted_at(0, name)
+    }
+
+    fn counted_at(&self, spine: usize, name: &str) -> u64 {
+        self.spines[spine].above.as_ref().map_or(0, |above| above.life.counted(name))
     }
 
     fn leaf_counted(&self, rack: usize, name: &str) -> u64 {
@@ -311,8 +348,57 @@ fn tasks_outlive_the_spine_and_its_controller() {
     let client = fabric.client("c");
     let pending = submit(&client, 0..300);
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
-    fabric.restart_spine();
+    fabric.kill_spine(0);
+    fabric.bring_spine_back(0);
     all_replied(pending);
+}
+
+/// Submits through whichever spine is drawn.
+fn submit_spread(client: &Spread, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+    let submit = |i: u32| client.draw(ECHO).submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
+    numbers.map(|i| (i, submit(i))).collect()
+}
+
+#[test]
+fn tasks_go_to_spines_by_the_workers_below_them() {
+    let fabric = Fabric::under(2, 2, Rates::default());
+    let _workers = [0, 0, 0, 1].map(|rack| fabric.worker(rack, &named(rack), &Echo::default()));
+    until("both racks", || fabric.weights_at(0) == [3] && fabric.weights_at(1) == [1]);
+    let client =
+        Spread::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
+    let tried_again: u64 =
+        (0..20).map(|round| all_replied(submit_spread(&client, round * 20..round * 20 + 20))).sum();
+    let [first, second] = [0, 1].map(|spine| fabric.counted_at(spine, "dispatched"));
+    assert!(first + second >= 400 && (240..=360 + tried_again).contains(&first), "{first} and {second}");
+}
+
+#[test]
+fn a_spine_that_dies_loses_no_task_and_gets_its_racks_back() {
+    let mut fabric = Fabric::under(4, 2, Rates::default());
+    let slow = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+    let _workers = [0, 1, 2, 3].map(|rack| fabric.worker(rack, &named(rack), &slow));
+    let at_home = |fabric: &Fabric| [0, 1].iter().all(|spine| fabric.weights_at(*spine) == [1, 1]);
+    until("two racks at each", || at_home(&fabric));
+    let client =
+        Spread::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
+    let under_way = submit_spread(&client, 0..600);
+    until("work below both", || (0..2).all(|spine| fabric.counted_at(spine, "dispatched") > 20));
+    fabric.kill_spine(1);
+    let meanwhile = submit_spread(&client, 600..900);
+    let tried_again = all_replied(under_way) + all_replied(meanwhile);
+    assert!(tried_again > 0, "what the dead spine had was tried again");
+    until("its racks to be below the other one", || fabric.weights_at(0) == [1, 1, 1, 1]);
+    let ran = fabric.leaf_counted(3, "dispatched");
+    all_replied(submit_spread(&client, 900..1_200));
+    assert!(fabric.leaf_counted(3, "dispatched") > ran, "they get tasks through it");
+    fabric.bring_spine_back(1);
+    until("its racks to be back", || at_home(&fabric));
+    until("tasks through it", || {
+        all_replied(submit_spread(&client, 1_200..1_220));
+        fabric.counted_at(1, "dispatched") > 20
+    });
+    let reports = client.close().expect("no error");
+    assert!(reports.iter().all(|report| report.tasks.refused + report.tasks.unknown == 0));
 }
 
 #[test]
@@ -358,7 +444,7 @@ fn a_pool_without_workers_in_a_rack_gets_its_tasks_from_the_racks_that_have_some
 fn nothing_is_lost_and_no_try_runs_twice_under_faults_on_every_socket_and_two_hops() {
     // On six hops a loss of 2 % would cost more tries than a client's budget pays for.
     let faults = "loss=0.005,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
-    let fabric = Fabric::under(2, faults);
+    let fabric = Fabric::under(2, 1, faults);
     let echo = Echo::default();
     let _workers = [0, 0, 1, 1].map(|rack| fabric.worker(rack, &named(rack), &echo));
     until("both racks", || fabric.weights() == [2, 2]);
@@ -385,7 +471,7 @@ fn who_registers_at_the_wrong_place_is_told_which_one_is_right() {
     options.controller = Remote::new(&leaf, None).expect("an address");
     let why = Client::connect(&options).expect_err("a leaf takes no clients").to_string();
     assert!(why.contains("takes tasks from its spine only"), "{why}");
-    let options = WorkerOptions::new(&fabric.controller_at.to_string()).expect("an address");
+    let options = WorkerOptions::new(&fabric.spines[0].controller_at.to_string()).expect("an address");
     let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
     let why = worker.run().expect_err("a spine takes no workers").to_string();
     assert!(why.contains("registers with the leaf of its rack"), "{why}");

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
 use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
+use sluice_wire::{Endpoint, Epoch, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
@@ -52,6 +52,8 @@ pub(super) struct Engine {
     effects: Effects,
     /// The labels that the rack knows, in the order of their bits.
     labels: Vec<String>,
+    /// Switches that it was registered with before.
+    behind: Vec<Endpoint>,
     closing: bool,
     aborted: bool,
 }
@@ -90,6 +92,7 @@ impl Engine {
             actions: Vec::new(),
             effects: Effects::new(parts.settings.outstanding_max as usize, parts.first_max, parts.hello.at),
             labels: Vec::new(),
+            behind: Vec::new(),
             closing: false,
             aborted: false,
             socket: parts.socket,
@@ -150,10 +153,13 @@ impl Engine {
         for index in 0..self.socket.len() {
             let (inbox, outbox) = self.socket.split();
             let datagram = inbox.datagram(index);
-            let Ok((packet, body)) = parse(datagram.bytes) else {
+            let Ok((mut packet, body)) = parse(datagram.bytes) else {
                 self.effects.unreadable += 1;
                 continue;
             };
+            if self.behind.contains(&datagram.from) && !still_counts(&mut packet) {
+                continue;
+            }
             let Some(bytes) = bytes(&packet, body) else {
                 self.effects.unreadable += 1;
                 continue;
@@ -180,7 +186,11 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
+                    self.shared.weigh(&grant);
                     self.labels = grant.labels;
+                    let before = self.client.switch().filter(|at| *at != grant.registration.switch);
+                    self.behind.retain(|at| *at != grant.registration.switch);
+                    self.behind.extend(before);
                     self.client.grant(now, &self.settings, grant.registration, &mut self.actions);
                     self.perform(now, &[]);
                     self.unstick();
@@ -480,6 +490,19 @@ impl Effects {
         if let Some(room) = whole.and_then(|whole| whole.get_mut(start..start + bytes.len())) {
             room.copy_from_slice(bytes);
         }
+    }
+}
+
+/// Whether a packet from a switch of before still counts: a reply does, but of that switch's lives and refusals
+/// nothing holds here.
+const fn still_counts(packet: &mut Packet) -> bool {
+    match packet {
+        Packet::Reply(reply) => {
+            reply.epoch = Epoch(0);
+            true
+        }
+        Packet::Reject(_) | Packet::Notice(_) => false,
+        _ => true,
     }
 }
 

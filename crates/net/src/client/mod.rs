@@ -9,6 +9,7 @@ mod engine;
 mod errand;
 mod room;
 mod shared;
+mod spread;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -30,13 +31,14 @@ pub use sluice_host::client::Urgency;
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
 pub use errand::{Errand, Needs};
 pub use shared::ClientReport;
+pub use spread::Spread;
 
 use crate::NetError;
 use crate::clock::Clock;
 use crate::faults::FaultPlan;
 use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
-use crate::registrar::ClientRegistrar;
+use crate::registrar::{ClientRegistrar, Controllers};
 use crate::rpc::Remote;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Teller;
@@ -143,6 +145,12 @@ impl Client {
     /// [`NetError::NotRegistered`] after [`ClientOptions::patience`], [`NetError::Refused`] when the controller
     /// will not have this client, and what the socket says.
     pub fn connect(options: &ClientOptions) -> Result<Self, NetError> {
+        Self::connect_at(options, options.controller.clone().into())
+    }
+
+    /// The same, where these controllers stand for the options' one.
+    fn connect_at(options: &ClientOptions, controllers: Controllers) -> Result<Self, NetError> {
+        let home = controllers.here().url().to_owned();
         let socket = Socket::bind(
             options.listen,
             &SocketOptions {
@@ -162,8 +170,7 @@ impl Client {
         };
         let waker = socket.waker();
         let bell = waker.clone();
-        let registrar =
-            ClientRegistrar::client(options.controller.clone(), hello.clone(), move || bell.wake())?;
+        let registrar = ClientRegistrar::client(controllers, hello.clone(), move || bell.wake())?;
         let shared = Arc::new(ClientShared::new(waker));
         let (joining, joined) = mpsc::channel();
         let settings = ClientSettings::dilated(options.dilation.into());
@@ -179,7 +186,7 @@ impl Client {
             retry: options.retry,
             payload_max: TASK_BYTES_MAX as usize,
         };
-        wait_for_grant(options, &joined).map(|()| client)
+        wait_for_grant(options.patience, home, &joined).map(|()| client)
     }
 
     /// The longest task, in bytes.
@@ -262,6 +269,11 @@ impl Client {
         self.try_place(errand.of)?;
         self.push(errand, bytes, deadline, Teller::callback(Box::new(callback)));
         Ok(())
+    }
+
+    /// How many workers serve a type where this client is registered, as far as it has heard.
+    fn workers_of(&self, task_type: TaskType) -> u32 {
+        self.shared.workers[lane(task_type)].load(Ordering::Relaxed)
     }
 
     /// What was counted so far.
@@ -380,18 +392,19 @@ fn start(pin: Option<usize>, parts: Parts) -> Result<JoinHandle<Result<ClientRep
     }
 }
 
-fn wait_for_grant(options: &ClientOptions, joined: &mpsc::Receiver<Joining>) -> Result<(), NetError> {
-    let until = Instant::now() + options.patience;
+fn wait_for_grant(
+    patience: Duration,
+    controller: String,
+    joined: &mpsc::Receiver<Joining>,
+) -> Result<(), NetError> {
+    let until = Instant::now() + patience;
     let mut why = "no answer".to_owned();
     loop {
         match joined.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Joining::Joined) => return Ok(()),
             Ok(Joining::Waiting(reason)) => why = reason,
             Ok(Joining::Refused(why)) => return Err(NetError::Refused { why }),
-            Err(_) => {
-                let controller = options.controller.url().to_owned();
-                return Err(NetError::NotRegistered { controller, waited: options.patience, why });
-            }
+            Err(_) => return Err(NetError::NotRegistered { controller, waited: patience, why }),
         }
     }
 }

@@ -22,6 +22,10 @@ pub trait Calls: Send + Sync + 'static {
     /// Its thread's name, and its own in the log.
     const THREAD: &'static str;
 
+    /// Whether a host that goes back to its home leaves where it was at once; else that registration stands
+    /// until its lease ends, for what is still under way there.
+    const LEAVES_AT_ONCE: bool;
+
     /// Its name, and bits that other hosts do not share.
     fn identity(hello: &Self::Hello) -> (&str, u64);
     /// What to show of a grant next time.

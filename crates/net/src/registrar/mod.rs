@@ -5,8 +5,13 @@
 //! and after each event the host's thread is woken. Calls go out as often as the controller asks for, and at
 //! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
 //! again and again, ever more rarely up to once a second, and the log says so.
+//!
+//! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first, its
+//! home. When that has been silent for a lease it registers with the next one, and goes back once its home
+//! answers again.
 
 mod calls;
+mod controllers;
 mod role;
 mod session;
 mod shared;
@@ -21,7 +26,7 @@ use sluice_wire::Serial;
 use tokio::runtime::Builder;
 
 use crate::NetError;
-use crate::rpc::Remote;
+pub use controllers::Controllers;
 pub use role::{ClientRole, Role, ServerRole, WorkerRole};
 use session::Session;
 pub use shared::RegistrarEvent;
@@ -48,11 +53,11 @@ impl Registrar<WorkerRole> {
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
     pub fn worker(
-        controller: Remote,
+        controllers: impl Into<Controllers>,
         hello: WorkerHello,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, NetError> {
-        Self::start(controller, hello, Serial(0), Box::new(wake))
+        Self::start(controllers.into(), hello, Serial(0), Box::new(wake))
     }
 }
 
@@ -64,12 +69,12 @@ impl Registrar<ClientRole> {
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
     pub fn client(
-        controller: Remote,
+        controllers: impl Into<Controllers>,
         hello: ClientHello,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, NetError> {
         let floor = hello.floor;
-        Self::start(controller, hello, floor, Box::new(wake))
+        Self::start(controllers.into(), hello, floor, Box::new(wake))
     }
 
     /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it
@@ -86,17 +91,17 @@ impl Registrar<ServerRole> {
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
     pub fn server(
-        controller: Remote,
+        controllers: impl Into<Controllers>,
         hello: ServerHello,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, NetError> {
-        Self::start(controller, hello, Serial(0), Box::new(wake))
+        Self::start(controllers.into(), hello, Serial(0), Box::new(wake))
     }
 }
 
 impl<R: Role> Registrar<R> {
     fn start(
-        controller: Remote,
+        controllers: Controllers,
         hello: R::Hello,
         floor: Serial,
         wake: Box<dyn Fn() + Send + Sync>,
@@ -105,7 +110,7 @@ impl<R: Role> Registrar<R> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let shared = Arc::new(RegistrarShared::new(hello, floor, wake));
         let theirs = Arc::clone(&shared);
-        let run = move || runtime.block_on(async { Session::new(&controller, theirs).run().await });
+        let run = move || runtime.block_on(async { Session::new(controllers, theirs).run().await });
         let thread = thread::Builder::new().name(R::THREAD.to_owned()).spawn(run).map_err(failed)?;
         Ok(Self { shared, thread: Some(thread) })
     }

@@ -35,6 +35,7 @@ impl Calls for WorkerRole {
     type Held = (WorkerId, Key, Generation);
 
     const THREAD: &'static str = "worker-line";
+    const LEAVES_AT_ONCE: bool = true;
 
     fn identity(hello: &WorkerHello) -> (&str, u64) {
         (&hello.name, hello.life)
@@ -89,6 +90,7 @@ impl Calls for ClientRole {
     type Held = (ClientId, Key);
 
     const THREAD: &'static str = "client-line";
+    const LEAVES_AT_ONCE: bool = false;
 
     fn identity(hello: &ClientHello) -> (&str, u64) {
         (&hello.name, hello.incarnation.0)
@@ -130,6 +132,7 @@ impl Calls for ServerRole {
     type Held = ();
 
     const THREAD: &'static str = "server-line";
+    const LEAVES_AT_ONCE: bool = true;
 
     fn identity(hello: &ServerHello) -> (&str, u64) {
         (&hello.name, hello.life)

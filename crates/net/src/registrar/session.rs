@@ -9,11 +9,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use super::controllers::Controllers;
 use super::role::Role;
 use super::shared::{RegistrarEvent, RegistrarShared};
 use crate::rpc::hosts::{Departure, Renewal};
+use crate::rpc::reason;
 use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{Remote, reason};
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -26,28 +27,32 @@ const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
 
 pub(super) struct Session<R: Role> {
     shared: Arc<RegistrarShared<R>>,
+    controllers: Controllers,
     calls: ControllerClient<Channel>,
-    url: String,
     held: Option<R::Held>,
     lease: Duration,
     backoff: Backoff,
-    lost: bool,
+    /// Since when the controller has not answered.
+    lost: Option<Instant>,
+    /// When a host that is away looks whether its home answers.
+    home_at: Instant,
     /// The next call; `None` after a refusal, until the host says otherwise.
     next: Option<Instant>,
     last: Instant,
 }
 
 impl<R: Role> Session<R> {
-    pub(super) fn new(controller: &Remote, shared: Arc<RegistrarShared<R>>) -> Self {
+    pub(super) fn new(controllers: Controllers, shared: Arc<RegistrarShared<R>>) -> Self {
         let hello = shared.hello();
         let now = Instant::now();
         Self {
-            calls: ControllerClient::new(controller.connect()),
-            url: controller.url().to_owned(),
+            calls: controllers.line(),
+            controllers,
             held: None,
             lease: LEASE_UNKNOWN,
             backoff: Backoff::new(R::identity(&hello).1),
-            lost: false,
+            lost: None,
+            home_at: now,
             next: Some(now),
             last: now.checked_sub(CALLS_APART).unwrap_or(now),
             shared,
@@ -73,13 +78,48 @@ impl<R: Role> Session<R> {
                 answer = R::renew(&mut self.calls, hello, self.held, floor) => self.answered(answer),
                 () = hung_up(&shared) => {}
             }
+            if self.controllers.is_away() && self.home_at <= Instant::now() {
+                self.look_home().await;
+            }
+        }
+    }
+
+    /// A host that is away goes back if its home takes it.
+    async fn look_home(&mut self) {
+        let (hello, patience) = (self.shared.hello(), self.lease / 2);
+        let floor = Serial(self.shared.floor.load(Ordering::Relaxed));
+        let shared = Arc::clone(&self.shared);
+        let mut home = self.controllers.line_home();
+        let asked = timeout(patience, R::renew(&mut home, hello.clone(), None, floor));
+        let answer = tokio::select! {
+            answer = asked => answer,
+            () = hung_up(&shared) => return,
+        };
+        match answer {
+            Ok(Ok(Renewal::Granted(grant))) => {
+                tracing::info!("{}: back at its own controller", self.name());
+                self.controllers.go_home();
+                let mut left = std::mem::replace(&mut self.calls, home);
+                self.renewed(Renewal::Granted(grant));
+                if R::LEAVES_AT_ONCE {
+                    tokio::select! {
+                        // Without an answer its lease ends.
+                        _ = timeout(patience, R::leave(&mut left, hello)) => {}
+                        () = hung_up(&shared) => {}
+                    }
+                }
+            }
+            Ok(Ok(Renewal::Wait { retry_after, .. })) => {
+                self.home_at = Instant::now() + span(retry_after).clamp(CALLS_APART, PAUSE_MAX);
+            }
+            Ok(Ok(Renewal::Refused { .. }) | Err(_)) | Err(_) => self.home_at = Instant::now() + patience,
         }
     }
 
     /// Until the next call is due, or the host wants one.
     async fn pause(&self) {
         loop {
-            let hurried = self.shared.hurry.load(Ordering::Relaxed) && !self.lost;
+            let hurried = self.shared.hurry.load(Ordering::Relaxed) && self.lost.is_none();
             let next = if hurried { Some(self.last + CALLS_APART) } else { self.next };
             if self.shared.is_stopped() || self.shared.is_leaving() {
                 return;
@@ -90,7 +130,7 @@ impl<R: Role> Session<R> {
                     None => std::future::pending().await,
                 }
             };
-            let held = self.held.filter(|_| !self.lost && !hurried);
+            let held = self.held.filter(|_| self.lost.is_none() && !hurried);
             tokio::select! {
                 () = due => return,
                 () = self.shared.bell.notified() => {}
@@ -142,9 +182,8 @@ impl<R: Role> Session<R> {
     /// The controller answers.
     fn found(&mut self) {
         self.backoff.reset();
-        if self.lost {
-            self.lost = false;
-            tracing::info!("{}: the controller at {} answers again", self.name(), self.url);
+        if self.lost.take().is_some() {
+            tracing::info!("{}: the controller at {} answers again", self.name(), self.url());
         }
     }
 
@@ -152,13 +191,19 @@ impl<R: Role> Session<R> {
     fn failed(&mut self, status: &Status) -> Duration {
         let why = reason(status);
         let pause = self.backoff.next();
-        let (name, url) = (self.name(), &self.url);
+        let (name, url) = (self.name(), self.url());
         tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
-        if !self.lost {
-            self.lost = true;
+        let since = *self.lost.get_or_insert_with(|| {
             self.shared.say(RegistrarEvent::Lost { why });
+            Instant::now()
+        });
+        if since.elapsed() < self.lease || !self.controllers.turn() {
+            return pause;
         }
-        pause
+        tracing::warn!("{name}: turns to the controller at {}", self.url());
+        (self.calls, self.held, self.lost) = (self.controllers.line(), None, None);
+        self.backoff.reset();
+        CALLS_APART
     }
 
     fn call_in(&mut self, pause: Duration) {
@@ -169,7 +214,7 @@ impl<R: Role> Session<R> {
     async fn leave(mut self) {
         let patience = self.lease;
         let final_sent = timeout(patience, self.try_leaving()).await.unwrap_or_else(|_| {
-            tracing::warn!("{}: left without an answer of the controller at {}", self.name(), self.url);
+            tracing::warn!("{}: left without an answer of the controller at {}", self.name(), self.url());
             None
         });
         self.shared.say(RegistrarEvent::Left { final_sent });
@@ -197,6 +242,10 @@ impl<R: Role> Session<R> {
                 () = hung_up(&shared) => return None,
             }
         }
+    }
+
+    fn url(&self) -> &str {
+        self.controllers.here().url()
     }
 
     fn name(&self) -> String {

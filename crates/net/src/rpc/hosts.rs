@@ -183,6 +183,11 @@ impl From<&ClientGrant> for v1::ClientGrant {
             retry_for_ns: grant.retry_for.0,
             first_bytes: grant.first_bytes,
             labels: grant.labels.clone(),
+            workers: grant
+                .workers
+                .iter()
+                .map(|(s, workers)| v1::Weight { slice: s.0.into(), workers: *workers })
+                .collect(),
         }
     }
 }
@@ -195,6 +200,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             Ok((TaskType(number("types.task_type", m.task_type)?), SliceId(number("types.slice", m.slice)?)))
         };
         let share = |s: &v1::Share| Ok((SliceId(number("shares.slice", s.slice)?), s.tasks));
+        let weight = |w: &v1::Weight| Ok((SliceId(number("workers.slice", w.slice)?), w.workers));
         let registration = ClientRegistration {
             client: ClientId(number("client", message.client)?),
             key: Key(message.key),
@@ -214,6 +220,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             renew_every: Nanos(message.renew_every_ns),
             first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
             labels: labels(message.labels)?,
+            workers: message.workers.iter().map(weight).collect::<Result<_, Malformed>>()?,
         })
     }
 }

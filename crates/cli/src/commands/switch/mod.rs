@@ -23,6 +23,7 @@ use sluice_kernel::KernelError;
 use sluice_net::faults::FaultPlan;
 use sluice_net::first::FirstPacket;
 use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_net::registrar::Controllers;
 use sluice_net::udp::Waiting;
 use sluice_report::table::Table;
 use sluice_supervise::parent;
@@ -185,15 +186,17 @@ fn serve(
         switch: SwitchLink::Here(switch),
     };
     match role {
-        SwitchRole::Alone | SwitchRole::Spine => Ok(Serving::Alone(start_controller(options)?)),
+        SwitchRole::Alone | SwitchRole::Spine(_) => Ok(Serving::Alone(start_controller(options)?)),
         SwitchRole::Leaf(rack) => {
-            let above = args.above.as_deref().unwrap_or_default();
+            let mut above = args.above.iter().map(|at| args.tls.remote(at)).collect::<Result<Vec<_>, _>>()?;
+            // A leaf has to say one at least.
+            let home = above.remove(0);
             Ok(Serving::Leaf(Leaf::start(LeafOptions {
                 rack: options,
                 name: Plan::leaf_name(rack),
                 at: local.into(),
                 life: random_bits()?,
-                above: args.tls.remote(above)?,
+                above: Controllers::new(home, above),
                 tables: handle.tables(),
             })?))
         }

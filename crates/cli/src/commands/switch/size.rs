@@ -15,7 +15,7 @@ pub(super) fn size(plan: &Plan, role: SwitchRole, epoch: Epoch, term: Term) -> C
     let size = in_rack(plan, epoch, term);
     match role {
         SwitchRole::Alone => size,
-        SwitchRole::Spine => Config { workers: LEAVES, ..size },
+        SwitchRole::Spine(_) => Config { workers: LEAVES, ..size },
         // It knows no clients.
         SwitchRole::Leaf(_) => Config { clients: 1, replay_cells: 1, ..size },
     }

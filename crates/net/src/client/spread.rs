@@ -1,0 +1,103 @@
+//! A client of several spines (Horus §3.2): a registration at each, and each task goes to one that is drawn by
+//! the workers that serve its type below it.
+//!
+//! A task is tried again where it was let in, for there a try is let in once. While a spine is gone, its
+//! registration moves to another one after a lease, and its outstanding tasks with it: under the names that
+//! they have, so that a worker that ran one answers its next try. Until then it is drawn as before.
+
+use std::sync::{Mutex, PoisonError};
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng as _, SeedableRng as _};
+use sluice_wire::TaskType;
+
+use super::{Client, ClientOptions, ClientReport};
+use crate::NetError;
+use crate::registrar::Controllers;
+use crate::rpc::Remote;
+
+/// A client for each spine.
+#[derive(Debug)]
+pub struct Spread {
+    clients: Vec<Client>,
+    dice: Mutex<ChaCha8Rng>,
+}
+
+impl From<Client> for Spread {
+    fn from(only: Client) -> Self {
+        Self::of(vec![only], 0)
+    }
+}
+
+impl Spread {
+    /// Registers with each of these controllers, under the name that `options` give and the spine's number.
+    /// Their draws follow from `seed`. With one controller that is its client, under its own name.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect(options: &ClientOptions, controllers: &[Remote], seed: u64) -> Result<Self, NetError> {
+        let homes = Controllers::homes(controllers);
+        let several = homes.len() > 1;
+        let connect = |(home, controllers): (usize, Controllers)| {
+            let name = if several { format!("{}/{}", options.name, home + 1) } else { options.name.clone() };
+            Client::connect_at(&ClientOptions { name, ..options.clone() }, controllers)
+        };
+        let clients = homes.into_iter().enumerate().map(connect).collect::<Result<_, _>>()?;
+        Ok(Self::of(clients, seed))
+    }
+
+    fn of(clients: Vec<Client>, seed: u64) -> Self {
+        Self { clients, dice: Mutex::new(ChaCha8Rng::seed_from_u64(seed)) }
+    }
+
+    /// The client through which the next task of a type goes.
+    pub fn draw(&self, task_type: TaskType) -> &Client {
+        if let [only] = &self.clients[..] {
+            return only;
+        }
+        let weights = self.clients.iter().map(|client| u64::from(client.workers_of(task_type)));
+        let weights: Vec<u64> = weights.collect();
+        // Nothing that can panic happens under this lock.
+        let word = self.dice.lock().unwrap_or_else(PoisonError::into_inner).next_u64();
+        &self.clients[drawn(&weights, word)]
+    }
+
+    /// Closes all of them, and says what they counted.
+    ///
+    /// # Errors
+    /// What ended a packet thread early, if anything did.
+    pub fn close(self) -> Result<Vec<ClientReport>, NetError> {
+        self.clients.into_iter().map(Client::close).collect()
+    }
+}
+
+/// Which of these a random word draws, each as often as it weighs; any if none weighs anything.
+fn drawn(weights: &[u64], word: u64) -> usize {
+    let all: u64 = weights.iter().sum();
+    if all == 0 {
+        return (word % weights.len() as u64) as usize;
+    }
+    let mut left = word % all;
+    let holds = |weight: &u64| {
+        let is_it = left < *weight;
+        left = left.saturating_sub(*weight);
+        is_it
+    };
+    weights.iter().position(holds).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_drawn_as_often_as_it_weighs_and_all_if_nobody_weighs_anything() {
+        let counts = |weights: &[u64]| {
+            let mut counts = vec![0; weights.len()];
+            (0..60).for_each(|word| counts[drawn(weights, word)] += 1);
+            counts
+        };
+        assert_eq!(counts(&[1, 0, 5]), [10, 0, 50]);
+        assert_eq!(counts(&[0, 0]), [30, 30]);
+    }
+}
