@@ -256,8 +256,8 @@ pub struct ClientGrant {
     /// The labels that its tasks may ask for, in the order of their bits; none where any worker takes any
     /// task.
     pub labels: Vec<String>,
-    /// How many workers serve each slice now; a leaf counts as those that it stands for. Who submits to one of
-    /// several spines draws them by it.
+    /// How many workers serve each slice now; a leaf counts as those that it stands for. Who submits to one
+    /// of several spines draws them by it.
     pub workers: Vec<(SliceId, u32)>,
     /// How long this registration stands.
     pub lease: Nanos,

@@ -7,9 +7,6 @@ use sluice_wire::Nanos;
 
 use crate::coroutines::ServingCoroutine;
 
-/// The place that stands for it; none of the table's.
-pub(crate) const BATCH: u32 = u32::MAX;
-
 /// What a core has of it.
 #[derive(Debug, Default)]
 pub(crate) struct BatchOnCore {

@@ -13,9 +13,11 @@ use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use sluice_wire::Nanos;
 
-use crate::batch::BATCH;
 use crate::error::CoresError;
 use crate::requests::RequestTable;
+
+/// The place that stands for the batch service; none of the table's.
+pub(crate) const BATCH: u32 = u32::MAX;
 
 /// What a core runs for each request: one of these a coroutine.
 pub trait Handler<R>: 'static {

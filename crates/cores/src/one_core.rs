@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 use sluice_host::orchestrator::{CoreId, CoreScheduler, Descriptor, ScheduledRequest};
 use sluice_wire::Nanos;
 
-use crate::batch::{BATCH, BatchOnCore};
-use crate::coroutines::{Coroutines, Handler, ServingCoroutine, SliceRun};
+use crate::batch::BatchOnCore;
+use crate::coroutines::{BATCH, Coroutines, Handler, ServingCoroutine, SliceRun};
 use crate::descriptor::{given_at, request};
 use crate::error::CoresError;
 use crate::requests::RequestTable;
@@ -112,8 +112,8 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
     }
 
     /// Takes what was given, ends the slice whose time is over, and runs the next one. Says when there is
-    /// something to do again; none if that is up to the dispatcher. Without requests it runs the batch service,
-    /// if it `may`.
+    /// something to do again; none if that is up to the dispatcher. Without requests it runs the batch
+    /// service, if it `may`.
     pub(crate) fn step(&mut self, now: Nanos, may: bool) -> Result<Option<Nanos>, CoresError> {
         self.take(now)?;
         let next = match self.slice {

@@ -30,7 +30,7 @@ use sluice_ground::running::Told;
 use sluice_ground::stop::Stop;
 use sluice_ground::view::{Heading, Shown, View};
 use sluice_net::ClientOptions;
-use sluice_net::client::Spread;
+use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
 use sluice_net::faults::FaultPlan;
 use sluice_outcome::run::RunResult;
@@ -156,7 +156,8 @@ fn run_load(
     board: &Board,
     stop: &Stop,
 ) -> Outcome<(RunResult, Tally)> {
-    let client = Spread::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
+    let client =
+        SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
     let started = SystemTime::now();
     let mut target = LoadTarget::new(client, types.collect());

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
-use sluice_net::client::{self, Errand, Outcome as TaskOutcome, RefusedWhy, Spread, SubmitError, UnknownWhy};
+use sluice_net::client::{
+    self, Errand, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, UnknownWhy,
+};
 use sluice_net::clock::Clock;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
@@ -12,7 +14,7 @@ use super::tally::{Ended, Ending, UNKNOWN_TYPE};
 
 /// A registered client, of one switch or of several spines, and the tasks that it has in flight.
 pub struct Target {
-    client: Spread,
+    client: SpineClients,
     types: Vec<TaskType>,
     clock: Clock,
     start: Nanos,
@@ -21,7 +23,7 @@ pub struct Target {
 
 impl Target {
     /// Sends through `client`; `types` are those of the mix, in its order. The load begins now.
-    pub fn new(client: impl Into<Spread>, types: Vec<TaskType>) -> Self {
+    pub fn new(client: impl Into<SpineClients>, types: Vec<TaskType>) -> Self {
         let clock = Clock::start();
         Self { client: client.into(), types, start: clock.now(), clock, ended: Arc::default() }
     }
@@ -32,7 +34,7 @@ impl Target {
     }
 
     /// The client, once the load is over.
-    pub fn into_client(self) -> Spread {
+    pub fn into_client(self) -> SpineClients {
         self.client
     }
 

@@ -10,7 +10,7 @@ use sluice_control::{Plan, SlicePlan, Tier};
 use sluice_hub::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer};
 use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
-use sluice_net::client::{Pending, Spread};
+use sluice_net::client::{Pending, SpineClients};
 use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::registrar::Controllers;
 use sluice_net::rpc::Remote;
@@ -354,7 +354,7 @@ fn tasks_outlive_the_spine_and_its_controller() {
 }
 
 /// Submits through whichever spine is drawn.
-fn submit_spread(client: &Spread, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
     let submit = |i: u32| client.draw(ECHO).submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     numbers.map(|i| (i, submit(i))).collect()
 }
@@ -365,7 +365,7 @@ fn tasks_go_to_spines_by_the_workers_below_them() {
     let _workers = [0, 0, 0, 1].map(|rack| fabric.worker(rack, &named(rack), &Echo::default()));
     until("both racks", || fabric.weights_at(0) == [3] && fabric.weights_at(1) == [1]);
     let client =
-        Spread::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
+        SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
     let tried_again: u64 =
         (0..20).map(|round| all_replied(submit_spread(&client, round * 20..round * 20 + 20))).sum();
     let [first, second] = [0, 1].map(|spine| fabric.counted_at(spine, "dispatched"));
@@ -380,7 +380,7 @@ fn a_spine_that_dies_loses_no_task_and_gets_its_racks_back() {
     let at_home = |fabric: &Fabric| [0, 1].iter().all(|spine| fabric.weights_at(*spine) == [1, 1]);
     until("two racks at each", || at_home(&fabric));
     let client =
-        Spread::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
+        SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1).expect("both take it");
     let under_way = submit_spread(&client, 0..600);
     until("work below both", || (0..2).all(|spine| fabric.counted_at(spine, "dispatched") > 20));
     fabric.kill_spine(1);

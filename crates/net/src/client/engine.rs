@@ -493,8 +493,8 @@ impl Effects {
     }
 }
 
-/// Whether a packet from a switch of before still counts: a reply does, but of that switch's lives and refusals
-/// nothing holds here.
+/// Whether a packet from a switch of before still counts: a reply does, but of that switch's lives and
+/// refusals nothing holds here.
 const fn still_counts(packet: &mut Packet) -> bool {
     match packet {
         Packet::Reply(reply) => {

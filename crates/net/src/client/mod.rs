@@ -9,7 +9,7 @@ mod engine;
 mod errand;
 mod room;
 mod shared;
-mod spread;
+mod spine_clients;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -31,7 +31,7 @@ pub use sluice_host::client::Urgency;
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
 pub use errand::{Errand, Needs};
 pub use shared::ClientReport;
-pub use spread::Spread;
+pub use spine_clients::SpineClients;
 
 use crate::NetError;
 use crate::clock::Clock;

@@ -6,9 +6,9 @@
 //! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
 //! again and again, ever more rarely up to once a second, and the log says so.
 //!
-//! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first, its
-//! home. When that has been silent for a lease it registers with the next one, and goes back once its home
-//! answers again.
+//! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first,
+//! its home. When that has been silent for a lease it registers with the next one, and goes back once its
+//! home answers again.
 
 mod calls;
 mod controllers;

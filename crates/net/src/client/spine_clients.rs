@@ -1,5 +1,5 @@
-//! A client of several spines (Horus §3.2): a registration at each, and each task goes to one that is drawn by
-//! the workers that serve its type below it.
+//! A client of several spines (Horus §3.2): a registration at each, and each task goes to one that is drawn
+//! by the workers that serve its type below it.
 //!
 //! A task is tried again where it was let in, for there a try is let in once. While a spine is gone, its
 //! registration moves to another one after a lease, and its outstanding tasks with it: under the names that
@@ -18,18 +18,18 @@ use crate::rpc::Remote;
 
 /// A client for each spine.
 #[derive(Debug)]
-pub struct Spread {
+pub struct SpineClients {
     clients: Vec<Client>,
     dice: Mutex<ChaCha8Rng>,
 }
 
-impl From<Client> for Spread {
+impl From<Client> for SpineClients {
     fn from(only: Client) -> Self {
         Self::of(vec![only], 0)
     }
 }
 
-impl Spread {
+impl SpineClients {
     /// Registers with each of these controllers, under the name that `options` give and the spine's number.
     /// Their draws follow from `seed`. With one controller that is its client, under its own name.
     ///
