@@ -69,6 +69,7 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         ("--serves", Some(serves.join(","))),
         ("--depth", Some(of.depth.to_string())),
         ("--lambda", Some(of.lambda.to_string())),
+        ("--assignment", Some(of.assignment.to_string())),
     ];
     joins.extend(of.pool.then_some(("--pool", None)));
     joins.extend(of.batch.then_some(("--batch", None)));
