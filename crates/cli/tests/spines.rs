@@ -29,7 +29,7 @@ service = "hold"
 rate = 200
 mix = "hold=1"
 warm_up = "200ms"
-length = "4s"
+length = "5s"
 deadline = "20s"
 behind_max = "10s"
 
@@ -39,7 +39,7 @@ busy = "1ms"
 [[event]]
 at = "800ms"
 kill = "spine 2"
-return_after = "2s"
+return_after = "3s"
 "#;
 
 #[test]

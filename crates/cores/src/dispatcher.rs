@@ -205,7 +205,7 @@ impl<R> CoreDispatcher<R> {
         self.cores.iter().fold(Nanos(0), |sum, core| sum + core.watch.batch_time())
     }
 
-    /// RequestTable that are here, waiting or on a core.
+    /// Requests that are here, waiting or on a core.
     pub fn held(&self) -> usize {
         self.requests.places() - self.free.len()
     }

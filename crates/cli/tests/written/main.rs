@@ -109,8 +109,11 @@ fn commands_in_running_text_name_what_there_is() {
                 let output = sluice(Path::new("."), &[verb, "--help"]);
                 if output.status.success() { stdout(&output) } else { String::new() }
             });
-            let known: BTreeSet<&str> = help.split(|c: char| c.is_whitespace() || c == ',').collect();
-            let mut unknown = flags.filter(|flag| !known.contains(flag.as_str()) && *flag != "--loads");
+            // A flag whose value may be left out stands there as --spine[=<NUMBER>].
+            let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | '=');
+            let known: BTreeSet<&str> = help.split(ends).collect();
+            let is_known = |flag: &str| flag.split('=').next().is_some_and(|flag| known.contains(flag));
+            let mut unknown = flags.filter(|flag| !is_known(flag) && *flag != "--loads");
             if help.is_empty() || unknown.next().is_some() {
                 wrong.push(line.told());
             }

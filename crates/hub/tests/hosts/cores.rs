@@ -232,7 +232,6 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
     let submit = |i: u32| client.submit(OTHER, &i.to_be_bytes(), DEADLINE).expect("it fits");
     let pending: Vec<Pending> = (0..64).map(submit).collect();
     until("each task runs", || both.at_once.load(Ordering::SeqCst) == 64);
-    let began = Instant::now();
     both.let_go.store(true, Ordering::Release);
     let answers: Vec<_> = pending
         .into_iter()
@@ -241,8 +240,7 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
             other => panic!("{other}"),
         })
         .collect();
-    // One core at least has four of them, each of which holds it for 50 ms.
-    assert!(began.elapsed() >= Duration::from_millis(200));
+    // In the cores' time, which runs ahead of a clock on the wall where their thread was late.
     assert!(answers.iter().all(|answer| answer.service >= Nanos::from_millis(50)));
     assert_eq!(server.drain().finished, 64);
 }

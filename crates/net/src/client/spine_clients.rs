@@ -56,10 +56,9 @@ impl SpineClients {
             return only;
         }
         let weights = self.clients.iter().map(|client| u64::from(client.workers_of(task_type)));
-        let weights: Vec<u64> = weights.collect();
         // Nothing that can panic happens under this lock.
         let word = self.dice.lock().unwrap_or_else(PoisonError::into_inner).next_u64();
-        &self.clients[drawn(&weights, word)]
+        &self.clients[drawn(weights, word)]
     }
 
     /// Closes all of them, and says what they counted.
@@ -72,18 +71,18 @@ impl SpineClients {
 }
 
 /// Which of these a random word draws, each as often as it weighs; any if none weighs anything.
-fn drawn(weights: &[u64], word: u64) -> usize {
-    let all: u64 = weights.iter().sum();
+fn drawn(mut weights: impl ExactSizeIterator<Item = u64> + Clone, word: u64) -> usize {
+    let all: u64 = weights.clone().sum();
     if all == 0 {
         return (word % weights.len() as u64) as usize;
     }
     let mut left = word % all;
-    let holds = |weight: &u64| {
-        let is_it = left < *weight;
-        left = left.saturating_sub(*weight);
+    let holds = |weight: u64| {
+        let is_it = left < weight;
+        left = left.saturating_sub(weight);
         is_it
     };
-    weights.iter().position(holds).unwrap_or(0)
+    weights.position(holds).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -94,7 +93,7 @@ mod tests {
     fn each_is_drawn_as_often_as_it_weighs_and_all_if_nobody_weighs_anything() {
         let counts = |weights: &[u64]| {
             let mut counts = vec![0; weights.len()];
-            (0..60).for_each(|word| counts[drawn(weights, word)] += 1);
+            (0..60).for_each(|word| counts[drawn(weights.iter().copied(), word)] += 1);
             counts
         };
         assert_eq!(counts(&[1, 0, 5]), [10, 0, 50]);

@@ -40,10 +40,15 @@ impl Controllers {
         self.at > 0
     }
 
+    /// Whether there are others beside the home.
+    pub(super) const fn are_several(&self) -> bool {
+        self.all.len() > 1
+    }
+
     /// The next one, if there is another.
     pub(super) fn turn(&mut self) -> bool {
         self.at = (self.at + 1) % self.all.len();
-        self.all.len() > 1
+        self.are_several()
     }
 
     pub(super) fn go_home(&mut self) {

@@ -189,21 +189,24 @@ impl<R: Role> Session<R> {
 
     /// The controller does not answer; how long to wait before the next try.
     fn failed(&mut self, status: &Status) -> Duration {
-        let why = reason(status);
-        let pause = self.backoff.next();
-        let (name, url) = (self.name(), self.url());
-        tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
+        let (why, name) = (reason(status), self.name());
         let since = *self.lost.get_or_insert_with(|| {
-            self.shared.say(RegistrarEvent::Lost { why });
+            self.shared.say(RegistrarEvent::Lost { why: why.clone() });
             Instant::now()
         });
-        if since.elapsed() < self.lease || !self.controllers.turn() {
-            return pause;
+        let left = self.lease.saturating_sub(since.elapsed());
+        if left.is_zero() && self.controllers.turn() {
+            tracing::warn!("{name}: turns to the controller at {}: {why}", self.url());
+            (self.calls, self.held, self.lost) = (self.controllers.line(), None, None);
+            self.backoff.reset();
+            return CALLS_APART;
         }
-        tracing::warn!("{name}: turns to the controller at {}", self.url());
-        (self.calls, self.held, self.lost) = (self.controllers.line(), None, None);
-        self.backoff.reset();
-        CALLS_APART
+        let pause = self.backoff.next();
+        // Who has another one to turn to does so once the lease is over, however rarely it tries by then.
+        let pause = if self.controllers.are_several() { pause.min(left) } else { pause };
+        let url = self.url();
+        tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
+        pause
     }
 
     fn call_in(&mut self, pause: Duration) {

@@ -3,9 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use sluice_fabric::{
-    Ecn, Fabric, FabricEnd, FabricLink, FabricSettings, HostId, LinkSpeed, SwitchId, Topology,
-};
+use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
 use sluice_wire::Nanos;
 
 use super::below::TiersBelow;
@@ -55,14 +53,8 @@ fn without_limits(testbed: &Testbed) -> TiersBelow {
                 .map(|at| link(switch(at / spines), switch(leaves + at % spines), testbed.racks.hop)),
         );
     let topology = Topology::listed(inside + leaves + spines, leaves + spines + 1, links.collect()).unwrap();
-    let settings = FabricSettings {
-        pfc: None,
-        buffer_bytes: 1 << 40,
-        ecn: Ecn { k_min: u64::MAX, k_max: u64::MAX, p_max: 0.0 },
-        ..FabricSettings::default()
-    };
-    let fabric = Fabric::new(&topology, &settings, 1, 0).unwrap();
     let of = |first: u32, count: u32| (first..first + count).map(HostId).collect();
+    let joined = JoinedFabric::without_limits(&topology);
     let hosts = TierHosts {
         topology,
         leaves: of(inside, leaves),
@@ -70,7 +62,6 @@ fn without_limits(testbed: &Testbed) -> TiersBelow {
         workers: of(0, workers),
         clients: of(workers, clients),
     };
-    let joined = JoinedFabric { fabric, flows: None, round_trip: Nanos(1) };
     TiersBelow::new(joined, hosts, testbed.switch.pass)
 }
 

@@ -1,5 +1,7 @@
 //! A fabric that a rack is on: its packets are frames there, among the flows that hosts send each other.
 
+#[cfg(test)]
+use sluice_fabric::{Ecn, FabricSettings};
 use sluice_fabric::{Fabric, FabricError, FlowArrivals, Topology, Traffic};
 use sluice_wire::roce::write_len;
 use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
@@ -49,6 +51,19 @@ impl JoinedFabric {
         let mut fabric = Fabric::new(topology, &settings, seed, replication).map_err(told)?;
         fabric.expect(flows.as_mut().and_then(Iterator::next)).map_err(told)?;
         Ok(Some(Self { fabric, flows, round_trip }))
+    }
+
+    /// Nothing but ways: no marks, no pauses, room for all, no flows.
+    #[cfg(test)]
+    pub(crate) fn without_limits(topology: &Topology) -> Self {
+        let settings = FabricSettings {
+            pfc: None,
+            buffer_bytes: 1 << 40,
+            ecn: Ecn { k_min: u64::MAX, k_max: u64::MAX, p_max: 0.0 },
+            ..FabricSettings::default()
+        };
+        let fabric = Fabric::new(topology, &settings, 1, 0).expect("its links are legal");
+        Self { fabric, flows: None, round_trip: Nanos(1) }
     }
 
     /// Why a testbed's fabric cannot carry a rack with such tasks, in a line.

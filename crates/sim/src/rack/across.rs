@@ -2,9 +2,7 @@
 
 use std::thread;
 
-use sluice_fabric::{
-    Ecn, Fabric, FabricEnd, FabricLink, FabricSettings, HostId, LinkSpeed, SwitchId, Topology,
-};
+use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
 use sluice_wire::Nanos;
 
 use super::*;
@@ -34,20 +32,13 @@ fn without_limits(testbed: &Testbed) -> Below {
         .chain((servers..inside).map(|client| link(host(client), switch(1), 200)))
         .chain([link(switch(0), switch(1), 300), link(host(inside), switch(0), 0)]);
     let topology = Topology::listed(inside + 1, 2, links.collect()).unwrap();
-    let settings = FabricSettings {
-        pfc: None,
-        buffer_bytes: 1 << 40,
-        ecn: Ecn { k_min: u64::MAX, k_max: u64::MAX, p_max: 0.0 },
-        ..FabricSettings::default()
-    };
-    let fabric = Fabric::new(&topology, &settings, 1, 0).unwrap();
+    let joined = JoinedFabric::without_limits(&topology);
     let hosts = RackHosts {
         topology,
         servers: (0..servers).map(HostId).collect(),
         clients: (servers..inside).map(HostId).collect(),
         switch: HostId(inside),
     };
-    let joined = JoinedFabric { fabric, flows: None, round_trip: Nanos(1) };
     Below::new(joined, hosts, testbed)
 }
 
