@@ -188,8 +188,8 @@ impl<R> CoreDispatcher<R> {
         self.nic.next_deadline()
     }
 
-    /// How many more requests of a service its cores would take now if there were room for so many more there,
-    /// those that wait already counted.
+    /// How many more requests of a service its cores would take now if there were room for so many more
+    /// there, those that wait already counted.
     pub fn room(&self, service: ServiceId, beyond: u32) -> u32 {
         (self.nic.balancer().room(service) + beyond).saturating_sub(self.nic.waiting(service))
     }

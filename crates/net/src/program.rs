@@ -106,8 +106,8 @@ pub struct WorkerArgs {
     /// What a task of a lower priority counts when a core is chosen: JBSRQ's λ, a ratio from 0 to 1.
     #[arg(long, value_name = "RATIO", default_value = "1/5", requires = "cores")]
     pub lambda: Lambda,
-    /// Which slices run on which of its cores: `shared`, all on all; `dedicated`, one slice a core; `hybrid=4`,
-    /// four cores at least of all slices. Cores move to slices whose tasks wait.
+    /// Which slices run on which of its cores: `shared`, all on all; `dedicated`, one slice a core; or
+    /// `hybrid=4`, four cores at least of all slices. Cores move to slices whose tasks wait.
     #[arg(long, value_name = "HOW", default_value = "shared", requires = "cores")]
     pub assignment: Assignment,
     /// Instead of such a server be a plain pool of as many threads, to compare: they take tasks of all slices
