@@ -49,6 +49,14 @@ fn urgent_tasks_wait_less_behind_long_ones_that_are_preempted_or_yield() {
 }
 
 #[test]
+fn a_policy_that_says_when_cores_yield_is_the_testbed_that_says_so() {
+    let cores = |after| format!("yields = \"{after}\"\nswitch = \"1us\"");
+    let of = |policy, after| p99_us(&run(&point(policy, BIMODAL, &cores(after), 0.6)), 0);
+    let [own, testbeds] = [of("ringleader:4,yields=2us", "5us"), of("ringleader:4", "2us")];
+    assert!(own == testbeds && own < of("ringleader:4", "5us"), "{own} and {testbeds}");
+}
+
+#[test]
 fn a_switch_that_costs_takes_capacity_from_whoever_switches() {
     for policy in ["shinjuku", "ringleader"] {
         let of = |switch| {

@@ -143,14 +143,16 @@ impl OrchestratedServer<'_> {
     /// RingLeader's NIC and cores, as they are asked for.
     fn ringleader(&self) -> Result<RingLeader, OrchestratorSetupError> {
         let mut settings = NicSettings::paper(self.testbed.workers as usize)?;
-        let mut shares = Assignment::CompleteShare;
-        if let Orchestration::RingLeader { depth, balancing, passes_over, assignment } = self.orchestration {
-            shares = assignment;
+        let (mut shares, mut times) = (Assignment::CompleteShare, self.testbed.cores);
+        if let Orchestration::RingLeader { depth, balancing, passes_over, assignment, yields } =
+            self.orchestration
+        {
+            (shares, times.yields) = (assignment, yields.unwrap_or(times.yields));
             (settings.depth, settings.balancing) = (depth, balancing);
             if !passes_over {
                 settings.order = SchedulingOrder::PushInFirstOut;
             }
         }
-        RingLeader::new(self.testbed, self.classes, &settings, shares)
+        RingLeader::new(times, self.classes, &settings, shares)
     }
 }

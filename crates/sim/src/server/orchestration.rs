@@ -3,6 +3,7 @@
 use core::fmt;
 
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda};
+use sluice_units::{WholeSpan, span};
 use sluice_wire::Nanos;
 
 use crate::testbed::CoreTimes;
@@ -20,6 +21,8 @@ pub enum Orchestration {
         passes_over: bool,
         /// Which services run on which cores; hints move them.
         assignment: Assignment,
+        /// After how long a core yields; as the testbed says, if it is none.
+        yields: Option<Nanos>,
     },
     /// A dispatcher with a core of its own and one queue for each priority.
     Shinjuku {
@@ -72,7 +75,8 @@ const ALL: [OrchestrationAbout; 6] = [
         arguments: "N, requests of a priority at a core (4); lambda=1/5, what less important ones count; \
                     global, the shortest queue of all services; by-service, of the request's own service; \
                     pifo, services without room block the others; \
-                    dedicated, one service a core, moved by hints; hybrid=N, with N cores at least of all",
+                    dedicated, one service a core, moved by hints; hybrid=N, with N cores at least of all; \
+                    yields=1us, when a core looks for another request (the testbed's)",
         example: "ringleader:4",
     },
     OrchestrationAbout {
@@ -141,8 +145,8 @@ impl Orchestration {
             "ringleader" => settings.map_or_else(|| ringleader(""), ringleader).map_or_else(
                 || {
                     wrong(
-                        "write a depth from 1 to 1024, lambda=1/5, global, by-service, pifo, dedicated or \
-                       hybrid=4, with commas",
+                        "write a depth from 1 to 1024, lambda=1/5, global, by-service, pifo, dedicated, \
+                       hybrid=4 or yields=1us, with commas",
                     )
                 },
                 Ok,
@@ -175,13 +179,17 @@ fn positive(text: &str) -> Option<u32> {
 fn ringleader(settings: &str) -> Option<Orchestration> {
     let lambda = Balancing::Jbsrq(Lambda::new(LAMBDA.0, LAMBDA.1).ok()?);
     let (mut depth, mut balancing, mut passes_over) = (DEPTH, lambda, true);
-    let mut assignment = Assignment::CompleteShare;
+    let (mut assignment, mut yields) = (Assignment::CompleteShare, None);
     for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
         match setting.split_once('=') {
             Some(("lambda", ratio)) => {
                 balancing = Balancing::Jbsrq(ratio.parse().ok()?);
             }
             Some(("hybrid", _)) => assignment = setting.parse().ok()?,
+            Some(("yields", after)) => {
+                let after = span(after).ok();
+                yields = Some(after.filter(|after| *after > Nanos(0))?);
+            }
             None if setting == "dedicated" => assignment = Assignment::Dedicated,
             None if setting == "global" => balancing = Balancing::GlobalJbsq,
             None if setting == "by-service" => balancing = Balancing::PerServiceJbsq,
@@ -189,13 +197,13 @@ fn ringleader(settings: &str) -> Option<Orchestration> {
             _ => depth = positive(setting).filter(|depth| *depth <= 1_024)?,
         }
     }
-    Some(Orchestration::RingLeader { depth, balancing, passes_over, assignment })
+    Some(Orchestration::RingLeader { depth, balancing, passes_over, assignment, yields })
 }
 
 impl fmt::Display for Orchestration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RingLeader { depth, balancing, passes_over, assignment } => {
+            Self::RingLeader { depth, balancing, passes_over, assignment, yields } => {
                 write!(f, "ringleader:{depth}")?;
                 match balancing {
                     Balancing::Jbsrq(lambda) if lambda.parts() == LAMBDA => {}
@@ -204,10 +212,10 @@ impl fmt::Display for Orchestration {
                     Balancing::PerServiceJbsq => f.write_str(",by-service")?,
                 }
                 f.write_str(if *passes_over { "" } else { ",pifo" })?;
-                match assignment {
-                    Assignment::CompleteShare => Ok(()),
-                    moved => write!(f, ",{moved}"),
+                if *assignment != Assignment::CompleteShare {
+                    write!(f, ",{assignment}")?;
                 }
+                yields.map_or(Ok(()), |after| write!(f, ",yields={}", WholeSpan(after)))
             }
             Self::Shinjuku { preempts } => f.write_str(if *preempts { "shinjuku" } else { "shinjuku:nopre" }),
             Self::Rss { flows: None } => f.write_str("rss"),
@@ -232,6 +240,7 @@ mod tests {
             "ringleader:8,by-service",
             "ringleader:4,dedicated",
             "ringleader:4,lambda=1/3,hybrid=4",
+            "ringleader:4,global,yields=1us",
             "shinjuku",
             "shinjuku:nopre",
             "rss",
@@ -253,6 +262,7 @@ mod tests {
             ("ringleader:4,lambda=2/1", "write a depth"),
             ("ringleader:4,hybrid=0", "hybrid=4"),
             ("ringleader:4,hybrid", "hybrid=4"),
+            ("ringleader:4,yields=0us", "yields=1us"),
             ("shinjuku:pre", "write nopre"),
             ("rss:0", "how many flows"),
             ("caladan:2", "it has no settings"),

@@ -19,7 +19,7 @@ use sluice_wire::Nanos;
 use super::batch::{BATCH, BatchService};
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use crate::stats::Observer;
-use crate::testbed::{CoreTimes, Testbed};
+use crate::testbed::CoreTimes;
 use crate::workload::Class;
 
 /// The paper's (§4.4), where the testbed says nothing of it.
@@ -46,12 +46,12 @@ pub(super) struct RingLeader {
 
 impl RingLeader {
     pub(super) fn new(
-        testbed: &Testbed,
+        times: CoreTimes,
         classes: &[Class],
         settings: &NicSettings,
         assignment: Assignment,
     ) -> Result<Self, OrchestratorSetupError> {
-        let (mut nic, times) = (Nic::new(settings)?, testbed.cores);
+        let mut nic = Nic::new(settings)?;
         let services: Vec<_> = priorities(classes).enumerate().filter_map(service).collect();
         let moves_every = if times.reallocate > Nanos(0) { times.reallocate } else { MOVES_EVERY };
         for (service, priority, address) in &services {
