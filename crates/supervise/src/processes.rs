@@ -297,7 +297,9 @@ impl<'p> Processes<'p> {
         let forwarding = self.forwardings.get(usize::from(rack) - 1);
         role.extend(forwarding.iter().flat_map(|is| ["--behind".to_owned(), is.at().to_string()]));
         let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
-        forwarding.iter().for_each(|forwarding| forwarding.lead_to(started.switch));
+        if let Some(forwarding) = forwarding {
+            forwarding.lead_to(started.switch);
+        }
         self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
     }
 
