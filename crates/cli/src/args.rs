@@ -208,6 +208,9 @@ pub(crate) struct Switch {
     /// which stand in for it.
     #[arg(long, value_name = "ADDRESS", requires = "leaf", value_delimiter = ',')]
     pub(crate) above: Vec<String>,
+    /// For a leaf on a server of its rack: the rack's switch, which forwards all of its packets.
+    #[arg(long, hide = true, value_name = "ADDRESS", requires = "leaf", value_parser = units::address)]
+    pub(crate) behind: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
     #[command(flatten)]

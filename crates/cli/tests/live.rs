@@ -61,6 +61,37 @@ fn a_sweep_of_workers_that_differ_gives_tasks_to_those_that_have_what_they_need(
     }
 }
 
+#[test]
+fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let testbed = "name = \"mine\"\nworkers = 5\n[racks]\nspines = 1\nworkers = [2, 3]\nhop = \"5us\"\n";
+    fs::write(folder.path().join("mine.toml"), testbed).expect("there is room");
+    let sweep = |policy: &str| {
+        let flags = format!(
+            "up --policy {policy} --sweep 0.3 --dilate 500 --length 200ms --replications 2 \
+             --workload exp:20us --testbed mine.toml --json --out swept"
+        );
+        sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>())
+    };
+    let output = sweep("dc-horus:idle-rack=random");
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let study = json(&output);
+    let series = study["panels"][0]["series"].as_array().expect("a list");
+    assert_eq!(series.len(), 2, "simulated and live");
+    for of in series {
+        let point = &of["points"][0];
+        assert_eq!(point["counts"]["sent"], point["counts"]["replied"], "{}", of["label"]);
+        // A task and its reply pass the leaf, and the task the spine.
+        let passes =
+            point["counts"]["passes"].as_u64() >= point["counts"]["sent"].as_u64().map(|sent| 3 * sent);
+        assert!(passes, "{point}");
+    }
+    assert!(stderr(&sweep("dc-rs-h")).contains("dc-rs-h"), "racks below a live spine run Horus");
+    fs::write(folder.path().join("mine.toml"), testbed.replace("spines = 1", "spines = 2"))
+        .expect("there is room");
+    assert!(stderr(&sweep("dc-horus")).contains("racks.spines = 1"), "one client is at one spine");
+}
+
 /// Runs what is kept in this file again, into `again`; all that is kept there says the same, but for where.
 fn runs_again(folder: &Path, command: &str, (out, file): (&str, &str)) {
     let words = format!("{command} {out}/{file} --out again --json");

@@ -1,8 +1,12 @@
-//! Racks below two live spines, each a process: one of them is killed and comes back.
+//! Racks below live spines, each a process: one of them is killed and comes back, a load from outside goes to
+//! both, and leaves run on servers of their racks.
 
 mod common;
 
-use common::{json, sluice, stderr};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use common::{Running, command, json, sluice, stderr};
 
 /// The spines' names are in the order of the racks, one below each.
 const PLAN: &str = r#"
@@ -54,9 +58,81 @@ fn a_spine_that_is_killed_loses_no_task() {
     let event = &result["events"][0];
     assert_eq!(event["what"], "kill -9 spine 2");
     assert!(event["felt"]["sent_again"].as_u64() > Some(0), "what it had was sent again: {event}");
+    assert!(event["felt"]["lasted_s"].as_f64() > Some(0.0), "its tasks needed another try: {event}");
+    assert_eq!(result["leaf_trips"].as_array().map(Vec::len), Some(0), "leaves are in their racks' switches");
     let logs = folder.path().join("out/logs");
     let spine = std::fs::read_to_string(logs.join("leaf-2.log")).expect("a leaf's log");
     for part in ["turns to the controller", "back at its own controller"] {
         assert!(spine.contains(part), "{spine}");
     }
+}
+
+/// All packets of a leaf take the way through its rack's forwarding: nobody else knows where it is.
+#[test]
+fn a_leaf_on_a_server_of_its_rack_is_reached_through_the_racks_switch_and_its_way_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = PLAN.replace("spines = 2", "leaf = \"server\"").replace("spine 2", "leaf 2");
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    let trips = result["leaf_trips"].as_array().expect("both racks'");
+    assert_eq!(trips.iter().map(|trip| trip["rack"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    let packets: u64 = trips.iter().filter_map(|trip| trip["packets"].as_u64()).sum();
+    assert!(Some(packets) > result["tasks"]["replied"].as_u64(), "each task and its reply: {trips:?}");
+    // No packet is sent twice and received twice by two processes in less.
+    assert!(trips.iter().all(|trip| trip["trip_ns"]["p50"].as_f64() > Some(1_000.0)), "{trips:?}");
+}
+
+/// One type's workers are below the first spine, the other's below the second.
+const APART: &str = r#"
+name = "apart"
+policy = "dc-horus"
+out = "out"
+
+[racks]
+count = 2
+spines = 2
+
+[[slice]]
+name = "first"
+types = ["hold"]
+
+[[slice]]
+name = "second"
+types = ["spin"]
+
+[[worker]]
+name = "h"
+rack = 1
+slice = "first"
+service = "hold"
+
+[[worker]]
+name = "s"
+rack = 2
+slice = "second"
+service = "spin"
+"#;
+
+#[test]
+fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("plan.toml"), APART).expect("written");
+    let up = command(folder.path(), &["up", "plan.toml"]).stderr(Stdio::piped()).spawn();
+    let mut up = Running(up.expect("it starts"));
+    let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let mut said = said.filter(|line| line.contains("workers are ready"));
+    assert!(said.next().is_some(), "never ready");
+    std::thread::spawn(move || said.for_each(drop));
+    let load = ["load", "--mix", "hold=0.5,spin=0.5", "--rate", "50", "--warm-up", "0s", "--length", "1s"];
+    let output = sluice(folder.path(), &[&load[..], &["--json"]].concat());
+    let result = json(&output);
+    let types = result["types"].as_array().expect("both");
+    for of in types {
+        assert!(of["tasks"]["sent"].as_u64() > Some(0), "{result}");
+        assert_eq!(of["tasks"]["sent"], of["tasks"]["replied"], "{}", stderr(&output));
+    }
+    up.ends_well();
 }

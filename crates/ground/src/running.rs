@@ -66,7 +66,8 @@ impl Drop for Told {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RackArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
-    /// that runs here, else 127.0.0.1:7400].
+    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; what asks
+    /// one asks the first.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]
@@ -74,9 +75,14 @@ pub struct RackArgs {
 }
 
 impl RackArgs {
-    /// The rack's controller.
+    /// The rack's controller; the first spine's, if there are several.
     pub fn remote(&self) -> Outcome<Remote> {
-        Ok(self.tls.remote(&controller(self.controller.as_deref())?)?)
+        Ok(self.remotes()?.swap_remove(0))
+    }
+
+    /// The rack's controller, or that of each spine: one at least.
+    pub fn remotes(&self) -> Outcome<Vec<Remote>> {
+        Ok(self.tls.remotes(&controller(self.controller.as_deref())?)?)
     }
 }
 

@@ -11,6 +11,7 @@ use sluice_ground::policies;
 use sluice_hub::switch::Delays;
 use sluice_net::crew::Beginning;
 use sluice_net::worker::{HostCosts, Slowed};
+use sluice_sim::datacenter::System;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
@@ -19,9 +20,11 @@ use sluice_sim::suits::Suits;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::workload::{Arrivals, Workload};
 use sluice_switch::registry::Choice;
+use sluice_wire::Nanos;
 
 use super::kept::SweepSettings;
 use super::servers;
+use super::switches::RacksBelow;
 
 /// How long each run goes before anything is measured, as a part of what is measured.
 pub(super) const WARM_UP_PART: u32 = 4;
@@ -175,6 +178,15 @@ impl Ask {
         }
     }
 
+    /// The racks below a spine that such a policy schedules; none where it has one switch.
+    pub(crate) fn below(&self, who: &Who) -> Option<RacksBelow> {
+        let Policy::Datacenter(System::Horus(reading)) = who.policy else { return None };
+        let Testbed { links, racks, workers, .. } = &self.testbed;
+        let long = |way: Nanos| (way + racks.detour).times(self.dilation.into());
+        let (sizes, hop, link) = (racks.sizes(*workers), long(racks.hop), long(links.worker));
+        Some(RacksBelow { reading: reading.dilated(self.dilation)?, sizes, hop, link })
+    }
+
     /// What packets cost a worker, dilated, and when it is slow, counted from the schedule's beginning.
     pub(crate) fn costs(&self, worker: u32, since: Beginning) -> HostCosts {
         let factor = u64::from(self.dilation);
@@ -195,12 +207,17 @@ impl Ask {
 /// The schedulers of these lists.
 pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<Who>> {
     let who = |text: String| {
-        let choice = sluice_ground::plan::live(Choice::parse(&text).map_err(Failure::bad_input)?)
-            .map_err(Failure::bad_input)?;
         let policy = Policy::parse(&text).map_err(Failure::bad_input)?;
+        let choice = Choice::parse(leaf_of(&policy).unwrap_or(&text)).map_err(Failure::bad_input)?;
+        let choice = sluice_ground::plan::live(choice).map_err(Failure::bad_input)?;
         Ok(Who { name: policy.to_string(), choice, policy })
     };
     policies::listed(lists)?.into_iter().map(who).collect()
+}
+
+/// The program of racks below a live spine.
+const fn leaf_of(policy: &Policy) -> Option<&'static str> {
+    if let Policy::Datacenter(System::Horus(_)) = policy { Some("horus") } else { None }
 }
 
 /// What a live rack cannot stand for.
@@ -211,6 +228,10 @@ fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
         "faults and stalls are the simulator's only: leave them out of the testbed"
     } else if testbed.switch.recirculation_gbps.is_some() {
         "the recirculation port's bandwidth is the simulator's only: leave it out of the testbed"
+    } else if !testbed.racks.are_none() && testbed.racks.spines != 1 {
+        "a live sweep has one spine: write racks.spines = 1 in the testbed"
+    } else if !testbed.racks.are_none() && testbed.fabric.is_some() {
+        "a live sweep has no fabric below its racks: leave [fabric] out of the testbed"
     } else if testbed.clients != 1 {
         "a live sweep has one client: write clients = 1 in the testbed"
     } else if testbed.workers > WORKERS_MAX {

@@ -19,6 +19,7 @@ mod rack;
 mod record;
 mod servers;
 mod suited;
+mod switches;
 mod trace;
 pub mod versus;
 

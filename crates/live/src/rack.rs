@@ -15,8 +15,6 @@ use sluice_ground::load::nanos;
 use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
 use sluice_host::agent::AgentSettings;
-use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
-use sluice_hub::rpc::{LocalSwitch, RpcServer};
 use sluice_hub::switch::{Count, SwitchConfig};
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
@@ -35,9 +33,10 @@ use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
 
 use super::ask::{Ask, Who};
-use super::place::{Place, Running};
+use super::place::Place;
 use super::servers::{self, LiveServer};
 use super::suited::{Suited, labels_of, worker_name};
+use super::switches::LiveSwitches;
 use super::trace::planned;
 
 /// How long registration may take.
@@ -59,8 +58,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A running rack under one policy.
 pub(crate) struct LiveRack {
     place: Place,
-    switch: Running,
-    server: RpcServer,
+    switches: LiveSwitches,
     crew: RunningCrew,
     player: Player,
     types: Vec<TaskType>,
@@ -105,23 +103,17 @@ impl LiveRack {
     pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
         let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
         let suits = ask.suits(who)?;
-        let switch = place.start_switch(&switch_config(ask, who, epoch, &layout))?;
-        let local = switch.handle.local().into();
-        let options = ControllerOptions {
-            at: place.switch_at(),
-            guard: place.guard(),
-            plan: control_plan(ask, who, suits.as_ref(), local),
-            seed: sluice_ground::seed::random_seed()?,
-            switch: SwitchLink::Here(LocalSwitch::new(switch.handle.clone(), local)),
-        };
-        let server = place.at_switch(|| start_controller(options))??;
+        let config = switch_config(ask, who, epoch, &layout);
+        let plan = |local| control_plan(ask, who, suits.as_ref(), local);
+        let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
         let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
         let desk = Desk::of(ask, who)?;
-        let controller = server.local().to_string();
+        let controller = switches.controller_of(0);
         let servers = servers(ask, who, &controller, &types)?;
         let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
         for number in 0..alone {
+            let controller = switches.controller_of(number);
             let mut options = worker_options(ask, who, &controller, (number, Some(crew.beginning())))?;
             options.listen = place.workers_at();
             options.agent = desk.as_ref().map(Desk::file);
@@ -132,12 +124,12 @@ impl LiveRack {
             name: "sweep".into(),
             listen: place.client_at(),
             dilation: ask.dilation,
-            ..ClientOptions::new(&controller)?
+            ..ClientOptions::of(switches.controller()?)
         };
         let player = place.at_client(|| crew.player(&client))??;
         let crew = crew.spawn()?;
         let mut rack =
-            Self { place, switch, server, crew, player, types, suited: None, desk, agent: None, servers };
+            Self { place, switches, crew, player, types, suited: None, desk, agent: None, servers };
         rack.wait_until_ready(alone)?;
         rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
@@ -159,7 +151,7 @@ impl LiveRack {
 
     /// Where the controller is asked.
     pub(crate) fn controller(&self) -> Outcome<Remote> {
-        Ok(Remote::new(&self.server.local().to_string(), None)?)
+        self.switches.controller()
     }
 
     /// Sends a trace, dilated, and waits for all of its tasks.
@@ -176,8 +168,7 @@ impl LiveRack {
         stop: &Stop,
     ) -> Outcome<Performance> {
         let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
-        let (counted, switch_late, hosts_late) =
-            (self.counted(), self.switch.handle.counters().late(), self.crew.late());
+        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.crew.late());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
@@ -185,7 +176,7 @@ impl LiveRack {
             labels_met,
             played,
             counted: self.counted().since(&counted),
-            switch_late: self.switch.handle.counters().late().since(switch_late),
+            switch_late: self.switches.late().since(switch_late),
             hosts_late: self.crew.late().since(hosts_late),
         })
     }
@@ -195,10 +186,7 @@ impl LiveRack {
         drop(self.agent);
         self.crew.end()?;
         self.servers.into_iter().try_for_each(LiveServer::end)?;
-        drop(self.server);
-        self.switch.handle.stop();
-        let ended = self.switch.thread.join();
-        ended.map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+        self.switches.end()?;
         self.place.clear()
     }
 
@@ -214,12 +202,11 @@ impl LiveRack {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
+        self.switches.wait_for_leaves(patience)
     }
 
     fn counted(&self) -> Counted {
-        let counters = self.switch.handle.counters();
-        let of = |count| counters.of(count);
+        let of = |count| self.switches.counted(count);
         Counted {
             submits: of(Count::Submits),
             tokens: of(Count::Tokens),

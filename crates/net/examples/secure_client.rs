@@ -1,10 +1,10 @@
 //! A whole client for a rack on other machines: its flags say where the controller is, whom to believe and
-//! what to show.
+//! what to show. Of racks below several spines they name all their controllers.
 use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::Parser;
+use sluice_net::TaskType;
 use sluice_net::program::{self, ClientArgs};
-use sluice_net::{Client, TaskType};
 
 #[derive(Parser)]
 struct Flags {
@@ -19,8 +19,9 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<String, Box<dyn Error>> {
-    let client = Client::connect(&flags.client.options()?)?;
-    let ended = client.submit(TaskType(9), flags.word.as_bytes(), Duration::from_secs(5))?.wait();
+    let spines = flags.client.connect(1)?;
+    let ended =
+        spines.draw(TaskType(9)).submit(TaskType(9), flags.word.as_bytes(), Duration::from_secs(5))?.wait();
     let bytes = ended.outcome.done().ok_or_else(|| ended.outcome.to_string())?;
     Ok(String::from_utf8_lossy(bytes).escape_debug().to_string())
 }

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod client;
 pub mod clock;
 pub mod crew;
+pub mod detour;
 mod error;
 pub mod exit;
 pub mod faults;

@@ -55,6 +55,8 @@ pub struct RunResult {
     pub sender: Sender,
     /// Faults on schedule.
     pub events: Vec<EventResult>,
+    /// Where leaves run on servers of their racks: what packets' way there and back came to.
+    pub leaf_trips: Vec<LeafTrip>,
     /// What must hold.
     pub gates: Vec<Gate>,
     /// Whether all of it does.
@@ -161,6 +163,17 @@ pub struct EventResult {
     pub returned_at_s: Option<f64>,
     /// How long it was felt; null if there was nothing to compare with.
     pub felt: Option<Felt>,
+}
+
+/// How long packets were away from a rack's switch, at the leaf on a server of that rack.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeafTrip {
+    /// The rack, from 1 on.
+    pub rack: u16,
+    /// Tasks and replies that went there and came back.
+    pub packets: u64,
+    /// How long that took, the leaf's own work included.
+    pub trip_ns: Quantiles,
 }
 
 /// Something that must hold of a result.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::run::{Bin, EventResult, Felt, Quantiles, RunResult, TaskCounts};
+use sluice_outcome::run::{Bin, EventResult, Felt, LeafTrip, Quantiles, RunResult, TaskCounts};
 
 use crate::table::{Table, digits, time};
 
@@ -22,6 +22,7 @@ pub fn summary(result: &RunResult) -> String {
         out += &events(&result.events).to_string();
         sent_again(&mut out, &result.events);
     }
+    leaf_trips(&mut out, &result.leaf_trips);
     out += "\n";
     verdict(&mut out, result);
     out
@@ -186,6 +187,17 @@ fn sent_again(out: &mut String, events: &[EventResult]) {
         let Some(felt) = event.felt.filter(|felt| felt.sent_again > 0) else { continue };
         let Felt { sent_again: tasks, sent_again_for_s: span, .. } = felt;
         let _ = writeln!(out, "sent again after {}: {tasks} tasks, for {span:.2} s", event.what);
+    }
+}
+
+/// A line for each leaf on a server of its rack.
+fn leaf_trips(out: &mut String, trips: &[LeafTrip]) {
+    for LeafTrip { rack, packets, trip_ns } in trips {
+        let [p50, p99] = [trip_ns.p50, trip_ns.p99].map(time);
+        let _ = writeln!(
+            out,
+            "to the leaf of rack {rack} on its server and back: p50 {p50}, p99 {p99}, of {packets} packets"
+        );
     }
 }
 

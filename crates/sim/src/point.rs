@@ -349,6 +349,12 @@ impl Point {
                 "{policy} is for racks below spines, and this testbed has none: write [racks] with spines \
                  and workers into it"
             )),
+            Policy::Datacenter(system) if testbed.racks.detour > Nanos(0) && system.tokens() > 0 => {
+                Some(format!(
+                    "{policy} has its leaves in switches, past which its replies go: leave racks.detour out, \
+                     or take another policy of a datacenter"
+                ))
+            }
             Policy::Datacenter(_) if testbed.stalls.per_s > 0.0 || testbed.slow.is_any() => {
                 Some(format!("{policy} runs without stalls and slow workers: leave [stalls] and [slow] out"))
             }

@@ -443,7 +443,7 @@ impl Testbed {
 
     /// From a client's send to a worker's NIC.
     pub(crate) fn way_in(&self) -> Nanos {
-        self.links.client + self.above() + self.switch.pass + self.links.worker
+        self.links.client + self.above() + self.through_rack()
     }
 
     /// Between a client's link and a leaf, where there are spines.
@@ -453,7 +453,12 @@ impl Testbed {
 
     /// From a worker's send to the client.
     pub(crate) fn way_back(&self) -> Nanos {
-        self.links.worker + self.switch.pass + self.above() + self.links.client
+        self.through_rack() + self.above() + self.links.client
+    }
+
+    /// Between a rack's switch and a worker, through its leaf, wherever that runs.
+    fn through_rack(&self) -> Nanos {
+        self.racks.detour.times(2) + self.switch.pass + self.links.worker
     }
 }
 

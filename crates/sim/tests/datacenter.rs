@@ -69,6 +69,22 @@ fn every_task_is_replied_to_and_none_sooner_than_two_hops_take() {
     }
 }
 
+#[test]
+fn a_leaf_on_a_server_of_its_rack_costs_a_task_and_its_reply_a_round_trip_each() {
+    let detour = Nanos(1_300);
+    let at_server = Testbed { racks: RackLayout { detour, ..testbed().racks }, ..testbed() };
+    for policy in ["dc-horus", "dc-rs-h", "dc-rs-lb"] {
+        let in_switch = point(policy, 0.3);
+        let at_server = Point { testbed: at_server.clone(), ..in_switch.clone() };
+        let [here, there] =
+            [in_switch, at_server].map(|point| measure(&point, 0).classes[0].latency.quantile(0.0));
+        let more = there - here;
+        assert!(more.abs_diff(4 * detour.0) < 100, "{policy}: {more} ns, a thousandth is rounded");
+    }
+    let said = Point { testbed: at_server, ..point("dc-rain:2", 0.3) }.check().expect_err("refused");
+    assert!(said.to_string().contains("leave racks.detour out"), "{said}");
+}
+
 /// With light load there are idle racks, and Horus knows them.
 #[test]
 fn with_light_load_horus_finds_idle_racks_and_workers_and_who_looks_at_means_does_not() {

@@ -5,12 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod child;
+mod forwarding;
 mod network;
 pub mod parent;
 mod processes;
 mod script;
 mod servers;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -89,7 +91,9 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
     // Nobody outside reaches a controller in a namespace.
-    let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &controller.to_string()));
+    let all = processes.known_controllers()?;
+    let all = all.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
+    let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
@@ -192,6 +196,7 @@ fn run_load(
         events: script.results(&tally.timeline, load_end),
         started,
         slices: plan.slices.iter().map(|slice| slice.name.clone()).collect(),
+        leaf_trips: processes.leaf_trips(),
         depths: decided.depths(unix_ns(started), 1),
         decisions: decided.kept(unix_ns(started)),
     };

@@ -12,8 +12,10 @@ use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::plan::{Plan, Target, WorkerPlan};
 use sluice_ground::stop::Stop;
 use sluice_net::rpc::Remote;
+use sluice_outcome::run::LeafTrip;
 
 use super::child::Child;
+use super::forwarding::Forwarding;
 use super::network::{Network, Who};
 use super::servers;
 
@@ -34,6 +36,8 @@ pub(super) struct Processes<'p> {
     /// The spines behind the first one, which is `switch`.
     spines: Vec<FabricProcess>,
     leaves: Vec<FabricProcess>,
+    /// Where leaves run on servers of their racks, what these racks' switches do.
+    forwardings: Vec<Forwarding>,
     servers: Vec<Option<Child>>,
     /// Where the servers keep their memory.
     memory: PathBuf,
@@ -90,6 +94,8 @@ impl<'p> Processes<'p> {
         let racks = plan.racks.map_or(0, |racks| racks.count);
         let leaves = (0..racks).map(|_| FabricProcess::default()).collect();
         let spines = (1..plan.spines()).map(|_| FabricProcess::default()).collect();
+        let forwardings = (0..racks).filter(|_| plan.leaves_are_on_servers());
+        let forwardings = forwardings.map(|_| Forwarding::start()).collect::<Outcome<_>>()?;
         let starts = vec![0; servers.len()];
         let memory = servers::memory_folder(plan);
         let mut rack = Self {
@@ -100,6 +106,7 @@ impl<'p> Processes<'p> {
             controller: None,
             spines,
             leaves,
+            forwardings,
             servers,
             memory,
             starts,
@@ -137,8 +144,13 @@ impl<'p> Processes<'p> {
 
     /// Where clients register: with the controller, or with that of each spine.
     pub(super) fn controllers(&self) -> Outcome<Vec<Remote>> {
-        let at = (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine));
-        at.map(|at| Ok(Remote::new(&at?.to_string(), None)?)).collect()
+        let remote = |at: SocketAddr| Ok(Remote::new(&at.to_string(), None)?);
+        self.known_controllers()?.into_iter().map(remote).collect()
+    }
+
+    /// Their addresses.
+    pub(super) fn known_controllers(&self) -> Outcome<Vec<SocketAddr>> {
+        (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine)).collect()
     }
 
     fn controller_of_spine(&self, spine: u16) -> Outcome<SocketAddr> {
@@ -177,6 +189,11 @@ impl<'p> Processes<'p> {
         if let Some(mut child) = child {
             child.kill();
         }
+    }
+
+    /// What packets' way to leaves on servers and back came to so far.
+    pub(super) fn leaf_trips(&self) -> Vec<LeafTrip> {
+        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.trip(rack)).collect()
     }
 
     /// Whether all that should run do.
@@ -273,11 +290,16 @@ impl<'p> Processes<'p> {
     fn start_leaf(&mut self, rack: u16) -> Outcome<()> {
         let above =
             self.controllers_of(rack)?.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
-        let role = ["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above];
+        let mut role = vec!["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above];
         let none = || Failure::broken(format!("there is no rack {rack}"));
         let known = self.leaf(rack).ok_or_else(none)?;
         let at = (known.switch, known.control);
+        let forwarding = self.forwardings.get(usize::from(rack) - 1);
+        role.extend(forwarding.iter().flat_map(|is| ["--behind".to_owned(), is.at().to_string()]));
         let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
+        if let Some(forwarding) = forwarding {
+            forwarding.lead_to(started.switch);
+        }
         self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
     }
 

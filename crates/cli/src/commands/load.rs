@@ -13,10 +13,10 @@ use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::stop::Stop;
 use sluice_ground::units;
 use sluice_ground::view::{Heading, Shown, View};
-use sluice_net::client::deadline_default;
+use sluice_net::ClientOptions;
+use sluice_net::client::{SpineClients, deadline_default};
 use sluice_net::faults::FaultPlan;
 use sluice_net::rpc::Remote;
-use sluice_net::{Client, ClientOptions};
 use sluice_report::run::{json, summary};
 use sluice_wire::TaskType;
 
@@ -39,9 +39,11 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     if let Some(out) = &what.out {
         files::make(out)?;
     }
-    let controller = args.rack.remote()?;
-    let place = format!("controller at {}", controller.url());
-    let client = Client::connect(&options(args, controller, &what.label, what.load.retry)?)?;
+    let controllers = args.rack.remotes()?;
+    let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
+    let place = format!("controller at {}", urls.join(", "));
+    let options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
+    let client = SpineClients::connect(&options, &controllers, what.label.seed)?;
     let board = Board::default();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
@@ -64,6 +66,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         events: Vec::new(),
         started,
         slices: Vec::new(),
+        leaf_trips: Vec::new(),
         depths: Vec::new(),
         decisions: Vec::new(),
     };

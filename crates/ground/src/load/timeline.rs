@@ -1,10 +1,11 @@
 //! Replies over time, and how long a fault was felt.
 //!
 //! A bin *feels* something when it has clearly fewer replies than the bins before the fault (more than four
-//! standard deviations of a Poisson count under their mean), or when its slowest reply took more than twice
-//! as long as the slowest of them. A fault is felt from the moment that it strikes until the end of the last
-//! such bin before one whole second of calm: a lease is a second, and what has not shown by its end does not
-//! come.
+//! standard deviations of a Poisson count under their mean), when its slowest reply took more than twice
+//! as long as the slowest of them, or when clearly more of the tasks that were due in it had to be sent again
+//! than in them, as those for a dead switch until hosts turn to another one. A fault is felt from the moment
+//! that it strikes until the end of the last such bin before one whole second of calm: a lease is a second,
+//! and what has not shown by its end does not come.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -123,18 +124,25 @@ impl Timeline {
 struct Calm {
     replied_min: f64,
     slowest_max_ns: u64,
+    sent_again_max: f64,
 }
 
 impl Calm {
     fn of(bins: &[Bin]) -> Option<Self> {
-        let replied: u64 = bins.iter().map(|bin| bin.replied).sum();
-        let mean = replied as f64 / bins.len() as f64;
+        let mean = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>() as f64 / bins.len() as f64;
+        let (replied, sent_again) = (mean(|bin| bin.replied), mean(|bin| bin.sent_again));
         let slowest = bins.iter().map(|bin| bin.slowest_ns).max()?;
-        (replied > 0).then(|| Self { replied_min: mean - 4.0 * mean.sqrt(), slowest_max_ns: 2 * slowest })
+        (replied > 0.0).then(|| Self {
+            replied_min: replied - 4.0 * replied.sqrt(),
+            slowest_max_ns: 2 * slowest,
+            sent_again_max: sent_again + 4.0 * sent_again.sqrt(),
+        })
     }
 
     fn holds(&self, bin: &Bin) -> bool {
-        bin.replied as f64 >= self.replied_min && bin.slowest_ns <= self.slowest_max_ns
+        bin.replied as f64 >= self.replied_min
+            && bin.slowest_ns <= self.slowest_max_ns
+            && bin.sent_again as f64 <= self.sent_again_max
     }
 }
 
@@ -193,6 +201,18 @@ mod tests {
             timeline.felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
         assert_eq!(felt.sent_again, 7);
         assert!((felt.sent_again_for_s - 0.47).abs() < 1e-9, "{felt:?}");
+    }
+
+    #[test]
+    fn tasks_that_need_another_try_are_felt_unless_as_many_did_before() {
+        let felt = |each_bin: u64, from_bin: usize| {
+            let mut timeline = steady(50);
+            timeline.bins[from_bin..37].iter_mut().for_each(|bin| bin.sent_again = each_bin);
+            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before")
+        };
+        let turned_after_a_lease = felt(8, 25);
+        assert!((turned_after_a_lease.lasted_s - 1.2).abs() < 1e-9, "{turned_after_a_lease:?}");
+        assert!(felt(8, 0).lasted_s < 1e-9, "packets are lost all the time");
     }
 
     #[test]

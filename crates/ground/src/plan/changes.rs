@@ -105,7 +105,8 @@ impl Plan {
         if self.racks.is_none() && policy.is_none() {
             FABRIC_POLICY.clone_into(&mut self.policy);
         }
-        self.racks = Some(RacksPlan { count, spines });
+        let on_servers = self.leaves_are_on_servers();
+        self.racks = Some(RacksPlan { count, spines, on_servers });
         Ok(())
     }
 

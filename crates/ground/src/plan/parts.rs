@@ -70,6 +70,8 @@ pub struct RacksPlan {
     pub count: u16,
     /// How many spines.
     pub spines: u16,
+    /// Whether each leaf runs on a server of its rack, whose switch only forwards then.
+    pub on_servers: bool,
 }
 
 /// The switch and its controller.

@@ -13,6 +13,9 @@ use crate::flags::Io;
 
 /// The policy of racks below a spine, if nobody names one.
 pub(super) const FABRIC_POLICY: &str = "dc-horus";
+/// Where leaves may be, in the words of plans.
+const LEAF_IN_SWITCH: &str = "switch";
+pub(super) const LEAF_ON_SERVER: &str = "server";
 /// The most racks below live spines: if all others are gone, one has them all.
 const RACKS_MAX: u16 = 64;
 /// The most live spines.
@@ -59,6 +62,11 @@ impl Plan {
         self.racks.map_or(0, |racks| racks.spines)
     }
 
+    /// Whether leaves run on servers of their racks.
+    pub fn leaves_are_on_servers(&self) -> bool {
+        self.racks.is_some_and(|racks| racks.on_servers)
+    }
+
     /// The spines of a rack, both from 1 on, as a leaf is told of them: the one that it belongs to, and
     /// behind it those that stand in. Spines have blocks of racks, as simulated ones do.
     pub fn spines_of(&self, rack: u16) -> Vec<u16> {
@@ -85,7 +93,13 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
     let count = section.whole("count", 0..u64::from(u16::MAX))?;
     let count = count.ok_or_else(|| section.complain("`count` is missing; say how many racks there are"))?;
     let spines = section.whole("spines", 0..u64::from(u16::MAX))?.unwrap_or(1);
-    Ok(RacksPlan { count: count as u16, spines: spines as u16 })
+    let leaf = |name: &str| match name {
+        LEAF_IN_SWITCH => Ok(false),
+        LEAF_ON_SERVER => Ok(true),
+        _ => Err(sluice_units::unknown("leaf", name, &[LEAF_IN_SWITCH, LEAF_ON_SERVER])),
+    };
+    let on_servers = section.parsed("leaf", leaf)?.unwrap_or(false);
+    Ok(RacksPlan { count: count as u16, spines: spines as u16, on_servers })
 }
 
 /// How a policy of racks below a spine reads Horus; `None` for a policy of one switch.
@@ -105,7 +119,7 @@ pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
 /// Checks racks, policy and switch against each other.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let policy = &plan.policy;
-    let Some(RacksPlan { count, spines }) = plan.racks else {
+    let Some(RacksPlan { count, spines, .. }) = plan.racks else {
         return match (reading(policy)?, plan.workers.iter().find(|worker| worker.rack.is_some())) {
             (Some(_), _) => Err(format!(
                 "`{policy}` schedules racks below a spine, and there are none: give `count` in [racks], or \
@@ -159,7 +173,7 @@ fn sizes(count: u16, spines: u16) -> Result<(), String> {
     match spines {
         0 => Err(format!("the leaves of {count} racks are linked to no spine: give spines = 1")),
         1..=SPINES_MAX => {
-            let last = RacksPlan { count, spines }.spine_of(count);
+            let last = RacksPlan { count, spines, on_servers: false }.spine_of(count);
             if last == spines {
                 return Ok(());
             }
@@ -249,6 +263,15 @@ mod tests {
     }
 
     #[test]
+    fn leaves_are_in_switches_or_on_servers_also_if_flags_change_how_many_there_are() {
+        assert!(!plan(PLAN).expect("legal").leaves_are_on_servers());
+        let there = plan(&PLAN.replace("count = 2\n", "count = 2\nleaf = \"server\"\n")).expect("legal");
+        let again = Plan::from_text("here", &there.to_toml().expect("text")).expect("legal");
+        let other = again.with(&Changes { spines: Some(2), ..Changes::default() }).expect("legal");
+        assert!(other.leaves_are_on_servers());
+    }
+
+    #[test]
     fn racks_that_cannot_be_are_refused_by_name() {
         for (from, to, parts) in [
             ("count = 2", "count = 0", &["no racks below the spine"][..]),
@@ -257,6 +280,7 @@ mod tests {
             ("count = 2", "count = 2\nspines = 9", &["9 spines are more than the 8"]),
             ("count = 2", "count = 4\nspines = 3", &["leave spine 3 without any", "spines = 2"]),
             ("count = 2", "count = 5", &["rack 4 of 5 has no workers", "weighs nothing"]),
+            ("count = 2", "count = 2\nleaf = \"sever\"", &["`sever`", "server"]),
             ("rack = 2", "rack = 3", &["worker `last` is in rack 3", "1 to 2"]),
             ("[racks]\ncount = 2\n", "", &["schedules racks below a spine, and there are none"]),
             ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
@@ -289,7 +313,7 @@ mod tests {
     #[test]
     fn spines_have_blocks_of_racks_and_each_leaf_knows_the_others_behind_its_own() {
         let of = |count, spines| {
-            let racks = Some(RacksPlan { count, spines });
+            let racks = Some(RacksPlan { count, spines, on_servers: false });
             let plan = Plan { racks, ..plan(PLAN).expect("legal") };
             (1..=count).map(|rack| plan.spines_of(rack)).collect::<Vec<_>>()
         };
@@ -309,7 +333,7 @@ mod tests {
         let below = with(Some(4), Some(1), None).expect("legal");
         assert_eq!(
             (below.policy.as_str(), below.racks),
-            (FABRIC_POLICY, Some(RacksPlan { count: 4, spines: 1 }))
+            (FABRIC_POLICY, Some(RacksPlan { count: 4, spines: 1, on_servers: false }))
         );
         let asked = with(Some(2), None, Some("dc-horus:told=replies")).expect("legal");
         assert_eq!(asked.policy, "dc-horus:told=replies");

@@ -14,6 +14,7 @@ use super::parts::{
     Arrivals, Event, LoadPlan, Plan, RacksPlan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
     WorkerPlan,
 };
+use super::racks::LEAF_ON_SERVER;
 use super::rdma::{RdmaPlan, transport_name};
 use super::section::COUNT_MAX;
 use super::types::Types;
@@ -31,10 +32,11 @@ pub(super) fn write(plan: &Plan) -> Result<String, String> {
     toml.some_text("faults", faults.as_ref());
     toml.path("out", out)?;
     toml.path("state", state)?;
-    if let Some(RacksPlan { count, spines }) = racks {
+    if let Some(RacksPlan { count, spines, on_servers }) = racks {
         toml.section("[racks]");
         toml.plain("count", count);
         toml.plain("spines", spines);
+        toml.some_text("leaf", on_servers.then_some(LEAF_ON_SERVER));
     }
     write_switch(&mut toml, switch);
     write_rdma(&mut toml, rdma)?;

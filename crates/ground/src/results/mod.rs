@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::{
-    Decision, EventResult, Gate, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
+    Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
 };
 use sluice_outcome::study::Depths;
 
@@ -70,6 +70,8 @@ pub struct Run<'r> {
     pub started: SystemTime,
     /// The slices' names, in the order of their indices.
     pub slices: Vec<String>,
+    /// What packets' way to leaves on servers of their racks and back came to.
+    pub leaf_trips: Vec<LeafTrip>,
     /// Depths over time, if they were found at run time.
     pub depths: Vec<Depths>,
     /// What was decided.
@@ -110,6 +112,7 @@ impl Run<'_> {
             gates,
             timeline_bin_s: tally.timeline.bin().0 as f64 / 1e9,
             timeline: tally.timeline.bins().to_vec(),
+            leaf_trips: self.leaf_trips,
             slices: self.slices,
             depths: self.depths,
             decisions: self.decisions,
@@ -167,7 +170,8 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
     }
 }
 
-fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Quantiles {
+/// Where what was measured lies, in a unit of so many of what it was measured in.
+pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Quantiles {
     let at = |share: f64| histogram.value_at_quantile(share) as f64 / scale;
     Quantiles {
         mean: histogram.mean() / scale,

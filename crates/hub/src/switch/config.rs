@@ -23,6 +23,8 @@ pub struct SwitchConfig {
     pub program: Choice,
     /// Where the switch stands.
     pub place: SwitchPlace,
+    /// The rack's switch, if this is a leaf on a server of the rack: all packets come and go through that.
+    pub behind: Option<SocketAddr>,
     /// The program's size, and the life of its registers.
     pub size: Config,
     /// The longest datagram taken or sent, bytes.
@@ -58,6 +60,7 @@ impl SwitchConfig {
             at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             program: Choice::default(),
             place: SwitchPlace::Alone,
+            behind: None,
             size,
             datagram_max: DATAGRAM_BYTES,
             slab_bytes: SLAB_BYTES,

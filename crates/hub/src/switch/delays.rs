@@ -7,7 +7,7 @@ use sluice_wire::{Nanos, Packet};
 pub struct Delays {
     /// One way between a client and the switch.
     pub client: Nanos,
-    /// One way between a worker and the switch.
+    /// One way between a worker, or a leaf below a spine, and the switch.
     pub worker: Nanos,
     /// One pass through the pipeline.
     pub pass: Nanos,
@@ -39,7 +39,7 @@ impl Delays {
     pub const fn to_switch(&self, packet: &Packet) -> Nanos {
         match packet {
             Packet::Submit(_) | Packet::Job(_) => self.client,
-            Packet::Token(_) | Packet::Probe(_) | Packet::Reply(_) => self.worker,
+            Packet::Token(_) | Packet::Probe(_) | Packet::Reply(_) | Packet::Update(_) => self.worker,
             _ => Nanos(0),
         }
     }

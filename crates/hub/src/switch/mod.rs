@@ -33,6 +33,7 @@ pub use mailbox::{Mailbox, TablePort};
 
 use sluice_net::NetError;
 use sluice_net::clock::monotonic;
+use sluice_net::detour;
 use sluice_net::pin::{pin_thread, sharpen_timers};
 use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waker};
 
@@ -71,7 +72,7 @@ impl SwitchDriver {
     /// If the program's size is not sound; see [`Choice::build`](sluice_switch::registry::Choice::build).
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
-            datagram_max: config.datagram_max,
+            datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
             // A plain server takes one datagram after the other.
             batch: if config.program.software().is_some() { 1 } else { BATCH },
             stamps: !config.delays.is_none(),

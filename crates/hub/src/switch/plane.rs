@@ -5,7 +5,8 @@ mod lag;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use sluice_net::udp::{BATCH, Inbox, Outbox};
+use sluice_net::detour;
+use sluice_net::udp::{BATCH, Datagram, Inbox, Outbox};
 use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -30,6 +31,8 @@ pub(super) struct Plane {
     lag: Lag,
     /// Whether it is a leaf: it tells its spine what is new, and knows clients from tasks only.
     is_leaf: bool,
+    /// Who forwards all that comes and goes, if somebody does.
+    behind: Option<Endpoint>,
     /// Where the client of this pass' task is, if a spine said so.
     client_at: Endpoint,
 }
@@ -53,6 +56,7 @@ impl Plane {
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
             is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
+            behind: config.behind.map(Endpoint::from),
             client_at: Endpoint::default(),
         }
     }
@@ -83,7 +87,7 @@ impl Plane {
         let rounds = self.again.len();
         self.tally.add(Count::Batches);
         for index in 0..inbox.len() {
-            let datagram = inbox.datagram(index);
+            let datagram = self.unwrapped(inbox.datagram(index));
             match parse(datagram.bytes) {
                 Err(reason) => match self.writes.nak(datagram.from, datagram.bytes) {
                     Some(nak) => {
@@ -109,6 +113,15 @@ impl Plane {
             self.round(now, again, outbox);
         }
         self.tally.set(Count::PayloadsWaiting, self.slab.taken() as u64);
+    }
+
+    /// A datagram as it was before somebody forwarded it; without bytes, if it came by another way.
+    #[inline]
+    fn unwrapped<'i>(&self, came: Datagram<'i>) -> Datagram<'i> {
+        let Some(behind) = self.behind else { return came };
+        let forwarded = if came.from == behind { detour::take(came.bytes) } else { None };
+        let (from, bytes) = forwarded.unwrap_or((came.from, &[]));
+        Datagram { from, bytes, ..came }
     }
 
     /// One step of the controller.
@@ -263,7 +276,12 @@ impl Plane {
         };
         // Longer than a datagram cannot happen: all kinds have the same header, and what came fitted.
         let write = |out: &mut [u8]| encode(packet, body, out).unwrap_or(0);
-        self.lag.send(now, to, packet, outbox, write);
+        match self.behind {
+            None => self.lag.send(now, to, packet, outbox, write),
+            Some(forwards) => {
+                self.lag.send(now, forwards, packet, outbox, |out| detour::put(to, out, write));
+            }
+        }
         if let Some(cell) = spent.filter(|cell| *cell != Handle::NONE) {
             self.slab.release(cell);
         }

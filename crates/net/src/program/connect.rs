@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::NetError;
-use crate::client::ClientOptions;
+use crate::client::{ClientOptions, SpineClients};
 use crate::rpc::{ClientTls, Remote};
 
 /// Where a controller is, if nobody says otherwise.
@@ -47,14 +47,32 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// The client that these flags ask for.
+    /// The client that these flags ask for; of the first spine, if they name several.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`].
     pub fn options(&self) -> Result<ClientOptions, NetError> {
-        let defaults = ClientOptions::of(self.controller.remote()?);
+        Ok(self.options_at(self.controllers()?.swap_remove(0)))
+    }
+
+    /// Registers the client that these flags ask for with the controller, or with those of several spines
+    /// (`--controller A,B`). Which of them tasks go to is drawn from `seed`.
+    ///
+    /// # Errors
+    /// As [`ControllerArgs::remote`] and [`Client::connect`](crate::Client::connect).
+    pub fn connect(&self, seed: u64) -> Result<SpineClients, NetError> {
+        let controllers = self.controllers()?;
+        SpineClients::connect(&self.options_at(controllers[0].clone()), &controllers, seed)
+    }
+
+    fn controllers(&self) -> Result<Vec<Remote>, NetError> {
+        self.controller.tls.remotes(&self.controller.controller)
+    }
+
+    fn options_at(&self, controller: Remote) -> ClientOptions {
+        let defaults = ClientOptions::of(controller);
         let name = self.name.clone().unwrap_or_else(|| defaults.name.clone());
-        Ok(ClientOptions { name, listen: self.listen, ..defaults })
+        ClientOptions { name, listen: self.listen, ..defaults }
     }
 }
 
@@ -71,6 +89,15 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
+    /// The services at these addresses, which have commas between them, called as these flags say: one at
+    /// least.
+    ///
+    /// # Errors
+    /// As [`TlsArgs::remote`].
+    pub fn remotes(&self, addresses: &str) -> Result<Vec<Remote>, NetError> {
+        addresses.split(',').map(|address| self.remote(address)).collect()
+    }
+
     /// The service at `address`, called as these flags say.
     ///
     /// # Errors

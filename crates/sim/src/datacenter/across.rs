@@ -170,6 +170,10 @@ fn what_no_datacenter_on_a_fabric_can_be_is_refused_in_one_line() {
           \"leaf-spine:3:2:2\"",
             "leave [faults] out",
         ),
+        (
+            "[racks]\nspines = 2\neach = 8\ndetour = \"1us\"\n[fabric]\ntopology = \"leaf-spine:3:2:2\"",
+            "racks.detour is not simulated on a fabric",
+        ),
     ] {
         let said = of(text).unwrap_err().to_string();
         assert!(said.contains(says) && !said.contains('\n'), "{text}: {said}");

@@ -119,21 +119,23 @@ impl<O: TaskWatch> Scene for Datacenter<O> {
 /// Links between all nodes, as long as the testbed's.
 pub(super) fn join(world: &mut DatacenterWorld, testbed: &Testbed) {
     let (pass, links, sends) = (testbed.switch.pass, testbed.links, testbed.worker.send);
-    world.join(LEAVES, WORKERS, links.worker, pass);
-    world.join(WORKERS, LEAVES, links.worker, sends.times(2));
+    // What is for a leaf on a server goes past its rack's switch to it, and what it sends comes back there.
+    let detour = testbed.racks.detour;
+    world.join(LEAVES, WORKERS, links.worker + detour, pass);
+    world.join(WORKERS, LEAVES, links.worker + detour, sends.times(2));
     // Past the switches, for a program that does not look at replies.
-    world.join(WORKERS, CLIENTS, testbed.way_back(), sends);
+    world.join(WORKERS, CLIENTS, testbed.way_back().since(detour.times(2)), sends);
     if testbed.racks.spines == 0 {
-        world.join(CLIENTS, LEAVES, links.client, Nanos(0));
-        return world.join(LEAVES, CLIENTS, links.client, pass);
+        world.join(CLIENTS, LEAVES, links.client + detour, Nanos(0));
+        return world.join(LEAVES, CLIENTS, links.client + detour, pass);
     }
-    let hop = testbed.racks.hop;
+    let hop = testbed.racks.hop + detour;
     world.join(CLIENTS, SPINES, links.client, Nanos(0));
     world.join(SPINES, CLIENTS, links.client, pass);
     world.join(SPINES, LEAVES, hop, pass);
     world.join(LEAVES, SPINES, hop, pass);
     // Through a spine that only forwards it.
-    world.join(LEAVES, CLIENTS, testbed.above() + links.client, pass);
+    world.join(LEAVES, CLIENTS, testbed.above() + links.client + detour, pass);
 }
 
 /// The machine that something which came to a client is for.

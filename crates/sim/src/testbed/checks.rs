@@ -51,6 +51,7 @@ impl Testbed {
             ("switch.pass", self.switch.pass),
             ("switch.recirculation", self.switch.recirculation),
             ("racks.hop", self.racks.hop),
+            ("racks.detour", self.racks.detour),
             ("worker.receive", self.worker.receive),
             ("worker.send", self.worker.send),
             ("faults.reorder_by", self.faults.reorder_by),
@@ -138,6 +139,12 @@ impl Testbed {
         }
         if !self.faults.are_none() {
             return Some("a rack on a fabric has no other network: leave [faults] out".to_owned());
+        }
+        if self.racks.detour > Nanos(0) {
+            return Some(
+                "racks.detour is not simulated on a fabric, where leaves are switches: leave it out"
+                    .to_owned(),
+            );
         }
         self.joined_topology()?.err()
     }

@@ -30,6 +30,10 @@ pub struct RackLayout {
     /// One way between a spine and a leaf.
     #[serde(with = "span")]
     pub hop: Nanos,
+    /// One way between a rack's switch, which only forwards then, and the server of the rack that its leaf
+    /// runs on; the switch is the leaf, if this is zero.
+    #[serde(with = "span", skip_serializing_if = "is_never")]
+    pub detour: Nanos,
     /// How often queues are looked at for their imbalance; never, if this is zero.
     #[serde(with = "span")]
     pub watch: Nanos,
@@ -204,6 +208,7 @@ mod tests {
             ("spines = 3\nworkers = [16, 16]", "write 2"),
             ("spines = 1\neach = 8\nwatch = \"10ns\"", "racks.watch"),
             ("spines = 1\neach = 8\nhop = \"11s\"", "racks.hop"),
+            ("spines = 1\neach = 8\ndetour = \"11s\"", "racks.detour"),
             ("spines = 1\neach = 8\ninterval = \"10ns\"", "racks.interval"),
             ("spines = 1\neach = 8\noutages = [{ leaf = 4 }]", "there are 4"),
             ("spines = 1\neach = 8\noutages = [{ spine = 1 }]", "spine 1"),

@@ -136,6 +136,7 @@ fn config(
     Ok(SwitchConfig {
         program: plan.program(),
         place: role::place(plan, role),
+        behind: args.behind,
         at: role::listen(args, plan, role).unwrap_or(defaults.at),
         slab_bytes: switch.payload_bytes.unwrap_or(if plan.servers().is_empty() {
             defaults.slab_bytes
@@ -174,14 +175,16 @@ fn serve(
             "the switch listens on {local}, which no host can send to; give the address of one interface"
         )));
     }
-    let switch = LocalSwitch::new(handle.clone(), local.into()).keeping(state);
+    // What others take for the switch.
+    let reached = args.behind.unwrap_or(local).into();
+    let switch = LocalSwitch::new(handle.clone(), reached).keeping(state);
     if plan.switch.controller_apart {
         return Ok(Serving::Alone(serve_tables(at, &guard, switch)?));
     }
     let options = ControllerOptions {
         at,
         guard,
-        plan: control_plan(plan, local.into(), role),
+        plan: control_plan(plan, reached, role),
         seed: random_seed()?,
         switch: SwitchLink::Here(switch),
     };
@@ -194,7 +197,7 @@ fn serve(
             Ok(Serving::Leaf(Leaf::start(LeafOptions {
                 rack: options,
                 name: Plan::leaf_name(rack),
-                at: local.into(),
+                at: reached,
                 life: random_bits()?,
                 above: Controllers::new(home, above),
                 tables: handle.tables(),
