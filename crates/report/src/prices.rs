@@ -16,6 +16,10 @@ const GAINS: [&str; 2] = ["labels_met", "idle_share"];
 /// What gives way where a terminal is narrow.
 pub(crate) const GIVES_WAY: [(usize, &str); 2] = [(3, "packets"), (4, "empty polls")];
 
+/// Where a price stands that no simulated run has.
+pub(crate) const NANOSECONDS: &str =
+    "Nanoseconds and instructions a task are measured by make bench (docs/bench.md), not here.";
+
 /// A panel's policies at one rate, whose passes were counted.
 pub(crate) struct Prices<'p> {
     panel: &'p Panel,
@@ -47,7 +51,7 @@ impl<'p> Prices<'p> {
     pub(crate) fn draw(&self, html: &mut Html) {
         html.leaf("h3", "Price and gain");
         let says = format!(
-            "At {}: what each policy costs a task, then the p99 scheduling delay that it buys.",
+            "At {}: what each policy costs a task, then the p99 scheduling delay that it buys. {NANOSECONDS}",
             show::rate(self.offered_per_s)
         );
         html.leaf(tag("p").with("class", "workload"), says);

@@ -1,6 +1,6 @@
 //! Numbers with their units, as people read them.
 
-use sluice_outcome::study::{Comparison, Estimate, Measure, Metric, Part, Unit};
+use sluice_outcome::study::{Comparison, Estimate, Expectation, Measure, Metric, Part, Unit};
 
 use crate::table::digits;
 
@@ -51,6 +51,11 @@ pub(crate) fn quantity(value: f64, unit: Unit) -> String {
 /// A rate with its unit.
 pub(crate) fn rate(per_s: f64) -> String {
     quantity(per_s, Unit::PerS)
+}
+
+/// What a statement asks for: its number, if it has one.
+pub(crate) fn stated(row: &Expectation) -> String {
+    row.paper.map_or_else(|| "a shape".to_owned(), |number| quantity(number, row.unit))
 }
 
 /// A value with its unit and its interval, if it has one: `23.1 µs (22.9–23.4)`.

@@ -13,15 +13,14 @@ use super::show;
 
 /// What the paper says beside what came out.
 pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
-    let headings = ["What the paper says", "Paper", "Here (95 %)", "Verdict", "Why"];
+    let headings = ["What is stated", "Paper, or ours", "Here (95 %)", "Verdict", "Why"];
     table(html, "verdicts", &headings, &study.expectations, |html, row: &Expectation| {
         cell(html, headings[0], |html| {
             html.text(&row.claim);
             html.verbatim(" ");
             html.leaf("small", place(study, row));
         });
-        let paper = row.paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, row.unit));
-        cell(html, headings[1], |html| html.leaf(tag("span").with("class", "n"), paper));
+        cell(html, headings[1], |html| stated(html, row));
         cell(html, headings[2], |html| measured(html, row.measured.as_ref(), row.unit));
         cell(html, headings[3], |html| badge(html, row.verdict));
         cell(html, headings[4], |html| {
@@ -31,6 +30,15 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
             }
         });
     });
+}
+
+/// The number that is stated, with a mark if no paper has it.
+fn stated(html: &mut Html, row: &Expectation) {
+    html.leaf(tag("span").with("class", "n"), show::stated(row));
+    if row.is_ours() {
+        html.verbatim(" ");
+        html.leaf("small", "ours");
+    }
 }
 
 /// Where the paper says so, and which of several panels it is about.

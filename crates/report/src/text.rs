@@ -97,6 +97,7 @@ fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
         let at = show::rate(prices.offered_per_s);
         let _ = writeln!(out, "\nWhat each costs a task at {at}, and the p99 scheduling delay that it buys");
         fitted(out, prices.table(), columns, &prices::GIVES_WAY);
+        let _ = writeln!(out, "{}", prices::NANOSECONDS);
     }
 }
 
@@ -197,17 +198,18 @@ fn heat(map: &HeatMap) -> Table {
     table
 }
 
-/// What the paper says, each with its verdict: sentences, which no column is wide enough for.
+/// What is stated, each with its verdict: sentences, which no column is wide enough for.
 fn expectations(out: &mut String, study: &StudyOutcome) {
     if !study.expectations.is_empty() {
         out.push_str("\nBeside the paper\n");
     }
-    for Expectation { claim, paper, measured, unit, verdict, why, cause, .. } in &study.expectations {
+    for row in &study.expectations {
+        let Expectation { claim, measured, unit, verdict, why, cause, .. } = row;
         let verdict = verdict.to_string().to_uppercase();
-        let paper = paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, *unit));
+        let whose = if row.is_ours() { "ours" } else { "paper" };
         let here = measured.map(|measured| format!(", here {}", show::estimate(&measured, *unit)));
         let _ = writeln!(out, "{verdict}: {claim}");
-        let _ = writeln!(out, "    paper {paper}{}; {why}", here.unwrap_or_default());
+        let _ = writeln!(out, "    {whose} {}{}; {why}", show::stated(row), here.unwrap_or_default());
         because(out, cause.as_ref());
     }
 }

@@ -11,7 +11,7 @@ use crate::table::Table;
 
 /// The table, and under it how many statements have which verdict.
 pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
-    let mut table = Table::new(["plan", "statement", "paper", "here", "verdict", "cause"]);
+    let mut table = Table::new(["plan", "statement", "paper, or ours", "here", "verdict", "cause"]);
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for study in studies {
         for row in &study.expectations {
@@ -19,7 +19,7 @@ pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> Stri
             table.row([
                 study.name.clone(),
                 row.id.clone(),
-                row.paper.map_or_else(|| "a shape".to_owned(), |paper| show::quantity(paper, row.unit)),
+                format!("{}{}", show::stated(row), if row.is_ours() { " (ours)" } else { "" }),
                 here(row),
                 row.verdict.to_string(),
                 cause(row),

@@ -160,6 +160,9 @@ fn what_a_policy_costs_stands_beside_what_it_buys_at_the_highest_rate_that_two_k
     for says in ["<th scope=\"col\">passes", "of get", "of scan", "workers&#39; idle share", "not kept up"] {
         assert!(table.contains(says), "{says} in {table}");
     }
+    for says in [&page, &text] {
+        assert!(says.contains("Nanoseconds and instructions a task are measured by make bench"), "{says}");
+    }
     // Draconis' polls are what it costs.
     assert!(
         table.contains("draconis</th><td>5.00</td>") && table.contains("rain:2</th><td>3.00</td>"),
@@ -168,6 +171,17 @@ fn what_a_policy_costs_stands_beside_what_it_buys_at_the_highest_rate_that_two_k
     let prices = text.split("What each costs a task at 1,698 kRPS").nth(1).expect("the highest but none");
     let draconis = prices.lines().find(|line| line.starts_with("draconis")).expect("a row");
     assert!(draconis.contains("5.00") && draconis.contains("not kept up"), "{prices}");
+}
+
+#[test]
+fn a_number_that_no_paper_has_is_marked_as_ours() {
+    let mut study = fixture::one_class();
+    let differs = study.expectations.iter_mut().find(|row| row.id == "p99-draconis").expect("a row");
+    differs.place = "Rain §5.2; the bound is ours".to_owned();
+    let Report { page, text, .. } = report(&study, "ours");
+    assert!(text.contains("ours 35.0 us, here 92.1 us"), "{text}");
+    assert!(page.contains("35.0 µs</span> <small>ours</small>"), "{page}");
+    assert_eq!(page.matches("<small>ours</small>").count(), 1, "the others are the paper's");
 }
 
 #[test]

@@ -12,15 +12,15 @@ use super::{Estimate, Metric, Unit};
 pub struct Expectation {
     /// Unique in the study, such as `p99-rain`.
     pub id: String,
-    /// What the paper says, in our words.
+    /// What the paper says, in our words, or what we say.
     pub claim: String,
-    /// Where it says so.
+    /// Where it says so, with the word `ours` in it if it does not.
     pub place: String,
     /// The id of the panel it is about, if it is about one.
     pub panel: Option<String>,
     /// The unit of both numbers.
     pub unit: Unit,
-    /// The paper's number; none if it states a shape.
+    /// The number that is stated; none if it is a shape.
     pub paper: Option<f64>,
     /// Ours; none if there is nothing to measure or it was not reached.
     pub measured: Option<Estimate>,
@@ -30,6 +30,14 @@ pub struct Expectation {
     pub why: String,
     /// Where a difference comes from; every [`Verdict::Differs`] has one once it was looked for.
     pub cause: Option<Cause>,
+}
+
+impl Expectation {
+    /// Whether no paper says so, and the number or the bound is ours: its place says that.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.place.split(|letter: char| !letter.is_alphabetic()).any(|word| word == "ours")
+    }
 }
 
 /// How the paper's statement and ours stand to each other.

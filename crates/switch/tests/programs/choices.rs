@@ -149,6 +149,9 @@ fn each_program_says_how_it_feeds_its_workers() {
     assert_eq!(of("draconis:poll=1us"), (Feed::Polls { every: Nanos(1_000) }, 1, true));
     assert_eq!(of("pallas"), (Feed::Pushed { reports: false }, 0, false));
     assert_eq!(of("horus"), (Feed::Pushed { reports: true }, 0, false));
+    for (text, quota) in [("r2p2:3", 3), ("r2p2:5", 5), ("r2p2:9", 9), ("server:1", 1), ("server:4", 4)] {
+        assert_eq!(of(text), (Feed::TOKENS, quota, false), "{text}");
+    }
 }
 
 #[test]
